@@ -1,0 +1,76 @@
+# Two targets are enough to begin with: `make run` and `make check`. `make` lists them all.
+# ARGS is passed on: make run ARGS='--log.level debug', make test ARGS='-k limits -x'.
+
+PYTHON ?= python3
+PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
+export PYTHON
+export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run check lint type floors test cover fmt docs golden bench fresh clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
+
+run: .venv/run.stamp ## watch the disks of this machine and serve what is seen
+	@exec .venv/bin/disksla serve $(ARGS)
+
+check: lint type floors test cover ## everything that must hold before a change is made
+
+lint: .venv/check.stamp ## style and likely mistakes
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+
+type: .venv/check.stamp ## types, strictly
+	.venv/bin/mypy
+
+floors: .venv/check.stamp ## imports against the flow, a pure core
+	.venv/bin/lint-imports --no-logo
+
+test: .venv/check.stamp ## all tests, measuring what they reach
+	@.ci/need check
+	@.venv/bin/coverage erase
+	.venv/bin/coverage run -m pytest $(ARGS)
+	@.venv/bin/coverage combine --quiet
+
+cover: .venv/check.stamp ## what the last test run reached, against the floors
+	.venv/bin/coverage report --skip-covered --show-missing --fail-under=95
+	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
+		--include='*/disksla/core/*,*/disksla/exposition/*'
+
+fmt: .venv/check.stamp ## put the style right
+	.venv/bin/ruff check --fix
+	.venv/bin/ruff format
+
+docs: .venv/run.stamp ## write docs/metrics.md anew from the table of metrics
+	.venv/bin/python -m disksla.exposition.reference > docs/metrics.md
+
+golden: .venv/check.stamp ## write the expected output of tests anew; review the difference
+	.venv/bin/python -m pytest --golden $(ARGS)
+
+bench: .venv/check.stamp ## what watching costs, beside node_exporter
+	@.ci/need bench
+	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
+
+fresh: ## both commands on a new Debian 12 (root, debootstrap, a few minutes)
+	tests/debian/fresh
+
+clean: ## remove all that make has made
+	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
+		.ruff_cache build dist exporter/*.egg-info
+	find exporter tests -name __pycache__ -prune -exec rm -rf {} +
+
+# Each environment has a stamp, and is made anew when what it is made of has changed.
+.venv/run.stamp: setup.cfg requirements.txt
+	@.ci/need run
+	@echo 'disksla: making .venv with what the daemon needs' >&2
+	@"$(PYTHON)" -m venv --clear .venv
+	@$(PIP) install --requirement requirements.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/check.stamp: .venv/run.stamp requirements-dev.txt
+	@echo 'disksla: adding to .venv what the checks need' >&2
+	@$(PIP) install --requirement requirements-dev.txt
+	@touch $@

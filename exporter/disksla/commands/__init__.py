@@ -1,0 +1,1 @@
+"""One module per command: its options, what it prints, its exit status."""

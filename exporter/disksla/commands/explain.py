@@ -1,0 +1,118 @@
+"""`disksla explain`: say which terms a disk is held against, why, and what they come to."""
+
+import argparse
+import os
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from disksla.commands.machine import Machine, add_machine_arguments, read_machine
+from disksla.commands.promise_words import (
+    cap_words,
+    conditions_of,
+    facts_of,
+    facts_table,
+    rates_table,
+    workings_of,
+)
+from disksla.core.arithmetic import work_out
+from disksla.core.disk import Disk
+from disksla.core.matching import WRITTEN_OUT, entry_for, provision_of
+from disksla.core.refusal import Refusal
+from disksla.core.terms import Terms, vm_cap
+from disksla.core.units import format_size
+from disksla.core.view import Assignment
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add DEVICE and where to look."""
+    parser.add_argument(
+        "device", metavar="DEVICE", help="vda, /dev/vda, or a name under /dev/disk/by-id"
+    )
+    add_machine_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is known of one disk and how its limits come about."""
+    machine = read_machine(arguments)
+    disk = find_disk(machine.disks, arguments.device)
+    assignment = machine.assignment(disk)
+    written_out = assignment.terms == WRITTEN_OUT
+    terms = None if written_out else machine.catalog[assignment.terms]
+    console = Console(highlight=False, markup=False)
+    console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
+    console.print()
+    console.print(facts_table(_identity(machine, disk)))
+    console.print()
+    console.print(facts_table(_choice(disk, assignment, terms)))
+    console.print()
+    if assignment.limits.budget is not None:
+        console.print(rates_table(assignment.limits))
+        console.print()
+    console.print(facts_table(_promise(machine, disk, assignment, terms)))
+    if terms:
+        console.print()
+        for source in terms.sources:
+            console.print(f"{source.date} {source.url}", soft_wrap=True)
+    return 0
+
+
+def find_disk(disks: tuple[Disk, ...], device: str) -> Disk:
+    """Give the disk of a kernel name or a name under /dev/disk/by-id, with or without directory.
+
+    Raises Refusal, with the disks there are, if none has that name.
+    """
+    name = device.removeprefix("/dev/").removeprefix("disk/by-id/")
+    for disk in disks:
+        if name == disk.name or name in disk.by_id:
+            return disk
+    known = ", ".join(disk.name for disk in disks) or "none at all"
+    raise Refusal(f"no disk is called '{device}'; there are: {known}")
+
+
+def _identity(machine: Machine, disk: Disk) -> Iterator[tuple[str, str]]:
+    """Say what the disk is, leaving out what is not known."""
+    why_unwatched = machine.why_unwatched(disk)
+    for name, words in (
+        ("model", disk.model),
+        ("serial", disk.serial),
+        ("WWN", disk.wwn),
+        ("device number", f"{disk.major}:{disk.minor}"),
+        ("rotational", None if disk.rotational is None else f"{disk.rotational:d} in sysfs"),
+        ("partition of", disk.partition_of),
+        ("made of", ", ".join(disk.slaves)),
+        ("stacked on it", ", ".join(disk.holders)),
+        ("mounted at", ", ".join(disk.mount_points)),
+        ("by-id", ", ".join(disk.by_id)),
+        ("watched", f"no: {why_unwatched}" if why_unwatched else "yes"),
+    ):
+        if words:
+            yield name, words
+
+
+def _choice(disk: Disk, assignment: Assignment, terms: Terms | None) -> Iterator[tuple[str, str]]:
+    """Say which terms the disk is held against, and why."""
+    if terms:
+        yield "terms", f"{terms.id}: {terms.title}, {terms.provider_name}"
+    else:
+        yield "terms", "written out in the configuration"
+    yield "because", assignment.reason
+    if assignment.size_bytes != disk.size_bytes:
+        size = format_size(assignment.size_bytes)
+        yield "for a size of", f"{size} by the configuration, not {format_size(disk.size_bytes)}"
+
+
+def _promise(
+    machine: Machine, disk: Disk, assignment: Assignment, terms: Terms | None
+) -> Iterator[tuple[str, str]]:
+    """Say what is promised, how it was worked out, and when it holds."""
+    yield from facts_of(assignment.limits)
+    if terms is None or assignment.limits.budget is None:
+        return
+    found = entry_for(disk, machine.settings)
+    provision = provision_of(found[1]) if found else None
+    yield from workings_of(work_out(terms, assignment.size_bytes, provision))
+    yield from conditions_of(terms)
+    vcpus = os.cpu_count()
+    if terms.vm_caps and vcpus:
+        yield "whole machine", cap_words(vm_cap(terms.vm_caps, vcpus), vcpus)

@@ -1,0 +1,48 @@
+"""What `discover` and `explain` look at: this machine's disks, held against the configuration."""
+
+import argparse
+import sys
+
+import msgspec
+
+from disksla.catalog import load_catalog
+from disksla.commands.options import add_config_file, add_paths, paths_of
+from disksla.core.disk import Disk
+from disksla.core.matching import assign, why_unwatched
+from disksla.core.settings import Settings
+from disksla.core.terms import Catalog
+from disksla.core.view import Assignment
+from disksla.runtime.blockdevices import read_disks
+from disksla.runtime.configuration import read_settings
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """All block devices, and what decides over them."""
+
+    disks: tuple[Disk, ...]
+    settings: Settings
+    catalog: Catalog
+
+    def why_unwatched(self, disk: Disk) -> str | None:
+        """Say in a few words why a disk is not watched, or None if it is."""
+        return why_unwatched(disk, self.settings)
+
+    def assignment(self, disk: Disk) -> Assignment:
+        """Give the terms a disk is held against, or would be."""
+        return assign(disk, self.settings, self.catalog)
+
+
+def add_machine_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --config.file and --path.*."""
+    add_config_file(parser)
+    add_paths(parser)
+
+
+def read_machine(arguments: argparse.Namespace) -> Machine:
+    """Read configuration and devices; what could not be understood of them goes to stderr."""
+    catalog = load_catalog()
+    settings = read_settings(arguments.config_file, catalog)
+    inventory = read_disks(paths_of(arguments))
+    for problem in inventory.problems:
+        print(f"disksla: {problem}", file=sys.stderr)
+    return Machine(inventory.disks, settings, catalog)

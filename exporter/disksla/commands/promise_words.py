@@ -1,0 +1,137 @@
+"""How a promise is put before people and programs: the words, tables and JSON of limits."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+from rich.table import Table
+
+from disksla.core.arithmetic import Working
+from disksla.core.limits import Bucket, Burst, Limits, Rates
+from disksla.core.terms import Terms, VmCap
+from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
+
+_BUDGETS = {
+    "separate": "reads and writes have limits of their own",
+    "sum": "reads and writes together have one limit",
+    "time_shared": "reads and writes share one budget of time",
+}
+_CREDITS = {"iops": "I/Os", "service_seconds": "s of base-level service"}
+
+
+def limits_document(limits: Limits) -> dict[str, Any]:
+    """Give limits for JSON, in base units; null where nothing is promised."""
+    return {
+        **msgspec.structs.asdict(limits.rates),
+        "budget": limits.budget,
+        "latency_seconds": limits.latency_s,
+        "latency_kind": limits.latency_kind,
+        "burst": _burst_document(limits.burst) if limits.burst else None,
+    }
+
+
+def rates_table(limits: Limits) -> Table:
+    """Give the rates that are promised, and those of a burst."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("")
+    table.add_column("read", justify="right")
+    table.add_column("write", justify="right")
+    _add_rates(table, "", limits.rates)
+    if limits.burst:
+        _add_rates(table, "burst ", limits.burst.rates)
+    return table
+
+
+def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
+    """Give names and what is to be said of them, wrapped beside the names."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, words in facts:
+        table.add_row(name, words)
+    return table
+
+
+def facts_of(limits: Limits) -> Iterator[tuple[str, str]]:
+    """Say what limits are besides rates: budget, latency and credits."""
+    if limits.budget is None:
+        yield "promise", "none: what such a disk does can only be observed"
+    else:
+        yield "budget", _BUDGETS[limits.budget]
+    if limits.latency_s is not None:
+        yield "latency", f"{format_duration(limits.latency_s)}, {limits.latency_kind}"
+    for bucket in limits.burst.buckets if limits.burst else ():
+        yield "credits", _credits_words(bucket)
+
+
+def workings_of(workings: Iterable[Working]) -> Iterator[tuple[str, str]]:
+    """Give the arithmetic, in one line where reads and writes are reckoned alike."""
+    names: dict[str, list[str]] = {}
+    for working in workings:
+        names.setdefault(working.steps, []).append(working.name)
+    for steps, alike in names.items():
+        yield alike[0] if len(alike) == 1 else alike[0].removeprefix("read "), steps
+
+
+def conditions_of(terms: Terms) -> Iterator[tuple[str, str]]:
+    """Say at which requests a promise holds."""
+    for what, conditions in (
+        ("IOPS hold", terms.iops_conditions),
+        ("bandwidth holds", terms.bandwidth_conditions),
+    ):
+        if conditions:
+            depth = f", {conditions.queue_depth} in flight" if conditions.queue_depth else ""
+            yield what, f"for requests of {format_size(conditions.request_bytes)}{depth}"
+    if terms.promised_shares:
+        shares = (
+            f"{promised.share:.0%} at {format_size(promised.request_bytes)}"
+            for promised in terms.promised_shares
+        )
+        yield "of the IOPS", ", ".join(shares)
+
+
+def cap_words(cap: VmCap, vcpus: int) -> str:
+    """Say what a machine with so many vCPUs may do over all its disks of one kind."""
+    return (
+        f"{format_count(cap.iops)} IOPS and {format_bandwidth(cap.bytes_per_second)} over all such"
+        f" disks, by the {vcpus} vCPU{'' if vcpus == 1 else 's'} here"
+    )
+
+
+def _burst_document(burst: Burst) -> dict[str, Any]:
+    buckets = [
+        {
+            "resource": bucket.resource,
+            "capacity": bucket.capacity,
+            "fill": bucket.fill_per_second,
+        }
+        for bucket in burst.buckets
+    ]
+    sole = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
+    return {**msgspec.structs.asdict(burst.rates), **sole, "buckets": buckets}
+
+
+def _add_rates(table: Table, prefix: str, rates: Rates) -> None:
+    for name, shown, read, write in (
+        ("IOPS", format_count, rates.read_iops, rates.write_iops),
+        (
+            "bandwidth",
+            format_bandwidth,
+            rates.read_bytes_per_second,
+            rates.write_bytes_per_second,
+        ),
+    ):
+        table.add_row(f"{prefix}{name}", _or_none(read, shown), _or_none(write, shown))
+
+
+def _or_none(rate: float | None, shown: Callable[[float], str]) -> str:
+    return "none" if rate is None else shown(rate)
+
+
+def _credits_words(bucket: Bucket) -> str:
+    capacity = (
+        format_size(bucket.capacity)
+        if bucket.resource == "bytes"
+        else f"{format_count(bucket.capacity)} {_CREDITS[bucket.resource]}"
+    )
+    return f"{capacity}, {format_duration(bucket.capacity / bucket.fill_per_second)} to refill"

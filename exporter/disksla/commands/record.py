@@ -1,0 +1,75 @@
+"""`disksla record FILE`: write what the machine says, tick by tick, to a file."""
+
+import argparse
+import contextlib
+import gzip
+import sys
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from disksla.commands.options import add_config_file, add_duration, add_paths, paths_of
+from disksla.commands.sampling import prepare_sampler
+from disksla.core.pipeline import Tick
+from disksla.core.recording import FORMAT, Header, encode
+from disksla.core.refusal import Refusal
+from disksla.runtime.about import read_about
+from disksla.runtime.hotplug import DiskWatcher
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    parser.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="file to make, which must not exist yet; compressed if its name ends in .gz",
+    )
+    add_duration(parser, "10s", "how long to record (default: %(default)s)")
+    add_config_file(parser)
+    add_paths(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Record until the time is up, until Ctrl-C, or until the file can take no more."""
+    file: Path = arguments.file
+    failure: OSError | None = None
+
+    def write(record: Header | Tick) -> None:
+        nonlocal failure
+        try:
+            output.write(encode(record))
+        except OSError as error:
+            failure = error
+            sampler.stop()
+
+    sampler = prepare_sampler(arguments, write)
+    about = read_about()
+    interval_s = sampler.state.settings.sampling.interval_s
+    with _make(file) as output:
+        write(Header(FORMAT, interval_s, about.kernel_release, about.version))
+        watcher = DiskWatcher(paths_of(arguments), sampler.post)
+        sampler.on_doubt = watcher.rescan
+        watcher.start()
+        with contextlib.suppress(KeyboardInterrupt):
+            sampler.run_for(arguments.duration_s)
+        watcher.stop()
+    if failure is not None:
+        raise Refusal(f"cannot write {file}: {failure.strerror}; what is there ends in the middle")
+    state = sampler.state
+    print(
+        f"{state.sampling.ticks} ticks of {len(state.inventory)} block devices,"
+        f" {len(state.watched)} of them watched, are in {file}",
+        file=sys.stderr,
+    )
+    return 0
+
+
+def _make(path: Path) -> BinaryIO:
+    try:
+        if path.suffix == ".gz":
+            return cast("BinaryIO", gzip.open(path, "xb"))
+        return path.open("xb")
+    except FileExistsError:
+        raise Refusal(f"{path} is there already: name a file that is not") from None
+    except OSError as error:
+        raise Refusal(f"cannot make {path}: {error.strerror}") from None

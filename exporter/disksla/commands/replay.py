@@ -1,0 +1,126 @@
+"""`disksla replay FILE`: send a recording through the same reckoning as the daemon's."""
+
+import argparse
+import gzip
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+from prometheus_client import CollectorRegistry
+from rich.console import Console
+from rich.table import Table
+
+from disksla.catalog import load_catalog
+from disksla.commands.options import add_config_file
+from disksla.core.account import account
+from disksla.core.diskstats import SECTOR_BYTES, Counters
+from disksla.core.look import look
+from disksla.core.pipeline import State, advance
+from disksla.core.recording import decode_header, decode_tick
+from disksla.core.refusal import Refusal
+from disksla.core.settings import Sampling
+from disksla.core.units import format_count, format_size
+from disksla.exposition.collector import DiskCollector
+from disksla.exposition.scrape import print_metrics
+from disksla.runtime.configuration import read_settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="recording made by `record`")
+    shown = parser.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="one line per tick and disk")
+    shown.add_argument(
+        "--metrics", action="store_true", help="the metrics as they stood after the last tick"
+    )
+    add_config_file(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Replay, and print what was asked for."""
+    states = replay(arguments.file, arguments.config_file)
+    if arguments.json:
+        for before, after in pairwise(states):
+            for row in account(before, after):
+                sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+        return 0
+    state = next(states)
+    first = last = state
+    for last in states:
+        first = last if first.clocks is None else first
+    if arguments.metrics:
+        sys.stdout.write(_metrics(last))
+    else:
+        _summarise(first, last)
+    return 0
+
+
+def replay(file: Path, config_file: Path | None) -> Iterator[State]:
+    """Give the state before the first tick of a recording, and that after each of them.
+
+    Raises Refusal, with file and line, for what is no recording.
+    """
+    catalog = load_catalog()
+    settings = read_settings(config_file, catalog)
+    try:
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
+            header = decode_header(lines.readline())
+            state = State(
+                msgspec.structs.replace(settings, sampling=Sampling(interval_s=header.interval_s)),
+                catalog,
+            )
+            yield state
+            for number, line in enumerate(lines, start=2):
+                state = advance(state, decode_tick(line, number))
+                yield state
+    except (OSError, EOFError) as error:
+        raise Refusal(f"cannot read {file}: {error}") from None
+    except Refusal as refusal:
+        raise Refusal(f"{file}: {refusal}") from None
+
+
+def _metrics(state: State) -> str:
+    """Print the metrics, without those of the process, which were not recorded."""
+    registry = CollectorRegistry(support_collectors_without_names=True)
+    registry.register(DiskCollector(lambda: look(state)))
+    return print_metrics(registry).body.decode()
+
+
+def _summarise(first: State, last: State) -> None:
+    console = Console()
+    if first.clocks is None or last.clocks is None:
+        console.print("no tick of this recording could be read")
+        return
+    view = look(last)
+    gaps = ", ".join(f"{count} {reason}" for reason, count in view.sampler.gaps.items() if count)
+    console.print(
+        f"{view.sampler.ticks} ticks in"
+        f" {last.clocks.monotonic_s - first.clocks.monotonic_s:.1f} s,"
+        f" {last.assessed.windows} windows judged; gaps: {gaps or 'none'}"
+    )
+    table = Table(box=None, pad_edge=False)
+    table.add_column("device", no_wrap=True)
+    table.add_column("terms", no_wrap=True)
+    for heading in ("reads", "read", "writes", "written", "peak IOPS"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for disk in view.disks:
+        table.add_row(
+            disk.disk.name,
+            disk.assignment.terms,
+            *_amounts(disk.totals),
+            format_count(disk.peak.read_iops + disk.peak.write_iops),
+        )
+    console.print(table)
+
+
+def _amounts(totals: Counters | None) -> tuple[str, str, str, str]:
+    if totals is None:
+        return ("-", "-", "-", "-")
+    return (
+        format_count(totals.reads or 0),
+        format_size((totals.read_sectors or 0) * SECTOR_BYTES),
+        format_count(totals.writes or 0),
+        format_size((totals.written_sectors or 0) * SECTOR_BYTES),
+    )

@@ -1,0 +1,89 @@
+"""`disksla serve`: watch the disks of this machine and serve what is seen."""
+
+import argparse
+import contextlib
+import logging
+import signal
+from collections.abc import Sequence
+
+from disksla.commands.options import add_config_file, add_paths, paths_of
+from disksla.core.refusal import Refusal
+from disksla.daemon import Daemon
+from disksla.runtime.logs import set_up_logging
+from disksla.runtime.web import DEFAULT_LISTEN_ADDRESS, ListenAddress, parse_listen_address
+
+SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
+
+log = logging.getLogger("disksla.serve")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this command."""
+    add_config_file(parser)
+    add_paths(parser)
+    parser.add_argument(
+        "--web.listen-address",
+        dest="listen",
+        action="append",
+        metavar="ADDRESS",
+        help=f"HOST:PORT to serve on; may be given again (default: {DEFAULT_LISTEN_ADDRESS})",
+    )
+    parser.add_argument(
+        "--web.telemetry-path",
+        dest="telemetry_path",
+        default="/metrics",
+        metavar="PATH",
+        help="path of the metrics (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log.level",
+        dest="log_level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="least severe log lines to write (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log.format",
+        dest="log_format",
+        choices=("logfmt", "json"),
+        default="logfmt",
+        help="form of log lines (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; read the configuration again on SIGHUP.
+
+    Signals are taken one at a time by this thread and by no other, so that none of them
+    interrupts anything.
+    """
+    set_up_logging(arguments.log_level, arguments.log_format)
+    telemetry_path = arguments.telemetry_path
+    if not telemetry_path.startswith("/") or telemetry_path == "/":
+        raise Refusal(
+            f"--web.telemetry-path is '{telemetry_path}': expected a path such as /metrics"
+        )
+    listen = [parse_listen_address(text) for text in arguments.listen or [DEFAULT_LISTEN_ADDRESS]]
+    daemon = Daemon(paths_of(arguments), arguments.config_file, listen, telemetry_path)
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        addresses = daemon.start()
+        _tell_where_to_look(addresses, telemetry_path)
+        while signal.sigwait(SIGNALS) == signal.SIGHUP:
+            with contextlib.suppress(Refusal):  # logged, and visible in the metrics
+                daemon.reload()
+        log.info("ending")
+    finally:
+        daemon.stop()
+    return 0
+
+
+def _tell_where_to_look(addresses: Sequence[ListenAddress], telemetry_path: str) -> None:
+    for address in addresses:
+        host = address.host or "localhost"
+        shown = f"[{host}]" if ":" in host else host
+        print(
+            f"disksla: look at http://{shown}:{address.port}/"
+            f" and scrape http://{shown}:{address.port}{telemetry_path}",
+            flush=True,
+        )

@@ -1,0 +1,44 @@
+"""The values of sysfs attributes: numbers that must be numbers, names fit to be shown."""
+
+
+def parse_count(text: str) -> int:
+    """Give the number that an attribute holds. Raises ValueError if it holds something else."""
+    digits = text.strip(" \n")
+    if not (digits.isascii() and digits.isdigit()):
+        raise ValueError(f"expected a whole number, found {_shown(text)}")
+    return int(digits)
+
+
+def parse_device_number(text: str) -> tuple[int, int]:
+    """Give major and minor of '254:0'. Raises ValueError if the text says something else."""
+    major, colon, minor = text.partition(":")
+    if not colon:
+        raise ValueError(f"expected MAJOR:MINOR, found {_shown(text)}")
+    return parse_count(major), parse_count(minor)
+
+
+def parse_name(text: str) -> str | None:
+    """Give a serial number or a model without its padding; None if nothing is left.
+
+    Vendors pad with spaces, on either side, and with NULs (SPC-4, 4.3.1; NVMe 2.0, figure 275).
+    """
+    name = " ".join(text.split())
+    if not name.isprintable():
+        name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
+    return name or None
+
+
+def parse_vpd_serial(page: bytes) -> str | None:
+    """Give the serial number of a SCSI 'unit serial number' page (SPC-4, 7.8.15).
+
+    Four bytes of header, the page code in the second and the length in the last two; then
+    ASCII. None if that is not what the page is.
+    """
+    if page[1:2] != b"\x80":
+        return None
+    length = int.from_bytes(page[2:4], "big")
+    return parse_name(page[4 : 4 + length].decode("ascii", "replace"))
+
+
+def _shown(text: str) -> str:
+    return repr(text[:40])

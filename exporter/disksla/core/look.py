@@ -1,0 +1,56 @@
+"""What is known, put together for whoever asks."""
+
+from disksla.core.peaks import highest
+from disksla.core.pipeline import State
+from disksla.core.sampling import SOURCES
+from disksla.core.tally import load_of, recently
+from disksla.core.view import DiskView, SamplerView, Traffic, View
+from disksla.core.watched import Watched
+
+
+def look(state: State) -> View:
+    """Give everything known at the last sample, disks in the order of their names."""
+    sampling = state.sampling
+    return View(
+        disks=tuple(_look_at(watched, state) for _, watched in sorted(state.watched.items())),
+        sampler=SamplerView(
+            ticks=sampling.ticks,
+            missed_ticks=sampling.missed_ticks,
+            lateness_s=sampling.lateness_s,
+            gaps=sampling.gaps,
+            errors=sampling.errors,
+            collectors={source: sampling.works(source) for source in SOURCES},
+        ),
+    )
+
+
+def _look_at(watched: Watched, state: State) -> DiskView:
+    now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
+    tally = watched.tally
+    if watched.is_listed:
+        tally = tally.settled(state.assessed, now_s)
+    recent = recently(tally.recent, now_s, state.settings.sampling.interval_s)
+    peak = highest(tally.peaks, now_s)
+    promise = watched.assignment.limits.promise_charges
+    return DiskView(
+        disk=watched.disk,
+        assignment=watched.assignment,
+        totals=watched.totals,
+        inflight=watched.inflight if watched.is_listed else None,
+        read_latency_s=tally.read_latency.histogram,
+        write_latency_s=tally.write_latency.histogram,
+        load=tally.load if promise else None,
+        peak=Traffic(
+            peak.read_iops,
+            peak.write_iops,
+            peak.read_bytes_per_second,
+            peak.written_bytes_per_second,
+        ),
+        present=Traffic(
+            recent.reads / recent.seconds,
+            recent.writes / recent.seconds,
+            recent.read_bytes / recent.seconds,
+            recent.written_bytes / recent.seconds,
+        ),
+        present_load=load_of(recent, promise),
+    )

@@ -1,0 +1,50 @@
+"""The text of /proc/<pid>/mountinfo, as mounts.
+
+Line format: Documentation/filesystems/proc.rst, section 3.5. Names keep any character but
+space, tab, newline, backslash and #, which the kernel writes as three octal digits.
+"""
+
+import re
+from typing import NamedTuple
+
+_ESCAPED = re.compile(r"\\([0-3][0-7]{2})")
+_LEAST_FIELDS = 6
+
+
+class Mount(NamedTuple):
+    """One mount as far as block devices are concerned."""
+
+    major: int
+    minor: int
+    root: str
+    """Directory of the file system that is shown; not / for a bind mount or a subvolume."""
+    mount_point: str
+    source: str
+    """What was mounted, such as /dev/vda1; any word for file systems without a device."""
+
+
+def parse_mountinfo(text: str) -> tuple[Mount, ...]:
+    """Give the mounts in the order of the text; lines that say something else are left out."""
+    return tuple(mount for line in text.split("\n") if (mount := _parse_line(line)))
+
+
+def _parse_line(line: str) -> Mount | None:
+    before, separator, after = line.partition(" - ")
+    fields, origin = before.split(" "), after.split(" ")
+    if not separator or len(fields) < _LEAST_FIELDS or len(origin) < 2:  # noqa: PLR2004 -- type, source
+        return None
+    major, _, minor = fields[2].partition(":")
+    try:
+        return Mount(
+            int(major),
+            int(minor),
+            root=_unescape(fields[3]),
+            mount_point=_unescape(fields[4]),
+            source=_unescape(origin[1]),
+        )
+    except ValueError:
+        return None
+
+
+def _unescape(name: str) -> str:
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), name)

@@ -1,0 +1,165 @@
+"""From terms and a size to limits, and from limits to the IOPS that a load can have of them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from disksla.core.burst import burst_for
+from disksla.core.cost import Charge, load_ratio
+from disksla.core.laws import BandwidthLaw, FromIops, IopsLaw, Provisioned
+from disksla.core.limits import NOTHING_PROMISED, Limits, Rates, assemble_limits
+from disksla.core.refusal import Refusal
+from disksla.core.terms import PromisedShare, Provision, Terms
+from disksla.core.units import format_bandwidth, format_count
+
+_NOTHING_CHOSEN = Provision()
+
+
+class Band(NamedTuple):
+    """Between what is promised and what is enforced; equal where only one law is known."""
+
+    promise: float
+    enforced: float
+
+
+def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None = None) -> Limits:
+    """Give the limits of a disk of this size under these terms.
+
+    Raises Refusal if something was provisioned that these terms do not offer, or too much or too
+    little of it, or if it must be chosen and was not; and for a disk without any size.
+    """
+    chosen = provisioned or _NOTHING_CHOSEN
+    _refuse_what_is_not_offered(terms, chosen)
+    if terms.budget is None:
+        return NOTHING_PROMISED
+    if size_bytes <= 0:
+        raise Refusal(f"{terms.id} cannot be applied to a disk of {size_bytes} bytes")
+    rates = _rates(terms, size_bytes, chosen)
+    return assemble_limits(
+        rates,
+        terms.budget,
+        latency_s=terms.latency.seconds if terms.latency else None,
+        latency_kind=terms.latency.kind if terms.latency else None,
+        burst=burst_for(terms.burst, size_bytes, rates) if terms.burst else None,
+        cost=terms.cost,
+    )
+
+
+def effective_iops(
+    limits: Limits,
+    request_bytes: int,
+    write_share: float = 0.0,
+    shares: tuple[PromisedShare, ...] = (),
+) -> Band | None:
+    """Give the IOPS that a steady load of requests of one size can have.
+
+    `write_share` (0..1) is the share of writes among the requests. The limits say what one such
+    request costs, and the dearest limit what fits into a second: that is the harmonic mean of
+    reads and writes for a shared budget, and min(R / (1 - a), W / a) for separate ones.
+    `shares` is the promise by request size. None where nothing is promised for such a load.
+    """
+    promise_s = _dearest_s(limits.promise_charges, request_bytes, write_share)
+    if not promise_s:
+        return None
+    share = promised_share(shares, request_bytes)
+    requests = tuple(charge for charge in limits.promise_charges if charge.limit == "iops")
+    requests_s = _dearest_s(requests, request_bytes, write_share) / share
+    return Band(
+        promise=1 / max(promise_s, requests_s),
+        enforced=1 / _dearest_s(limits.enforced_charges, request_bytes, write_share),
+    )
+
+
+def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> float:
+    """Give the share of the IOPS limit that is promised at a request size.
+
+    Between two sizes that the provider names, the share of the larger holds; above the last,
+    that of the last.
+    """
+    if not shares:
+        return 1.0
+    return next(
+        (share.share for share in shares if request_bytes <= share.request_bytes),
+        shares[-1].share,
+    )
+
+
+def _dearest_s(charges: tuple[Charge, ...], request_bytes: int, write_share: float) -> float:
+    """Give the time that one request of the mix takes of the limit it uses most."""
+    return (
+        load_ratio(
+            charges,
+            seconds=1.0,
+            reads=1 - write_share,
+            writes=write_share,
+            read_bytes=(1 - write_share) * request_bytes,
+            written_bytes=write_share * request_bytes,
+        )
+        or 0.0
+    )
+
+
+def _rates(terms: Terms, size_bytes: int, chosen: Provision) -> Rates:
+    read_iops = _iops(terms, terms.read_iops, size_bytes, chosen)
+    write_iops = _iops(terms, terms.write_iops, size_bytes, chosen)
+    return Rates(
+        read_iops,
+        write_iops,
+        _bandwidth(terms, terms.read_bandwidth, size_bytes, chosen, read_iops),
+        _bandwidth(terms, terms.write_bandwidth, size_bytes, chosen, write_iops),
+    )
+
+
+def _iops(terms: Terms, law: IopsLaw | None, size_bytes: int, chosen: Provision) -> float | None:
+    if law is None:
+        return None
+    if isinstance(law, Provisioned):
+        bounds = law.bounds(size_bytes)
+        return _provisioned(f"IOPS for {terms.id}", law, bounds, chosen.iops, format_count)
+    return law.rate(size_bytes)
+
+
+def _bandwidth(
+    terms: Terms,
+    law: BandwidthLaw | None,
+    size_bytes: int,
+    chosen: Provision,
+    iops: float | None,
+) -> float | None:
+    if law is None:
+        return None
+    if isinstance(law, FromIops):
+        return law.rate(iops or 0.0)  # Terms have seen to it that there are IOPS
+    if isinstance(law, Provisioned):
+        what = f"bandwidth for {terms.id}"
+        bounds = law.bounds(size_bytes, iops)
+        return _provisioned(what, law, bounds, chosen.bytes_per_second, format_bandwidth)
+    return law.rate(size_bytes)
+
+
+def _provisioned(
+    what: str,
+    law: Provisioned,
+    bounds: tuple[float, float],
+    wanted: float | None,
+    shown: Callable[[float], str],
+) -> float:
+    least, most = bounds
+    between = f"between {shown(least)} and {shown(most)}"
+    if wanted is None:
+        if law.default is None:
+            raise Refusal(f"no {what} given: it is provisioned, {between} at this size")
+        return min(law.default, most)
+    if not least <= wanted <= most:
+        raise Refusal(f"{shown(wanted)} {what} cannot be had: at this size, {between}")
+    return wanted
+
+
+def _refuse_what_is_not_offered(terms: Terms, chosen: Provision) -> None:
+    for what, wanted, laws in (
+        ("IOPS", chosen.iops, (terms.read_iops, terms.write_iops)),
+        ("bandwidth", chosen.bytes_per_second, (terms.read_bandwidth, terms.write_bandwidth)),
+    ):
+        if wanted is not None and not any(isinstance(law, Provisioned) for law in laws):
+            raise Refusal(
+                f"the {what} of {terms.id} cannot be chosen: only provisioned types let one"
+            )

@@ -1,0 +1,54 @@
+"""How well we sampled: our own ticks, lateness, gaps and errors."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from disksla.core.histogram import Histogram
+from disksla.core.interval import GAP_REASONS
+
+LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
+
+SOURCES = ("diskstats", "disks", "inflight")
+"""What we read: /proc/diskstats; sysfs and the udev database; sysfs `inflight`."""
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """Sums about the sampler itself."""
+
+    ticks: int = 0
+    missed_ticks: int = 0
+    lateness_s: Histogram = Histogram.empty(LATENESS_BOUNDS_S)
+    gaps: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(GAP_REASONS, 0))
+    errors: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
+    troubles: Mapping[str, str] = {}
+    """What cannot be read now: `source` or `source:device` -> what was seen."""
+
+    def ticked(self, lateness_s: float, missed_ticks: int) -> "Sampling":
+        """Add one tick that came `lateness_s` after its deadline, others having been missed."""
+        return msgspec.structs.replace(
+            self,
+            ticks=self.ticks + 1,
+            missed_ticks=self.missed_ticks + missed_ticks,
+            lateness_s=self.lateness_s.observe(lateness_s),
+        )
+
+    def with_gap(self, reason: str) -> "Sampling":
+        """Add one gap."""
+        return msgspec.structs.replace(
+            self, gaps={**self.gaps, reason: self.gaps.get(reason, 0) + 1}
+        )
+
+    def with_troubles(self, troubles: Mapping[str, str]) -> "Sampling":
+        """Take what cannot be read at this tick, each an error of its source."""
+        if not troubles:
+            return msgspec.structs.replace(self, troubles={}) if self.troubles else self
+        errors = dict(self.errors)
+        for where in troubles:
+            source = where.partition(":")[0]
+            errors[source] = errors.get(source, 0) + 1
+        return msgspec.structs.replace(self, errors=errors, troubles=troubles)
+
+    def works(self, source: str) -> bool:
+        """Tell whether a source could be read when it was last tried."""
+        return not any(where.partition(":")[0] == source for where in self.troubles)

@@ -1,0 +1,117 @@
+"""Quantities as people write them: '500GiB', '25MB/s', '100ms'; and back again.
+
+Decimal and binary prefixes are told apart (1 GB = 10^9 B, 1 GiB = 2^30 B; IEC 80000-13).
+Providers often write GB where they mean GiB: that is settled in the catalogue, not here.
+"""
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+KIB = 1024
+MIB = 1024**2
+GIB = 1024**3
+TIB = 1024**4
+
+BYTES_PER_UNIT: Mapping[str, int] = {
+    "B": 1,
+    "kB": 10**3,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": KIB,
+    "MiB": MIB,
+    "GiB": GIB,
+    "TiB": TIB,
+}
+SECONDS_PER_UNIT: Mapping[str, int | Fraction] = {
+    "us": Fraction(1, 10**6),
+    "ms": Fraction(1, 10**3),
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+    "d": 86400,
+}
+
+_QUANTITY = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]+)")
+_LONGEST_QUANTITY = 40
+_FOUR_DIGITS = 1000
+
+
+def parse_size_bytes(text: str) -> int:
+    """Give the bytes that a size such as '500GiB', '1.5TB' or '4096B' stands for.
+
+    Raises ValueError, with what would be right, for anything else.
+    """
+    size_bytes = _parse(text, BYTES_PER_UNIT, "a size such as 500GiB, 1.5TB or 4KiB")
+    if size_bytes.denominator != 1:
+        raise ValueError(f"'{text}' is not a whole number of bytes")
+    return int(size_bytes)
+
+
+def parse_bandwidth_bytes_per_second(text: str) -> float:
+    """Give the bytes per second that a bandwidth such as '25MB' or '25MB/s' stands for."""
+    expected = "a bandwidth such as 25MB/s or 240MiB/s"
+    return float(_parse(text.removesuffix("/s"), BYTES_PER_UNIT, expected, shown=text))
+
+
+def parse_duration_s(text: str) -> float:
+    """Give the seconds that a duration such as '100ms', '5s' or '10m' stands for."""
+    return float(_parse(text, SECONDS_PER_UNIT, "a duration such as 100ms, 5s, 10m, 1h or 1d"))
+
+
+def format_size(size_bytes: float) -> str:
+    """Write bytes for people, in binary units: '500 GiB', '37.5 MiB'."""
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if size_bytes >= BYTES_PER_UNIT[unit]:
+            return f"{_three_digits(size_bytes / BYTES_PER_UNIT[unit])} {unit}"
+    return f"{_three_digits(size_bytes)} B"
+
+
+def format_bandwidth(bytes_per_second: float) -> str:
+    """Write a bandwidth for people, in MiB/s as providers' tables do: '1200 MiB/s'.
+
+    Four digits tell 1172 from 1200; only what is below 1 MiB/s has a smaller unit.
+    """
+    if bytes_per_second < MIB:
+        return f"{format_size(bytes_per_second)}/s"
+    mib_per_second = bytes_per_second / MIB
+    digits = ".4g" if mib_per_second < _FOUR_DIGITS else ".0f"
+    return f"{mib_per_second:{digits}} MiB/s"
+
+
+def format_duration(seconds: float) -> str:
+    """Write seconds for people: '0.52 ms', '3 s', '31.3 min', '12 h'."""
+    if seconds < 1:
+        return f"{_three_digits(seconds * 1e3)} ms"
+    for divisor, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * divisor:
+            return f"{_three_digits(seconds / divisor)} {unit}"
+    return f"{_three_digits(seconds)} s"
+
+
+def format_count(count: float) -> str:
+    """Write a number for people: whole above 100, three digits below."""
+    return _three_digits(count)
+
+
+def _parse(
+    text: str, units: Mapping[str, int | Fraction], expected: str, shown: str = ""
+) -> Fraction:
+    """Give the exact quantity: binary floats would make '1.005kB' a broken number of bytes."""
+    match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST_QUANTITY else None
+    if match is None:
+        raise ValueError(f"expected {expected}, not '{shown or text}'")
+    if match["unit"] not in units:
+        raise ValueError(
+            f"unknown unit '{match['unit']}' in '{shown or text}': expected {expected}"
+            f" (units: {', '.join(units)})"
+        )
+    return Fraction(match["number"]) * units[match["unit"]]
+
+
+def _three_digits(number: float) -> str:
+    if number >= 100:  # noqa: PLR2004 -- three digits stand before the point
+        return f"{number:.0f}"
+    return f"{number:.3g}"

@@ -1,0 +1,110 @@
+"""The daemon: joins the parts; nothing else knows them all."""
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from disksla.catalog import load_catalog
+from disksla.core.look import look
+from disksla.core.pipeline import State
+from disksla.core.refusal import Refusal
+from disksla.core.view import View
+from disksla.runtime.about import read_about
+from disksla.runtime.configuration import read_settings
+from disksla.runtime.hotplug import DiskWatcher
+from disksla.runtime.paths import Paths
+from disksla.runtime.sampler import Sampler
+from disksla.runtime.site import Site
+from disksla.runtime.web import ListenAddress, WebServer
+
+log = logging.getLogger("disksla.daemon")
+
+HEALTHY_WITHIN_S = 5.0
+"""A sampler without a tick for so long is held to be dead."""
+
+
+class Daemon:
+    """Watches the disks and serves what is seen until it is told to end."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        config_file: Path | None,
+        listen: Sequence[ListenAddress],
+        telemetry_path: str,
+    ) -> None:
+        """Read the configuration; raises Refusal if anything in it is wrong."""
+        self._config_file = config_file
+        self._catalog = load_catalog()
+        settings = read_settings(config_file, self._catalog)
+        self._about = read_about()
+        self._reloading = threading.Lock()
+        self._sampler = Sampler(paths, State(settings, self._catalog))
+        self._watcher = DiskWatcher(paths, self._sampler.post)
+        self._sampler.on_doubt = self._watcher.rescan
+        site = Site(
+            self.view,
+            lambda: self._about,
+            healthy=self.is_healthy,
+            ready=self.is_ready,
+            reload=self.reload,
+            telemetry_path=telemetry_path,
+        )
+        self._server = WebServer(site, listen)
+
+    def start(self) -> tuple[ListenAddress, ...]:
+        """Begin to serve and to watch; give the addresses that are served.
+
+        Raises Refusal if one of them cannot be had; nothing runs then.
+        """
+        addresses = self._server.start()
+        self._watcher.start()
+        self._sampler.start()
+        gc.freeze()  # what is loaded by now stays: the collector need not look at it again
+        return addresses
+
+    def stop(self) -> None:
+        """End everything that was started."""
+        self._server.stop()
+        self._watcher.stop()
+        self._sampler.stop()
+
+    def view(self) -> View:
+        """Give everything known."""
+        view = look(self._sampler.state)
+        health = self._watcher.health
+        sampler = msgspec.structs.replace(
+            view.sampler,
+            errors={**view.sampler.errors, "disks": health.errors},
+            collectors={**view.sampler.collectors, "disks": health.success},
+        )
+        return msgspec.structs.replace(view, sampler=sampler)
+
+    def is_healthy(self) -> bool:
+        """Tell whether the sampler ticks."""
+        return time.monotonic() - self._sampler.ticked_at_s < HEALTHY_WITHIN_S
+
+    def is_ready(self) -> bool:
+        """Tell whether there is something to scrape: the disks were found and sampled."""
+        state = self._sampler.state
+        return bool(state.inventory) and state.clocks is not None
+
+    def reload(self) -> None:
+        """Read the configuration again; raises Refusal, and changes nothing, if it is wrong."""
+        with self._reloading:
+            try:
+                settings = read_settings(self._config_file, self._catalog)
+            except Refusal as refusal:
+                log.error("the configuration stays as it was: %s", refusal)  # noqa: TRY400
+                self._about = msgspec.structs.replace(self._about, reload_successful=False)
+                raise
+            self._sampler.post(settings)
+            self._about = msgspec.structs.replace(
+                self._about, reload_successful=True, reload_success_timestamp_s=time.time()
+            )
+            log.info("the configuration was read again")

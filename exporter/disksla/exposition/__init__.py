@@ -1,0 +1,1 @@
+"""What is known, as metric families and as a page."""

@@ -1,0 +1,383 @@
+"""Every metric that leaves the house, one row each: name, kind, help, labels, value.
+
+A metric is added here and nowhere else: the collector and docs/metrics.md walk these tables.
+Names and units follow https://prometheus.io/docs/practices/naming/; what the fields of
+/proc/diskstats mean stands in Documentation/admin-guide/iostats.rst of the kernel.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from disksla.core.disk import Disk
+from disksla.core.diskstats import SECTOR_BYTES, Counters
+from disksla.core.histogram import Histogram
+from disksla.core.limits import Rates
+from disksla.core.view import DiskView, SamplerView
+
+Kind = Literal["counter", "gauge", "histogram"]
+Labelled = Mapping[tuple[str, ...], float]
+"""Values by the values of a row's `labels`, in their order."""
+Value = float | Histogram | Labelled | None
+Subject = TypeVar("Subject")
+
+
+class Metric(msgspec.Struct, Generic[Subject], frozen=True):
+    """One row: what is published of every `Subject`."""
+
+    name: str
+    """As it is queried, with `_total` on counters."""
+    kind: Kind
+    help: str
+    """One or two sentences for people: source, unit, window and denominator."""
+    value: Callable[[Subject], Value]
+    """None where nothing is known, which gives no sample."""
+    labels: tuple[str, ...] = ()
+    """Labels beside `device`; a row with some gives values by label."""
+
+
+class About(msgspec.Struct, frozen=True):
+    """What the daemon knows of itself beside its sampling."""
+
+    version: str
+    python_version: str
+    kernel_release: str
+    reload_successful: bool
+    """Whether the configuration was accepted when it was last read."""
+    reload_success_timestamp_s: float
+    """Unix time at which a configuration was last accepted."""
+
+
+def _total(
+    counter: Callable[[Counters], int | None], times: int = 1, per: int = 1
+) -> Callable[[DiskView], Value]:
+    """Give the value of one kernel counter in base units; division keeps 0.3 s from 0.30000004."""
+
+    def value(view: DiskView) -> Value:
+        count = None if view.totals is None else counter(view.totals)
+        return None if count is None else count * times / per
+
+    return value
+
+
+def _burst(rate: Callable[[Rates], float | None]) -> Callable[[DiskView], Value]:
+    def value(view: DiskView) -> Value:
+        burst = view.assignment.limits.burst
+        return None if burst is None else rate(burst.rates)
+
+    return value
+
+
+def _disk_info(view: DiskView) -> Labelled:
+    disk, limits = view.disk, view.assignment.limits
+    return {
+        (
+            disk.serial or "",
+            disk.wwn or "",
+            disk.model or "",
+            view.assignment.provider,
+            view.assignment.terms,
+            limits.budget or "",
+            limits.latency_kind or "",
+            _yes_or_no(disk),
+            ",".join(disk.mount_points),
+        ): 1
+    }
+
+
+def _yes_or_no(disk: Disk) -> str:
+    return "" if disk.rotational is None else str(disk.rotational).lower()
+
+
+_SINCE = "since disksla first saw the disk, unwrapped to 64 bit"
+_PEAK = "in any sampling window (100 ms by default) within the last 60 s."
+_SHARED = "Where the budget on disksla_disk_info is sum or time_shared, reads and writes share it."
+_PROMISED = f"promised by the terms for the size of this disk. {_SHARED}"
+_BURSTING = f"allowed while burst credits last. {_SHARED}"
+_IN_WINDOW = "The mean of windows, as many as make it meaningful, counted once per request"
+
+DISK_METRICS: tuple[Metric[DiskView], ...] = (
+    Metric(
+        "disksla_disk_info",
+        "gauge",
+        "Always 1: what the disk is and the terms it is held against. Empty where not known;"
+        " mount points (of the disk and its partitions) are joined by commas.",
+        _disk_info,
+        (
+            "serial",
+            "wwn",
+            "model",
+            "provider",
+            "terms",
+            "budget",
+            "latency_kind",
+            "rotational",
+            "mountpoint",
+        ),
+    ),
+    Metric(
+        "disksla_disk_holder_info",
+        "gauge",
+        "Always 1: a device (device-mapper, md) stacked on this disk or one of its partitions,"
+        " from the holders directories of sysfs.",
+        lambda view: {(holder,): 1 for holder in view.disk.holders},
+        ("holder",),
+    ),
+    Metric(
+        "disksla_disk_size_bytes",
+        "gauge",
+        "Size of the disk in bytes as the kernel reports it (sysfs size x 512). Limits may be"
+        " derived from another size that the configuration states.",
+        lambda view: view.disk.size_bytes,
+    ),
+    Metric(
+        "disksla_reads_completed_total",
+        "counter",
+        f"Reads completed (reads completed of /proc/diskstats), {_SINCE}.",
+        _total(lambda totals: totals.reads),
+    ),
+    Metric(
+        "disksla_writes_completed_total",
+        "counter",
+        f"Writes completed (writes completed of /proc/diskstats), {_SINCE}.",
+        _total(lambda totals: totals.writes),
+    ),
+    Metric(
+        "disksla_read_bytes_total",
+        "counter",
+        f"Bytes read (sectors read of /proc/diskstats x 512), {_SINCE}.",
+        _total(lambda totals: totals.read_sectors, times=SECTOR_BYTES),
+    ),
+    Metric(
+        "disksla_written_bytes_total",
+        "counter",
+        f"Bytes written (sectors written of /proc/diskstats x 512), {_SINCE}.",
+        _total(lambda totals: totals.written_sectors, times=SECTOR_BYTES),
+    ),
+    Metric(
+        "disksla_read_time_seconds_total",
+        "counter",
+        "Seconds that completed reads took, queueing included, added up over requests"
+        f" (ms spent reading of /proc/diskstats), {_SINCE}.",
+        _total(lambda totals: totals.read_ms, per=1000),
+    ),
+    Metric(
+        "disksla_write_time_seconds_total",
+        "counter",
+        "Seconds that completed writes took, queueing included, added up over requests"
+        f" (ms spent writing of /proc/diskstats), {_SINCE}.",
+        _total(lambda totals: totals.write_ms, per=1000),
+    ),
+    Metric(
+        "disksla_flushes_completed_total",
+        "counter",
+        "Cache flushes completed (flush requests of /proc/diskstats; absent before Linux 5.5),"
+        f" {_SINCE}.",
+        _total(lambda totals: totals.flushes),
+    ),
+    Metric(
+        "disksla_flush_time_seconds_total",
+        "counter",
+        "Seconds that completed cache flushes took, added up over requests (ms spent flushing of"
+        f" /proc/diskstats; absent before Linux 5.5), {_SINCE}.",
+        _total(lambda totals: totals.flush_ms, per=1000),
+    ),
+    Metric(
+        "disksla_discards_completed_total",
+        "counter",
+        "Discards (trims) completed (discards completed of /proc/diskstats; absent before"
+        f" Linux 4.18), {_SINCE}.",
+        _total(lambda totals: totals.discards),
+    ),
+    Metric(
+        "disksla_discarded_bytes_total",
+        "counter",
+        "Bytes discarded (sectors discarded of /proc/diskstats x 512; absent before"
+        f" Linux 4.18), {_SINCE}.",
+        _total(lambda totals: totals.discarded_sectors, times=SECTOR_BYTES),
+    ),
+    Metric(
+        "disksla_inflight",
+        "gauge",
+        "Reads and writes sent to the disk and not yet completed, at the last sample"
+        " (sysfs inflight).",
+        lambda view: view.inflight,
+    ),
+    Metric(
+        "disksla_read_latency_seconds",
+        "histogram",
+        f"Seconds that reads took, queueing included. {_IN_WINDOW}: not the latency of each read.",
+        lambda view: view.read_latency_s,
+    ),
+    Metric(
+        "disksla_write_latency_seconds",
+        "histogram",
+        f"Seconds that writes took, queueing included. {_IN_WINDOW}: not the latency of each"
+        " write.",
+        lambda view: view.write_latency_s,
+    ),
+    Metric(
+        "disksla_window_load_ratio",
+        "histogram",
+        "Load of each sampling window (100 ms by default): what its requests used of the promised"
+        " limits, under the cost law of the terms; 1 is exactly at the promise.",
+        lambda view: view.load,
+    ),
+    Metric(
+        "disksla_peak_read_iops",
+        "gauge",
+        f"Highest rate of reads completed per second {_PEAK}",
+        lambda view: view.peak.read_iops,
+    ),
+    Metric(
+        "disksla_peak_write_iops",
+        "gauge",
+        f"Highest rate of writes completed per second {_PEAK}",
+        lambda view: view.peak.write_iops,
+    ),
+    Metric(
+        "disksla_peak_read_bytes_per_second",
+        "gauge",
+        f"Highest rate of bytes read per second {_PEAK}",
+        lambda view: view.peak.read_bytes_per_second,
+    ),
+    Metric(
+        "disksla_peak_written_bytes_per_second",
+        "gauge",
+        f"Highest rate of bytes written per second {_PEAK}",
+        lambda view: view.peak.written_bytes_per_second,
+    ),
+    Metric(
+        "disksla_limit_read_iops",
+        "gauge",
+        f"Reads per second {_PROMISED}",
+        lambda view: view.assignment.limits.rates.read_iops,
+    ),
+    Metric(
+        "disksla_limit_write_iops",
+        "gauge",
+        f"Writes per second {_PROMISED}",
+        lambda view: view.assignment.limits.rates.write_iops,
+    ),
+    Metric(
+        "disksla_limit_read_bytes_per_second",
+        "gauge",
+        f"Bytes read per second {_PROMISED}",
+        lambda view: view.assignment.limits.rates.read_bytes_per_second,
+    ),
+    Metric(
+        "disksla_limit_written_bytes_per_second",
+        "gauge",
+        f"Bytes written per second {_PROMISED}",
+        lambda view: view.assignment.limits.rates.write_bytes_per_second,
+    ),
+    Metric(
+        "disksla_limit_latency_seconds",
+        "gauge",
+        "Seconds that a request may take by the terms, under the conditions that they state;"
+        " latency_kind on disksla_disk_info tells a guarantee from an indication.",
+        lambda view: view.assignment.limits.latency_s,
+    ),
+    Metric(
+        "disksla_burst_limit_read_iops",
+        "gauge",
+        f"Reads per second {_BURSTING}",
+        _burst(lambda rates: rates.read_iops),
+    ),
+    Metric(
+        "disksla_burst_limit_write_iops",
+        "gauge",
+        f"Writes per second {_BURSTING}",
+        _burst(lambda rates: rates.write_iops),
+    ),
+    Metric(
+        "disksla_burst_limit_read_bytes_per_second",
+        "gauge",
+        f"Bytes read per second {_BURSTING}",
+        _burst(lambda rates: rates.read_bytes_per_second),
+    ),
+    Metric(
+        "disksla_burst_limit_written_bytes_per_second",
+        "gauge",
+        f"Bytes written per second {_BURSTING}",
+        _burst(lambda rates: rates.write_bytes_per_second),
+    ),
+)
+
+SAMPLER_METRICS: tuple[Metric[SamplerView], ...] = (
+    Metric(
+        "disksla_sampler_ticks_total",
+        "counter",
+        "Times that all disks were sampled.",
+        lambda sampler: sampler.ticks,
+    ),
+    Metric(
+        "disksla_sampler_missed_ticks_total",
+        "counter",
+        "Sampling deadlines that passed without a sample because the one before came too late."
+        " The counters of the disks lose nothing; windows grow longer.",
+        lambda sampler: sampler.missed_ticks,
+    ),
+    Metric(
+        "disksla_sampler_lateness_seconds",
+        "histogram",
+        "Seconds between the deadline of a sample and the moment it was taken.",
+        lambda sampler: sampler.lateness_s,
+    ),
+    Metric(
+        "disksla_gaps_total",
+        "counter",
+        "Breaks between two samples, of one disk or of all, across which no window was assessed,"
+        " by reason.",
+        lambda sampler: _keyed(sampler.gaps),
+        ("reason",),
+    ),
+    Metric(
+        "disksla_collector_success",
+        "gauge",
+        "Whether a source of data could be read when it was last tried (1 yes, 0 no).",
+        lambda sampler: _keyed(sampler.collectors),
+        ("collector",),
+    ),
+    Metric(
+        "disksla_errors_total",
+        "counter",
+        "Errors met while reading a source of data.",
+        lambda sampler: _keyed(sampler.errors),
+        ("source",),
+    ),
+)
+
+ABOUT_METRICS: tuple[Metric[About], ...] = (
+    Metric(
+        "disksla_build_info",
+        "gauge",
+        "Always 1: versions of disksla, of the Python that runs it and of the kernel below.",
+        lambda about: {
+            (
+                about.version,
+                about.python_version,
+                about.kernel_release,
+            ): 1
+        },
+        ("version", "python_version", "kernel_release"),
+    ),
+    Metric(
+        "disksla_config_last_reload_successful",
+        "gauge",
+        "Whether the configuration was accepted when it was last read (1 yes, 0 no);"
+        " if not, the one before stays in force.",
+        lambda about: about.reload_successful,
+    ),
+    Metric(
+        "disksla_config_last_reload_success_timestamp_seconds",
+        "gauge",
+        "Unix time in seconds at which a configuration was last accepted.",
+        lambda about: about.reload_success_timestamp_s,
+    ),
+)
+
+
+def _keyed(values: Mapping[str, float]) -> Labelled:
+    return {(key,): value for key, value in values.items()}

@@ -1,0 +1,210 @@
+"""The landing page: what is watched and how it does, in HTML that needs no JavaScript."""
+
+import base64
+import hashlib
+import html
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+
+from disksla.core.histogram import Histogram
+from disksla.core.limits import Limits
+from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.core.view import DiskView, SamplerView, Traffic, View
+from disksla.exposition.metrics import About
+from disksla.exposition.text import printable
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dde4;
+  --ground: #f6f7f9; --sheet: #ffffff; --link: #0b5cad; --alarm: #a3261b; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333c48;
+  --ground: #14181e; --sheet: #1c222a; --link: #7db8f5; --alarm: #ff9a8f; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 84rem; padding: 1.25rem; background: var(--ground);
+  color: var(--ink); font: 0.9375rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
+a { color: var(--link); }
+header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
+h1 { font-size: 1.375rem; margin: 0; }
+h1 small, .soft { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
+.alarm { color: var(--alarm); font-weight: 600; }
+table { width: 100%; margin: 1rem 0; border-collapse: collapse; background: var(--sheet);
+  border: 1px solid var(--line); border-radius: 0.375rem; }
+th, td { padding: 0.5rem 0.625rem; text-align: left; vertical-align: top;
+  border-top: 1px solid var(--line); }
+thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; font-weight: 600;
+  white-space: nowrap; }
+td span, th span { display: block; }
+tbody { font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+tbody th { min-width: 10rem; }
+tbody th, td:nth-child(2) { overflow-wrap: anywhere; }
+.rate { white-space: nowrap; }
+meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
+@media (max-width: 60rem) {
+  body { padding: 0.75rem; }
+  table, tbody, tr, th, td { display: block; width: 100%; }
+  table { background: none; border: 0; }
+  thead { display: none; }
+  tr { background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+    margin-bottom: 0.75rem; padding: 0.375rem 0; }
+  th, td { border: 0; padding: 0.25rem 0.75rem; }
+  td { display: grid; grid-template-columns: 7rem 1fr; gap: 0.5rem; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
+}
+"""
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+
+CONTENT_SECURITY_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing may be loaded or run: the one style is in the page, and known by its hash."""
+
+_ReadAndWrite = tuple[float | None, float | None]
+_DASH = "–"  # noqa: RUF001 -- an en dash is what stands for nothing in tables
+_UNKNOWN = f'<span class="soft">{_DASH}</span>'
+_COLUMNS = ("Disk", "Mounted on", "Terms", "Limits", "Now", "Load", "In flight", "Peak")
+
+
+def landing_page(view: View, about: About, telemetry_path: str) -> str:
+    """Give the page as HTML; everything a device or a person named is escaped."""
+    metrics = _escaped(telemetry_path)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>disksla</title>
+<style>{_STYLE}</style>
+</head>
+<body>
+<header>
+<h1>disksla <small>{_escaped(about.version)}</small></h1>
+<nav><a href="{metrics}">{metrics}</a> <a href="/-/healthy">/-/healthy</a>
+<a href="/-/ready">/-/ready</a></nav>
+</header>
+{_troubles(view.sampler, about)}
+{_disks(view.disks)}
+{_sampler(view.sampler)}
+<p class="soft">Read / write throughout. Limits are what the terms promise for the size of the
+disk. Now is the mean of the last second. Load is the share of the promise in use: 100 % is
+exactly at it. Peak is the highest 100 ms window within the last 60 s.</p>
+</body>
+</html>
+"""
+
+
+def _troubles(sampler: SamplerView, about: About) -> str:
+    unreadable = [source for source, works in sampler.collectors.items() if not works]
+    troubles = []
+    if not about.reload_successful:
+        troubles.append(
+            "The configuration was refused when it was last read; the one before is in force."
+            " The log says why."
+        )
+    if unreadable:
+        troubles.append(f"Cannot be read now: {_escaped(', '.join(unreadable))}.")
+    return "\n".join(f'<p class="alarm">{trouble}</p>' for trouble in troubles)
+
+
+def _disks(disks: Iterable[DiskView]) -> str:
+    rows = "\n".join(_row(disk) for disk in disks)
+    if not rows:
+        return "<p>No disk is watched. <code>disksla discover</code> tells why.</p>"
+    headings = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _row(view: DiskView) -> str:
+    disk, assignment = view.disk, view.assignment
+    facts = (format_size(disk.size_bytes), disk.model, disk.serial)
+    cells = (
+        _lines(disk.mount_points) or _UNKNOWN,
+        _lines([assignment.terms], soft=[assignment.provider]),
+        _limits(assignment.limits),
+        _traffic(view.present),
+        _load(view.present_load),
+        _UNKNOWN if view.inflight is None else str(view.inflight),
+        _traffic(view.peak),
+    )
+    name = _lines([disk.name], soft=filter(None, facts))
+    rest = "\n".join(
+        f'<td data-label="{column}"><div>{cell}</div></td>'
+        for column, cell in zip(_COLUMNS[1:], cells, strict=True)
+    )
+    return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
+
+
+def _traffic(traffic: Traffic) -> str:
+    return _rates(
+        (traffic.read_iops, traffic.write_iops),
+        (traffic.read_bytes_per_second, traffic.written_bytes_per_second),
+    )
+
+
+def _limits(limits: Limits) -> str:
+    rates = limits.rates
+    promised = _rates(
+        (rates.read_iops, rates.write_iops),
+        (rates.read_bytes_per_second, rates.write_bytes_per_second),
+    )
+    notes = []
+    if limits.latency_s is not None:
+        latency = f"latency {format_duration(limits.latency_s)}"
+        notes.append(", ".join(filter(None, (latency, limits.latency_kind))))
+    if limits.budget in {"sum", "time_shared"}:
+        notes.append("shared")
+    return promised + _lines(soft=notes) or '<span class="soft">none promised</span>'
+
+
+def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> str:
+    """Give rates of reads and writes, a line for each kind of which anything is known."""
+    lines = []
+    if iops != (None, None):
+        lines.append(" / ".join(_or_dash(rate, format_count) for rate in iops) + " IOPS")
+    if bandwidth != (None, None):
+        lines.append(" / ".join(_or_dash(rate, format_bandwidth) for rate in bandwidth))
+    return "".join(f'<span class="rate">{line}</span>' for line in lines)
+
+
+def _or_dash(number: float | None, write: Callable[[float], str]) -> str:
+    return _DASH if number is None else write(number)
+
+
+def _load(load: float | None) -> str:
+    if load is None:
+        return _UNKNOWN
+    percent = f"{load:.0%}".replace("%", " %")
+    meter = f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}"></meter>'
+    return f'<span class="rate">{meter} {percent}</span>'
+
+
+def _sampler(sampler: SamplerView) -> str:
+    gaps = _counted(sampler.gaps) or "none"
+    errors = _counted(sampler.errors) or "none"
+    return (
+        f"<p>Sampler: {sampler.ticks} ticks, {sampler.missed_ticks} missed,"
+        f" {_punctuality(sampler.lateness_s)}. Gaps: {gaps}. Errors: {errors}.</p>"
+    )
+
+
+def _punctuality(lateness_s: Histogram) -> str:
+    """Say within which bound 99 % of the ticks came."""
+    for bound, count in zip(
+        lateness_s.bounds, itertools.accumulate(lateness_s.counts), strict=False
+    ):
+        if count >= 0.99 * lateness_s.count:
+            return f"99 % at most {format_duration(bound)} late"
+    return f"1 % more than {format_duration(lateness_s.bounds[-1])} late"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{_escaped(what)} {count}" for what, count in counts.items() if count)
+
+
+def _lines(texts: Iterable[str] = (), soft: Iterable[str] = ()) -> str:
+    strong = "".join(f"<span>{_escaped(text)}</span>" for text in texts)
+    return strong + "".join(f'<span class="soft">{_escaped(text)}</span>' for text in soft)
+
+
+def _escaped(text: str) -> str:
+    return html.escape(printable(text))

@@ -1,0 +1,87 @@
+"""Files that are read at every tick, kept open from one to the next."""
+
+import errno
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+_PAGE_BYTES = 65536
+_GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+
+
+class DiskstatsFile:
+    """/proc/diskstats, read whole."""
+
+    def __init__(self, procfs: Path) -> None:
+        """Take the place; nothing is opened before the first reading."""
+        self._path = procfs / "diskstats"
+        self._descriptor: int | None = None
+
+    def read(self) -> str:
+        """Give the whole text. Raises OSError; the next call opens the file again.
+
+        One read gives at most a page, so reading goes on until there is nothing left.
+        """
+        try:
+            if self._descriptor is None:
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            chunks = []
+            offset = 0
+            while chunk := os.pread(self._descriptor, _PAGE_BYTES, offset):
+                chunks.append(chunk)
+                offset += len(chunk)
+        except OSError:
+            self.close()
+            raise
+        return b"".join(chunks).decode(errors="replace")
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class InflightFiles:
+    """Sysfs `inflight` of the devices that are awake: reads and writes in flight.
+
+    The kernel's own count of what a disk has to do, right on every kernel and whether requests
+    go to the disk or to its partitions (Documentation/ABI/stable/sysfs-block).
+    """
+
+    def __init__(self, sysfs: Path) -> None:
+        """Take the root; files are opened as devices wake and closed as they fall asleep."""
+        self._directory = sysfs / "class" / "block"
+        self._descriptors: dict[str, int] = {}
+
+    def read(self, awake: Collection[str]) -> tuple[dict[str, tuple[int, int]], dict[str, str]]:
+        """Give what is in flight per device, and what could not be read.
+
+        A device that is gone is in neither: hotplug will say so.
+        """
+        for device in self._descriptors.keys() - awake:
+            os.close(self._descriptors.pop(device))
+        counts: dict[str, tuple[int, int]] = {}
+        troubles: dict[str, str] = {}
+        for device in awake:
+            try:
+                counts[device] = self._read_one(device)
+            except OSError as error:
+                if error.errno not in _GONE:
+                    troubles[f"inflight:{device}"] = str(error)
+            except ValueError as error:
+                troubles[f"inflight:{device}"] = f"not two numbers: {error}"
+        return counts, troubles
+
+    def close(self) -> None:
+        """Let go of all files."""
+        self.read(())
+
+    def _read_one(self, device: str) -> tuple[int, int]:
+        descriptor = self._descriptors.get(device)
+        if descriptor is None:
+            path = self._directory / device.replace("/", "!") / "inflight"
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._descriptors[device] = descriptor
+        reads, writes = os.pread(descriptor, 256, 0).split()
+        return int(reads), int(writes)

@@ -1,0 +1,152 @@
+"""The thread that takes a tick every 100 ms and is alone in making the state."""
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from disksla.core.disk import Disk
+from disksla.core.interval import Clocks
+from disksla.core.pipeline import State, Tick, advance, configure
+from disksla.core.settings import Settings
+from disksla.core.timetable import next_deadline
+from disksla.runtime.paths import Paths
+from disksla.runtime.procfs import DiskstatsFile, InflightFiles
+
+log = logging.getLogger("disksla.sampler")
+
+
+class Sampler:
+    """Samples until it is stopped. Others read `state`, and post what they learned.
+
+    `on_tick` is called in the thread with each tick, for a recorder.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        state: State,
+        on_tick: Callable[[Tick], None] = lambda _: None,
+    ) -> None:
+        """Take all that is needed; nothing is read before `start` or `run_for`."""
+        self.state = state
+        self.ticked_at_s = time.monotonic()
+        """Monotonic time of the last tick that came through."""
+        self.on_doubt: Callable[[], None] = lambda: None
+        """Called in the thread when /proc/diskstats lists other devices than are known; whoever
+        looks for devices sets it."""
+        self._diskstats = DiskstatsFile(paths.procfs)
+        self._inflight = InflightFiles(paths.sysfs)
+        self._on_tick = on_tick
+        self._posted: queue.SimpleQueue[tuple[Disk, ...] | Settings] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._failure: str | None = None
+        self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
+
+    def post(self, news: tuple[Disk, ...] | Settings) -> None:
+        """Hand over other disks or other settings; the next tick takes them."""
+        self._posted.put(news)
+
+    def start(self) -> None:
+        """Begin to sample."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End, and wait for the end."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def run_for(self, duration_s: float) -> None:
+        """Sample in the calling thread for a while."""
+        until_s = time.monotonic() + duration_s
+        self._run(until_s)
+
+    def _run(self, until_s: float = float("inf")) -> None:
+        due_s = time.monotonic()
+        missed = 0
+        while due_s <= until_s and not self._stopping.wait(due_s - time.monotonic()):
+            try:
+                self._tick(due_s, missed)
+            except Exception as error:  # a tick that fails must not end the watch
+                if self._failure != str(error):
+                    self._failure = str(error)
+                    log.exception("a tick failed; this is a bug of disksla, please report it")
+            interval_s = self.state.settings.sampling.interval_s
+            due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
+        self._diskstats.close()
+        self._inflight.close()
+
+    def _tick(self, due_s: float, missed_ticks: int) -> None:
+        before = self.state
+        state, disks = self._take_posted(before)
+        tick = self._listen(state, due_s, missed_ticks, disks)
+        self._on_tick(tick)
+        self.state = advance(state, tick)
+        self.ticked_at_s = tick.clocks.monotonic_s
+        _log_changes(before, self.state)
+        if self._failure is not None:
+            log.info("ticks come through again")
+            self._failure = None
+        if disks is None and _devices_moved(before, self.state):
+            self.on_doubt()
+
+    def _take_posted(self, state: State) -> tuple[State, tuple[Disk, ...] | None]:
+        disks = None
+        while not self._posted.empty():
+            news = self._posted.get()
+            if isinstance(news, Settings):
+                state = configure(state, news)
+            else:
+                disks = news
+        return state, disks
+
+    def _listen(
+        self, state: State, due_s: float, missed_ticks: int, disks: tuple[Disk, ...] | None
+    ) -> Tick:
+        clocks = read_clocks()
+        text: str | None = None
+        troubles = {}
+        try:
+            text = self._diskstats.read()
+        except OSError as error:
+            troubles["diskstats"] = str(error)
+        inflight, unread = self._inflight.read(state.awake)
+        return Tick(
+            clocks,
+            text,
+            lateness_s=max(0.0, clocks.monotonic_s - due_s),
+            missed_ticks=missed_ticks,
+            inflight=inflight,
+            disks=disks,
+            troubles=troubles | unread,
+        )
+
+
+def read_clocks() -> Clocks:
+    """Read the machine's clocks."""
+    return Clocks(
+        monotonic_s=time.monotonic(),
+        boottime_s=time.clock_gettime(time.CLOCK_BOOTTIME),
+        realtime_s=time.time(),
+    )
+
+
+def _log_changes(before: State, after: State) -> None:
+    was, now = before.sampling.troubles, after.sampling.troubles
+    if was is now:
+        return
+    for where in now.keys() - was.keys():
+        log.warning("cannot read %s: %s", where, now[where])
+    for where in was.keys() - now.keys():
+        log.info("can read %s again", where)
+
+
+def _devices_moved(before: State, after: State) -> bool:
+    """Tell whether /proc/diskstats lists other devices than it did, or one began anew."""
+    if before.sampling.gaps["reset"] != after.sampling.gaps["reset"]:
+        return True
+    if before.frame is None or after.frame is None or before.frame.heads is after.frame.heads:
+        return False
+    return set(before.frame.heads) != set(after.frame.heads)

@@ -1,0 +1,301 @@
+"""The web server: asyncio moves the bytes, cheroot reads requests, a few workers answer them.
+
+A server that hands each connection to a worker, which then reads from the socket, is stopped by
+as many slow clients as it has workers, and no time-out helps: they come back. So nobody here ever
+waits for a client but one event loop, to which a waiting client costs a few kilobytes:
+
+- A worker is given a request only when the last byte of its head has come, and hands back the
+  whole answer. Its work is bounded by our own code.
+- A client has only so long, in all, to send the head of a request and to take the answer
+  (`Patience`), however its bytes are spread over that time.
+- When too many clients are waited for, the one that has been waited for longest is dropped, so
+  that a newcomer, such as a scrape, always gets in.
+
+Bodies are not read: nothing here takes one. An answer to a request that announced a body is the
+last of its connection.
+"""
+
+import asyncio
+import io
+import logging
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+from wsgiref.types import WSGIApplication
+
+from cheroot.server import HTTPConnection, HTTPRequest
+from cheroot.wsgi import Server
+
+from disksla.core.refusal import Refusal
+
+DEFAULT_LISTEN_ADDRESS = ":10056"
+
+_LOG = logging.getLogger("disksla.web")
+
+_STOP_S = 1.0
+
+_LARGEST_HEAD_BYTES = 16 * 1024
+_MOST_RECEIVING = 200
+_MOST_SENDING = 16
+"""Fewer, since each holds an answer in memory."""
+_MOST_ANSWERING = 128
+"""Requests with a worker or waiting for one; more than this are told to come back (503)."""
+_WORKERS = 2
+"""One for a scrape and one for the rest: more would only contend with the sampler for the GIL."""
+_BACKLOG = 1024
+"""Connections that the kernel keeps until they are accepted; one it drops is retried after 1 s."""
+
+_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|(?P<host>[^\[\]:]*)):(?P<port>\d{1,5})")
+_HIGHEST_PORT = 65535
+
+
+class ListenAddress(NamedTuple):
+    """Where to listen; an empty host is every address, of IPv6 and IPv4."""
+
+    host: str
+    port: int
+    """0 lets the kernel choose."""
+
+    def __str__(self) -> str:
+        """Give it as people write it: `:10056`, `127.0.0.1:80`, `[::1]:80`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_listen_address(text: str) -> ListenAddress:
+    """Read `HOST:PORT`, `[IPV6]:PORT` or `:PORT`. Raises Refusal for anything else."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or int(match["port"]) > _HIGHEST_PORT:
+        raise Refusal(
+            f"'{text}' is not an address to listen on: expected HOST:PORT, [IPV6]:PORT or :PORT,"
+            f" such as {DEFAULT_LISTEN_ADDRESS} or 127.0.0.1:10056"
+        )
+    return ListenAddress(match["ipv6"] or match["host"] or "", int(match["port"]))
+
+
+class Patience(NamedTuple):
+    """How long a client is waited for, in seconds."""
+
+    head_s: float = 5.0
+    """For the whole head of a request, of a new connection or from its first byte on."""
+    answer_s: float = 10.0
+    """For the whole answer to be taken."""
+    idle_s: float = 90.0
+    """For the next request; longer than usual scrape intervals, to let Prometheus stay."""
+
+
+USUAL_PATIENCE = Patience()
+
+
+class WebServer:
+    """Serves a WSGI application on some addresses, from a thread of its own."""
+
+    def __init__(
+        self,
+        application: WSGIApplication,
+        listen: Sequence[ListenAddress],
+        patience: Patience = USUAL_PATIENCE,
+    ) -> None:
+        """Prepare to serve `application`; nothing is bound before `start`."""
+        self._listen = listen
+        self._patience = patience
+        self._answerer = _Answerer(application)
+        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="web-worker")
+        self._receiving = _Crowd(_MOST_RECEIVING)
+        self._sending = _Crowd(_MOST_SENDING)
+        self._answering = 0
+        self._stop: Future[None] = Future()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> tuple[ListenAddress, ...]:
+        """Bind and begin to serve; give the addresses bound, with the ports the kernel chose.
+
+        Raises Refusal, naming the address, where one cannot be had.
+        """
+        sockets: list[socket.socket] = []
+        try:
+            for address in self._listen:
+                sockets.append(_bind(address))  # noqa: PERF401 -- those bound must be closed
+        except Refusal:
+            for bound in sockets:
+                bound.close()
+            raise
+        self._thread = threading.Thread(
+            target=asyncio.run, args=(self._serve(sockets),), name="web", daemon=True
+        )
+        self._thread.start()
+        return tuple(
+            ListenAddress(address.host, bound.getsockname()[1])
+            for address, bound in zip(self._listen, sockets, strict=True)
+        )
+
+    def stop(self) -> None:
+        """Close every connection, and return when that is done."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._stop.set_result(None)
+            thread.join(_STOP_S)
+
+    async def _serve(self, sockets: list[socket.socket]) -> None:
+        servers = [
+            await asyncio.start_server(
+                self._converse, sock=bound, limit=_LARGEST_HEAD_BYTES, backlog=_BACKLOG
+            )
+            for bound in sockets
+        ]
+        await asyncio.wrap_future(self._stop)
+        for server in servers:
+            server.close()
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of one connection, one after the other."""
+        writer.transport.set_write_buffer_limits(0)  # drained means that the kernel has it all
+        with suppress(OSError, TimeoutError, EOFError, asyncio.CancelledError):
+            keep = await self._exchange(reader, writer, idle_s=0)
+            while keep:
+                keep = await self._exchange(reader, writer, self._patience.idle_s)
+        writer.transport.abort()
+
+    async def _exchange(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle_s: float
+    ) -> bool:
+        """Answer one request; say whether another may follow."""
+        head = await self._receive(reader, writer, idle_s)
+        answer, keep = await self._answer(head, writer.get_extra_info("peername"))
+        with self._sending.joined_by(writer.transport):
+            writer.write(answer)
+            async with asyncio.timeout(self._patience.answer_s):
+                await writer.drain()
+        return keep
+
+    async def _receive(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle_s: float
+    ) -> bytes:
+        """Give the head of the next request; empty where it is too large."""
+        with self._receiving.joined_by(writer.transport):
+            first = b""
+            if idle_s:
+                async with asyncio.timeout(idle_s):
+                    first = await reader.readexactly(1)
+            async with asyncio.timeout(self._patience.head_s):
+                try:
+                    return first + await reader.readuntil(b"\r\n\r\n")
+                except asyncio.LimitOverrunError:
+                    return b""
+
+    async def _answer(self, head: bytes, peer: Any) -> tuple[bytes, bool]:
+        if not head:
+            return _brief_answer("431 Request Header Fields Too Large"), False
+        if self._answering >= _MOST_ANSWERING:
+            return _brief_answer("503 Service Unavailable"), False
+        self._answering += 1
+        try:
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._workers, self._answerer.answer, head, peer)
+        finally:
+            self._answering -= 1
+
+
+class _Crowd:
+    """Connections whose client is waited for; above `most`, the oldest is dropped."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._waited_for: dict[asyncio.WriteTransport, None] = {}
+
+    @contextmanager
+    def joined_by(self, transport: asyncio.WriteTransport) -> Iterator[None]:
+        if len(self._waited_for) >= self._most:
+            oldest = next(iter(self._waited_for))
+            del self._waited_for[oldest]
+            oldest.abort()
+        self._waited_for[transport] = None
+        try:
+            yield
+        finally:
+            self._waited_for.pop(transport, None)
+
+
+class _Answerer(Server):
+    """cheroot without its sockets and threads: bytes of a request in, bytes of an answer out."""
+
+    def __init__(self, application: WSGIApplication) -> None:
+        super().__init__(("localhost", 0), application, server_name="disksla")
+        self.software = "disksla"
+        self.max_request_header_size = _LARGEST_HEAD_BYTES
+
+    def answer(self, head: bytes, peer: Any) -> tuple[bytes, bool]:
+        """Give the answer, and whether the connection may be used for another request."""
+        exchange = _Exchange(self, head, peer)
+        keep: bool = exchange.communicate()  # type: ignore[no-untyped-call]  # cheroot's gap
+        answer: bytes = exchange.wfile.getvalue()
+        exchange.wfile.close()  # cheroot's objects point at each other and live on for a while
+        return answer, keep
+
+    @property
+    def can_add_keepalive_connection(self) -> bool:
+        return True
+
+    def error_log(
+        self,
+        msg: str = "",
+        level: int = logging.INFO,
+        traceback: bool = False,  # noqa: FBT001, FBT002 -- cheroot calls it so
+    ) -> None:
+        _LOG.log(level, "%s", msg, exc_info=traceback)
+
+
+class _Request(HTTPRequest):
+    """A request whose body stays unread, so that none can follow it."""
+
+    def read_request_headers(self) -> bool:
+        understood: bool = super().read_request_headers()  # type: ignore[no-untyped-call]  # same
+        if self.chunked_read or self.inheaders.get(b"Content-Length", b"0") != b"0":
+            self.close_connection = True
+        return understood
+
+
+class _Exchange(HTTPConnection):
+    """One request and its answer, in memory."""
+
+    RequestHandlerClass = _Request
+
+    def __init__(self, server: Server, head: bytes, peer: Any) -> None:
+        files = {"rb": io.BytesIO(head), "wb": io.BytesIO()}
+        super().__init__(server, None, lambda _socket, mode, _size: files[mode])
+        if isinstance(peer, tuple):
+            self.remote_addr, self.remote_port = peer[:2]
+
+
+def _brief_answer(status: str) -> bytes:
+    return f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+
+
+def _bind(address: ListenAddress) -> socket.socket:
+    """Give a listening socket. Raises Refusal."""
+    try:
+        if not address.host:
+            return _bind_everywhere(address.port)
+        family, _, _, _, where = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(where, family=family, backlog=_BACKLOG)
+    except socket.gaierror as error:
+        raise Refusal(f"cannot listen on {address}: {error.strerror}") from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise Refusal(f"cannot listen on {address}: {reason}") from error
+
+
+def _bind_everywhere(port: int) -> socket.socket:
+    """Listen on IPv6 and IPv4 with one socket, or on IPv4 where the kernel has no IPv6."""
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(
+            ("", port), family=socket.AF_INET6, backlog=_BACKLOG, dualstack_ipv6=True
+        )
+    return socket.create_server(("", port), backlog=_BACKLOG)

@@ -1,0 +1,304 @@
+"""What disksla costs: `make bench`. Prints the tables of docs/performance.md.
+
+Everything is measured side by side in one run, because machines are shared and noisy: the daemon,
+a process that only reads /proc/diskstats at the same pace, and node_exporter's diskstats
+collector scraped at the same pace. CPU time is the scheduler's own account in nanoseconds
+(/proc/PID/task/*/schedstat, fields 1 and 2 of Documentation/scheduler/sched-stats.rst).
+"""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.loops import loop_devices
+
+HERE = Path(__file__).parent
+PACE_S = 0.1
+SETTLE_S = 2.0
+BUSY = 8
+LIBRARIES = (
+    "threading",
+    "logging",
+    "msgspec",
+    "yaml",
+    "prometheus_client",
+    "pyudev",
+    "cheroot.wsgi",
+    "disksla.commands.serve",
+)
+
+
+class Process(NamedTuple):
+    """A process under measurement."""
+
+    name: str
+    pid: int
+    address: str | None = None
+
+
+def cpu_s(pid: int) -> float:
+    """Give the seconds that all threads of a process ran."""
+    total_ns = 0
+    for schedstat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        total_ns += int(schedstat.read_text().split()[0])
+    return total_ns / 1e9
+
+
+def resident_mib(pid: int) -> float:
+    """Give the resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@contextmanager
+def started(arguments: list[str], **options: object) -> Iterator[subprocess.Popen[str]]:
+    """Run a program until the end of the block."""
+    process = subprocess.Popen(arguments, text=True, **options)  # type: ignore[call-overload]
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def get(address: str, path: str = "/metrics", accept: str = "text/plain") -> bytes:
+    """Scrape."""
+    connection = http.client.HTTPConnection(address, timeout=10)
+    connection.request("GET", path, headers={"Accept": accept})
+    body = connection.getresponse().read()
+    connection.close()
+    return body
+
+
+def value(page: bytes, name: str) -> float:
+    """Give the value of a metric without labels."""
+    (line,) = [line for line in page.decode().splitlines() if line.startswith(f"{name} ")]
+    return float(line.split()[1])
+
+
+def wait_for(address: str, path: str) -> None:
+    """Wait until somebody answers."""
+    for _ in range(200):
+        try:
+            get(address, path)
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise TimeoutError(address)
+
+
+def start_daemon(stack: ExitStack, names: list[str]) -> Process:
+    """Start the daemon on just these devices."""
+    directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    config = directory / "config.yml"
+    devices = [
+        {"match": {"device": name}, "terms": "vk.ceph-ssd", "size": "500GiB"} for name in names
+    ]
+    config.write_text(json.dumps({"discovery": {"include": ["^nothing else$"]}, "disks": devices}))
+    daemon = stack.enter_context(
+        started(
+            [
+                str(Path(sys.executable).with_name("disksla")),
+                "serve",
+                "--config.file",
+                str(config),
+                "--web.listen-address",
+                "127.0.0.1:0",
+            ],
+            stdout=subprocess.PIPE,
+        )
+    )
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().partition("http://")[2].partition("/")[0]
+    wait_for(address, "/-/ready")
+    return Process("disksla", daemon.pid, address)
+
+
+def start_node_exporter(stack: ExitStack) -> Process | None:
+    """Start node_exporter with its diskstats collector alone, loop devices included."""
+    program = shutil.which("prometheus-node-exporter")
+    if program is None:
+        return None
+    address = "127.0.0.1:19100"
+    exporter = stack.enter_context(
+        started(
+            [
+                program,
+                "--collector.disable-defaults",
+                "--collector.diskstats",
+                "--collector.diskstats.device-exclude=^nothing$",
+                "--web.disable-exporter-metrics",
+                f"--web.listen-address={address}",
+            ],
+            stderr=subprocess.DEVNULL,
+        )
+    )
+    wait_for(address, "/metrics")
+    return Process("node_exporter", exporter.pid, address)
+
+
+def scrape_at_pace(address: str, stop: threading.Event) -> None:
+    """Scrape ten times a second, on one connection, as a Prometheus would."""
+    connection = http.client.HTTPConnection(address, timeout=10)
+    due_s = time.monotonic()
+    while not stop.wait(max(0.0, due_s - time.monotonic())):
+        connection.request("GET", "/metrics")
+        connection.getresponse().read()
+        due_s = max(due_s + PACE_S, time.monotonic())
+    connection.close()
+
+
+def measure_cost(devices: int, busy: int, seconds: float) -> None:
+    """Print the cost of watching `devices`, `busy` of them loaded."""
+    with ExitStack() as stack:
+        names, loaded = stack.enter_context(loop_devices(devices, min(BUSY, devices)))
+        bare = stack.enter_context(started([sys.executable, str(HERE / "bare_read.py")]))
+        processes = [Process("bare read", bare.pid), start_daemon(stack, names)]
+        exporter = start_node_exporter(stack)
+        if exporter is not None and exporter.address is not None:
+            processes.append(exporter)
+            stop = threading.Event()
+            scraper = threading.Thread(target=scrape_at_pace, args=(exporter.address, stop))
+            scraper.start()
+            stack.callback(scraper.join)
+            stack.callback(stop.set)
+        if busy:
+            stack.enter_context(started(fio_arguments(loaded[:busy], seconds + 60)))
+        time.sleep(SETTLE_S)
+        before = {process.name: cpu_s(process.pid) for process in processes}
+        started_s = time.monotonic()
+        time.sleep(seconds)
+        elapsed_s = time.monotonic() - started_s
+        cost_ms = {
+            process.name: (cpu_s(process.pid) - before[process.name]) * 1e3 / elapsed_s
+            for process in processes
+        }
+        page = get(processes[1].address or "")
+        report_cost(devices, busy, cost_ms, resident_mib(processes[1].pid), page)
+
+
+def report_cost(
+    devices: int, busy: int, cost_ms: dict[str, float], resident: float, page: bytes
+) -> None:
+    """Print one row."""
+    ours, bare = cost_ms["disksla"], cost_ms["bare read"]
+    theirs = cost_ms.get("node_exporter")
+    print(
+        f"| {devices} | {busy} | {ours:.1f} | {bare:.1f} | {ours / bare:.1f} |"
+        + (f" {theirs:.1f} | {ours / theirs:.2f} |" if theirs else " not installed | |")
+        + f" {resident:.1f} | {value(page, 'disksla_sampler_ticks_total'):.0f} |"
+        f" {value(page, 'disksla_sampler_missed_ticks_total'):.0f} |",
+        flush=True,
+    )
+
+
+def fio_arguments(devices: list[str], seconds: float) -> list[str]:
+    """Give a steady light load on every one of some devices."""
+    arguments = [
+        "fio",
+        "--output=/dev/null",
+        "--ioengine=libaio",
+        "--direct=1",
+        "--rw=randrw",
+        "--bs=4k",
+        "--iodepth=4",
+        "--rate_iops=100,100",
+        "--time_based",
+        f"--runtime={seconds:.0f}",
+        "--thread",
+    ]
+    for device in devices:
+        arguments += [f"--name={device}", f"--filename=/dev/{device}"]
+    return arguments
+
+
+def measure_scrapes(devices: int, scrapes: int) -> None:
+    """Print how long scrapes take while the sampler goes on, and whether it missed a tick."""
+    with ExitStack() as stack:
+        names, loaded = stack.enter_context(loop_devices(devices, BUSY))
+        daemon = start_daemon(stack, names)
+        address = daemon.address or ""
+        stack.enter_context(started(fio_arguments(loaded, 120)))
+        time.sleep(SETTLE_S)
+        for name, accept in (
+            ("text", "text/plain;version=0.0.4"),
+            ("OpenMetrics", "application/openmetrics-text;version=1.0.0"),
+        ):
+            missed = value(get(address), "disksla_sampler_missed_ticks_total")
+            times_ms, page = [], b""
+            for number in range(scrapes):
+                time.sleep(0.1 + 0.007 * (number % 15))
+                begun_s = time.perf_counter()
+                page = get(address, accept=accept)
+                times_ms.append((time.perf_counter() - begun_s) * 1e3)
+            missed = value(get(address), "disksla_sampler_missed_ticks_total") - missed
+            samples = sum(1 for line in page.splitlines() if not line.startswith(b"#"))
+            times_ms.sort()
+            print(
+                f"| {name} | {samples} | {len(page) / 1024:.0f} |"
+                f" {statistics.median(times_ms):.1f} | {times_ms[int(0.95 * scrapes)]:.1f} |"
+                f" {times_ms[-1]:.1f} | {missed:.0f} |",
+                flush=True,
+            )
+
+
+def measure_memory() -> None:
+    """Print what each library adds to resident memory."""
+    script = (
+        "import importlib, sys\n"
+        "for name in ['sys', *sys.argv[1:]]:\n"
+        "    importlib.import_module(name)\n"
+        "    pages = int(open('/proc/self/statm').read().split()[1])\n"
+        "    print(name, pages / 256)\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", script, *LIBRARIES], check=True, capture_output=True, text=True
+    ).stdout
+    before = 0.0
+    for line in output.splitlines():
+        name, total = line.split()
+        shown = {"sys": "Python itself", "disksla.commands.serve": "disksla and the rest"}
+        print(f"| {shown.get(name, name)} | {float(total) - before:.1f} | {float(total):.1f} |")
+        before = float(total)
+
+
+def main() -> int:
+    """Measure everything, or say why not."""
+    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+        print("bench: SKIPPED: needs root and /dev/loop-control to make devices")
+        return 0
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
+    print("CPU in ms per second of a core, at 10 Hz:\n")
+    print(
+        "| devices | busy | disksla | bare read | ratio | node_exporter | ratio"
+        " | disksla MiB | ticks | missed |"
+    )
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for devices in (8, 64, 512):
+        for busy in (0, BUSY):
+            measure_cost(devices, busy, seconds)
+    print("\nScrapes of 64 disks, 8 of them busy, while sampling goes on; ms:\n")
+    print("| format | samples | KiB | median | 95 % | slowest | ticks missed |")
+    print("|:--|--:|--:|--:|--:|--:|--:|")
+    measure_scrapes(64, 100)
+    print("\nResident memory, MiB, as libraries are loaded one after the other:\n")
+    print("| library | adds | total |\n|:--|--:|--:|")
+    measure_memory()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""The list of all terms, as it is called."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from disksla.catalog import load_catalog
+from disksla.cli import main
+
+
+def test_the_table_lists_every_id_within_a_terminal() -> None:
+    script = "from disksla.cli import main; raise SystemExit(main(['catalog']))"
+    shown = subprocess.run(
+        [sys.executable, "-c", script],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    lines = shown.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    listed = [line.split()[0] for line in lines[2:]]
+    assert listed == [row.id for row in load_catalog().rows]
+
+
+def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "--json"]) == 0
+    printed = capsys.readouterr().out
+    rows = {row["id"]: row for row in json.loads(printed)}
+    assert set(rows) == {row.id for row in load_catalog().rows}
+    ssd = rows["vk.ceph-ssd"]
+    assert ssd["aliases"] == ["vk.dp1-ssd", "vk.ko1-ssd"]
+    assert ssd["read_iops"]["law"] == "clamp"
+    assert ssd["sources"][0]["date"] == "2026-08-21"
+    assert rows["yandex.network-hdd"]["vm_caps"]["iops_per_vcpu"] == 3500
+    assert rows["yandex.network-hdd"]["examples"][0]["rates"]["read_iops"] == 300
+    assert '"iops_per_vcpu": 3500,' in printed

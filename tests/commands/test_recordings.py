@@ -1,0 +1,107 @@
+"""Recording and replaying, as commands."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from disksla.cli import main
+
+HOST = Path(__file__).parent.parent / "hosts" / "counter-wrap" / "ticks.jsonl"
+
+Captured = pytest.CaptureFixture[str]
+
+
+def test_replay_tells_in_short_what_happened(capsys: Captured) -> None:
+    assert main(["replay", str(HOST)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "21 ticks in 2.0 s, 20 windows judged; gaps: 1 reset"
+    assert lines[1].split()[:2] == ["device", "terms"]
+    assert lines[2].split()[:3] == ["vda", "generic.ssd", "640"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_replay_gives_a_row_for_each_tick_and_disk(capsys: Captured) -> None:
+    assert main(["replay", "--json", str(HOST)]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(rows) == 2 * 21
+    assert {row["device"] for row in rows} == {"vda", "vdb"}
+    assert [row["gap"] for row in rows if row["gap"]] == ["start", "start", "reset"]
+
+
+def test_a_compressed_recording_is_the_same(tmp_path: Path, capsys: Captured) -> None:
+    compressed = tmp_path / "ticks.jsonl.gz"
+    compressed.write_bytes(gzip.compress(HOST.read_bytes()))
+    main(["replay", str(HOST)])
+    plain = capsys.readouterr().out
+    assert main(["replay", str(compressed)]) == 0
+    assert capsys.readouterr().out == plain
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        (b"", "line 1: not the header of a recording"),
+        (HOST.read_bytes()[:200], "line 2: not a tick"),
+        (HOST.read_bytes() + b"{}\n", "line 23: not a tick"),
+    ],
+)
+def test_a_damaged_recording_is_refused_with_its_place(
+    content: bytes, complaint: str, tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "ticks.jsonl"
+    file.write_bytes(content)
+    assert main(["replay", str(file)]) == 2
+    assert f"disksla: {file}: {complaint}" in capsys.readouterr().err
+
+
+def test_a_recording_that_is_not_there_is_refused(tmp_path: Path, capsys: Captured) -> None:
+    assert main(["replay", str(tmp_path / "none")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_compressed_recording_that_ends_in_the_middle_is_refused(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "ticks.jsonl.gz"
+    file.write_bytes(gzip.compress(HOST.read_bytes())[:-100])
+    assert main(["replay", str(file)]) == 2
+    assert f"cannot read {file}" in capsys.readouterr().err
+
+
+def test_a_recording_without_a_sample_says_so(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "ticks.jsonl"
+    file.write_bytes(HOST.read_bytes().splitlines(keepends=True)[0])
+    assert main(["replay", str(file)]) == 0
+    assert "no tick" in capsys.readouterr().out
+
+
+def test_record_makes_what_replay_reads(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "ticks.jsonl"
+    assert main(["record", str(file), "--duration", "300ms"]) == 0
+    assert str(file) in capsys.readouterr().err
+    assert main(["replay", str(file)]) == 0
+    assert "ticks in" in capsys.readouterr().out
+
+
+def test_record_overwrites_nothing(tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "precious"
+    file.write_text("data")
+    assert main(["record", str(file), "--duration", "1s"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert file.read_text() == "data"
+    assert main(["record", str(tmp_path / "no" / "where")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_a_duration_needs_a_unit(capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["record", "file", "--duration", "10"])
+    assert ended.value.code == 2
+    assert "expected a duration such as" in capsys.readouterr().err
+
+
+def test_once_prints_metrics(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["once", "--duration", "300ms"]) == 0
+    assert b"disksla_sampler_ticks_total" in capsysbinary.readouterr().out

@@ -1,0 +1,31 @@
+"""What every test can rely on."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, deadline=None)
+settings.load_profile("ci")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make golden` write expected output anew."""
+    parser.addoption(
+        "--golden", action="store_true", help="write the expected output of tests anew"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Give the check that a text is what its golden file says (or make it so, with --golden)."""
+
+    def rewrite(path: Path, text: str) -> None:
+        path.write_text(text, encoding="utf-8")
+
+    def compare(path: Path, text: str) -> None:
+        expected = path.read_text(encoding="utf-8") if path.exists() else None
+        assert text == expected, f"{path} says otherwise; if it is out of date: make golden"
+
+    return rewrite if request.config.getoption("--golden") else compare

@@ -1,0 +1,63 @@
+"""Recordings, line by line."""
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.core.interval import Clocks
+from disksla.core.pipeline import Tick
+from disksla.core.recording import FORMAT, Header, decode_header, decode_tick, encode
+from disksla.core.refusal import Refusal
+from machine import a_disk
+
+HEADER = Header(FORMAT, interval_s=0.1, kernel="6.1.0", disksla="0.1.0")
+
+times = st.floats(allow_nan=False, allow_infinity=False)
+ticks = st.builds(
+    Tick,
+    clocks=st.builds(Clocks, times, times, times),
+    diskstats=st.none() | st.text(),
+    lateness_s=st.floats(0, 10),
+    missed_ticks=st.integers(0, 10),
+    inflight=st.dictionaries(st.text(), st.tuples(st.integers(0), st.integers(0)), max_size=3),
+    disks=st.none() | st.just((a_disk(), a_disk("vdb", minor=16, serial="one"))),
+    troubles=st.dictionaries(st.text(), st.text(), max_size=3),
+)
+
+
+@given(ticks)
+def test_what_is_written_is_what_is_read(tick: Tick) -> None:
+    line = encode(tick)
+    assert line.count(b"\n") == 1
+    assert decode_tick(line, 2) == tick
+
+
+def test_a_header_is_read_back() -> None:
+    assert decode_header(encode(HEADER)) == HEADER
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"", "line 1: not the header of a recording"),
+        (b"{}\n", "line 1: not the header of a recording"),
+        (encode(Header(99, 0.1, "6.1.0", "9.0.0")), "line 1: format 99, where 1 is known"),
+        (encode(Header(FORMAT, 0.0, "6.1.0", "0.1.0")), "interval_s 0.0 is not a time"),
+        (encode(Header(FORMAT, -1.0, "6.1.0", "0.1.0")), "interval_s -1.0 is not a time"),
+    ],
+)
+def test_another_file_is_refused(line: bytes, complaint: str) -> None:
+    with pytest.raises(Refusal, match=complaint):
+        decode_header(line)
+
+
+@given(st.binary(max_size=200))
+def test_any_line_is_a_tick_or_refused_with_its_number(line: bytes) -> None:
+    with contextlib.suppress(msgspec.MsgspecError):
+        msgspec.json.decode(line, type=Tick)
+        return
+    with pytest.raises(Refusal, match=r"^line 17: "):
+        decode_tick(line, 17)

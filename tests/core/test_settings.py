@@ -1,0 +1,252 @@
+"""The records of the configuration, read from nodes as a file would give them."""
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.core.contract import SeparateContract, SumContract, TimeSharedContract, limits_of
+from disksla.core.form import MOST_PROBLEMS, Node, Problem, read_form
+from disksla.core.limits import Bucket, Burst, Limits, Rates, assemble_limits
+from disksla.core.settings import DiskEntry, Match, ProbeEntry, Settings
+from disksla.core.units import GIB
+
+
+def node(value: Any, line: int = 1) -> Node:
+    """Give the nodes of plain data; everything stands in one line."""
+    match value:
+        case dict():
+            return Node(line, {key: node(item, line) for key, item in value.items()})
+        case list():
+            return Node(line, [node(item, line) for item in value])
+        case _:
+            return Node(line, value)
+
+
+def read(value: Any) -> Settings:
+    settings, problems = read_form(node(value), Settings)
+    assert problems == ()
+    assert settings is not None
+    return settings
+
+
+def problems_of(value: Any) -> dict[str, str]:
+    """Give the texts of all problems by their paths."""
+    settings, problems = read_form(node(value), Settings)
+    assert settings is None
+    assert problems
+    return {problem.path: problem.text for problem in problems}
+
+
+def read_contract(**terms: Any) -> Limits:
+    (entry,) = read({"disks": [{"match": {"device": "vda"}, "terms": terms}]}).disks
+    assert not isinstance(entry.terms, str)
+    return limits_of(entry.terms)
+
+
+def test_nothing_said_is_the_default() -> None:
+    assert read({}) == Settings()
+    assert read({"sampling": None, "disks": None, "state": {}}) == Settings()
+
+
+def test_quantities_become_base_units() -> None:
+    settings = read(
+        {
+            "sampling": {"interval": "250ms"},
+            "disks": [
+                {"match": {"device": "/dev/vda"}, "terms": "a.b", "size": "1.5TB", "iops": "3000"}
+            ],
+            "probes": [{"kind": "write-latency", "disks": ["/dev/vdb", "vdc"], "every": "1h"}],
+            "state": {"directory": "/srv"},
+        }
+    )
+    assert settings.sampling.interval_s == 0.25
+    assert settings.disks == (
+        DiskEntry(
+            match=Match(device="vda"), terms="a.b", size_bytes=1_500_000_000_000, iops=3000.0
+        ),
+    )
+    assert settings.probes == (
+        ProbeEntry(kind="write-latency", disks=("vdb", "vdc"), every_s=3600.0),
+    )
+    assert settings.state.directory == "/srv"
+
+
+def test_every_problem_is_named_at_once() -> None:
+    problems = problems_of(
+        {
+            "sampling": {"interval": "100"},
+            "discovery": {"include": ["^vd", "("]},
+            "disks": [
+                {"match": {"device": "vda"}, "terms": {"budget": "sum", "iops": "many"}},
+                {"match": {}, "size": "5"},
+            ],
+            "extra": "1",
+        }
+    )
+    assert set(problems) == {
+        "sampling.interval",
+        "discovery.include[1]",
+        "disks[0].terms.iops",
+        "disks[1].match",
+        "disks[1].terms",
+        "disks[1].size",
+        "extra",
+    }
+
+
+def test_problems_stand_in_the_order_of_lines() -> None:
+    form = Node(1, {"zoo": Node(3, "x"), "state": Node(2, "y"), "ape": Node(1, "z")})
+    _, problems = read_form(form, Settings)
+    assert [problem.line for problem in problems] == [1, 2, 3]
+
+
+def test_a_hostile_form_ends_at_a_number_of_problems() -> None:
+    _, problems = read_form(node({f"key{number}": "1" for number in range(1000)}), Settings)
+    assert len(problems) == MOST_PROBLEMS
+
+
+def test_a_long_text_is_not_repeated() -> None:
+    problems = problems_of({"discovery": {"include": ["x" * 10_000]}})
+    assert "10000 characters" in problems["discovery.include[0]"]
+    assert all(len(text) < 200 for text in problems.values())
+
+
+def test_a_problem_is_one_line_whatever_it_quotes() -> None:
+    line = Problem(7, "a\nb", "found '\x1b[31m'").as_line()
+    assert line == r"7: a\nb: found '\x1b[31m'"
+
+
+def test_a_key_of_another_budget_says_which() -> None:
+    problems = problems_of(
+        {"disks": [{"match": {"device": "a"}, "terms": {"budget": "sum", "read_iops": "5"}}]}
+    )
+    assert "only with separate or time_shared" in problems["disks[0].terms.read_iops"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "record"), [("separate", SeparateContract), ("time_shared", TimeSharedContract)]
+)
+def test_contract_by_direction(budget: Any, record: type) -> None:
+    terms = {"budget": budget, "read_iops": "500", "write_bandwidth": "40MB", "latency": "1ms"}
+    (entry,) = read({"disks": [{"match": {"device": "vda"}, "terms": terms}]}).disks
+    assert type(entry.terms) is record
+    rates = Rates(read_iops=500.0, write_bytes_per_second=40e6)
+    assert read_contract(**terms) == assemble_limits(rates, budget, 0.001, "guaranteed")
+
+
+def test_latency_of_a_contract_may_be_indicative() -> None:
+    limits = read_contract(budget="sum", iops="300", latency="20ms", latency_kind="indicative")
+    assert (limits.latency_s, limits.latency_kind) == (0.02, "indicative")
+
+
+def test_contract_with_a_sum_and_a_burst() -> None:
+    limits = read_contract(
+        budget="sum",
+        iops="300",
+        bandwidth="25MB",
+        burst={
+            "iops": "2000",
+            "iops_credits": "8000",
+            "bandwidth": "60MB/s",
+            "bandwidth_credits": "100MB",
+        },
+    )
+    assert limits.rates == Rates(300, 300, 25e6, 25e6)
+    assert limits.burst == Burst(
+        Rates(2000, 2000, 60e6, 60e6),
+        (
+            Bucket("iops", 8000, fill_per_second=300),
+            Bucket("bytes", 100e6, fill_per_second=25e6),
+        ),
+    )
+
+
+def test_a_burst_of_one_resource_has_one_bucket() -> None:
+    limits = read_contract(
+        budget="sum", iops="300", bandwidth="1MB", burst={"iops": "301", "iops_credits": "1"}
+    )
+    assert limits.burst == Burst(Rates(301, 301), (Bucket("iops", 1, fill_per_second=300),))
+    burst = {"bandwidth": "2MB", "bandwidth_credits": "5MB"}
+    limits = read_contract(budget="sum", bandwidth="1MB", burst=burst)
+    bucket = Bucket("bytes", 5e6, fill_per_second=1e6)
+    assert limits.burst == Burst(Rates(None, None, 2e6, 2e6), (bucket,))
+
+
+@given(
+    interval_ms=st.integers(10, 10_000),
+    gibibytes=st.integers(1, 10**6),
+    iops=st.integers(1, 10**9),
+    names=st.lists(st.from_regex(r"[a-z]{2,4}[0-9]{0,2}", fullmatch=True), max_size=4),
+    keys=st.dictionaries(
+        st.sampled_from(["serial", "wwn", "model"]),
+        st.from_regex(r"[!-~]([ -~]{0,18}[!-~])?", fullmatch=True),
+        min_size=1,
+    ),
+)
+def test_what_is_written_is_what_is_read(
+    interval_ms: int, gibibytes: int, iops: int, names: list[str], keys: dict[str, str]
+) -> None:
+    settings = read(
+        {
+            "sampling": {"interval": f"{interval_ms}ms"},
+            "discovery": {"exclude": [re.escape(name) for name in names]},
+            "disks": [
+                {
+                    "match": keys,
+                    "terms": {"budget": "sum", "iops": str(iops)},
+                    "size": f"{gibibytes}GiB",
+                }
+            ],
+            "probes": [{"kind": "read-latency", "disks": names}],
+        }
+    )
+    assert settings.sampling.interval_s == pytest.approx(interval_ms / 1000)
+    assert [regex.pattern for regex in settings.discovery.exclude] == [
+        re.escape(name) for name in names
+    ]
+    assert settings.disks == (
+        DiskEntry(
+            match=Match(**keys),
+            terms=SumContract(iops=float(iops)),
+            size_bytes=gibibytes * GIB,
+        ),
+    )
+    assert settings.probes[0].disks == tuple(names)
+
+
+data = st.recursive(
+    st.none() | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["sampling", "interval", "disks", "match", "device", "terms", "budget", "iops"]
+            )
+            | st.text(max_size=6),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(data)
+def test_any_form_is_read_or_has_problems(value: Any) -> None:
+    settings, problems = read_form(node(value), Settings)
+    assert (settings is None) == bool(problems)
+
+
+@given(st.text())
+def test_any_text_is_a_regex_or_a_problem(text: str) -> None:
+    settings, problems = read_form(node({"discovery": {"include": [text]}}), Settings)
+    assert (settings is None) == bool(problems)
+
+
+def test_records_accept_no_other_keys_from_anywhere() -> None:
+    with pytest.raises(msgspec.ValidationError, match="unknown field"):
+        msgspec.convert({"device": "vda", "color": "red"}, Match)

@@ -1,0 +1,55 @@
+"""The daemon started with any options, and a loop device to watch."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from loopdevice import CONTROL, attached, eventually
+from served import DISKSLA, PATIENCE_S, Daemon
+
+StartDaemon = Callable[..., Daemon]
+
+
+@pytest.fixture
+def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
+    """Start the daemon with some options, on a port that the kernel chooses."""
+    with ExitStack() as stack:
+
+        def start(*options: str, before: tuple[str, ...] = ()) -> Daemon:
+            log = tmp_path / "log"
+            process = subprocess.Popen(
+                [*before, DISKSLA, "serve", "--web.listen-address", "127.0.0.1:0", *options],
+                stdout=subprocess.PIPE,
+                stderr=stack.enter_context(log.open("w")),
+                text=True,
+            )
+            stack.callback(_end, process)
+            daemon = Daemon(process, log)
+            assert daemon.address, log.read_text()
+            assert eventually(lambda: daemon.get("/-/ready")[0] == 200, PATIENCE_S)
+            return daemon
+
+        yield start
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[str]:
+    """Give the name of a loop device of 64 MiB."""
+    if os.geteuid() != 0 or not CONTROL.exists():
+        pytest.skip("NOT TESTED: loop devices need root and /dev/loop-control")
+    file = tmp_path / "disk"
+    with file.open("wb") as made:
+        os.posix_fallocate(made.fileno(), 0, 64 * 2**20)
+    with attached(file) as device:
+        yield device

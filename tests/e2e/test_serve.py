@@ -1,0 +1,235 @@
+"""The daemon as its users meet it."""
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import loopdevice
+from served import DISKSLA, PATIENCE_S, Daemon
+
+StartDaemon = Callable[..., Daemon]
+
+READS, READ_BYTES = 2003, 4096
+WRITES, WRITTEN_BYTES = 997, 16384
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    return loopdevice.eventually(holds, PATIENCE_S)
+
+
+def config_for(device: str, tmp_path: Path) -> str:
+    config = tmp_path / "config.yml"
+    config.write_text(
+        f"disks:\n  - match: {{device: {device}}}\n    terms: vk.ceph-ssd\n    size: 500GiB\n"
+    )
+    return str(config)
+
+
+def fio(device: str, *options: str) -> None:
+    if shutil.which("fio") is None:
+        pytest.skip("needs fio to load a disk")
+    command = ["fio", "--output=/dev/null", "--name=known", f"--filename=/dev/{device}"]
+    subprocess.run([*command, "--direct=1", "--ioengine=libaio", *options], check=True)
+
+
+def test_a_known_workload_is_counted_to_the_request_and_the_byte(
+    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
+) -> None:
+    daemon = start_daemon("--config.file", config_for(loop_device, tmp_path))
+    before = daemon.samples(device=loop_device)
+    fio(loop_device, "--rw=randread", "--bs=4k", "--iodepth=8", f"--number_ios={READS}")
+    fio(loop_device, "--rw=randwrite", "--bs=16k", "--iodepth=3", f"--number_ios={WRITES}")
+
+    def risen() -> dict[str, float]:
+        now = daemon.samples(device=loop_device)
+        return {
+            name.removeprefix("disksla_"): now[name] - before[name]
+            for name in now
+            if name.endswith("_total") and "time" not in name and "flush" not in name
+        }
+
+    expected = {
+        "reads_completed_total": READS,
+        "writes_completed_total": WRITES,
+        "read_bytes_total": READS * READ_BYTES,
+        "written_bytes_total": WRITES * WRITTEN_BYTES,
+        "discards_completed_total": 0,
+        "discarded_bytes_total": 0,
+    }
+    assert eventually(lambda: risen() == expected), risen()
+    after = daemon.samples(device=loop_device)
+    assert eventually(
+        lambda: daemon.samples(device=loop_device)["disksla_read_latency_seconds_count"] == READS
+    )
+    assert after["disksla_peak_read_iops"] > 0
+    assert after["disksla_limit_read_iops"] == 15000
+    assert after["disksla_limit_written_bytes_per_second"] == 400 * 2**20
+
+
+def test_a_disk_that_comes_is_watched_and_one_that_goes_leaves(
+    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
+) -> None:
+    (tmp_path / "other").write_bytes(bytes(2**20))
+    config = tmp_path / "loops.yml"
+    config.write_text("disks:\n  - match: {mountpoint: /nowhere}\n    terms: vk.ceph-ssd\n")
+    daemon = start_daemon("--config.file", str(config))
+    assert loop_device not in daemon.devices()
+    config.write_text(f"discovery: {{include: ['^{loop_device}$']}}\n")
+    daemon.process.send_signal(signal.SIGHUP)
+    assert eventually(lambda: daemon.devices() == {loop_device})
+    subprocess.run(["losetup", "-d", f"/dev/{loop_device}"], check=True)
+    assert eventually(lambda: daemon.samples(device=loop_device)["disksla_disk_size_bytes"] == 0)
+    subprocess.run(["losetup", f"/dev/{loop_device}", tmp_path / "other"], check=True)
+    assert eventually(
+        lambda: daemon.samples(device=loop_device)["disksla_disk_size_bytes"] == 2**20
+    )
+    assert daemon.samples(reason="replaced")["disksla_gaps_total"] > 0
+
+
+def test_each_page_is_where_it_should_be(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    assert daemon.get("/-/healthy")[0] == 200
+    assert daemon.get("/-/ready")[0] == 200
+    assert daemon.get("/metrics")[0] == 200
+    assert daemon.get("/metrics/")[0] == 404
+    assert daemon.get("/anything")[0] == 404
+    assert daemon.get("/-/reload")[0] == 405
+    status, page = daemon.get("/")
+    assert status == 200
+    assert "/metrics" in page
+
+
+def reload_metrics(daemon: Daemon) -> tuple[float, float]:
+    samples = daemon.samples()
+    return (
+        samples["disksla_config_last_reload_successful"],
+        samples["disksla_config_last_reload_success_timestamp_seconds"],
+    )
+
+
+def test_a_bad_file_changes_nothing_and_shows(start_daemon: StartDaemon, tmp_path: Path) -> None:
+    config = tmp_path / "config.yml"
+    config.write_text("discovery: {exclude: ['^nothing$']}\n")
+    daemon = start_daemon("--config.file", str(config))
+    devices = daemon.devices()
+    _, accepted_s = reload_metrics(daemon)
+    config.write_text("discovery: {exclude: ['.']}\ndisk: []\n")
+    status, text = daemon.request("POST", "/-/reload")
+    assert status == 500
+    assert f"{config}:2: disk: unknown key" in text
+    assert reload_metrics(daemon) == (0, accepted_s)
+    assert daemon.devices() == devices
+    config.write_text("discovery: {exclude: ['.']}\n")
+    assert daemon.request("POST", "/-/reload")[0] == 200
+    assert reload_metrics(daemon)[0] == 1
+    assert reload_metrics(daemon)[1] > accepted_s
+    assert eventually(lambda: daemon.devices() == set())
+    assert sum("unknown key" in line for line in daemon.log()) == 1
+
+
+def test_sighup_reloads_and_sigterm_ends_well(start_daemon: StartDaemon, tmp_path: Path) -> None:
+    config = tmp_path / "config.yml"
+    config.write_text("")
+    daemon = start_daemon("--config.file", str(config))
+    _, accepted_s = reload_metrics(daemon)
+    daemon.process.send_signal(signal.SIGHUP)
+    assert eventually(lambda: reload_metrics(daemon)[1] > accepted_s)
+    assert daemon.end() == 0
+
+
+def test_nothing_starts_on_a_bad_configuration(tmp_path: Path) -> None:
+    config = tmp_path / "config.yml"
+    config.write_text("sampling: {interval: 100}\n")
+    ended = subprocess.run(
+        [str(DISKSLA), "serve", "--config.file", config],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert f"{config}:1: sampling.interval: '100' has no unit" in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_an_address_in_use_is_named(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon()
+    ended = subprocess.run(
+        [str(DISKSLA), "serve", "--web.listen-address", daemon.address],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert daemon.address in ended.stderr
+
+
+def test_nonsense_in_proc_is_counted_and_said_once(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    proc = tmp_path / "proc"
+    (proc / "self").mkdir(parents=True)
+    (proc / "1").mkdir()
+    (proc / "1" / "mountinfo").write_text("")
+    sysfs = tmp_path / "sys"
+    disk = sysfs / "class" / "block" / "vdx"
+    disk.mkdir(parents=True)
+    for name, text in (("dev", "254:0"), ("size", "2048"), ("inflight", "0 0")):
+        (disk / name).write_text(f"{text}\n")
+    good = " 254 0 vdx 1 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+    diskstats = proc / "diskstats"
+    diskstats.write_text(good)
+    daemon = start_daemon("--path.procfs", str(proc), "--path.sysfs", str(sysfs))
+    assert eventually(lambda: daemon.devices() == {"vdx"})
+
+    def healthy() -> bool:
+        return daemon.samples(collector="diskstats")["disksla_collector_success"] == 1
+
+    assert eventually(healthy)
+    diskstats.write_text(" 254 0 vdx one two three\n")
+    assert eventually(lambda: not healthy())
+    assert daemon.get("/")[0] == daemon.get("/-/healthy")[0] == 200
+    diskstats.write_text(good)
+    assert eventually(healthy)
+    errors = daemon.samples(source="diskstats")["disksla_errors_total"]
+    assert errors >= 1
+    said = [line for line in daemon.log() if "diskstats:vdx" in line]
+    assert len(said) == 2, said
+    assert "cannot read" in said[0]
+    assert "again" in said[1]
+
+
+def test_it_runs_where_nothing_can_be_written(start_daemon: StartDaemon) -> None:
+    script = 'mount --make-rprivate / && mount -o remount,ro,bind / && exec "$0" "$@"'
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
+        pytest.skip("needs root to make a read-only root")
+    daemon = start_daemon(before=("unshare", "-m", "sh", "-c", script))
+    assert daemon.devices()
+    assert daemon.end() == 0
+
+
+def test_a_recording_is_replayed(loop_device: str, tmp_path: Path) -> None:
+    config = config_for(loop_device, tmp_path)
+    disksla = str(DISKSLA)
+    recording = tmp_path / "ticks.jsonl.gz"
+    subprocess.run(
+        [disksla, "record", recording, "--duration", "500ms", "--config.file", config],
+        check=True,
+        capture_output=True,
+    )
+    replayed = subprocess.run(
+        [disksla, "replay", recording, "--config.file", config],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert loop_device in replayed.stdout
+    assert "gaps: none" in replayed.stdout
+    refused = subprocess.run(
+        [disksla, "record", recording], check=False, capture_output=True, text=True
+    )
+    assert refused.returncode == 2
+    assert "is there already" in refused.stderr

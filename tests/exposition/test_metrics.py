@@ -1,0 +1,184 @@
+import re
+from typing import Any
+
+import pytest
+
+from disksla.core.diskstats import Counters
+from disksla.core.histogram import Histogram
+from disksla.exposition.metrics import (
+    ABOUT_METRICS,
+    DISK_METRICS,
+    SAMPLER_METRICS,
+    Labelled,
+    Metric,
+    Value,
+)
+from views import ABOUT, BURST_LIMITS, SAMPLER, disk_view, unknown_disk_view
+
+OF_DISKS = {metric.name: metric for metric in DISK_METRICS}
+OF_THE_SAMPLER = {metric.name: metric for metric in SAMPLER_METRICS}
+ABOUT_US = {metric.name: metric for metric in ABOUT_METRICS}
+ALL: dict[str, Metric[Any]] = {**OF_DISKS, **OF_THE_SAMPLER, **ABOUT_US}
+
+# The contract that dashboards, rules and people build on: nothing here may go or change its kind.
+CONTRACT = {
+    "disksla_disk_info": "gauge",
+    "disksla_disk_size_bytes": "gauge",
+    "disksla_reads_completed_total": "counter",
+    "disksla_writes_completed_total": "counter",
+    "disksla_read_bytes_total": "counter",
+    "disksla_written_bytes_total": "counter",
+    "disksla_read_time_seconds_total": "counter",
+    "disksla_write_time_seconds_total": "counter",
+    "disksla_flushes_completed_total": "counter",
+    "disksla_flush_time_seconds_total": "counter",
+    "disksla_discards_completed_total": "counter",
+    "disksla_discarded_bytes_total": "counter",
+    "disksla_inflight": "gauge",
+    "disksla_read_latency_seconds": "histogram",
+    "disksla_write_latency_seconds": "histogram",
+    "disksla_window_load_ratio": "histogram",
+    "disksla_peak_read_iops": "gauge",
+    "disksla_peak_write_iops": "gauge",
+    "disksla_peak_read_bytes_per_second": "gauge",
+    "disksla_peak_written_bytes_per_second": "gauge",
+    "disksla_limit_read_iops": "gauge",
+    "disksla_limit_write_iops": "gauge",
+    "disksla_limit_read_bytes_per_second": "gauge",
+    "disksla_limit_written_bytes_per_second": "gauge",
+    "disksla_limit_latency_seconds": "gauge",
+    "disksla_burst_limit_read_iops": "gauge",
+    "disksla_burst_limit_write_iops": "gauge",
+    "disksla_burst_limit_read_bytes_per_second": "gauge",
+    "disksla_burst_limit_written_bytes_per_second": "gauge",
+    "disksla_sampler_ticks_total": "counter",
+    "disksla_sampler_missed_ticks_total": "counter",
+    "disksla_sampler_lateness_seconds": "histogram",
+    "disksla_gaps_total": "counter",
+    "disksla_collector_success": "gauge",
+    "disksla_errors_total": "counter",
+    "disksla_build_info": "gauge",
+    "disksla_config_last_reload_successful": "gauge",
+    "disksla_config_last_reload_success_timestamp_seconds": "gauge",
+}
+
+
+def labelled(value: Value) -> Labelled:
+    assert value is not None
+    assert not isinstance(value, float | int | Histogram)
+    return value
+
+
+@pytest.mark.parametrize(("name", "kind"), CONTRACT.items())
+def test_the_contract_is_kept(name: str, kind: str) -> None:
+    assert ALL[name].kind == kind
+
+
+def test_each_name_stands_once() -> None:
+    assert len(ALL) == len(DISK_METRICS) + len(SAMPLER_METRICS) + len(ABOUT_METRICS)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rows_keep_the_naming_rules(name: str) -> None:
+    row = ALL[name]
+    assert re.fullmatch(r"disksla_[a-z]+(_[a-z]+)*", row.name)
+    assert row.name.endswith("_total") == (row.kind == "counter")
+    assert not re.search(r"(_bucket|_count|_sum|_created|_ms|_percent)$", row.name)
+    assert row.help[0].isupper()
+    assert row.help.endswith(".")
+    assert "  " not in row.help
+    assert "device" not in row.labels
+
+
+def test_sectors_leave_as_bytes_and_milliseconds_as_seconds() -> None:
+    disk = disk_view()
+    assert OF_DISKS["disksla_read_bytes_total"].value(disk) == 98_765_432 * 512
+    assert OF_DISKS["disksla_discarded_bytes_total"].value(disk) == 88_080_384 * 512
+    assert OF_DISKS["disksla_read_time_seconds_total"].value(disk) == 456.789
+    assert OF_DISKS["disksla_flush_time_seconds_total"].value(disk) == 20.601
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("disksla_reads_completed_total", "reads"),
+        ("disksla_writes_completed_total", "writes"),
+        ("disksla_read_bytes_total", "read_sectors"),
+        ("disksla_written_bytes_total", "written_sectors"),
+        ("disksla_read_time_seconds_total", "read_ms"),
+        ("disksla_write_time_seconds_total", "write_ms"),
+        ("disksla_flushes_completed_total", "flushes"),
+        ("disksla_flush_time_seconds_total", "flush_ms"),
+        ("disksla_discards_completed_total", "discards"),
+        ("disksla_discarded_bytes_total", "discarded_sectors"),
+    ],
+)
+def test_each_counter_comes_from_its_own_field(name: str, field: str) -> None:
+    nothing = Counters(*[None] * len(Counters._fields))
+    absent = disk_view(totals=nothing)
+    present = disk_view(totals=nothing._replace(**{field: 1000}))
+    assert OF_DISKS[name].value(absent) is None
+    assert OF_DISKS[name].value(present) in {1000, 1, 512_000}
+
+
+def test_what_is_not_known_has_no_value() -> None:
+    disk = unknown_disk_view()
+    with_value = {
+        name for name, metric in OF_DISKS.items() if metric.value(disk) not in (None, {})
+    }
+    assert with_value == {
+        "disksla_disk_info",
+        "disksla_disk_size_bytes",
+        "disksla_read_latency_seconds",
+        "disksla_write_latency_seconds",
+        "disksla_peak_read_iops",
+        "disksla_peak_write_iops",
+        "disksla_peak_read_bytes_per_second",
+        "disksla_peak_written_bytes_per_second",
+    }
+
+
+def test_limits_and_burst_limits_are_those_of_the_terms() -> None:
+    disk = disk_view(limits=BURST_LIMITS)
+    assert OF_DISKS["disksla_limit_write_iops"].value(disk) == 300
+    assert OF_DISKS["disksla_burst_limit_write_iops"].value(disk) == 2000
+    assert OF_DISKS["disksla_limit_written_bytes_per_second"].value(disk) == 30e6
+    assert OF_DISKS["disksla_burst_limit_written_bytes_per_second"].value(disk) == 60e6
+    assert OF_DISKS["disksla_limit_latency_seconds"].value(disk) == 0.02
+
+
+def test_identity_and_terms_are_on_the_info_metric() -> None:
+    row = OF_DISKS["disksla_disk_info"]
+    (values,) = labelled(row.value(disk_view()))
+    assert dict(zip(row.labels, values, strict=True)) == {
+        "serial": "6ea73b81-555e-4a74-9",
+        "wwn": "",
+        "model": "Virtual Disk",
+        "provider": "vk",
+        "terms": "vk.high-iops",
+        "budget": "separate",
+        "latency_kind": "guaranteed",
+        "rotational": "false",
+        "mountpoint": "/var/lib/postgresql",
+    }
+    (unknown,) = labelled(row.value(unknown_disk_view()))
+    assert dict(zip(row.labels, unknown, strict=True))["rotational"] == ""
+
+
+def test_holders_are_edges() -> None:
+    assert labelled(OF_DISKS["disksla_disk_holder_info"].value(disk_view())) == {("dm-0",): 1}
+
+
+def test_what_we_say_of_ourselves() -> None:
+    assert OF_THE_SAMPLER["disksla_gaps_total"].value(SAMPLER) == {
+        ("late",): 3,
+        ("reset",): 0,
+        ("swapped",): 1,
+    }
+    assert OF_THE_SAMPLER["disksla_collector_success"].value(SAMPLER) == {
+        ("diskstats",): True,
+        ("inflight",): False,
+    }
+    assert ABOUT_US["disksla_build_info"].value(ABOUT) == {
+        ("0.1.0", "3.11.7", "6.1.0-26-amd64"): 1
+    }

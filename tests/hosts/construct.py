@@ -1,0 +1,96 @@
+"""Makes the recordings of machines that we do not have; `python tests/hosts/construct.py`.
+
+The devices are those of the sysfs trees beside them; the counters do what such a kernel's do.
+"""
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from disksla.core.disk import Disk  # noqa: E402 -- found beside this directory
+from disksla.core.pipeline import Tick  # noqa: E402
+from disksla.core.recording import FORMAT, Header, encode  # noqa: E402
+from machine import Machine, a_disk  # noqa: E402
+
+
+class Tape(Machine):
+    """A machine that is recorded."""
+
+    def __init__(
+        self,
+        host: str,
+        kernel: str,
+        *disks: Disk,
+        fields: int = 20,
+        already: dict[str, dict[str, int]] | None = None,
+    ) -> None:
+        self.file = (HERE / host / "ticks.jsonl").open("wb")
+        self.file.write(encode(Header(FORMAT, 0.1, kernel, "0.1.0")))
+        super().__init__(*disks, fields=fields, already=already)
+
+    def take(self, tick: Tick) -> None:
+        self.file.write(encode(tick))
+        super().take(tick)
+
+
+def disks_of(host: str) -> tuple[Disk, ...]:
+    return msgspec.json.decode((HERE / host / "disks.json").read_bytes(), type=tuple[Disk, ...])
+
+
+def old_14() -> None:
+    """A kernel before 4.18: no discards, no flushes; a database on sda, seldom a log on cciss."""
+    machine = Tape("old-14", "3.10.0", *disks_of("old-14"), fields=14)
+    for number in range(20):
+        for device in ("sda", "sda1"):
+            machine.does(device, reads=11, read_sectors=176, read_ms=83, busy_ms=80)
+            machine.does(device, writes=7, written_sectors=112, write_ms=49, queue_ms=132)
+            machine.does(device, inflight=number % 3)
+        if number == 10:
+            machine.does("cciss/c0d0", writes=1, written_sectors=64, write_ms=9)
+        machine.tick()
+
+
+def dm_over_nvme() -> None:
+    """One request to the crypt device is one to LVM and one to NVMe: only the last is watched."""
+    machine = Tape("dm-over-nvme", "6.1.0-28-cloud-amd64", *disks_of("dm-over-nvme"))
+    for _ in range(20):
+        for device in ("dm-1", "dm-0", "nvme0n1", "nvme0n1p2"):
+            machine.does(device, reads=53, read_sectors=1696, read_ms=31, busy_ms=90)
+            machine.does(device, writes=23, written_sectors=368, write_ms=17, queue_ms=48)
+        machine.does("nvme0n1", flushes=3, flush_ms=2)
+        machine.tick()
+
+
+def counter_wrap() -> None:
+    """Milliseconds wrap at 2^32 while reads go on; then all counters of vdb start over."""
+    already = {
+        "vda": {
+            "reads": 10**10,
+            "read_sectors": 10**11,
+            "read_ms": 2**32 - 1000,
+            "queue_ms": 2**32 - 10,
+        },
+        "vdb": {"reads": 5000, "read_sectors": 40000, "read_ms": 20000},
+    }
+    machine = Tape(
+        "counter-wrap", "6.1.0-28-amd64", a_disk("vda"), a_disk("vdb", minor=16), already=already
+    )
+    for number in range(20):
+        machine.does("vda", reads=32, read_sectors=256, read_ms=320, queue_ms=320)
+        machine.numbers["vda"]["read_ms"] %= 2**32
+        machine.numbers["vda"]["queue_ms"] %= 2**32
+        if number == 10:
+            machine.numbers["vdb"] = dict.fromkeys(machine.numbers["vdb"], 0)
+        machine.does("vdb", reads=2, read_sectors=16, read_ms=8)
+        machine.tick()
+
+
+if __name__ == "__main__":
+    (HERE / "counter-wrap").mkdir(exist_ok=True)
+    old_14()
+    dm_over_nvme()
+    counter_wrap()

@@ -1,0 +1,125 @@
+"""The sampling thread."""
+
+import logging
+import re
+from pathlib import Path
+
+import pytest
+
+from disksla.core.pipeline import State, Tick
+from disksla.core.settings import Discovery, Settings
+from disksla.runtime.paths import Paths
+from disksla.runtime.sampler import Sampler
+from loopdevice import eventually
+from machine import CATALOG, a_disk
+
+LINE = " 254 {minor} {name} {reads} 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+WITHIN_S = 20.0
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    (tmp_path / "diskstats").write_text(LINE.format(minor=0, name="vda", reads=1))
+    return Paths(procfs=tmp_path, sysfs=tmp_path)
+
+
+def write(paths: Paths, text: str) -> None:
+    """Change the file as one piece, as the kernel's changes."""
+    (paths.procfs / "diskstats").write_text(text)
+
+
+def a_sampler(paths: Paths, ticks: list[Tick] | None = None) -> Sampler:
+    taken = [] if ticks is None else ticks
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=taken.append)
+    sampler.post((a_disk("vda"),))
+    return sampler
+
+
+def test_ticks_come_at_the_pace_of_the_settings(paths: Paths) -> None:
+    ticks: list[Tick] = []
+    sampler = a_sampler(paths, ticks)
+    sampler.start()
+    assert eventually(lambda: len(ticks) >= 5, WITHIN_S)
+    sampler.stop()
+    assert ticks[0].disks == (a_disk("vda"),)
+    assert all(tick.disks is None for tick in ticks[1:])
+    due_s = [tick.clocks.monotonic_s - tick.lateness_s for tick in ticks]
+    assert all(
+        (moment_s - due_s[0]) / 0.1 == pytest.approx(round((moment_s - due_s[0]) / 0.1), abs=1e-3)
+        for moment_s in due_s
+    )
+
+
+def test_other_settings_are_taken_at_the_next_tick(paths: Paths) -> None:
+    sampler = a_sampler(paths)
+    sampler.start()
+    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    sampler.post(Settings(discovery=Discovery(exclude=(re.compile("^vda$"),))))
+    assert eventually(lambda: not sampler.state.watched, WITHIN_S)
+    sampler.stop()
+    assert sampler.state.sampling.gaps["vanished"] == 0
+
+
+def test_trouble_is_said_once_and_its_end_too(
+    paths: Paths, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    (paths.procfs / "diskstats").unlink()
+    (paths.procfs / "diskstats").mkdir()
+    sampler = a_sampler(paths)
+    sampler.start()
+    assert eventually(lambda: sampler.state.sampling.errors["diskstats"] >= 3, WITHIN_S)
+    (paths.procfs / "diskstats").rmdir()
+    write(paths, LINE.format(minor=0, name="vda", reads=1))
+    assert eventually(lambda: not sampler.state.sampling.troubles, WITHIN_S)
+    sampler.stop()
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert said[0].startswith("cannot read diskstats: ")
+    assert said[1] == "can read diskstats again"
+
+
+def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
+    paths: Paths, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    failing = True
+
+    def on_tick(_: Tick) -> None:
+        if failing:
+            raise RuntimeError("out of order")
+
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=on_tick)
+    sampler.start()
+    assert eventually(lambda: bool(caplog.records), WITHIN_S)
+    before_s = sampler.ticked_at_s
+    failing = False
+    assert eventually(lambda: sampler.ticked_at_s > before_s, WITHIN_S)
+    sampler.stop()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "a tick failed; this is a bug of disksla, please report it",
+        "ticks come through again",
+    ]
+    assert caplog.records[0].exc_info is not None
+
+
+def test_devices_that_nobody_knows_are_asked_after(paths: Paths) -> None:
+    asked: list[None] = []
+    sampler = a_sampler(paths)
+    sampler.on_doubt = lambda: asked.append(None)
+    sampler.start()
+    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    assert asked == []
+    write(
+        paths,
+        LINE.format(minor=0, name="vda", reads=1) + LINE.format(minor=16, name="vdb", reads=1),
+    )
+    assert eventually(lambda: len(asked) == 1, WITHIN_S)
+    write(
+        paths,
+        LINE.format(minor=0, name="vda", reads=0) + LINE.format(minor=16, name="vdb", reads=1),
+    )
+    assert eventually(lambda: len(asked) == 2, WITHIN_S)
+    sampler.stop()
+    assert sampler.state.sampling.gaps["reset"] == 1

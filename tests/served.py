@@ -1,0 +1,60 @@
+"""The real command, in a process of its own."""
+
+import http.client
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+PATIENCE_S = 20.0
+DISKSLA = Path(sys.executable).with_name("disksla")
+
+
+class Daemon:
+    """A running `disksla serve`."""
+
+    def __init__(self, process: subprocess.Popen[str], log: Path) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self._log = log
+        self.address = process.stdout.readline().partition("http://")[2].partition("/")[0]
+
+    def request(self, method: str, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
+        try:
+            connection.request(method, path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> tuple[int, str]:
+        return self.request("GET", path)
+
+    def samples(self, **labels: str) -> dict[str, float]:
+        """Give the values by name of all samples that have these labels."""
+        _, page = self.get("/metrics")
+        return {
+            sample.name: sample.value
+            for family in text_string_to_metric_families(page)
+            for sample in family.samples
+            if labels.items() <= sample.labels.items()
+        }
+
+    def devices(self) -> set[str]:
+        _, page = self.get("/metrics")
+        return {
+            sample.labels["device"]
+            for family in text_string_to_metric_families(page)
+            if family.name == "disksla_disk_info"
+            for sample in family.samples
+        }
+
+    def log(self) -> list[str]:
+        return self._log.read_text().splitlines()
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_S)

@@ -1,0 +1,53 @@
+"""Machines as text: the ttar format of node_exporter, so that fixtures can be read and diffed.
+
+python tests/ttar.py pack ARCHIVE DIRECTORY
+python tests/ttar.py unpack ARCHIVE DIRECTORY
+
+It holds directories, links and files of lines; a file without a newline at its end gets one.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+SEPARATOR = "# ttar" + " -" * 36
+
+
+def unpack(archive: Path, into: Path) -> None:
+    """Make the directories, files and links of an archive below `into`."""
+    path = into
+    lines = iter(archive.read_text().split("\n"))
+    for line in lines:
+        key, _, value = line.partition(": ")
+        if key in {"Path", "Directory"}:
+            path = into / value
+            (path if key == "Directory" else path.parent).mkdir(parents=True, exist_ok=True)
+        elif key == "SymlinkTo":
+            path.symlink_to(value)
+        elif key == "Lines":
+            path.write_text("".join(f"{next(lines)}\n" for _ in range(int(value))))
+        elif key == "Mode":
+            path.chmod(int(value, 8))
+        elif line and not line.startswith("#"):
+            raise ValueError(f"{archive}: expected a key of ttar, found {line[:60]!r}")
+
+
+def pack(directory: Path) -> Iterator[str]:
+    """Give the lines of an archive of what is in a directory, named from its parent."""
+    for path in sorted(directory.rglob("*")):
+        name = path.relative_to(directory.parent)
+        if path.is_symlink():
+            yield from (f"Path: {name}", f"SymlinkTo: {path.readlink()}", SEPARATOR)
+        elif path.is_file():
+            lines = path.read_text().removesuffix("\n").split("\n")
+            yield from (f"Path: {name}", f"Lines: {len(lines)}", *lines, SEPARATOR)
+        elif not any(path.iterdir()):
+            yield from (f"Directory: {name}", SEPARATOR)
+
+
+if __name__ == "__main__":
+    command, archive, directory = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    if command == "pack":
+        archive.write_text("".join(f"{line}\n" for line in pack(directory)))
+    else:
+        unpack(archive, directory)

@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run check lint type floors test cover fmt docs golden bench fresh clean
+.PHONY: help run check lint type floors test cover fmt docs golden lab bench fresh clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,10 @@ docs: .venv/run.stamp ## write docs/metrics.md anew from the table of metrics
 
 golden: .venv/check.stamp ## write the expected output of tests anew; review the difference
 	.venv/bin/python -m pytest --golden $(ARGS)
+
+lab: .venv/check.stamp ## what is said of really throttled disks, beside what is true
+	@.ci/need lab
+	PYTHONPATH=tests .venv/bin/python -m lab $(ARGS)
 
 bench: .venv/check.stamp ## what watching costs, beside node_exporter
 	@.ci/need bench

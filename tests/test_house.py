@@ -33,7 +33,7 @@ PAPERS = [
 LINE_LENGTH = 99
 
 UNIT = re.compile(
-    r"[._](s|seconds|bytes|iops|credits|ratio|share|load|(bytes|iops)_per_\w+|per_second)$"
+    r"[._](s|seconds|bytes|iops|credits|ratio|share|load|(bytes|iops|requests)_per_\w+|per_second)$"
 )
 """How the name of a number ends: with its unit, or with a word for a number that has none."""
 

@@ -1,11 +1,18 @@
 """Example views, and a strategy for arbitrary ones."""
 
+import math
+
 from hypothesis import strategies as st
 
 from disksla.core.disk import Disk
 from disksla.core.diskstats import Counters
 from disksla.core.histogram import Histogram
+from disksla.core.hostwait import HostWait
+from disksla.core.ledger import Ledger
 from disksla.core.limits import NOTHING_PROMISED, Bucket, Burst, Limits, Rates
+from disksla.core.purse import CreditLevel
+from disksla.core.throttle import Hold
+from disksla.core.verdict import Ceiling
 from disksla.core.view import Assignment, DiskView, SamplerView, Traffic, View
 from disksla.exposition.metrics import About
 
@@ -33,8 +40,12 @@ BURST_LIMITS = Limits(
     budget="time_shared",
     latency_s=0.02,
     latency_kind="indicative",
-    burst=Burst(Rates(2000.0, 2000.0, 60e6, 60e6), (Bucket("iops", 8000.0, 300.0),)),
+    burst=Burst(
+        Rates(2000.0, 2000.0, 60e6, 60e6), (Bucket("iops", 8000.0, 300.0, 300.0, 2000.0),)
+    ),
 )
+IOPS_CREDITS = CreditLevel("iops", 8000.0, 1250.5, 4000.0, 2500.0, 1.5)
+BYTE_CREDITS = CreditLevel("bytes", 64e6, 0.0, 64e6, 32e6, math.inf)
 TOTALS = Counters(
     reads=1_234_567, reads_merged=12, read_sectors=98_765_432, read_ms=456_789,
     writes=7_654_321, writes_merged=3456, written_sectors=612_345_678, write_ms=9_876_543,
@@ -83,6 +94,15 @@ def disk_view(
         peak=Traffic(9800.0, 4990.0, 401.4e6, 204.4e6),
         present=Traffic(4010.0, 1210.0, 164.3e6, 49.6e6),
         present_load=load_now,
+        verdict="throttled",
+        ledger=Ledger(
+            seconds=(1800.5, 3600.0, 12.0, 42.3, 0.0, 1.5),
+            throttled_s=(40.0, 2.3, 0.0),
+            wait_s=1353.6,
+            host=HostWait(31.5, 29.0, 27.25),
+        ),
+        ceiling=Ceiling(Hold("base", "iops"), 400, 40.0, 12_000, 12_000 * 4096),
+        credits=(IOPS_CREDITS,),
     )
 
 
@@ -151,6 +171,15 @@ _limits = st.builds(
     latency_kind=st.sampled_from([None, "guaranteed", "indicative"]),
     burst=st.none() | st.builds(Burst, _rates, st.just(())),
 )
+_credits = st.builds(
+    CreditLevel,
+    st.sampled_from(["iops", "bytes", "service_seconds"]),
+    _numbers,
+    _numbers,
+    _numbers,
+    _numbers,
+    exhaustion_s=_numbers | st.just(math.inf),
+)
 _traffic = st.builds(Traffic, _numbers, _numbers, _numbers, _numbers)
 _names = st.lists(nasty_text, max_size=2, unique=True).map(tuple)
 _disks = st.builds(
@@ -178,6 +207,7 @@ disk_views = st.builds(
     peak=_traffic,
     present=_traffic,
     present_load=_maybe_numbers,
+    credits=st.lists(_credits, max_size=3, unique_by=lambda level: level.resource).map(tuple),
 )
 views = st.builds(
     View,

@@ -11,19 +11,25 @@ import msgspec
 
 from disksla.catalog import load_catalog
 from disksla.core.look import look
-from disksla.core.pipeline import State
+from disksla.core.memory import Memory
+from disksla.core.pipeline import State, to_save
 from disksla.core.refusal import Refusal
+from disksla.core.saved import decode, encode
 from disksla.core.view import View
 from disksla.runtime.about import read_about
 from disksla.runtime.configuration import read_settings
 from disksla.runtime.hotplug import DiskWatcher
+from disksla.runtime.identity import read_boot, read_machine
 from disksla.runtime.paths import Paths
-from disksla.runtime.sampler import Sampler
+from disksla.runtime.sampler import Sampler, read_clocks
+from disksla.runtime.schedule import Schedule
 from disksla.runtime.site import Site
+from disksla.runtime.statefile import StateFile
 from disksla.runtime.web import ListenAddress, WebServer
 
 log = logging.getLogger("disksla.daemon")
 
+SAVE_EVERY_S = 60.0
 HEALTHY_WITHIN_S = 5.0
 """A sampler without a tick for so long is held to be dead."""
 
@@ -43,8 +49,13 @@ class Daemon:
         self._catalog = load_catalog()
         settings = read_settings(config_file, self._catalog)
         self._about = read_about()
+        self._machine, self._boot = read_machine(), read_boot(paths)
+        self._state_file = StateFile(Path(settings.state.directory))
+        self._schedule = Schedule()
+        self._schedule.every(SAVE_EVERY_S, self.save, "saving the state")
         self._reloading = threading.Lock()
-        self._sampler = Sampler(paths, State(settings, self._catalog))
+        state = State(settings, self._catalog, self._remember())
+        self._sampler = Sampler(paths, state)
         self._watcher = DiskWatcher(paths, self._sampler.post)
         self._sampler.on_doubt = self._watcher.rescan
         site = Site(
@@ -65,6 +76,7 @@ class Daemon:
         addresses = self._server.start()
         self._watcher.start()
         self._sampler.start()
+        self._schedule.start()
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again
         return addresses
 
@@ -73,6 +85,18 @@ class Daemon:
         self._server.stop()
         self._watcher.stop()
         self._sampler.stop()
+        self._schedule.stop()
+        self.save()
+
+    def save(self) -> None:
+        """Save what a later daemon can use."""
+        state = to_save(self._sampler.state, self._machine, self._boot)
+        if state is not None:
+            self._state_file.write(encode(state))
+
+    def _remember(self) -> Memory | None:
+        saved = self._state_file.read(lambda text: decode(text, self._machine, read_clocks()))
+        return Memory(saved, self._boot) if saved is not None else None
 
     def view(self) -> View:
         """Give everything known."""
@@ -80,8 +104,16 @@ class Daemon:
         health = self._watcher.health
         sampler = msgspec.structs.replace(
             view.sampler,
-            errors={**view.sampler.errors, "disks": health.errors},
-            collectors={**view.sampler.collectors, "disks": health.success},
+            errors={
+                **view.sampler.errors,
+                "disks": health.errors,
+                "state": self._state_file.errors,
+            },
+            collectors={
+                **view.sampler.collectors,
+                "disks": health.success,
+                "state": self._state_file.trouble is None,
+            },
         )
         return msgspec.structs.replace(view, sampler=sampler)
 
@@ -104,6 +136,9 @@ class Daemon:
                 self._about = msgspec.structs.replace(self._about, reload_successful=False)
                 raise
             self._sampler.post(settings)
+            directory = Path(settings.state.directory)
+            if directory != self._state_file.path.parent:
+                self._state_file = StateFile(directory)
             self._about = msgspec.structs.replace(
                 self._about, reload_successful=True, reload_success_timestamp_s=time.time()
             )

@@ -7,9 +7,8 @@ are GiB), read IOPS, read MB/s (which are MiB/s), write IOPS, write MB/s.
 import pytest
 
 from disksla.catalog import load_catalog
-from disksla.core.limits import Rates
+from disksla.core.limits import Conditions, Rates
 from disksla.core.promise import derive_limits, effective_iops
-from disksla.core.terms import Conditions
 from disksla.core.units import GIB, KIB, MIB
 
 CATALOG = load_catalog()

@@ -146,7 +146,8 @@ def test_small_hdds_have_credits(
     assert burst.rates.read_bytes_per_second == pytest.approx(mib * MIB)
     assert burst.rates.write_bytes_per_second == pytest.approx(mib * MIB)
     (bucket,) = burst.buckets
-    assert (bucket.resource, bucket.initial_share, bucket.drain) == ("service_seconds", 1.0, "net")
+    assert (bucket.resource, bucket.initial_share) == ("service_seconds", 1.0)
+    assert (bucket.drain, bucket.plain_s) == ("excess", 1.0)
     assert bucket.capacity == capacity_s
     assert bucket.fill_per_second == pytest.approx(fill, abs=5e-7)
 

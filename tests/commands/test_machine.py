@@ -38,6 +38,9 @@ def flags(tmp_path: Path) -> list[str]:
     (procfs / "1").mkdir(parents=True)
     (procfs / "1" / "mountinfo").write_text(MOUNTINFO)
     udev.mkdir()
+    (procfs / "diskstats").write_text(
+        f"   254       0 vda{' 0' * 17}\n   254      16 vdb{' 0' * 17}\n"
+    )
     (udev / "b254:16").write_text(f"S:disk/by-id/virtio-{SERIAL}\n")
     return [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
 
@@ -107,7 +110,7 @@ def test_discover_as_json(
 def test_explain_tells_why_and_shows_the_arithmetic(
     device: str, flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["explain", device, *flags, f"--config.file={config}"]) == 0
+    assert main(["explain", "--duration=300ms", device, *flags, f"--config.file={config}"]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
     said = " ".join(out.split())
@@ -123,7 +126,7 @@ def test_explain_tells_why_and_shows_the_arithmetic(
 def test_explain_of_terms_written_out(
     flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["explain", "vda1", *flags, f"--config.file={config}"]) == 0
+    assert main(["explain", "--duration=300ms", "vda1", *flags, f"--config.file={config}"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "written out in the configuration" in said
     assert "partition of vda" in said
@@ -134,7 +137,7 @@ def test_explain_of_terms_written_out(
 def test_explain_of_a_disk_that_is_not_watched(
     flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["explain", "loop0", *flags]) == 0
+    assert main(["explain", "--duration=300ms", "loop0", *flags]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "watched no: loop device" in said
     assert "nothing in the configuration matches" in said
@@ -143,7 +146,7 @@ def test_explain_of_a_disk_that_is_not_watched(
 def test_explain_of_an_unknown_device_names_the_known_ones(
     flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["explain", "/dev/sda", *flags]) == 2
+    assert main(["explain", "--duration=300ms", "/dev/sda", *flags]) == 2
     assert (
         capsys.readouterr().err
         == "disksla: no disk is called '/dev/sda'; there are: loop0, vda, vda1, vdb\n"

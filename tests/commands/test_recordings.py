@@ -22,6 +22,24 @@ def test_replay_tells_in_short_what_happened(capsys: Captured) -> None:
     assert max(map(len, lines)) <= 80
 
 
+def test_replay_tells_what_share_of_the_time_had_which_verdict(capsys: Captured) -> None:
+    assert main(["replay", str(HOST)]) == 0
+    out = capsys.readouterr().out
+    assert "of the time" in out
+    assert "% idle" in out or "% unproven" in out
+
+
+def test_explain_tells_the_story_of_a_recording(capsys: Captured) -> None:
+    assert main(["explain", "vda", "--recording", str(HOST)]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "If something was slow then, this disk was not held at a limit." in " ".join(
+        out.split()
+    )
+    assert main(["explain", "vdz", "--recording", str(HOST)]) == 2
+    assert "no disk is called 'vdz'; there are: vda, vdb" in capsys.readouterr().err
+
+
 def test_replay_gives_a_row_for_each_tick_and_disk(capsys: Captured) -> None:
     assert main(["replay", "--json", str(HOST)]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.burst import BucketLaw, TokenBuckets, UnitBoost, burst_for
+from disksla.core.burst import BucketLaw, SecondsOfBurst, TokenBuckets, UnitBoost, burst_for
 from disksla.core.laws import Clamp
 from disksla.core.limits import Bucket, Burst, Rates
 from disksla.core.units import GIB
@@ -46,7 +46,9 @@ def test_a_small_disk_is_boosted_to_the_level_of_more_units(
     assert (burst.rates.read_iops, burst.rates.write_iops) == (iops, iops)
     assert burst.rates.read_bytes_per_second == pytest.approx(bandwidth)
     assert burst.rates.write_bytes_per_second is None
-    assert (bucket.resource, bucket.initial_share, bucket.drain) == ("service_seconds", 1.0, "net")
+    assert (bucket.resource, bucket.initial_share) == ("service_seconds", 1.0)
+    assert bucket.drain == "excess"
+    assert (bucket.base_per_second, bucket.peak_per_second) == (1.0, iops / (300 * units))
     assert bucket.capacity == pytest.approx(capacity_s)
     assert bucket.fill_per_second == pytest.approx(fill, abs=5e-7)
 
@@ -67,8 +69,58 @@ def test_credits_come_back_within_the_time_to_refill(size_gib: int) -> None:
 def test_tokens_raise_the_rates_they_name() -> None:
     burst = burst_for(TO_3000, 100 * GIB, Rates(300.0, 300.0, 128e6, 128e6))
     assert burst == Burst(
-        Rates(3000.0, 3000.0, 128e6, 128e6), (Bucket("iops", 5.4e6, 300.0, 1.0, "net"),)
+        Rates(3000.0, 3000.0, 128e6, 128e6),
+        (Bucket("iops", 5.4e6, 300.0, 300.0, 3000.0, initial_share=1.0),),
     )
+
+
+def test_credits_may_be_so_many_seconds_of_burst_filled_at_the_base_rate() -> None:
+    law = TokenBuckets(
+        read_iops=Clamp(base=3500),
+        write_iops=Clamp(base=3500),
+        read_bandwidth=Clamp(base=170e6),
+        buckets=(
+            BucketLaw(resource="iops", capacity=SecondsOfBurst(seconds=1800)),
+            BucketLaw(resource="bytes", capacity=SecondsOfBurst(seconds=1800)),
+        ),
+    )
+    burst = burst_for(law, 100 * GIB, Rates(500.0, 500.0, 100e6, 100e6))
+    assert burst is not None
+    assert burst.buckets == (
+        Bucket("iops", 1800 * 3000.0, 500.0, 500.0, 3500.0),
+        Bucket("bytes", 1800 * 70e6, 100e6, 100e6, 170e6),
+    )
+
+
+def test_seconds_of_service_are_spent_as_fast_as_the_highest_peak_lets_them() -> None:
+    law = TokenBuckets(
+        read_iops=Clamp(base=1000),
+        write_iops=Clamp(base=450),
+        buckets=(
+            BucketLaw(
+                resource="service_seconds",
+                capacity=Clamp(base=600),
+                fill_per_second=Clamp(base=0.1),
+                drain="excess",
+            ),
+        ),
+    )
+    burst = burst_for(law, 100 * GIB, Rates(500.0, 300.0))
+    assert burst is not None
+    assert burst.buckets == (Bucket("service_seconds", 600.0, 0.1, 1.0, 2.0, drain="excess"),)
+
+
+def test_a_resource_of_which_the_peak_gives_no_more_has_no_credits() -> None:
+    law = TokenBuckets(
+        read_iops=Clamp(base=3000),
+        buckets=(
+            BucketLaw(resource="iops", capacity=Clamp(base=1e6)),
+            BucketLaw(resource="bytes", capacity=Clamp(base=1e9)),
+        ),
+    )
+    burst = burst_for(law, 100 * GIB, Rates(300.0, 300.0, 1e6, 1e6))
+    assert burst is not None
+    assert [bucket.resource for bucket in burst.buckets] == ["iops"]
 
 
 @pytest.mark.parametrize("iops", [3000.0, 9000.0])

@@ -1,17 +1,27 @@
 """From ticks to what is known."""
 
+import math
 import re
+from bisect import bisect_left
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.core.contract import SumBurst, SumContract
+from disksla.core.hostwait import HostWait
 from disksla.core.look import look
-from disksla.core.pipeline import configure
-from disksla.core.settings import Discovery, Settings
+from disksla.core.pipeline import Tick, configure, wants_host
+from disksla.core.purse import CreditLevel
+from disksla.core.settings import Discovery, DiskEntry, Match, Settings
 from disksla.core.units import GIB
 from disksla.core.view import DiskView
+from judged import judged
+from limiter import WINDOW_S
 from machine import Machine, a_disk
+from scenarios import SCENARIOS
+
+BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
 
 
 def seen(machine: Machine, device: str = "vda") -> DiskView:
@@ -288,3 +298,166 @@ def test_any_text_is_survived(text: str) -> None:
     machine.tick()
     assert [view.disk.name for view in look(machine.state).disks] == ["vda"]
     assert seen(machine).disk.size_bytes == 100 * GIB
+
+
+def promised(iops: float, burst: SumBurst | None = None, device: str = "vda") -> Settings:
+    contract = SumContract(iops=iops, burst=burst)
+    return Settings(disks=(DiskEntry(match=Match(device=device), terms=contract),))
+
+
+def credits_of(machine: Machine) -> CreditLevel:
+    (level,) = seen(machine).credits
+    return level
+
+
+def width(level: CreditLevel) -> float:
+    return level.upper_credits - level.lower_credits
+
+
+@pytest.mark.parametrize(
+    "name", ["burst-then-base", "burst-then-base-synchronous", "burst-in-turns"]
+)
+def test_the_credits_of_a_simulated_disk_are_between_the_bounds(name: str) -> None:
+    found = judged(SCENARIOS[name])
+    ends_s = [window.end_s for window in found.truth]
+    checked = 0
+    for row in found.rows:
+        (level,) = row.credits
+        number = bisect_left(ends_s, row.monotonic_s)
+        if not 0 < number < len(ends_s):
+            continue
+        # The limiter fills its bucket between its windows, and samples are taken within one.
+        highest = max(0.0, found.truth[number - 1].levels[0]) + 300 * WINDOW_S
+        lowest = max(0.0, found.truth[number].levels[0])
+        assert level.lower_credits <= min(highest, level.capacity_credits) + 1e-6
+        assert level.upper_credits >= lowest - 1e-6
+        assert level.lower_credits <= level.estimate_credits <= level.upper_credits
+        checked += 1
+    assert checked > 90
+
+
+def test_a_burst_that_is_used_up_is_known_to_be() -> None:
+    found = judged(SCENARIOS["burst-then-base"])
+    (draining,) = found.between(1003.0, 1003.1)[0].credits
+    assert draining.exhaustion_s < 60
+    (empty,) = found.rows[-1].credits
+    assert empty.upper_credits < 0.05 * empty.capacity_credits
+
+
+def test_a_disk_that_sleeps_saves_up_credits_and_is_not_looked_at_for_it() -> None:
+    machine = Machine(a_disk(), settings=promised(300.0, BURST))
+    machine.does("vda", reads=1)
+    machine.tick()
+    machine.tick()
+    first, purse = credits_of(machine), machine.state.watched["vda"].purse
+    for _ in range(100):
+        machine.tick()
+    later = credits_of(machine)
+    assert machine.state.watched["vda"].purse is purse
+    assert later.lower_credits == pytest.approx(first.lower_credits + 3000, rel=0.02)
+    assert later.upper_credits == 8000.0
+    assert later.exhaustion_s == math.inf
+    machine.does("vda", reads=1)
+    machine.tick()
+    assert credits_of(machine).lower_credits == pytest.approx(later.lower_credits + 30, rel=0.02)
+
+
+def a_rested_machine() -> Machine:
+    machine = Machine(a_disk(), settings=promised(300.0, BURST))
+    for _ in range(400):
+        machine.tick()
+    assert width(credits_of(machine)) < 100
+    return machine
+
+
+def test_credits_begin_anew_under_another_burst_and_go_on_under_the_same() -> None:
+    machine = a_rested_machine()
+    known = credits_of(machine)
+    machine.state = configure(machine.state, promised(300.0, BURST))
+    machine.tick()
+    assert credits_of(machine) == known
+    smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
+    machine.state = configure(machine.state, promised(300.0, smaller))
+    assert seen(machine).credits == ()
+    machine.tick()
+    anew = credits_of(machine)
+    assert anew.capacity_credits == anew.upper_credits == 5000.0
+    assert anew.lower_credits < 100
+    machine.state = configure(machine.state, promised(300.0))
+    machine.tick()
+    assert seen(machine).credits == ()
+
+
+def test_what_is_not_seen_widens_the_bounds_until_counters_tell_of_it() -> None:
+    machine = a_rested_machine()
+    for _ in range(10):
+        machine.tick(text="")
+    assert width(credits_of(machine)) > 1500
+    machine.tick()
+    assert width(credits_of(machine)) < 200
+
+
+def test_counters_that_start_over_hide_what_was_used() -> None:
+    machine = a_rested_machine()
+    machine.does("vda", reads=500)
+    machine.tick()
+    before = credits_of(machine)
+    machine.numbers["vda"] = dict.fromkeys(machine.numbers["vda"], 0)
+    machine.does("vda", reads=1)
+    machine.tick()
+    assert gaps(machine) == {"reset": 1}
+    assert credits_of(machine).lower_credits < before.lower_credits - 150
+
+
+def test_a_late_sample_still_knows_what_was_used() -> None:
+    machine = a_rested_machine()
+    machine.does("vda", reads=5000)
+    machine.tick(4.0)
+    assert gaps(machine) == {"late": 1}
+    level = credits_of(machine)
+    assert level.lower_credits <= 8000 - 5000 + 1200 <= level.upper_credits
+    assert width(level) < 1300
+
+
+def throttled(machine: Machine, seconds: float, share: float = 1.0) -> None:
+    """Let vda be held at 300 IOPS, with something waiting all the time."""
+    for _ in range(round(seconds * 10)):
+        machine.does("vda", reads=round(30 * share), read_ms=3200, inflight=32)
+        machine.now_s += 0.1
+        waited_s = machine.now_s - 1000
+        host = HostWait(4 * waited_s, waited_s, waited_s / 2)
+        machine.take(Tick(machine.clocks(), machine.text(), host=host))
+
+
+def test_what_the_host_waits_is_laid_to_the_disk_that_is_throttled() -> None:
+    machine = Machine(a_disk("vda"), a_disk("vdb", minor=16), settings=promised(300.0))
+    assert not wants_host(machine.state)
+    throttled(machine, 3.0)
+    assert wants_host(machine.state)
+    assert seen(machine).verdict == "throttled"
+    ledger = seen(machine).ledger
+    throttled_s = sum(ledger.throttled_s)
+    assert throttled_s > 2
+    told_s = throttled_s - 0.1  # the first time that it is asked, it tells of no window
+    assert ledger.host.iowait_s == pytest.approx(4 * told_s)
+    assert ledger.host.pressure_some_s == pytest.approx(told_s)
+    assert ledger.host.pressure_full_s == pytest.approx(told_s / 2)
+    assert seen(machine, "vdb").ledger.host == HostWait(0.0, 0.0, 0.0)
+
+
+def test_what_the_host_waits_for_a_disk_that_is_not_throttled_is_laid_to_nobody() -> None:
+    machine = Machine(a_disk(), settings=promised(3000.0))
+    throttled(machine, 1.0, share=0.5)
+    assert seen(machine).verdict != "throttled"
+    assert seen(machine).ledger.host == HostWait(0.0, 0.0, 0.0)
+
+
+def test_the_host_is_asked_at_first_and_when_a_disk_is_at_its_promise() -> None:
+    machine = Machine(a_disk(), settings=promised(300.0), unreadable=True)
+    assert wants_host(machine.state)
+    machine.tick()
+    assert not wants_host(machine.state)
+    machine.does("vda", reads=30)
+    machine.tick()
+    assert seen(machine).verdict == "met"
+    assert wants_host(machine.state)

@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.limits import NOTHING_PROMISED, Limits, Rates, assemble_limits
-from disksla.core.promise import derive_limits, effective_iops, promised_share
+from disksla.core.limits import (
+    NOTHING_PROMISED,
+    Limits,
+    PromisedShare,
+    Rates,
+    assemble_limits,
+    promised_share,
+)
+from disksla.core.promise import derive_limits, effective_iops
 from disksla.core.refusal import Refusal
-from disksla.core.terms import PromisedShare, Provision, Terms
+from disksla.core.terms import Provision, Terms
 from disksla.core.units import GIB, KIB, MIB
 
 SHARES = (

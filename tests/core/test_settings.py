@@ -159,8 +159,8 @@ def test_contract_with_a_sum_and_a_burst() -> None:
     assert limits.burst == Burst(
         Rates(2000, 2000, 60e6, 60e6),
         (
-            Bucket("iops", 8000, fill_per_second=300),
-            Bucket("bytes", 100e6, fill_per_second=25e6),
+            Bucket("iops", 8000, 300, 300, 2000),
+            Bucket("bytes", 100e6, 25e6, 25e6, 60e6),
         ),
     )
 
@@ -169,10 +169,10 @@ def test_a_burst_of_one_resource_has_one_bucket() -> None:
     limits = read_contract(
         budget="sum", iops="300", bandwidth="1MB", burst={"iops": "301", "iops_credits": "1"}
     )
-    assert limits.burst == Burst(Rates(301, 301), (Bucket("iops", 1, fill_per_second=300),))
+    assert limits.burst == Burst(Rates(301, 301), (Bucket("iops", 1, 300, 300, 301),))
     burst = {"bandwidth": "2MB", "bandwidth_credits": "5MB"}
     limits = read_contract(budget="sum", bandwidth="1MB", burst=burst)
-    bucket = Bucket("bytes", 5e6, fill_per_second=1e6)
+    bucket = Bucket("bytes", 5e6, 1e6, 1e6, 2e6)
     assert limits.burst == Burst(Rates(None, None, 2e6, 2e6), (bucket,))
 
 

@@ -49,7 +49,7 @@ def test_a_known_workload_is_counted_to_the_request_and_the_byte(
         return {
             name.removeprefix("disksla_"): now[name] - before[name]
             for name in now
-            if name.endswith("_total") and "time" not in name and "flush" not in name
+            if name.endswith("_total") and "seconds" not in name and "flush" not in name
         }
 
     expected = {

@@ -1,10 +1,14 @@
+import math
 import re
 from typing import Any
 
+import msgspec
 import pytest
 
 from disksla.core.diskstats import Counters
 from disksla.core.histogram import Histogram
+from disksla.core.hostwait import HostWait
+from disksla.core.ledger import Ledger
 from disksla.exposition.metrics import (
     ABOUT_METRICS,
     DISK_METRICS,
@@ -13,7 +17,15 @@ from disksla.exposition.metrics import (
     Metric,
     Value,
 )
-from views import ABOUT, BURST_LIMITS, SAMPLER, disk_view, unknown_disk_view
+from views import (
+    ABOUT,
+    BURST_LIMITS,
+    BYTE_CREDITS,
+    IOPS_CREDITS,
+    SAMPLER,
+    disk_view,
+    unknown_disk_view,
+)
 
 OF_DISKS = {metric.name: metric for metric in DISK_METRICS}
 OF_THE_SAMPLER = {metric.name: metric for metric in SAMPLER_METRICS}
@@ -51,6 +63,18 @@ CONTRACT = {
     "disksla_burst_limit_write_iops": "gauge",
     "disksla_burst_limit_read_bytes_per_second": "gauge",
     "disksla_burst_limit_written_bytes_per_second": "gauge",
+    "disksla_burst_credits": "gauge",
+    "disksla_burst_credits_lower_bound": "gauge",
+    "disksla_burst_credits_upper_bound": "gauge",
+    "disksla_burst_credits_capacity": "gauge",
+    "disksla_burst_exhaustion_seconds": "gauge",
+    "disksla_observed_ceiling_iops": "gauge",
+    "disksla_observed_ceiling_bytes_per_second": "gauge",
+    "disksla_verdict_seconds_total": "counter",
+    "disksla_throttled_seconds_total": "counter",
+    "disksla_throttle_wait_seconds_total": "counter",
+    "disksla_throttled_iowait_seconds_total": "counter",
+    "disksla_throttled_pressure_seconds_total": "counter",
     "disksla_sampler_ticks_total": "counter",
     "disksla_sampler_missed_ticks_total": "counter",
     "disksla_sampler_lateness_seconds": "histogram",
@@ -135,6 +159,11 @@ def test_what_is_not_known_has_no_value() -> None:
         "disksla_peak_write_iops",
         "disksla_peak_read_bytes_per_second",
         "disksla_peak_written_bytes_per_second",
+        "disksla_verdict_seconds_total",
+        "disksla_throttled_seconds_total",
+        "disksla_throttle_wait_seconds_total",
+        "disksla_throttled_iowait_seconds_total",
+        "disksla_throttled_pressure_seconds_total",
     }
 
 
@@ -167,6 +196,55 @@ def test_identity_and_terms_are_on_the_info_metric() -> None:
 
 def test_holders_are_edges() -> None:
     assert labelled(OF_DISKS["disksla_disk_holder_info"].value(disk_view())) == {("dm-0",): 1}
+
+
+def test_what_is_said_of_windows() -> None:
+    view = disk_view()
+    assert labelled(OF_DISKS["disksla_verdict_seconds_total"].value(view)) == {
+        ("idle",): 1800.5,
+        ("unproven",): 3600.0,
+        ("met",): 12.0,
+        ("throttled",): 42.3,
+        ("below",): 0.0,
+        ("stalled",): 1.5,
+    }
+    assert labelled(OF_DISKS["disksla_throttled_seconds_total"].value(view)) == {
+        ("iops",): 40.0,
+        ("bandwidth",): 2.3,
+        ("unknown",): 0.0,
+    }
+    assert labelled(OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view)) == {
+        ("some",): 29.0,
+        ("full",): 27.25,
+    }
+    assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 31.5
+    assert OF_DISKS["disksla_observed_ceiling_iops"].value(view) == 300.0
+    assert OF_DISKS["disksla_observed_ceiling_iops"].value(unknown_disk_view()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "of_iops", "of_bytes"),
+    [
+        ("disksla_burst_credits", 2500.0, 32e6),
+        ("disksla_burst_credits_lower_bound", 1250.5, 0.0),
+        ("disksla_burst_credits_upper_bound", 4000.0, 64e6),
+        ("disksla_burst_credits_capacity", 8000.0, 64e6),
+        ("disksla_burst_exhaustion_seconds", 1.5, math.inf),
+    ],
+)
+def test_credits_are_told_by_resource(name: str, of_iops: float, of_bytes: float) -> None:
+    row = OF_DISKS[name]
+    assert row.labels == ("resource",)
+    both = msgspec.structs.replace(disk_view(), credits=(IOPS_CREDITS, BYTE_CREDITS))
+    assert row.value(both) == {("iops",): of_iops, ("bytes",): of_bytes}
+    assert row.value(unknown_disk_view()) is None
+
+
+def test_what_the_host_does_not_tell_is_absent() -> None:
+    ledger = Ledger(host=HostWait(1.0, None, None))
+    view = msgspec.structs.replace(disk_view(), ledger=ledger)
+    assert OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view) is None
+    assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 1.0
 
 
 def test_what_we_say_of_ourselves() -> None:

@@ -75,8 +75,8 @@ def test_nothing_that_a_disk_says_becomes_markup(shown: View) -> None:
     rows = read(text).rows
     assert len(rows) == (1 + len(shown.disks) if shown.disks else 0)
     for row, disk in zip(rows[1:], shown.disks, strict=True):
-        assert len(row) == 8
-        told = "".join(row[0].split())
+        assert len(row) == 9
+        told = "".join(row[0].replace("\0", "\ufffd").split())
         for said in (disk.disk.name, disk.disk.model or "", disk.disk.serial or ""):
             assert "".join(printable(said).replace("\0", "\ufffd").split()) in told
 
@@ -85,6 +85,7 @@ def test_a_disk_is_one_row_with_all_that_is_known() -> None:
     assert cells(view(disk_view(limits=BURST_LIMITS))) == [
         "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
         "/var/lib/postgresql",
+        "throttled throttled 0.775 % stalled 0.0275 %",
         "vk.high-iops vk",
         "300 / 300 IOPS 28.61 MiB/s / 28.61 MiB/s latency 20 ms, indicative shared",
         "4010 / 1210 IOPS 156.7 MiB/s / 47.3 MiB/s",
@@ -95,21 +96,21 @@ def test_a_disk_is_one_row_with_all_that_is_known() -> None:
 
 
 def test_what_is_not_known_is_a_dash_and_not_a_nought() -> None:
-    _, mounted, _, limits, _, load, inflight, _ = cells(view(unknown_disk_view()))
-    assert (mounted, load, inflight) == ("–", "–", "–")  # noqa: RUF001 -- it is the dash shown
+    _, mounted, verdict, _, limits, _, load, inflight, _ = cells(view(unknown_disk_view()))
+    assert {mounted, verdict, load, inflight} == {"–"}  # noqa: RUF001 -- it is the dash shown
     assert limits == "none promised"
 
 
 def test_half_a_promise_is_shown_as_that() -> None:
     limits = Limits(rates=Rates(write_iops=400.0), latency_s=0.001)
-    told = cells(view(disk_view(limits=limits)))[3]
+    told = cells(view(disk_view(limits=limits)))[4]
     assert told == "– / 400 IOPS latency 1 ms"  # noqa: RUF001 -- it is the dash shown
 
 
 def test_the_bar_ends_at_the_promise_and_the_number_goes_on() -> None:
     disk = disk_view(load_now=1.37)
     assert read(page(view(disk))).meters[0]["value"] == "1.000"
-    assert cells(view(disk))[5] == "137 %"
+    assert cells(view(disk))[6] == "137 %"
 
 
 def test_no_disks_is_said() -> None:

@@ -3,6 +3,7 @@ import math
 import shutil
 import subprocess
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from prometheus_client import CollectorRegistry
@@ -16,7 +17,7 @@ from disksla.core.view import View
 from disksla.exposition.collector import make_registry
 from disksla.exposition.scrape import print_metrics
 from disksla.exposition.text import printable
-from views import ABOUT, BURST_LIMITS, disk_view, unknown_disk_view, view, views
+from views import ABOUT, BURST_LIMITS, BYTE_CREDITS, disk_view, unknown_disk_view, view, views
 
 OPENMETRICS = "application/openmetrics-text"
 # What Prometheus 3 sends, and what 2.42 sends.
@@ -66,6 +67,18 @@ def test_both_formats_say_the_same_of_any_view(shown: View) -> None:
         limit = disk.assignment.limits.rates.read_iops
         assert text.get(("disksla_limit_read_iops", device)) == limit
         assert text.get(("disksla_inflight", device)) == disk.inflight
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+def test_credits_that_do_not_get_fewer_are_never_exhausted(accept: str) -> None:
+    lasting = msgspec.structs.replace(disk_view(), credits=(BYTE_CREDITS,))
+    labels = 'device="vdb",resource="bytes"'
+    line = f"disksla_burst_exhaustion_seconds{{{labels}}} +Inf"
+    assert line in printed(view(lasting), accept).splitlines()
+    found = series(parsed(view(lasting), accept))
+    key = frozenset({("device", "vdb"), ("resource", "bytes")})
+    assert found["disksla_burst_exhaustion_seconds", key] == math.inf
+    assert found["disksla_burst_credits_upper_bound", key] == BYTE_CREDITS.upper_credits
 
 
 @settings(max_examples=60)

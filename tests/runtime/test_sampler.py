@@ -20,6 +20,7 @@ WITHIN_S = 20.0
 @pytest.fixture
 def paths(tmp_path: Path) -> Paths:
     (tmp_path / "diskstats").write_text(LINE.format(minor=0, name="vda", reads=1))
+    (tmp_path / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
     return Paths(procfs=tmp_path, sysfs=tmp_path)
 
 

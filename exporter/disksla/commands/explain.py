@@ -1,12 +1,15 @@
-"""`disksla explain`: say which terms a disk is held against, why, and what they come to."""
+"""`disksla explain`: say which terms a disk is held against, why, and how it does by them."""
 
 import argparse
 import os
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from pathlib import Path
 
 from rich.console import Console
 
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
+from disksla.commands.options import add_duration
 from disksla.commands.promise_words import (
     cap_words,
     conditions_of,
@@ -15,10 +18,15 @@ from disksla.commands.promise_words import (
     rates_table,
     workings_of,
 )
+from disksla.commands.replay import replay
+from disksla.commands.sampling import prepare_sampler
+from disksla.core.account import Row, account
 from disksla.core.arithmetic import work_out
 from disksla.core.disk import Disk
 from disksla.core.matching import WRITTEN_OUT, entry_for, provision_of
+from disksla.core.pipeline import State, Tick, advance
 from disksla.core.refusal import Refusal
+from disksla.core.story import tell
 from disksla.core.terms import Terms, vm_cap
 from disksla.core.units import format_size
 from disksla.core.view import Assignment
@@ -29,12 +37,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "device", metavar="DEVICE", help="vda, /dev/vda, or a name under /dev/disk/by-id"
     )
+    add_duration(parser, "5s", "how long to watch the disk (default: %(default)s)")
+    parser.add_argument(
+        "--recording",
+        type=Path,
+        metavar="FILE",
+        help="explain a disk of a recording instead, without watching anything",
+    )
     add_machine_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is known of one disk and how its limits come about."""
-    machine = read_machine(arguments)
+    """Print what is known of one disk, how its limits come about, and its last minute."""
+    if arguments.recording is None:
+        machine = read_machine(arguments)
+        find_disk(machine.disks, arguments.device)  # before anybody waits
+        states = _watch(arguments)
+    else:
+        states = list(replay(arguments.recording, arguments.config_file))
+        last = states[-1]
+        machine = Machine(last.inventory, last.settings, last.catalog)
     disk = find_disk(machine.disks, arguments.device)
     assignment = machine.assignment(disk)
     written_out = assignment.terms == WRITTEN_OUT
@@ -50,11 +72,29 @@ def run(arguments: argparse.Namespace) -> int:
         console.print(rates_table(assignment.limits))
         console.print()
     console.print(facts_table(_promise(machine, disk, assignment, terms)))
+    if not machine.why_unwatched(disk):
+        console.print()
+        for sentence in tell(_rows(states, disk), assignment):
+            console.print(sentence)
     if terms:
         console.print()
         for source in terms.sources:
             console.print(f"{source.date} {source.url}", soft_wrap=True)
     return 0
+
+
+def _watch(arguments: argparse.Namespace) -> list[State]:
+    """Sample for a while; give what was known before the first tick, and after each."""
+    ticks: list[Tick] = []
+    sampler = prepare_sampler(arguments, ticks.append)
+    unwatched = sampler.state
+    sampler.run_for(arguments.duration_s)
+    return list(accumulate(ticks, advance, initial=unwatched))
+
+
+def _rows(states: list[State], disk: Disk) -> list[Row]:
+    rows = (row for before, after in pairwise(states) for row in account(before, after))
+    return [row for row in rows if row.device == disk.name]
 
 
 def find_disk(disks: tuple[Disk, ...], device: str) -> Disk:

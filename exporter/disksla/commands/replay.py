@@ -22,6 +22,7 @@ from disksla.core.recording import decode_header, decode_tick
 from disksla.core.refusal import Refusal
 from disksla.core.settings import Sampling
 from disksla.core.units import format_count, format_size
+from disksla.core.verdict import VERDICTS
 from disksla.exposition.collector import DiskCollector
 from disksla.exposition.scrape import print_metrics
 from disksla.runtime.configuration import read_settings
@@ -100,19 +101,28 @@ def _summarise(first: State, last: State) -> None:
         f" {last.clocks.monotonic_s - first.clocks.monotonic_s:.1f} s,"
         f" {last.assessed.windows} windows judged; gaps: {gaps or 'none'}"
     )
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("device", no_wrap=True)
     table.add_column("terms", no_wrap=True)
     for heading in ("reads", "read", "writes", "written", "peak IOPS"):
         table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("of the time", min_width=14, no_wrap=True)
     for disk in view.disks:
         table.add_row(
             disk.disk.name,
             disk.assignment.terms,
             *_amounts(disk.totals),
             format_count(disk.peak.read_iops + disk.peak.write_iops),
+            _shares(disk.ledger.seconds),
         )
     console.print(table)
+
+
+def _shares(seconds: tuple[float, ...]) -> str:
+    """Say what share of the time had which verdict, the largest first."""
+    whole_s = sum(seconds)
+    by_share = sorted(zip(seconds, VERDICTS, strict=True), reverse=True)
+    return "\n".join(f"{each_s / whole_s:.0%} {name}" for each_s, name in by_share if each_s)
 
 
 def _amounts(totals: Counters | None) -> tuple[str, str, str, str]:

@@ -2,8 +2,12 @@
 
 import msgspec
 
+from disksla.core.interval import Interval, load_of
 from disksla.core.pipeline import State
-from disksla.core.tally import load_of
+from disksla.core.purse import CreditLevel
+from disksla.core.throttle import Level, LimitKind
+from disksla.core.verdict import Judgement, Verdict
+from disksla.core.watched import Watched
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -22,6 +26,18 @@ class Row(msgspec.Struct, frozen=True):
     """Requests in flight at the end of the window."""
     load_ratio: float | None = None
     """Share of the promise that the window used; None where nothing is promised."""
+    verdict: Verdict | None = None
+    limit: LimitKind | None = None
+    """At which limit the disk is held, if it is throttled."""
+    level: Level | None = None
+    """Whether that is the base or the burst rate."""
+    throttle_wait_s: float | None = None
+    """I/O-seconds that throttling added within this window."""
+    ceiling_iops: float | None = None
+    """Rate at which the disk was last seen held."""
+    ceiling_bytes_per_second: float | None = None
+    credits: tuple[CreditLevel, ...] = ()
+    """What is known of burst credits, by resource."""
 
 
 def account(before: State, after: State) -> list[Row]:
@@ -37,28 +53,39 @@ def account(before: State, after: State) -> list[Row]:
     ]
     rows = []
     for device, watched in sorted(after.watched.items()):
-        promise = watched.assignment.limits.promise_charges
         recent = watched.tally.recent
         known = before.watched.get(device)
         if recent and recent[-1].end_s == now_s:
-            window = recent[-1]
-            rows.append(
-                Row(
-                    now_s,
-                    device,
-                    None,
-                    window.seconds,
-                    window.reads,
-                    window.writes,
-                    window.read_bytes,
-                    window.written_bytes,
-                    window.inflight,
-                    load_of(window, promise),
-                )
-            )
+            rows.append(_window_row(watched, recent[-1], after.clocks.boottime_s))
         elif judged_s and watched.is_listed and known and known.tally is watched.tally:  # it slept
-            idle_load = 0.0 if promise else None
-            rows.append(Row(now_s, device, None, judged_s, 0, 0, 0, 0, 0, idle_load))
+            idle = Interval(now_s, judged_s, 0, 0, 0, 0, 0, 0, inflight=0)
+            asleep = msgspec.structs.replace(watched, judgement=Judgement("idle"))
+            rows.append(_window_row(asleep, idle, after.clocks.boottime_s))
         else:
             rows.append(Row(now_s, device, gap=reasons[0] if reasons else "start"))
     return rows
+
+
+def _window_row(watched: Watched, window: Interval, boottime_s: float) -> Row:
+    judgement, ceiling = watched.judgement, watched.past.ceiling
+    purse = watched.purse_at(boottime_s)
+    hold = judgement.hold if judgement is not None else None
+    return Row(
+        window.end_s,
+        watched.disk.name,
+        None,
+        window.seconds,
+        window.reads,
+        window.writes,
+        window.read_bytes,
+        window.written_bytes,
+        window.inflight,
+        load_of(window, watched.assignment.limits.promise_charges),
+        judgement.verdict if judgement is not None else None,
+        hold.limit if hold is not None else None,
+        hold.level if hold is not None else None,
+        judgement.wait_s if judgement is not None else None,
+        ceiling.iops if ceiling is not None else None,
+        ceiling.bytes_per_second if ceiling is not None else None,
+        purse.levels(watched.assignment.limits, window) if purse is not None else (),
+    )

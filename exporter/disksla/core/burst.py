@@ -15,6 +15,7 @@ class UnitBoost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="un
 
     The boost is a whole per cent. Credits are seconds of base-level service above the base, so
     many that `boost_s` of full boost are had out of each `refill_s`; a new disk has all of them.
+    `plain_s` of base service may be used at once without credits.
     Source: https://github.com/ydb-platform/nbs, boosted time bucket and volume model.
     """
 
@@ -22,16 +23,31 @@ class UnitBoost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="un
     level_units: Annotated[int, msgspec.Meta(gt=0)]
     boost_s: Positive
     refill_s: Positive
+    plain_s: Positive = 0.1
+
+
+class SecondsOfBurst(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    tag_field="law",
+    tag="seconds-of-burst",
+):
+    """Credits for so many seconds at the peak, counted in what the peak gives above the base."""
+
+    seconds: Positive
 
 
 class BucketLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Credits of one resource, by the size of the disk."""
+    """Credits of one resource, by the size of the disk; see `Bucket` for the kinds of drain."""
 
     resource: Resource
-    capacity: SizeLaw
-    fill_per_second: SizeLaw
+    capacity: SizeLaw | SecondsOfBurst
+    fill_per_second: SizeLaw | None = None
+    """None where they come back at the base rate."""
     initial_share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
-    drain: DrainKind = "net"
+    drain: DrainKind = "use"
+    plain_s: Positive = 0.1
 
 
 class TokenBuckets(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="token-buckets"):
@@ -62,7 +78,16 @@ def _unit_boost(law: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
     if percent <= _PERCENT:
         return None
     capacity_s = (percent - _PERCENT) * law.boost_s / _PERCENT
-    bucket = Bucket("service_seconds", capacity_s, capacity_s / law.refill_s, initial_share=1.0)
+    bucket = Bucket(
+        "service_seconds",
+        capacity_s,
+        fill_per_second=capacity_s / law.refill_s,
+        base_per_second=1.0,
+        peak_per_second=percent / _PERCENT,
+        initial_share=1.0,
+        drain="excess",
+        plain_s=law.plain_s,
+    )
     return Burst(
         Rates(
             *(
@@ -83,17 +108,44 @@ def _token_buckets(law: TokenBuckets, size_bytes: int, base: Rates) -> Burst | N
     )
     if rates == base:
         return None
-    buckets = tuple(
-        Bucket(
-            bucket.resource,
-            bucket.capacity.rate(size_bytes),
-            bucket.fill_per_second.rate(size_bytes),
-            bucket.initial_share,
-            bucket.drain,
-        )
-        for bucket in law.buckets
+    buckets = (_bucket(bucket, size_bytes, base, rates) for bucket in law.buckets)
+    return Burst(rates, tuple(bucket for bucket in buckets if bucket is not None))
+
+
+def _bucket(law: BucketLaw, size_bytes: int, base: Rates, peak: Rates) -> Bucket | None:
+    """Give the bucket of one resource; None if the peak gives no more of it than the base."""
+    base_per_second, peak_per_second = _paces(law.resource, base, peak)
+    if peak_per_second <= base_per_second:
+        return None
+    return Bucket(
+        law.resource,
+        (peak_per_second - base_per_second) * law.capacity.seconds
+        if isinstance(law.capacity, SecondsOfBurst)
+        else law.capacity.rate(size_bytes),
+        base_per_second if law.fill_per_second is None else law.fill_per_second.rate(size_bytes),
+        base_per_second,
+        peak_per_second,
+        law.initial_share,
+        law.drain,
+        law.plain_s,
     )
-    return Burst(rates, buckets)
+
+
+def _paces(resource: Resource, base: Rates, peak: Rates) -> tuple[float, float]:
+    """Give what base and peak come to in a resource; the more of reads and writes counts."""
+    if resource == "iops":
+        return _more(base.read_iops, base.write_iops), _more(peak.read_iops, peak.write_iops)
+    if resource == "bytes":
+        return (
+            _more(base.read_bytes_per_second, base.write_bytes_per_second),
+            _more(peak.read_bytes_per_second, peak.write_bytes_per_second),
+        )
+    pairs = zip(msgspec.structs.astuple(base), msgspec.structs.astuple(peak), strict=True)
+    return 1.0, max((high / low for low, high in pairs if low and high), default=1.0)
+
+
+def _more(read: float | None, write: float | None) -> float:
+    return max(read or 0.0, write or 0.0)
 
 
 def _raised(base: float | None, law: SizeLaw | None, size_bytes: int) -> float | None:

@@ -5,7 +5,7 @@ from typing import Annotated, assert_never
 import msgspec
 
 from disksla.core.doors import Bytes, BytesPerSecond, Iops, Kind, Latency, rate
-from disksla.core.limits import Bucket, Burst, Limits, Rates, assemble_limits
+from disksla.core.limits import Bucket, Burst, Limits, Rates, Resource, assemble_limits
 
 
 class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,12 +127,18 @@ def _burst(contract: SumContract) -> Burst | None:
     burst = contract.burst
     if burst is None:
         return None
-    buckets = []
-    if contract.iops is not None and burst.iops_credits is not None:
-        buckets.append(Bucket("iops", burst.iops_credits, contract.iops))
-    if contract.bytes_per_second is not None and burst.credit_bytes is not None:
-        buckets.append(Bucket("bytes", burst.credit_bytes, contract.bytes_per_second))
-    return Burst(_shared(burst.iops, burst.bytes_per_second), tuple(buckets))
+    amounts: tuple[tuple[Resource, float | None, float | None, float | None], ...] = (
+        ("iops", burst.iops_credits, contract.iops, burst.iops),
+        ("bytes", burst.credit_bytes, contract.bytes_per_second, burst.bytes_per_second),
+    )
+    return Burst(
+        _shared(burst.iops, burst.bytes_per_second),
+        tuple(
+            Bucket(resource, capacity, base, base, peak)
+            for resource, capacity, base, peak in amounts
+            if capacity is not None and base is not None and peak is not None
+        ),
+    )
 
 
 def _shared(iops: float | None, bytes_per_second: float | None) -> Rates:

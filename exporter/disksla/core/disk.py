@@ -25,7 +25,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     partition_of: str | None = None
     """Kernel name of the whole disk, for a partition; read from sysfs, not from names."""
     mount_points: tuple[str, ...] = ()
-    """Where the disk or one of its partitions is mounted, sorted."""
+    """Where the disk, or what stands on it (partitions, LVM, dm-crypt), is mounted; sorted."""
     by_id: tuple[str, ...] = ()
     """Names under /dev/disk/by-id, without the directory, sorted."""
     holders: tuple[str, ...] = ()

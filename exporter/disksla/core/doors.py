@@ -52,6 +52,19 @@ def rate(least: int, most: int) -> Door:
     return Door(expected, parse)
 
 
+def percentage(least: float, most: float) -> Door:
+    """Give the door of shares, which are written in percent."""
+    expected = f"a percentage from {least:g}% to {most:g}%, such as 3%"
+
+    def parse(text: str) -> float:
+        number = text.removesuffix("%").strip()
+        if number == text or not _NUMBER.fullmatch(number) or not least <= float(number) <= most:
+            raise ValueError(f"found '{text}'; expected {expected}")
+        return float(number) / 100
+
+    return Door(expected, parse)
+
+
 def word(*words: str, expected: str = "") -> Door:
     """Give the door of one of a few words."""
     expected = expected or f"one of: {', '.join(words)}"

@@ -4,6 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from disksla.core.cost import Charge, load_ratio
 from disksla.core.diskstats import SECTOR_BYTES, Reading
 
 GapReason = Literal[
@@ -76,4 +77,16 @@ def interval_of(
         None if now_read_ms is None or read_ms is None else now_read_ms - read_ms,
         None if now_write_ms is None or write_ms is None else now_write_ms - write_ms,
         inflight,
+    )
+
+
+def load_of(interval: Interval, promise: tuple[Charge, ...]) -> float | None:
+    """Give the load of one window; None where nothing is promised."""
+    return load_ratio(
+        promise,
+        interval.seconds,
+        interval.reads,
+        interval.writes,
+        interval.read_bytes,
+        interval.written_bytes,
     )

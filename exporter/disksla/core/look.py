@@ -1,9 +1,14 @@
 """What is known, put together for whoever asks."""
 
+import msgspec
+
+from disksla.core.hostwait import told_by
+from disksla.core.interval import Clocks, Interval, load_of
 from disksla.core.peaks import highest
 from disksla.core.pipeline import State
+from disksla.core.purse import CreditLevel
 from disksla.core.sampling import SOURCES
-from disksla.core.tally import load_of, recently
+from disksla.core.tally import recently
 from disksla.core.view import DiskView, SamplerView, Traffic, View
 from disksla.core.watched import Watched
 
@@ -32,6 +37,8 @@ def _look_at(watched: Watched, state: State) -> DiskView:
     recent = recently(tally.recent, now_s, state.settings.sampling.interval_s)
     peak = highest(tally.peaks, now_s)
     promise = watched.assignment.limits.promise_charges
+    asleep = watched.is_listed and watched.disk.name not in state.awake
+    judgement = watched.judgement
     return DiskView(
         disk=watched.disk,
         assignment=watched.assignment,
@@ -46,6 +53,12 @@ def _look_at(watched: Watched, state: State) -> DiskView:
             peak.read_bytes_per_second,
             peak.written_bytes_per_second,
         ),
+        verdict="idle" if asleep else judgement.verdict if judgement is not None else None,
+        ledger=msgspec.structs.replace(
+            tally.ledger, host=told_by(state.last_host, tally.ledger.host)
+        ),
+        ceiling=watched.past.ceiling,
+        credits=_credits(watched, recent, state.clocks),
         present=Traffic(
             recent.reads / recent.seconds,
             recent.writes / recent.seconds,
@@ -54,3 +67,8 @@ def _look_at(watched: Watched, state: State) -> DiskView:
         ),
         present_load=load_of(recent, promise),
     )
+
+
+def _credits(watched: Watched, recent: Interval, clocks: Clocks | None) -> tuple[CreditLevel, ...]:
+    purse = watched.purse_at(clocks.boottime_s) if clocks is not None else None
+    return purse.levels(watched.assignment.limits, recent) if purse is not None else ()

@@ -4,15 +4,18 @@
 clock and no file, so that all three see the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from disksla.core.disk import Disk
 from disksla.core.frame import Frame, lay_out
+from disksla.core.hostwait import HostWait, between, shared
 from disksla.core.interval import Clocks, GapReason, measure
 from disksla.core.matching import assign, is_watched
+from disksla.core.memory import Memory, leave, remember
 from disksla.core.sampling import Sampling
+from disksla.core.saved import SavedState
 from disksla.core.settings import Settings
 from disksla.core.tally import Assessed
 from disksla.core.terms import Catalog
@@ -33,6 +36,8 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Reads and writes in flight (sysfs `inflight`) of the devices that were awake."""
     disks: tuple[Disk, ...] | None = None
     """All block devices, when they changed."""
+    host: HostWait | None = None
+    """What the host waited for I/O since boot; None if it was not asked."""
     troubles: dict[str, str] = {}
     """What could not be read: `source` or `source:device` -> what was seen."""
 
@@ -42,6 +47,8 @@ class State(msgspec.Struct, frozen=True):
 
     settings: Settings
     catalog: Catalog
+    memory: Memory | None = None
+    """What was saved by an earlier daemon."""
     inventory: tuple[Disk, ...] = ()
     """All block devices of the machine."""
     watched: Mapping[str, Watched] = {}
@@ -51,21 +58,50 @@ class State(msgspec.Struct, frozen=True):
     """The last text of /proc/diskstats; None when lines have to be found again."""
     clocks: Clocks | None = None
     """At the last sample."""
+    host: HostWait | None = None
+    """What the host had waited up to the last sample; None if it was not asked."""
+    last_host: HostWait = HostWait()
+    """What it said when it was last asked."""
     blind: bool = False
     """/proc/diskstats could not be read at the last tick."""
     assessed: Assessed = Assessed()
     sampling: Sampling = Sampling()
 
 
+def to_save(state: State, machine: str, boot: str) -> SavedState | None:
+    """Give what a later daemon can use; None if there is nothing."""
+    if state.clocks is None:
+        return None
+    left = [leave(watched, state.clocks) for watched in state.watched.values()]
+    disks = dict(kept for kept in left if kept is not None)
+    return SavedState(machine, boot, state.clocks, disks) if disks else None
+
+
+def wants_host(state: State) -> bool:
+    """Tell whether it matters at the next tick what the host waits: a disk is at its limit.
+
+    Asking at every tick would cost more than all else, for nothing. It is asked once at the
+    beginning, to know what it can tell.
+    """
+    if state.clocks is None:
+        return True
+    judgements = [state.watched[device].judgement for device in state.awake]
+    return any(
+        judgement is not None and judgement.verdict in {"throttled", "met"}
+        for judgement in judgements
+    )
+
+
 def configure(state: State, settings: Settings) -> State:
     """Take other settings; disks that stay watched keep what was counted of them."""
-    return _with_inventory(msgspec.structs.replace(state, settings=settings), state.inventory)
+    state = msgspec.structs.replace(state, settings=settings)
+    return _with_inventory(state, state.inventory, state.clocks)
 
 
 def advance(state: State, tick: Tick) -> State:
     """Take one tick."""
     if tick.disks is not None:
-        state = _with_inventory(state, tick.disks)
+        state = _with_inventory(state, tick.disks, tick.clocks)
     sampling = state.sampling.ticked(tick.lateness_s, tick.missed_ticks)
     if tick.diskstats is None:
         sampling = sampling.with_troubles(tick.troubles)
@@ -80,9 +116,13 @@ def advance(state: State, tick: Tick) -> State:
         sampling = sampling.with_gap(elapsed)
     moment = Moment(
         now_s=tick.clocks.monotonic_s,
+        boottime_s=tick.clocks.boottime_s,
+        last_boottime_s=(state.clocks or tick.clocks).boottime_s,
         elapsed_s=elapsed if isinstance(elapsed, float) else 0.0,
         before=state.assessed,
         after=assessed,
+        tick_s=state.settings.sampling.interval_s,
+        tolerance_ratio=state.settings.assessment.tolerance_ratio,
     )
 
     watched = dict(state.watched)
@@ -97,18 +137,38 @@ def advance(state: State, tick: Tick) -> State:
             sampling = sampling.with_gap(sighting.gap)
         if sighting.trouble is not None:
             troubles[f"diskstats:{device}"] = sighting.trouble
+    if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
+        watched |= _with_host_wait(watched, active, between(state.host, tick.host))
     return State(
         state.settings,
         state.catalog,
+        state.memory,
         state.inventory,
         watched,
         frozenset(awake),
         frame,
         tick.clocks,
+        host=tick.host,
+        last_host=tick.host or state.last_host,
         blind=False,
         assessed=assessed,
         sampling=sampling.with_troubles(troubles),
     )
+
+
+def _with_host_wait(
+    watched: Mapping[str, Watched], active: Collection[str], added: HostWait
+) -> dict[str, Watched]:
+    """Lay what the host waited in this window to the disks that were throttled in it."""
+    waited_s = {
+        device: judgement.wait_s
+        for device in active
+        if (judgement := watched[device].judgement) and judgement.verdict == "throttled"
+    }
+    return {
+        device: watched[device].with_host_wait(part)
+        for device, part in shared(added, waited_s).items()
+    }
 
 
 def _find_lines(state: State, text: str) -> tuple[Frame, set[str]]:
@@ -131,7 +191,7 @@ def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
     return measure(state.clocks, clocks, state.settings.sampling.interval_s)
 
 
-def _with_inventory(state: State, inventory: tuple[Disk, ...]) -> State:
+def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | None) -> State:
     """Take the machine's devices, and choose among them those that are watched."""
     sampling = state.sampling
     watched = {}
@@ -141,12 +201,18 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...]) -> State:
         assignment = assign(disk, state.settings, state.catalog)
         known = state.watched.get(disk.name)
         if known is None:
-            watched[disk.name] = Watched(disk, assignment)
+            watched[disk.name] = remember(state.memory, disk, assignment, now)
         elif known.disk.is_same_as(disk):
-            watched[disk.name] = msgspec.structs.replace(known, disk=disk, assignment=assignment)
+            same_credits = known.assignment.limits.burst == assignment.limits.burst
+            watched[disk.name] = msgspec.structs.replace(
+                known,
+                disk=disk,
+                assignment=assignment,
+                purse=known.purse if same_credits else None,
+            )
         else:
             sampling = sampling.with_gap("replaced")
-            watched[disk.name] = Watched(disk, assignment)
+            watched[disk.name] = remember(state.memory, disk, assignment, now)
     return msgspec.structs.replace(
         state,
         inventory=inventory,

@@ -3,12 +3,21 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.core.burst import burst_for
 from disksla.core.cost import Charge, load_ratio
 from disksla.core.laws import BandwidthLaw, FromIops, IopsLaw, Provisioned
-from disksla.core.limits import NOTHING_PROMISED, Limits, Rates, assemble_limits
+from disksla.core.limits import (
+    NOTHING_PROMISED,
+    Limits,
+    PromisedShare,
+    Rates,
+    assemble_limits,
+    promised_share,
+)
 from disksla.core.refusal import Refusal
-from disksla.core.terms import PromisedShare, Provision, Terms
+from disksla.core.terms import Provision, Terms
 from disksla.core.units import format_bandwidth, format_count
 
 _NOTHING_CHOSEN = Provision()
@@ -34,13 +43,19 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     if size_bytes <= 0:
         raise Refusal(f"{terms.id} cannot be applied to a disk of {size_bytes} bytes")
     rates = _rates(terms, size_bytes, chosen)
-    return assemble_limits(
+    limits = assemble_limits(
         rates,
         terms.budget,
         latency_s=terms.latency.seconds if terms.latency else None,
         latency_kind=terms.latency.kind if terms.latency else None,
         burst=burst_for(terms.burst, size_bytes, rates) if terms.burst else None,
         cost=terms.cost,
+    )
+    return msgspec.structs.replace(
+        limits,
+        promised_shares=terms.promised_shares,
+        iops_conditions=terms.iops_conditions,
+        bandwidth_conditions=terms.bandwidth_conditions,
     )
 
 
@@ -66,20 +81,6 @@ def effective_iops(
     return Band(
         promise=1 / max(promise_s, requests_s),
         enforced=1 / _dearest_s(limits.enforced_charges, request_bytes, write_share),
-    )
-
-
-def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> float:
-    """Give the share of the IOPS limit that is promised at a request size.
-
-    Between two sizes that the provider names, the share of the larger holds; above the last,
-    that of the last.
-    """
-    if not shares:
-        return 1.0
-    return next(
-        (share.share for share in shares if request_bytes <= share.request_bytes),
-        shares[-1].share,
     )
 
 

@@ -9,8 +9,9 @@ from disksla.core.interval import GAP_REASONS
 
 LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
-SOURCES = ("diskstats", "disks", "inflight")
-"""What we read: /proc/diskstats; sysfs and the udev database; sysfs `inflight`."""
+SOURCES = ("diskstats", "disks", "inflight", "iowait", "pressure")
+"""What we read: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
+/proc/pressure/io."""
 
 
 class Sampling(msgspec.Struct, frozen=True):

@@ -20,6 +20,7 @@ from disksla.core.doors import (
     Regex,
     Text,
     duration,
+    percentage,
     rate,
     word,
 )
@@ -35,6 +36,15 @@ class Sampling(_Strict, frozen=True):
     interval_s: Annotated[float, duration("10ms", "10s", "100ms")] = msgspec.field(
         default=0.1, name="interval"
     )
+
+
+class Assessment(_Strict, frozen=True):
+    """How what was seen is held against what was promised."""
+
+    tolerance_ratio: Annotated[float, percentage(0.1, 50)] = msgspec.field(
+        default=0.03, name="tolerance"
+    )
+    """Share by which a rate may miss a limit and still be at it."""
 
 
 class Discovery(_Strict, frozen=True):
@@ -120,6 +130,7 @@ class Settings(_Strict, frozen=True):
 
     sampling: Sampling = Sampling()
     discovery: Discovery = Discovery()
+    assessment: Assessment = Assessment()
     disks: tuple[DiskEntry, ...] = ()
     probes: tuple[ProbeEntry, ...] = ()
     state: State = State()

@@ -6,11 +6,13 @@ are added when it wakes or when somebody looks (`settled`).
 
 import msgspec
 
-from disksla.core.cost import Charge, load_ratio
+from disksla.core.cost import Charge
 from disksla.core.histogram import Histogram
-from disksla.core.interval import Interval
+from disksla.core.interval import Interval, load_of
 from disksla.core.latency import LatencyMeter
+from disksla.core.ledger import Ledger
 from disksla.core.peaks import Peak, with_peak
+from disksla.core.verdict import Judgement
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
 
@@ -38,29 +40,44 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
     peaks: tuple[Peak, ...] = ()
     recent: tuple[Interval, ...] = ()
     """The last windows in which the disk was awake."""
+    ledger: Ledger = Ledger()
     settled_at: Assessed = Assessed()
     """Up to where this tally is complete."""
 
     def settled(self, assessed: Assessed, now_s: float) -> "Tally":
         """Add the windows that were judged since, in all of which the disk was idle."""
         idle_windows = assessed.windows - self.settled_at.windows
+        idle_s = assessed.seconds - self.settled_at.seconds
         return msgspec.structs.replace(
             self,
             load=self.load.observe(0.0, idle_windows) if idle_windows else self.load,
             read_latency=self.read_latency.settled(now_s),
             write_latency=self.write_latency.settled(now_s),
+            ledger=self.ledger.plus_idle(idle_s) if idle_windows else self.ledger,
             settled_at=assessed,
         )
 
-    def plus(self, interval: Interval, promise: tuple[Charge, ...], assessed: Assessed) -> "Tally":
+    def plus(
+        self,
+        interval: Interval,
+        promise: tuple[Charge, ...],
+        judgement: Judgement | None,
+        assessed: Assessed,
+    ) -> "Tally":
         """Add what the disk did up to `assessed`.
 
-        Nothing is lost to a gap, but requests that cannot be laid to a window have no rate.
+        Nothing is lost to a gap, but requests that cannot be laid to a window have no rate, and
+        there is no judgement on them.
         """
         read_latency = self.read_latency.add(interval.reads, interval.read_ms, interval.end_s)
         write_latency = self.write_latency.add(interval.writes, interval.write_ms, interval.end_s)
-        if not interval.seconds:
-            return Tally(read_latency, write_latency, self.load, self.peaks, self.recent, assessed)
+        if judgement is None:
+            return msgspec.structs.replace(
+                self,
+                read_latency=read_latency,
+                write_latency=write_latency,
+                settled_at=assessed,
+            )
         load = load_of(interval, promise)
         return Tally(
             read_latency,
@@ -68,20 +85,9 @@ class Tally(msgspec.Struct, frozen=True, gc=False):
             self.load if load is None else self.load.observe(load),
             with_peak(self.peaks, interval),
             (*self.recent[1 - RECENT_WINDOWS :], interval),
+            self.ledger.plus(judgement, interval.seconds),
             assessed,
         )
-
-
-def load_of(interval: Interval, promise: tuple[Charge, ...]) -> float | None:
-    """Give the load of one window; None where nothing is promised."""
-    return load_ratio(
-        promise,
-        interval.seconds,
-        interval.reads,
-        interval.writes,
-        interval.read_bytes,
-        interval.written_bytes,
-    )
 
 
 def recently(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Interval:

@@ -11,10 +11,8 @@ from disksla.core.burst import BurstLaw
 from disksla.core.cost import Additive, CostLaw, PerRequest
 from disksla.core.disk import Disk
 from disksla.core.laws import BandwidthLaw, FromIops, IopsLaw, Positive, WholeBytes
-from disksla.core.limits import BudgetKind, LatencyKind, Rates
+from disksla.core.limits import BudgetKind, Conditions, LatencyKind, PromisedShare, Rates
 from disksla.core.refusal import Refusal
-
-Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,21 +32,6 @@ class Latency(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     seconds: Positive
     kind: LatencyKind
-
-
-class PromisedShare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The share of the IOPS limit that is promised for requests of one size."""
-
-    request_bytes: WholeBytes
-    share: Share
-
-
-class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At which requests the promise holds."""
-
-    request_bytes: WholeBytes
-    queue_depth: int | None = None
-    """Requests in flight; None where the provider does not say."""
 
 
 class VmCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

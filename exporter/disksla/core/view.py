@@ -11,7 +11,10 @@ import msgspec
 from disksla.core.disk import Disk
 from disksla.core.diskstats import Counters
 from disksla.core.histogram import Histogram
+from disksla.core.ledger import Ledger
 from disksla.core.limits import Limits
+from disksla.core.purse import CreditLevel
+from disksla.core.verdict import Ceiling, Verdict
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -55,6 +58,14 @@ class DiskView(msgspec.Struct, frozen=True):
     """Mean rates over the last second or so."""
     present_load: float | None
     """Load over the same time; None where nothing is promised."""
+    verdict: Verdict | None = None
+    """On the last window; None after a gap."""
+    ledger: Ledger = Ledger()
+    """Seconds by verdict, and what throttling cost."""
+    ceiling: Ceiling | None = None
+    """The rate at which the disk was last seen held."""
+    credits: tuple[CreditLevel, ...] = ()
+    """Burst credits by resource; none where the terms have none."""
 
 
 class SamplerView(msgspec.Struct, frozen=True):

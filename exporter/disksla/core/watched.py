@@ -14,8 +14,11 @@ from disksla.core.diskstats import (
     parse_line,
     unwrapped,
 )
+from disksla.core.hostwait import HostWait
 from disksla.core.interval import GapReason, interval_of
+from disksla.core.purse import Purse, open_purse
 from disksla.core.tally import Assessed, Tally
+from disksla.core.verdict import Judgement, Past, after_a_break, judge
 from disksla.core.view import Assignment
 
 _LISTED = True
@@ -35,6 +38,11 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
     inflight: int = 0
     """Requests in flight at the last sample."""
     tally: Tally = Tally()
+    past: Past = Past()
+    judgement: Judgement | None = None
+    """On the last window; None after a gap."""
+    purse: Purse | None = None
+    """Its burst credits; None if its terms have none."""
 
     @property
     def totals(self) -> Counters | None:
@@ -43,18 +51,43 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
             return None
         return named(difference(self.reading, self.origin))
 
+    def purse_at(self, boottime_s: float) -> Purse | None:
+        """Give its credits at a time up to which no more was seen of it; None if it has none.
+
+        A disk that is listed did nothing since; one that is not may have done anything.
+        """
+        limits = self.assignment.limits
+        if self.purse is None or limits.burst is None:
+            return None
+        if self.is_listed:
+            return self.purse.after_rest(limits.burst.buckets, boottime_s)
+        return self.purse.after_gap(limits, None, boottime_s)
+
+    def with_host_wait(self, part: HostWait) -> "Watched":
+        """Add this disk's part of what the host waited in the last window."""
+        tally = msgspec.structs.replace(self.tally, ledger=self.tally.ledger.plus_host(part))
+        return msgspec.structs.replace(self, tally=tally)
+
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
     """What one sample is to all disks."""
 
     now_s: float
     """Monotonic time."""
+    boottime_s: float
+    """Time since boot, suspended time included: limiters do not sleep."""
+    last_boottime_s: float
+    """The same at the sample before."""
     elapsed_s: float
     """Since the sample before; 0 if the time between cannot be judged."""
     before: Assessed
     """Time judged up to the sample before."""
     after: Assessed
     """Time judged including this sample."""
+    tick_s: float
+    """Time that should lie between samples."""
+    tolerance_ratio: float
+    """Share by which a limit may be missed."""
 
 
 class Sighting(msgspec.Struct, frozen=True, gc=False):
@@ -83,28 +116,86 @@ def see(
         in_flight = sum(inflight) if inflight is not None else _hinted_inflight(line, lines[1:])
     except MalformedLine as malformed:
         return _unseen(watched, moment, "malformed", str(malformed))
-    disk, assignment, tally = watched.disk, watched.assignment, watched.tally
     before, origin, reading = watched.reading, watched.origin, line.reading
     if before is None or origin is None:
-        tally = msgspec.structs.replace(tally, settled_at=moment.after)
-        first = Watched(disk, assignment, reading, reading, _LISTED, in_flight, tally)
-        return Sighting(first, awake=in_flight > 0)
+        return Sighting(
+            _restarted(watched, moment, reading, reading, in_flight), awake=in_flight > 0
+        )
     if fell(before, reading):
         unwrapped_before = unwrapped(before, reading)
         if unwrapped_before is None:
-            tally = msgspec.structs.replace(tally, settled_at=moment.after)
-            origin = difference(reading, _fitted(difference(before, origin), reading))
-            anew = Watched(disk, assignment, reading, origin, _LISTED, in_flight, tally)
+            totals = _fitted(difference(before, origin), reading)
+            anew = _restarted(watched, moment, reading, difference(reading, totals), in_flight)
             return Sighting(anew, awake=True, gap="reset")
         origin = difference(origin, difference(before, unwrapped_before))
-        before = unwrapped_before
-    if watched.is_listed and tally.settled_at.windows != moment.before.windows:
+        watched = msgspec.structs.replace(watched, reading=unwrapped_before, origin=origin)
+    seen = _after_interval(watched, reading, in_flight, moment)
+    return Sighting(seen, awake=in_flight > 0 or reading != before)
+
+
+def _after_interval(watched: Watched, reading: Reading, inflight: int, moment: Moment) -> Watched:
+    """Take what the counters rose by since the last sample."""
+    limits = watched.assignment.limits
+    tally, past = watched.tally, watched.past
+    slept = tally.settled_at.windows != moment.before.windows
+    if slept and watched.is_listed:
         tally = tally.settled(moment.before, moment.now_s)
     elapsed_s = moment.elapsed_s if watched.is_listed else 0.0
-    interval = interval_of(moment.now_s, elapsed_s, before, reading, in_flight)
-    tally = tally.plus(interval, assignment.limits.promise_charges, moment.after)
-    seen = Watched(disk, assignment, reading, origin, _LISTED, in_flight, tally)
-    return Sighting(seen, awake=in_flight > 0 or reading != before)
+    if slept or not elapsed_s:
+        past = after_a_break(past)
+    interval = interval_of(moment.now_s, elapsed_s, watched.reading or (), reading, inflight)
+    judgement = None
+    purse = watched.purse or open_purse(limits, moment.boottime_s)
+    if elapsed_s:
+        past, judgement = judge(past, interval, limits, moment.tolerance_ratio, moment.tick_s)
+        if purse is not None:
+            purse = purse.after_window(limits, interval, judgement.hold, moment.boottime_s)
+    elif purse is not None:
+        purse = _rested(watched, moment) or purse
+        purse = purse.after_gap(limits, interval, moment.boottime_s, inflight)
+    return Watched(
+        watched.disk,
+        watched.assignment,
+        reading,
+        watched.origin,
+        _LISTED,
+        inflight,
+        tally.plus(interval, limits.promise_charges, judgement, moment.after),
+        past,
+        judgement,
+        purse,
+    )
+
+
+def _restarted(
+    watched: Watched, moment: Moment, reading: Reading, origin: Reading, inflight: int
+) -> Watched:
+    """Begin to look, or begin again: there is no window yet."""
+    return Watched(
+        watched.disk,
+        watched.assignment,
+        reading,
+        origin,
+        _LISTED,
+        inflight,
+        msgspec.structs.replace(watched.tally, settled_at=moment.after),
+        after_a_break(watched.past),
+        purse=_out_of_sight(watched, moment, inflight),
+    )
+
+
+def _out_of_sight(watched: Watched, moment: Moment, inflight: int) -> Purse | None:
+    """Give what is left of credits after a time in which anybody may have used them."""
+    limits = watched.assignment.limits
+    purse = _rested(watched, moment)
+    if purse is None:
+        return open_purse(limits, moment.boottime_s)
+    return purse.after_gap(limits, None, moment.boottime_s, inflight)
+
+
+def _rested(watched: Watched, moment: Moment) -> Purse | None:
+    """Give credits up to when the disk was last seen: to the last sample, if it was listed."""
+    return watched.purse_at(moment.last_boottime_s) if watched.is_listed else watched.purse
 
 
 def _unseen(
@@ -113,7 +204,15 @@ def _unseen(
     """Keep what was counted; nothing is said of the time until the disk is seen again."""
     was_listed = watched.is_listed
     tally = watched.tally.settled(moment.before, moment.now_s) if was_listed else watched.tally
-    unseen = msgspec.structs.replace(watched, is_listed=False, inflight=0, tally=tally)
+    unseen = msgspec.structs.replace(
+        watched,
+        is_listed=False,
+        inflight=0,
+        tally=tally,
+        past=after_a_break(watched.past),
+        judgement=None,
+        purse=_rested(watched, moment),
+    )
     return Sighting(
         unseen, awake=trouble is not None, gap=gap if was_listed else None, trouble=trouble
     )

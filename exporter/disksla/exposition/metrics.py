@@ -14,6 +14,9 @@ from disksla.core.disk import Disk
 from disksla.core.diskstats import SECTOR_BYTES, Counters
 from disksla.core.histogram import Histogram
 from disksla.core.limits import Rates
+from disksla.core.purse import CreditLevel
+from disksla.core.throttle import LIMIT_KINDS
+from disksla.core.verdict import VERDICTS
 from disksla.core.view import DiskView, SamplerView
 
 Kind = Literal["counter", "gauge", "histogram"]
@@ -84,6 +87,24 @@ def _disk_info(view: DiskView) -> Labelled:
             ",".join(disk.mount_points),
         ): 1
     }
+
+
+def _credits(value: Callable[[CreditLevel], float]) -> Callable[[DiskView], Value]:
+    def values(view: DiskView) -> Value:
+        return {(level.resource,): value(level) for level in view.credits} or None
+
+    return values
+
+
+def _pressure(view: DiskView) -> Value:
+    host = view.ledger.host
+    if host.pressure_some_s is None or host.pressure_full_s is None:
+        return None
+    return {("some",): host.pressure_some_s, ("full",): host.pressure_full_s}
+
+
+def _keyed(values: Mapping[str, float]) -> Labelled:
+    return {(key,): value for key, value in values.items()}
 
 
 def _yes_or_no(disk: Disk) -> str:
@@ -223,6 +244,99 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "Load of each sampling window (100 ms by default): what its requests used of the promised"
         " limits, under the cost law of the terms; 1 is exactly at the promise.",
         lambda view: view.load,
+    ),
+    Metric(
+        "disksla_verdict_seconds_total",
+        "counter",
+        "Seconds by what was said of each sampling window: idle, unproven (asks for less than the"
+        " promise, or nothing is promised), met (at or above the promise), throttled (held at its"
+        " limit while requests wait), below (gives less than promised to a load that is deep"
+        " enough), stalled (requests in flight, none completes). Together, all seconds assessed.",
+        lambda view: _keyed(dict(zip(VERDICTS, view.ledger.seconds, strict=True))),
+        ("verdict",),
+    ),
+    Metric(
+        "disksla_throttled_seconds_total",
+        "counter",
+        "Seconds in which the disk was held at a limit while requests waited, by the limit: iops,"
+        " bandwidth, or unknown (held at a flat rate that no terms explain).",
+        lambda view: _keyed(dict(zip(LIMIT_KINDS, view.ledger.throttled_s, strict=True))),
+        ("limit",),
+    ),
+    Metric(
+        "disksla_throttle_wait_seconds_total",
+        "counter",
+        "I/O-seconds that requests waited in throttled windows beyond the disk's own service time:"
+        " with 32 in flight, 32 a second.",
+        lambda view: view.ledger.wait_s,
+    ),
+    Metric(
+        "disksla_throttled_iowait_seconds_total",
+        "counter",
+        "CPU seconds in iowait (all CPUs, /proc/stat) that fell into throttled windows, shared"
+        " between the disks that were throttled by how long requests waited at each. A symptom by"
+        " correlation: asynchronous I/O (libaio) causes next to none, and other work hides it.",
+        lambda view: view.ledger.host.iowait_s,
+    ),
+    Metric(
+        "disksla_throttled_pressure_seconds_total",
+        "counter",
+        "Seconds in which some tasks, or all (full), of the host stood still for I/O"
+        " (/proc/pressure/io) that fell into throttled windows, shared between the disks that were"
+        " throttled. A symptom by correlation: asynchronous I/O (libaio) causes next to none.",
+        _pressure,
+        ("kind",),
+    ),
+    Metric(
+        "disksla_burst_credits",
+        "gauge",
+        "Estimate of the burst credits left, between the bounds, in the unit of `resource`:"
+        " I/Os, bytes, or seconds of base-level service.",
+        _credits(lambda level: level.estimate_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_burst_credits_lower_bound",
+        "gauge",
+        "Burst credits that are left at least, whatever happened before disksla looked; unit as"
+        " of disksla_burst_credits.",
+        _credits(lambda level: level.lower_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_burst_credits_upper_bound",
+        "gauge",
+        "Burst credits that are left at most, whatever happened before disksla looked; unit as"
+        " of disksla_burst_credits.",
+        _credits(lambda level: level.upper_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_burst_credits_capacity",
+        "gauge",
+        "Burst credits that a full bucket holds, by the terms; unit as of disksla_burst_credits.",
+        _credits(lambda level: level.capacity_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_burst_exhaustion_seconds",
+        "gauge",
+        "Seconds until the burst credits are used up if the disk goes on as in the last second,"
+        " by the estimate; +Inf while they do not get fewer.",
+        _credits(lambda level: level.exhaustion_s),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_observed_ceiling_iops",
+        "gauge",
+        "Reads and writes per second at which the disk was last seen held.",
+        lambda view: view.ceiling.iops if view.ceiling is not None else None,
+    ),
+    Metric(
+        "disksla_observed_ceiling_bytes_per_second",
+        "gauge",
+        "Bytes read and written per second at which the disk was last seen held.",
+        lambda view: view.ceiling.bytes_per_second if view.ceiling is not None else None,
     ),
     Metric(
         "disksla_peak_read_iops",
@@ -377,7 +491,3 @@ ABOUT_METRICS: tuple[Metric[About], ...] = (
         lambda about: about.reload_success_timestamp_s,
     ),
 )
-
-
-def _keyed(values: Mapping[str, float]) -> Labelled:
-    return {(key,): value for key, value in values.items()}

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from disksla.core.histogram import Histogram
 from disksla.core.limits import Limits
 from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.core.verdict import VERDICTS, Verdict
 from disksla.core.view import DiskView, SamplerView, Traffic, View
 from disksla.exposition.metrics import About
 from disksla.exposition.text import printable
@@ -62,7 +63,10 @@ CONTENT_SECURITY_POLICY = (
 _ReadAndWrite = tuple[float | None, float | None]
 _DASH = "–"  # noqa: RUF001 -- an en dash is what stands for nothing in tables
 _UNKNOWN = f'<span class="soft">{_DASH}</span>'
-_COLUMNS = ("Disk", "Mounted on", "Terms", "Limits", "Now", "Load", "In flight", "Peak")
+_COLUMNS = (
+    "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
+)  # fmt: skip
+_BAD_NEWS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 
 
 def landing_page(view: View, about: About, telemetry_path: str) -> str:
@@ -87,7 +91,8 @@ def landing_page(view: View, about: About, telemetry_path: str) -> str:
 {_sampler(view.sampler)}
 <p class="soft">Read / write throughout. Limits are what the terms promise for the size of the
 disk. Now is the mean of the last second. Load is the share of the promise in use: 100 % is
-exactly at it. Peak is the highest 100 ms window within the last 60 s.</p>
+exactly at it. Peak is the highest 100 ms window within the last 60 s. The verdict is that on the
+last window, with the share of bad ones since the daemon began to look.</p>
 </body>
 </html>
 """
@@ -119,6 +124,7 @@ def _row(view: DiskView) -> str:
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
     cells = (
         _lines(disk.mount_points) or _UNKNOWN,
+        _verdict(view),
         _lines([assignment.terms], soft=[assignment.provider]),
         _limits(assignment.limits),
         _traffic(view.present),
@@ -173,9 +179,27 @@ def _or_dash(number: float | None, write: Callable[[float], str]) -> str:
 def _load(load: float | None) -> str:
     if load is None:
         return _UNKNOWN
-    percent = f"{load:.0%}".replace("%", " %")
     meter = f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}"></meter>'
-    return f'<span class="rate">{meter} {percent}</span>'
+    return f'<span class="rate">{meter} {_percent(load)}</span>'
+
+
+def _verdict(view: DiskView) -> str:
+    """Give the verdict on the last window, and the shares of bad ones since we look."""
+    by_verdict = dict(zip(VERDICTS, view.ledger.seconds, strict=True))
+    looked_s = sum(by_verdict.values())
+    notes = [
+        f"{verdict} {_percent(by_verdict[verdict] / looked_s)}"
+        for verdict in _BAD_NEWS
+        if by_verdict[verdict]
+    ]
+    if view.verdict is None:
+        return _UNKNOWN + _lines(soft=notes)
+    style = ' class="alarm"' if view.verdict in _BAD_NEWS else ""
+    return f"<span{style}>{view.verdict}</span>" + _lines(soft=notes)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
 
 
 def _sampler(sampler: SamplerView) -> str:

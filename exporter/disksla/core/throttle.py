@@ -1,0 +1,238 @@
+"""Whether a disk is held at its limit.
+
+A limiter below the guest shows in two things at once: requests wait, and the rate at which they
+are served is that of the limit. Neither says it alone. Requests wait at any busy disk, and any
+rate may be asked for; iowait and PSI miss whatever is done asynchronously.
+
+Where the limit is known, the load of the last windows has to be 1. Where it is not, the rate has
+to be as flat as only a limiter is (the variance of a shaped stream collapses while there is a
+backlog), and more than one request has to be in flight: one at a time, a limiter and a disk of
+constant service time look alike.
+
+Sources: Kanuparthy and Dovrolis, "ShaperProbe: end-to-end detection of ISP traffic shaping using
+active methods" (IMC 2011), for level shifts of a token bucket; the throttle windows of 100 ms in
+https://yandex.cloud/en/docs/compute/concepts/storage-read-write.
+"""
+
+from itertools import accumulate
+from typing import Literal, get_args
+
+import msgspec
+
+from disksla.core.cost import Charge
+from disksla.core.interval import Interval
+from disksla.core.limits import Limits
+from disksla.core.span import ENOUGH_REQUESTS, Span, shortest_span, span_of
+
+LimitKind = Literal["iops", "bandwidth", "unknown"]
+LIMIT_KINDS: tuple[LimitKind, ...] = get_args(LimitKind)
+Level = Literal["base", "burst", "unknown"]
+
+WAIT_S = 0.001
+WAIT_SHARE = 0.25
+"""Requests of a window waited if, together, they took so much longer than service does: longer
+than whole milliseconds and the scatter of service times explain."""
+OCCUPIED_SHARE = 0.25
+"""While service times are not known, a disk at which something is in flight for so much of a
+window is taken to let requests wait."""
+LEAST_LATENCY_S = 0.001
+"""At an unknown limit, requests take at least so long: a queue that is served in less is short."""
+MOST_SPANS = 10
+"""Windows over which the rate of a limit is looked for."""
+FLAT_WINDOWS = 20
+OUTLIERS = 2
+"""Windows, of the flat ones, that a late sample may have spoilt."""
+FLAT_REQUESTS = 2
+FLAT_SHARE = 0.005
+"""A rate is flat if what was served stays so near to a straight line, in requests and in shares
+of a window. A disk that is merely busy wanders off it, the farther the longer one looks."""
+TOUCHED_WINDOWS = 10
+TOUCHED_MOST = 2
+TOUCHED_LOAD = 0.75
+TOUCHED_HIGHEST = 2.0
+TRAILING = 2
+"""A load that varies is held for parts of windows: while, of the last windows, at least two were
+at the limit and all together not above it, one with so much load that made requests wait was.
+Into one of ours fall two windows of the limiter at most, so that none of ours can hold more.
+It was not if more than TRAILING were in flight before it and none is after it: those that waited
+in it belong to the window before."""
+
+
+class Hold(msgspec.Struct, frozen=True, gc=False):
+    """A disk is held."""
+
+    level: Level
+    """At its base rate, at its burst rate, or at a rate of which nothing is known."""
+    limit: LimitKind
+
+
+def waits(window: Interval, floor_s: float) -> bool:
+    """Tell whether requests waited in a window, beyond `floor_s` of service each."""
+    requests = window.reads + window.writes
+    if window.inflight and (window.inflight > 1 or not requests):
+        return True
+    if not floor_s:
+        return waited_s(window, 0.0) > OCCUPIED_SHARE * window.seconds
+    return waited_s(window, floor_s) > WAIT_S + WAIT_SHARE * requests * floor_s
+
+
+def waited_s(window: Interval, floor_s: float) -> float:
+    """Give the I/O-seconds that requests completed in a window had waited, service apart."""
+    took_s = ((window.read_ms or 0) + (window.write_ms or 0)) / 1000
+    return max(0.0, took_s - (window.reads + window.writes) * floor_s)
+
+
+def known_hold(
+    windows: tuple[Interval, ...],
+    run: int,
+    was_held: Level | None,
+    limits: Limits,
+    tolerance: float,
+    tick_s: float,
+) -> Hold | None:
+    """Tell whether a disk is held at a limit of its terms.
+
+    In the last `run` of `windows` requests waited. The first of them is left out if there are
+    others: it may hold two windows of the limiter, or what its bucket had saved. `was_held` is
+    the level at which the disk was held in the window before.
+
+    A sample at the very moment at which a limiter lets go sees part of what it lets go, another
+    part each time. Such windows are uneven (0, 60, 30 for 30, 30, 30), but from one sample to a
+    later one that saw as large a part, the rate is that of the limit: any of the last spans tells.
+    A disk that was held still is, as long as no span is more than one window's worth off.
+    """
+    waiting = windows[1 - run :] if run > 1 else windows[-1:]
+    for level, least, most in (
+        ("base", limits.promise_charges, limits.held_charges),
+        ("burst", limits.burst_charges, limits.burst_held_charges),
+    ):
+        if least and _is_held(waiting, least, most, tolerance, tick_s, was_held=was_held == level):
+            limit = binding_limit(shortest_span(waiting), limits.enforced_charges)
+            return Hold("base" if level == "base" else "burst", limit)
+    return None
+
+
+def _is_held(
+    waiting: tuple[Interval, ...],
+    least: tuple[Charge, ...],
+    most: tuple[Charge, ...],
+    tolerance: float,
+    tick_s: float,
+    *,
+    was_held: bool,
+) -> bool:
+    """Tell whether any of the last spans is at a limit, and none is a whole window off it."""
+    shortest = shortest_span(waiting).windows
+    for number in range(shortest, max(shortest, min(len(waiting), MOST_SPANS)) + 1):
+        span = span_of(waiting[-number:])
+        doubt = span.doubt(tick_s)
+        if _is_at(span, least, most, tolerance, doubt):
+            return True
+        if abs((span.load(most) or 0.0) - 1) * number > 1 + tolerance + doubt:
+            return False
+    return was_held
+
+
+def _is_at(
+    span: Span,
+    least: tuple[Charge, ...],
+    most: tuple[Charge, ...],
+    tolerance: float,
+    doubt: float,
+) -> bool:
+    """Tell whether a load is at a limit, or within the band between two."""
+    reached = (span.load(least) or 0.0) * (1 + doubt) >= 1 - tolerance
+    return reached and (span.load(most) or 0.0) <= 1 + tolerance + doubt
+
+
+def touching_hold(
+    windows: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
+) -> Hold | None:
+    """Tell whether a load that varies touched a limit of the terms in its last window.
+
+    Where there is a burst, what is above the base is no sign of a limit.
+    """
+    last = windows[-TOUCHED_WINDOWS:]
+    if limits.burst_charges or not limits.promise_charges or len(last) < TOUCHED_WINDOWS:
+        return None
+    window, whole = span_of(last[-1:]), span_of(last)
+    most = 1 + tolerance + whole.doubt(tick_s)
+    served_the_queue = last[-2].inflight > TRAILING and not last[-1].inflight
+    if (
+        served_the_queue
+        or (window.load(limits.promise_charges) or 0.0) < TOUCHED_LOAD
+        or (whole.load(limits.held_charges) or 0.0) > most
+    ):
+        return None
+    touched = 0
+    for each in last:
+        span = span_of((each,))
+        load, doubt = span.load(limits.promise_charges) or 0.0, span.doubt(tick_s)
+        if load > TOUCHED_HIGHEST + tolerance + doubt:
+            return None
+        touched += load >= 1 - tolerance - doubt
+    if touched < TOUCHED_MOST:
+        return None
+    return Hold("base", binding_limit(window, limits.enforced_charges))
+
+
+def flat_hold(windows: tuple[Interval, ...]) -> Hold | None:
+    """Tell whether a disk is held at a rate that nobody told us, by its flatness.
+
+    `windows` are the last ones, in all of which requests waited.
+    """
+    last = windows[-FLAT_WINDOWS:]
+    if len(last) < FLAT_WINDOWS or any(window.inflight < 2 for window in last):  # noqa: PLR2004
+        return None
+    span = span_of(last)
+    took_s = sum(waited_s(window, 0.0) for window in last)
+    if span.requests < ENOUGH_REQUESTS or took_s < LEAST_LATENCY_S * span.requests:
+        return None
+    reads = [window.reads for window in last]
+    writes = [window.writes for window in last]
+    requests = [read + written for read, written in zip(reads, writes, strict=True)]
+    amounts = [window.read_bytes + window.written_bytes for window in last]
+    even = [1 / len(last)] * len(last)
+    timely = [window.seconds / span.seconds for window in last]
+    for values, quantum in (
+        (requests, 1.0),
+        (amounts, span.bytes / span.requests),
+        (reads, 1.0),
+        (writes, 1.0),
+    ):
+        if _flat(values, even, quantum) or _flat(values, timely, quantum):
+            return Hold("unknown", "unknown")
+    return None
+
+
+def binding_limit(span: Span, charges: tuple[Charge, ...]) -> LimitKind:
+    """Tell which limit a load is nearest to: that on requests or that on bytes.
+
+    A budget of service has both in one: the larger part names it.
+    """
+    fullest: LimitKind = "unknown"
+    most_s = -1.0
+    for charge in charges:
+        requests_s = charge.read_s * span.reads + charge.write_s * span.writes
+        bytes_s = charge.read_byte_s * span.read_bytes + charge.written_byte_s * span.written_bytes
+        if requests_s + bytes_s > most_s:
+            most_s = requests_s + bytes_s
+            if charge.limit == "service":
+                fullest = "iops" if requests_s >= bytes_s else "bandwidth"
+            else:
+                fullest = charge.limit
+    return fullest
+
+
+def _flat(values: list[int], shares: list[float], quantum: float) -> bool:
+    """Tell whether the sum of values follows the sum of shares, which are 1 together.
+
+    A limiter with windows of its own lets go as much in each of ours, whenever exactly we look;
+    one that drips does by the time between.
+    """
+    total = sum(values)
+    served = accumulate(values)
+    line = [total * due - done for due, done in zip(accumulate(shares), served, strict=True)]
+    middle = sorted(line)[OUTLIERS // 2 : -OUTLIERS // 2]
+    spread = middle[-1] - middle[0]
+    return total > 0 and spread <= FLAT_REQUESTS * quantum + FLAT_SHARE * total / len(values)

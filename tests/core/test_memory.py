@@ -1,0 +1,198 @@
+"""What one daemon leaves to the next."""
+
+import msgspec
+import pytest
+
+from disksla.core.contract import SumBurst, SumContract
+from disksla.core.disk import Disk
+from disksla.core.interval import Clocks
+from disksla.core.memory import Memory, leave, remember
+from disksla.core.pipeline import State, configure, to_save
+from disksla.core.purse import Purse
+from disksla.core.saved import SavedState
+from disksla.core.settings import DiskEntry, Match, Settings
+from disksla.core.throttle import Hold
+from disksla.core.verdict import Ceiling, Past
+from disksla.core.view import Assignment
+from disksla.core.watched import Watched
+from machine import Machine, a_disk
+
+BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
+DISK = a_disk(serial="vol-1")
+BOOT = "a7f0f4d0"
+
+
+def settings(burst: SumBurst | None = BURST, terms: str | None = None) -> Settings:
+    contract = terms or SumContract(iops=300.0, burst=burst)
+    return Settings(disks=(DiskEntry(match=Match(device="vda"), terms=contract),))
+
+
+def rested(disk: Disk = DISK, **told: object) -> Machine:
+    """Give a machine whose disk has rested for so long that its credits are known."""
+    machine = Machine(disk, settings=settings(), **told)  # type: ignore[arg-type]
+    for _ in range(2):
+        machine.does(disk.name, reads=1)
+        machine.tick()
+    machine.now_s += 100.0
+    machine.tick()
+    return machine
+
+
+def watched(machine: Machine) -> Watched:
+    return machine.state.watched["vda"]
+
+
+def bounds(purse: Purse | None) -> tuple[float, float]:
+    assert purse is not None
+    (content,) = purse.contents
+    return content.lower_credits, content.upper_credits
+
+
+def saved_by(machine: Machine) -> SavedState:
+    saved = to_save(machine.state, "machine", BOOT)
+    assert saved is not None
+    return saved
+
+
+def later(machine: Machine, seconds: float) -> Clocks:
+    return Clocks(*(clock + seconds for clock in msgspec.structs.astuple(machine.clocks())))
+
+
+def remembered(
+    machine: Machine,
+    after_s: float = 1.0,
+    disk: Disk = DISK,
+    assignment: Assignment | None = None,
+    boot: str = BOOT,
+) -> Watched:
+    memory = Memory(saved_by(machine), boot)
+    return remember(
+        memory, disk, assignment or watched(machine).assignment, later(machine, after_s)
+    )
+
+
+def test_credits_outlive_the_daemon() -> None:
+    machine = rested()
+    lower, _ = bounds(watched(machine).purse_at(machine.clocks().boottime_s))
+    assert lower > 7900
+    again_lower, again_upper = bounds(remembered(machine, after_s=1.0).purse)
+    assert again_lower == pytest.approx(lower - 2000, abs=100)
+    assert again_upper == 8000
+
+
+def test_the_longer_nobody_looked_the_less_is_known() -> None:
+    machine = rested()
+    lowers = [bounds(remembered(machine, after_s).purse)[0] for after_s in (0.0, 1.0, 3.0, 10.0)]
+    assert lowers == sorted(lowers, reverse=True)
+    assert lowers[0] > 7800
+    assert lowers[-1] == 0.0
+
+
+def test_another_boot_leaves_a_doubt_about_the_time_between() -> None:
+    assert bounds(remembered(rested(), 1.0, boot="another").purse) == (0.0, 8000.0)
+
+
+def test_without_serial_and_wwn_a_disk_is_not_known_again() -> None:
+    nameless = a_disk()
+    machine = rested(nameless)
+    assert leave(watched(machine), machine.clocks()) is None
+    assert to_save(machine.state, "machine", BOOT) is None
+    assert remembered(rested(), disk=nameless).purse is None
+
+
+def test_a_wwn_is_as_good() -> None:
+    disk = a_disk(wwn="naa.5000c5")
+    assert bounds(remembered(rested(disk), disk=disk).purse)[0] > 5000
+
+
+def test_nothing_is_remembered_of_another_disk_or_of_other_terms() -> None:
+    machine = rested()
+    assert remembered(machine, disk=a_disk(serial="vol-2")).purse is None
+    assignment = msgspec.structs.replace(watched(machine).assignment, terms="generic.ssd")
+    assert remembered(machine, assignment=assignment).purse is None
+
+
+def test_nothing_is_remembered_where_nothing_is_known() -> None:
+    assignment = watched(rested()).assignment
+    fresh = Watched(DISK, assignment)
+    assert remember(None, DISK, assignment, later(rested(), 1.0)) == fresh
+    assert remember(Memory(saved_by(rested()), BOOT), DISK, assignment, None) == fresh
+
+
+def test_a_bucket_of_another_size_begins_anew() -> None:
+    smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
+    machine = rested()
+    state = configure(machine.state, settings(smaller))
+    assignment = state.watched["vda"].assignment
+    assert bounds(remembered(machine, assignment=assignment).purse) == (0.0, 5000.0)
+
+
+def test_a_bucket_that_was_not_there_begins_anew() -> None:
+    machine = rested()
+    both = SumBurst(
+        iops=2000.0, iops_credits=8000.0, bytes_per_second=60e6, credit_bytes=100_000_000
+    )
+    contract = SumContract(iops=300.0, bytes_per_second=25e6, burst=both)
+    other = Settings(disks=(DiskEntry(match=Match(device="vda"), terms=contract),))
+    assignment = configure(machine.state, other).watched["vda"].assignment
+    purse = remembered(machine, assignment=assignment).purse
+    assert purse is not None
+    iops, nbytes = purse.contents
+    assert iops.lower_credits > 5000
+    assert (nbytes.lower_credits, nbytes.upper_credits) == (0.0, 100e6)
+
+
+def test_a_burst_that_is_no_more_leaves_no_credits() -> None:
+    machine = rested()
+    assignment = configure(machine.state, settings(None)).watched["vda"].assignment
+    assert remembered(machine, assignment=assignment).purse is None
+
+
+def test_the_ceiling_outlives_the_daemon() -> None:
+    ceiling = Ceiling(Hold("base", "iops"), 100, 10.0, 3000, 3000 * 4096)
+    machine = Machine(DISK, settings=settings(terms="vk.ceph-ssd"))
+    held = msgspec.structs.replace(watched(machine), past=Past(ceiling=ceiling))
+    machine.state = msgspec.structs.replace(machine.state, watched={"vda": held})
+    again = remembered(machine)
+    assert again.purse is None
+    assert again.past.ceiling is not None
+    assert again.past.ceiling.iops == 300
+    assert again.past.ceiling.bytes_per_second == 300 * 4096
+    assert again.past.ceiling.hold == Hold("unknown", "unknown")
+
+
+def test_of_a_disk_of_which_nothing_was_learned_nothing_is_left() -> None:
+    machine = Machine(DISK, settings=settings(terms="vk.ceph-ssd"))
+    machine.tick()
+    assert leave(watched(machine), machine.clocks()) is None
+
+
+def test_before_the_first_sample_there_is_nothing_to_save() -> None:
+    assert to_save(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
+
+
+def test_the_rest_up_to_the_end_is_saved() -> None:
+    machine = Machine(DISK, settings=settings())
+    machine.does("vda", reads=1)
+    machine.tick()
+    early = saved_by(machine).disks["serial:vol-1"].credits["iops"]
+    for _ in range(50):
+        machine.tick()
+    late = saved_by(machine).disks["serial:vol-1"].credits["iops"]
+    assert late.lower_credits == pytest.approx(early.lower_credits + 1500, abs=100)
+
+
+def test_of_a_disk_that_is_out_of_sight_less_is_left() -> None:
+    machine = rested()
+    before = saved_by(machine).disks["serial:vol-1"].credits["iops"]
+    for _ in range(11):
+        machine.tick(text="")
+    after = saved_by(machine).disks["serial:vol-1"].credits["iops"]
+    assert after.lower_credits <= before.lower_credits - 1700
+
+
+def test_the_state_says_when_and_where_it_was_saved() -> None:
+    machine = rested()
+    saved = saved_by(machine)
+    assert (saved.machine, saved.boot, saved.clocks) == ("machine", BOOT, machine.clocks())
+    assert saved.disks["serial:vol-1"].terms == watched(machine).assignment.terms

@@ -1,0 +1,30 @@
+"""Quantities in scenarios, written as in disksla's configuration: 256MiB, 25MB/s, 20ms."""
+
+from disksla.core.units import (
+    parse_bandwidth_bytes_per_second,
+    parse_duration_s,
+    parse_size_bytes,
+)
+
+
+class Size(int):
+    """Bytes."""
+
+
+class Bandwidth(float):
+    """Bytes per second."""
+
+
+class Duration(float):
+    """Seconds."""
+
+
+def decode(kind: type, value: object) -> object:
+    """Read one of these (a `dec_hook` of msgspec)."""
+    if kind is Size:
+        return Size(parse_size_bytes(str(value)))
+    if kind is Bandwidth:
+        return Bandwidth(parse_bandwidth_bytes_per_second(str(value)))
+    if kind is Duration:
+        return Duration(0.0 if value == 0 else parse_duration_s(str(value)))
+    raise NotImplementedError(kind)

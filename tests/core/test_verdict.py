@@ -236,3 +236,11 @@ def test_the_scenario_without_a_promise_has_no_charges() -> None:
 def test_a_window_in_which_nothing_completes_is_below_too() -> None:
     given = [window(60, 32, 3200)] * 6 + [window(0, 32, 0)] + [window(60, 32, 3200)] * 6
     assert verdicts(*given)[-1] == "below"
+
+
+def test_one_window_at_the_rate_of_a_limit_is_no_proof() -> None:
+    past, proofs = Past(), []
+    for each in [window(100, 2, 95)] * 4:
+        past, judgement = judge(past, each, LIMITS, 0.03, 0.1)
+        proofs.append((judgement.verdict, judgement.is_proof))
+    assert proofs == [("throttled", False)] * 2 + [("throttled", True)] * 2

@@ -121,17 +121,17 @@ class _Reader:
     def value(self, kind: Any, node: Node, path: str) -> Any:
         """Read a value of type `kind`; raises _Wrong when its problems are listed."""
         choices = _choices(kind)
-        match node.value:
-            case str() as text:
-                for choice in filter(_is_leaf, choices):
-                    return self.leaf(_door(choice), text, node.line, path)
-            case list() as items:
-                for choice in filter(_is_list, choices):
-                    return self.listing(typing.get_args(choice)[0], items, path)
-            case dict() as entries:
-                records = [choice for choice in choices if _is_record(choice)]
-                if records:
-                    return self.record(records, entries, node.line, path)
+        written = node.value
+        if isinstance(written, str):
+            for choice in filter(_is_leaf, choices):
+                return self.leaf(_door(choice), written, node.line, path)
+        elif isinstance(written, list):
+            for choice in filter(_is_list, choices):
+                return self.listing(typing.get_args(choice)[0], written, path)
+        elif isinstance(written, dict):
+            records = [choice for choice in choices if _is_record(choice)]
+            if records:
+                return self.record(records, written, node.line, path)
         raise self.refuse(node.line, path, f"{_found(node)}; expected {_expected(choices)}")
 
     def leaf(self, door: Door, text: str, line: int, path: str) -> Any:

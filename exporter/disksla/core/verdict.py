@@ -58,6 +58,8 @@ SHORT_SHARE = 0.25
 """What has to hold of a window before service times are learned from it."""
 CEILING_LEAST = 5
 """Windows of waiting before a rate is taken for a ceiling."""
+PROOF_WINDOWS = 3
+"""A load that varies may have the rate of a limit in one window by chance."""
 CEILING_WINDOWS = 600
 CEILING_CHANGE_SHARE = 0.1
 """A rate that is so far from the ceiling begins another one."""
@@ -121,6 +123,8 @@ class Past(msgspec.Struct, frozen=True, gc=False):
     """At which level, if requests waited at a limit in the last one."""
     low: int = 0
     """In how many windows, up to the last, the load was low."""
+    held_windows: int = 0
+    """In how many windows, up to the last, the disk was held at that level."""
 
 
 class Judgement(msgspec.Struct, frozen=True, gc=False):
@@ -131,6 +135,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     """At which limit, if throttled."""
     wait_s: float = 0.0
     """I/O-seconds that throttling added."""
+    is_proof: bool = False
+    """The disk was held at that level for several windows: that is no chance any more."""
 
 
 def judge(
@@ -173,9 +179,11 @@ def judge(
     if not limits.promise_charges:
         hold = flat or _at_ceiling(past.ceiling, waiting, tick_s)
     ceiling = _ceiling(past.ceiling, hold or flat, waiting)
-    busy = Past(windows, run, silent, per_window, floor_s, ceiling, held, low)
+    held_windows = 0 if held is None else 1 + (past.held_windows if held == past.held else 0)
+    busy = Past(windows, run, silent, per_window, floor_s, ceiling, held, low, held_windows)
     if hold is not None:
-        return busy, Judgement("throttled", hold, waited_s(window, floor_s))
+        is_proof = held_windows >= PROOF_WINDOWS
+        return busy, Judgement("throttled", hold, waited_s(window, floor_s), is_proof)
     unhindered = _unhindered(window, load, limits, tolerance)
     return busy, Judgement("below" if is_below else unhindered)
 

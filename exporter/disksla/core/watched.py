@@ -149,7 +149,8 @@ def _after_interval(watched: Watched, reading: Reading, inflight: int, moment: M
     if elapsed_s:
         past, judgement = judge(past, interval, limits, moment.tolerance_ratio, moment.tick_s)
         if purse is not None:
-            purse = purse.after_window(limits, interval, judgement.hold, moment.boottime_s)
+            proven = judgement.hold if judgement.is_proof else None
+            purse = purse.after_window(limits, interval, proven, moment.boottime_s)
     elif purse is not None:
         purse = _rested(watched, moment) or purse
         purse = purse.after_gap(limits, interval, moment.boottime_s, inflight)

@@ -30,13 +30,13 @@ nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
 .alarm { color: var(--alarm); font-weight: 600; }
 table { width: 100%; margin: 1rem 0; border-collapse: collapse; background: var(--sheet);
   border: 1px solid var(--line); border-radius: 0.375rem; }
-th, td { padding: 0.5rem 0.625rem; text-align: left; vertical-align: top;
+th, td { padding: 0.5rem; text-align: left; vertical-align: top;
   border-top: 1px solid var(--line); }
 thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; font-weight: 600;
   white-space: nowrap; }
 td span, th span { display: block; }
 tbody { font-size: 0.875rem; font-variant-numeric: tabular-nums; }
-tbody th { min-width: 10rem; }
+tbody th { min-width: 6.5rem; }
 tbody th, td:nth-child(2) { overflow-wrap: anywhere; }
 .rate { white-space: nowrap; }
 meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
@@ -199,7 +199,7 @@ def _verdict(view: DiskView) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.3g} %"
+    return f"{format_count(100 * share)} %"
 
 
 def _sampler(sampler: SamplerView) -> str:

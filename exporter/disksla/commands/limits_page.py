@@ -118,7 +118,7 @@ def _facts(
     if terms.latency:
         yield "latency", f"{format_duration(terms.latency.seconds)}, {terms.latency.kind}"
     yield from _conditions(terms)
-    for bucket in limits.burst.buckets if limits.burst else ():
+    for bucket in limits.buckets:
         yield "credits", _credits_words(bucket)
     if terms.vm_caps:
         yield "per VM", _caps_words(terms.vm_caps)

@@ -60,7 +60,7 @@ def facts_of(limits: Limits) -> Iterator[tuple[str, str]]:
         yield "budget", _BUDGETS[limits.budget]
     if limits.latency_s is not None:
         yield "latency", f"{format_duration(limits.latency_s)}, {limits.latency_kind}"
-    for bucket in limits.burst.buckets if limits.burst else ():
+    for bucket in limits.buckets:
         yield "credits", _credits_words(bucket)
 
 

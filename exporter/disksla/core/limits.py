@@ -112,6 +112,11 @@ class Limits(msgspec.Struct, frozen=True):
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
 
+    @property
+    def buckets(self) -> tuple[Bucket, ...]:
+        """Those of the burst; none where there is no burst."""
+        return self.burst.buckets if self.burst is not None else ()
+
 
 NOTHING_PROMISED = Limits()
 

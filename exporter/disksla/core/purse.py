@@ -53,7 +53,7 @@ class Purse(msgspec.Struct, frozen=True, gc=False):
         self, limits: Limits, interval: Interval, hold: Hold | None, now_s: float
     ) -> "Purse":
         """Let a window pass, which may come after a rest."""
-        buckets = limits.burst.buckets if limits.burst is not None else ()
+        buckets = limits.buckets
         rested = self.after_rest(buckets, now_s - interval.seconds)
         used = Purse(
             rested.contents,
@@ -107,7 +107,7 @@ class Purse(msgspec.Struct, frozen=True, gc=False):
         `interval` has what it did meanwhile, if that is known; `inflight` are the requests in
         flight at the end.
         """
-        buckets = limits.burst.buckets if limits.burst is not None else ()
+        buckets = limits.buckets
         away_s = max(0.0, now_s - self.at_s)
         uses: tuple[float | None, ...] = (None,) * len(buckets)
         if interval is not None:
@@ -122,7 +122,6 @@ class Purse(msgspec.Struct, frozen=True, gc=False):
 
     def levels(self, limits: Limits, recent: Interval) -> tuple[CreditLevel, ...]:
         """Give what is known; `recent` is what the disk did of late."""
-        buckets = limits.burst.buckets if limits.burst is not None else ()
         return tuple(
             CreditLevel(
                 bucket.resource,
@@ -134,7 +133,7 @@ class Purse(msgspec.Struct, frozen=True, gc=False):
                     credit, bucket, use_of(bucket.resource, recent, limits) / recent.seconds
                 ),
             )
-            for credit, bucket in zip(self.contents, buckets, strict=True)
+            for credit, bucket in zip(self.contents, limits.buckets, strict=True)
         )
 
 
@@ -142,7 +141,7 @@ def open_purse(limits: Limits, now_s: float) -> Purse | None:
     """Give what is known of the credits of a disk that was never seen; None if it has none."""
     if limits.burst is None:
         return None
-    return Purse(tuple(begin(bucket) for bucket in limits.burst.buckets), now_s)
+    return Purse(tuple(begin(bucket) for bucket in limits.buckets), now_s)
 
 
 def use_of(resource: Resource, interval: Interval, limits: Limits) -> float:

@@ -280,9 +280,9 @@ def _at_ceiling(
     ceiling: Ceiling | None, waiting: tuple[Interval, ...], tick_s: float
 ) -> Hold | None:
     """Tell whether a shallow load is served at the rate at which a deeper one was held."""
-    span = shortest_span(waiting[1:] or waiting)
     if ceiling is None:
         return None
+    span = shortest_span(waiting[1:] or waiting)
     rates = span.requests / span.seconds, span.bytes / span.seconds
     return ceiling.hold if ceiling.is_near(*rates, CEILING_SHARE + span.doubt(tick_s)) else None
 

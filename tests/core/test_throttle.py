@@ -133,7 +133,7 @@ def test_a_load_near_the_limit_is_held_now_and_then(name: str) -> None:
     """A service time that never scatters shows too little waiting: real disks come nearer."""
     found = judged(SCENARIOS[name])
     assessed_s = sum(row.window_s or 0.0 for row in found.rows)
-    assert found.throttled_s / assessed_s == pytest.approx(found.held_s / assessed_s, abs=0.07)
+    assert found.throttled_s / assessed_s == pytest.approx(found.held_s / assessed_s, abs=0.09)
 
 
 @pytest.mark.parametrize("name", ["iops-300-bursts", "iops-300-bursts-open"])
@@ -304,8 +304,11 @@ def touching(*reads: int, before: int = 0) -> Hold | None:
 
 
 def test_a_load_that_varies_touches_its_limit() -> None:
-    often = (30, 30, 20, 20, 25, 20, 25, 20, 20)
+    often = (30, 30, 20, 20, 25, 20, 25, 20, 30)
     assert touching(*often, 27) == Hold("base", "iops")
+    assert touching(*often[:-1], 20, 30) == Hold("base", "iops")
+    assert touching(*often[:-1], 20, 27) is None  # neither was at the limit
+    assert touching(*[30] * 10) is None  # nothing varies
     assert touching(*often[1:], 27) is None  # too little was seen
     assert touching(*often, 10) is None  # so few requests were not held
     assert touching(*often, 27, before=5) is None  # they waited in the window before

@@ -15,6 +15,7 @@ from disksla.core.limits import (
     Rates,
     assemble_limits,
 )
+from disksla.core.service import ServiceTime
 from disksla.core.throttle import Hold
 from disksla.core.units import KIB, MIB
 from disksla.core.verdict import Ceiling, Past, after_a_break, judge
@@ -183,8 +184,8 @@ def test_below_is_said_of_a_second_and_not_of_a_moment(windows: list[int], expec
 
 def test_a_break_leaves_what_was_learned() -> None:
     ceiling = Ceiling(Hold("base", "iops"), 10, 1.0, 1000, 4096000)
-    past = Past((window(),), 1, 2, 3.0, 0.001, ceiling)
-    assert after_a_break(past) == Past(floor_s=0.001, ceiling=ceiling)
+    past = Past((window(),), 1, 2, 3.0, ServiceTime(0.001), ceiling)
+    assert after_a_break(past) == Past(service=ServiceTime(0.001), ceiling=ceiling)
 
 
 def test_service_times_are_learned_where_nothing_waited() -> None:
@@ -192,22 +193,21 @@ def test_service_times_are_learned_where_nothing_waited() -> None:
         past = Past()
         for each in windows:
             past, _ = judge(past, each, limits, 0.03, 0.1)
-        return past.floor_s
+        return past.service.floor_s
 
     assert learned(window(50, 0, 9)) == pytest.approx(0.0002)
-    assert learned(window(50, 0, 9), window(60, 0, 5)) == pytest.approx(0.0001)
+    assert learned(window(50, 0, 59), window(60, 0, 5)) == pytest.approx(0.0001)
     assert learned(window(50, 0, 9), window(90, 0, 8)) == pytest.approx(0.0002)
     assert learned(window(100, 32, 19)) == pytest.approx(0.0002)
     assert learned(window(100, 1, 90)) == 0.0  # held ones are among them
     assert learned(window(200, 0, 9)) == 0.0
-    assert learned(window(4, 0, 0)) == 0.0
     assert learned(window(50, 0, None)) == 0.0
     assert learned(window(50, 0, 9), limits=NOTHING_PROMISED) == pytest.approx(0.0002)
     assert learned(window(50, 1, 9), limits=NOTHING_PROMISED) == 0.0
 
 
 def test_the_wait_leaves_service_out() -> None:
-    past = Past(floor_s=0.001)
+    past = Past(service=ServiceTime(0.001))
     _, judgement = judge(past, window(100, 32, 3200), LIMITS, 0.03, 0.1)
     assert (judgement.verdict, judgement.hold) == ("throttled", Hold("base", "iops"))
     assert judgement.wait_s == pytest.approx(3.1)
@@ -224,8 +224,21 @@ def test_the_ceiling_fades_and_follows() -> None:
 
 def test_after_a_held_window_one_in_flight_may_still_wait() -> None:
     held = [window(100, 1, 95)] * 3
-    assert verdicts(*held, window(99, 1, 6), past=Past(floor_s=0.00005))[-1] == "throttled"
-    assert verdicts(*held, window(99, 0, 6), past=Past(floor_s=0.00005))[-1] == "met"
+    past = Past(service=ServiceTime(0.00005))
+    assert verdicts(*held, window(99, 1, 6), past=past)[-1] == "throttled"
+    assert verdicts(*held, window(99, 0, 6), past=past)[-1] == "met"
+
+
+@pytest.mark.parametrize("last", [window(16, 0, 516), window(350, 32, 850)])
+def test_what_waited_until_the_hold_ended_is_told_of_after_it(last: Interval) -> None:
+    past = Past(service=ServiceTime(0.001))
+    for each in [window(100, 32, 3200)] * 3:
+        past, _ = judge(past, each, LIMITS, 0.03, 0.1)
+    past, trailing = judge(past, last, LIMITS, 0.03, 0.1)
+    assert trailing.hold is None
+    assert trailing.wait_s == pytest.approx(0.5)
+    _, later = judge(past, window(60, 4, 500), LIMITS, 0.03, 0.1)
+    assert later.wait_s == 0.0
 
 
 def test_the_scenario_without_a_promise_has_no_charges() -> None:
@@ -244,3 +257,9 @@ def test_one_window_at_the_rate_of_a_limit_is_no_proof() -> None:
         past, judgement = judge(past, each, LIMITS, 0.03, 0.1)
         proofs.append((judgement.verdict, judgement.is_proof))
     assert proofs == [("throttled", False)] * 2 + [("throttled", True)] * 2
+
+
+@pytest.mark.parametrize("took_ms", [3, 5, 30, 150])
+def test_a_disk_that_is_fed_in_bunches_from_above_is_not_held(took_ms: int) -> None:
+    past = Past(service=ServiceTime(0.00003))
+    assert set(verdicts(*[window(100, 0, took_ms)] * 30, past=past)) == {"met"}

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from disksla.core.recording import decode_header, decode_tick, encode
 from lab.disk import Made, made
@@ -31,6 +32,8 @@ class Loaded(msgspec.Struct, frozen=True):
 
     device: str
     phases: list[Seen]
+    machine_iowait_s: float | None = None
+    """What all CPUs were in iowait meanwhile, for whatever reason."""
 
 
 def run(path: Path, directory: Path) -> None:
@@ -60,12 +63,16 @@ def run(path: Path, directory: Path) -> None:
             raise OSError(f"{path.stem}: `disksla record` recorded nothing")
         for disk in disks:
             disk.begin()
+        iowait_s = psutil.cpu_times().iowait
         time.sleep(LEAD_S)
         with ThreadPoolExecutor(len(disks)) as together:
             seen = list(together.map(_load, disks, scenario.disks, homes))
         time.sleep(LEAD_S)
         _stop(recorder)
-        loaded = [Loaded(disk.device, phases) for disk, phases in zip(disks, seen, strict=True)]
+        iowait_s = psutil.cpu_times().iowait - iowait_s
+        loaded = [
+            Loaded(disk.device, phases, iowait_s) for disk, phases in zip(disks, seen, strict=True)
+        ]
         (directory / SEEN).write_bytes(msgspec.json.format(msgspec.json.encode(loaded)) + b"\n")
         _compress(directory / TICKS, _only(ticks.read_bytes(), [disk.device for disk in disks]))
         for number, disk in enumerate(disks):

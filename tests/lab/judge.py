@@ -10,6 +10,8 @@ from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 
 BELOW_WITHIN_S = 2.0
+LEAST_LEFT_S = 1.0
+"""Of less, a tenth is no more than a window."""
 _SHORTEST_EPISODE_S = 0.5
 _SAME_EPISODE_S = 0.25
 
@@ -25,6 +27,8 @@ class Facts(msgspec.Struct, frozen=True):
     """Its bucket has no windows."""
     capacities: dict[str, float] = {}
     """Of credits, by resource."""
+    machine_iowait_s: float | None = None
+    """What all CPUs were in iowait, for whatever reason."""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -65,6 +69,10 @@ class Findings(msgspec.Struct, frozen=True):
     credit_width_share: float | None = None
     """Distance of the bounds in the end."""
     credit_estimate_error_share: float | None = None
+    empty_error: float | None = None
+    """Of the time to exhaustion, relative to what was really left: the worst."""
+    iowait_said_s: float | None = None
+    iowait_machine_s: float | None = None
 
 
 def is_throttled(window: Window, *, drips: bool) -> bool:
@@ -128,6 +136,9 @@ def judge(
         _total(row.throttle_wait_s for row in said),
         *below,
         *credit,
+        _empty_error(truth, said, expectation.empty_since),
+        _total(row.throttled_iowait_s for row in said),
+        facts.machine_iowait_s,
     )
 
 
@@ -221,6 +232,24 @@ def _credits(
             level = max(0.0, nearest.credits[credit.resource])
             error = (credit.estimate_credits - level) / capacity
     return worst, width, error
+
+
+def _empty_error(
+    truth: Sequence[Window], said: Sequence[Row], since_s: float | None
+) -> float | None:
+    """Hold the time to exhaustion against when the disk was held at its base in the end."""
+    if since_s is None:
+        return None
+    from_s = truth[0].start_s + since_s
+    gone = (window.end_s for window in truth if window.end_s > from_s and window.rate == "base")
+    gone_s = next(gone, from_s)
+    errors = [
+        credit.exhaustion_s / (gone_s - row.monotonic_s) - 1
+        for row in said
+        if from_s <= row.monotonic_s <= gone_s - LEAST_LEFT_S
+        for credit in row.credits
+    ]
+    return max(errors, key=abs, default=None)
 
 
 def relative(said: float | None, truth: float) -> float | None:

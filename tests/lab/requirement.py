@@ -17,6 +17,10 @@ MOST_SHARE = 0.75
 MOSTLY_SHARE = 0.9
 CREDIT_WIDTH_SHARE = 0.05
 CREDIT_ESTIMATE_SHARE = 0.02
+EMPTY_TOLERANCE = 0.1
+MOST_OF_IOWAIT_SHARE = 0.5
+LITTLE_IOWAIT_SHARE = 0.05
+"""Of the time that the disk was throttled."""
 _ROUNDING_S = 1e-6
 
 
@@ -27,6 +31,7 @@ def shortcomings(findings: Findings, expected: Expectation) -> list[str]:
         *_other_problems(findings, expected),
         *_below_problems(findings, expected),
         *_credit_problems(findings, expected),
+        *_iowait_problems(findings, expected),
     ]
 
 
@@ -89,6 +94,9 @@ def _below_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
 def _credit_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     if expected.credits and findings.credit_violation_share != 0.0:
         yield f"credit bounds miss the truth by: {_told(findings.credit_violation_share)}"
+    empty = findings.empty_error
+    if expected.empty_since is not None and (empty is None or abs(empty) > EMPTY_TOLERANCE):
+        yield f"error of the time to exhaustion: {_told(empty)}, 10 % allowed"
     if not expected.credits_close:
         return
     width, error = findings.credit_width_share, findings.credit_estimate_error_share
@@ -96,6 +104,19 @@ def _credit_problems(findings: Findings, expected: Expectation) -> Iterable[str]
         yield f"distance of the credit bounds in the end: {_told(width)}, 5 % allowed"
     if error is None or abs(error) > CREDIT_ESTIMATE_SHARE:
         yield f"error of the credit estimate: {_told(error)}, 2 % allowed"
+
+
+def _iowait_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
+    said_s, machine_s = findings.iowait_said_s, findings.iowait_machine_s
+    match expected.iowait:
+        case None:
+            return
+        case _ if said_s is None or machine_s is None:
+            yield "nothing is known of iowait"
+        case "most" if said_s < MOST_OF_IOWAIT_SHARE * machine_s:
+            yield f"iowait {said_s:.1f} s of the machine's {machine_s:.1f} s, expected most"
+        case "little" if said_s > LITTLE_IOWAIT_SHARE * findings.truth_s:
+            yield f"iowait {said_s:.1f} s in {findings.truth_s:.1f} s, expected little"
 
 
 def _told(value: float | None, unit: str = "%") -> str:

@@ -48,6 +48,12 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The bounds contain the truth at every tick."""
     credits_close: bool = False
     """In the end bounds are within 5 % of capacity and the estimate within 2 %."""
+    empty_since: Duration | None = None
+    """From when on a steady load drains credits of which enough is known: from then until the
+    last second, the time to their end is within 10 %."""
+    iowait: Literal["most", "little"] | None = None
+    """The part of the machine's iowait that is laid to the disk: more than half of it, or less
+    than a twentieth of the time for which it was throttled."""
 
 
 class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -40,6 +40,19 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
     )
 
 
+def more_cells(verdict: Verdict) -> tuple[str, ...]:
+    """Give what a terminal has no room for."""
+    findings = verdict.findings
+    said_s, machine_s = findings.iowait_said_s, findings.iowait_machine_s
+    iowait = f"{said_s:.1f} of {machine_s:.1f}" if said_s and machine_s is not None else "-"
+    return (
+        _percent(findings.credit_width_share).lstrip("+"),
+        _percent(findings.credit_estimate_error_share),
+        _percent(findings.empty_error),
+        iowait,
+    )
+
+
 def _seconds(value_s: float | None) -> str:
     return "-" if value_s is None else f"{value_s:.2f}"
 

@@ -135,3 +135,46 @@ def test_credit_bounds_are_sound_and_close(
     expected = Expectation(credits=True, credits_close=True)
     findings = judge(truth, rows, Facts(capacities={"iops": 100.0}), expected)
     assert len(shortcomings(findings, expected)) == problems
+
+
+@pytest.mark.parametrize(("pace", "problems"), [(1.0, 0), (1.09, 0), (1.2, 1), (0.8, 1)])
+def test_the_time_to_exhaustion_is_held_against_when_credits_were_gone(
+    pace: float, problems: int
+) -> None:
+    truth = windows_of([False] * 40 + [True] * 5, credit=50.0)
+    rows = [
+        row_of(
+            window,
+            "met",
+            credits=(CreditLevel("iops", 100.0, 0.0, 100.0, 50.0, pace * (4.1 - window.end_s)),),
+        )
+        for window in truth
+    ]
+    expected = Expectation(empty_since=Duration(1.0))
+    findings = judge(truth, rows, Facts(capacities={"iops": 100.0}), expected)
+    assert len(shortcomings(findings, expected)) == problems
+
+
+def test_credits_that_never_end_have_no_time_to_it() -> None:
+    truth = windows_of([False] * 40, credit=50.0)
+    expected = Expectation(empty_since=Duration(1.0))
+    findings = judge(truth, told([False] * 40), Facts(capacities={"iops": 100.0}), expected)
+    assert len(shortcomings(findings, expected)) == 1
+
+
+@pytest.mark.parametrize(
+    ("said_s", "machine_s", "most", "little"),
+    [(4.5, 6.0, 0, 1), (2.5, 6.0, 1, 1), (0.1, 6.0, 1, 0), (4.5, None, 1, 1), (None, 6.0, 1, 1)],
+)
+def test_iowait_is_held_against_the_machines(
+    said_s: float | None, machine_s: float | None, most: int, little: int
+) -> None:
+    truth = windows_of([True] * 50)
+    rows = [row_of(window, "throttled") for window in truth]
+    rows[0] = row_of(truth[0], "throttled", throttled_iowait_s=said_s)
+    facts = Facts(machine_iowait_s=machine_s)
+    for expected, problems in (
+        (Expectation(iowait="most"), most),
+        (Expectation(iowait="little"), little),
+    ):
+        assert len(shortcomings(judge(truth, rows, facts, expected), expected)) == problems

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from disksla.core.hostwait import between
 from disksla.core.interval import Interval, load_of
 from disksla.core.pipeline import State
 from disksla.core.purse import CreditLevel
@@ -32,7 +33,11 @@ class Row(msgspec.Struct, frozen=True):
     level: Level | None = None
     """Whether that is the base or the burst rate."""
     throttle_wait_s: float | None = None
-    """I/O-seconds that throttling added within this window."""
+    """I/O-seconds that throttling added, of the requests that completed in this window."""
+    throttled_iowait_s: float | None = None
+    """The disk's part of what the host's CPUs were in iowait, if the disk is throttled."""
+    throttled_pressure_s: float | None = None
+    """Likewise, of the time in which some tasks stood still for I/O."""
     ceiling_iops: float | None = None
     """Rate at which the disk was last seen held."""
     ceiling_bytes_per_second: float | None = None
@@ -56,17 +61,20 @@ def account(before: State, after: State) -> list[Row]:
         recent = watched.tally.recent
         known = before.watched.get(device)
         if recent and recent[-1].end_s == now_s:
-            rows.append(_window_row(watched, recent[-1], after.clocks.boottime_s))
+            rows.append(_window_row(known, watched, recent[-1], after.clocks.boottime_s))
         elif judged_s and watched.is_listed and known and known.tally is watched.tally:  # it slept
             idle = Interval(now_s, judged_s, 0, 0, 0, 0, 0, 0, inflight=0)
             asleep = msgspec.structs.replace(watched, judgement=Judgement("idle"))
-            rows.append(_window_row(asleep, idle, after.clocks.boottime_s))
+            rows.append(_window_row(asleep, asleep, idle, after.clocks.boottime_s))
         else:
             rows.append(Row(now_s, device, gap=reasons[0] if reasons else "start"))
     return rows
 
 
-def _window_row(watched: Watched, window: Interval, boottime_s: float) -> Row:
+def _window_row(
+    known: Watched | None, watched: Watched, window: Interval, boottime_s: float
+) -> Row:
+    host = between((known or watched).tally.ledger.host, watched.tally.ledger.host)
     judgement, ceiling = watched.judgement, watched.past.ceiling
     purse = watched.purse_at(boottime_s)
     hold = judgement.hold if judgement is not None else None
@@ -85,6 +93,8 @@ def _window_row(watched: Watched, window: Interval, boottime_s: float) -> Row:
         hold.limit if hold is not None else None,
         hold.level if hold is not None else None,
         judgement.wait_s if judgement is not None else None,
+        host.iowait_s,
+        host.pressure_some_s,
         ceiling.iops if ceiling is not None else None,
         ceiling.bytes_per_second if ceiling is not None else None,
         purse.levels(watched.assignment.limits, window) if purse is not None else (),

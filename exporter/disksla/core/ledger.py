@@ -25,15 +25,11 @@ class Ledger(msgspec.Struct, frozen=True, gc=False):
         """Add one window."""
         index = VERDICTS.index(judgement.verdict)
         by_verdict = _with(self.seconds, index, seconds)
-        if judgement.hold is None:
-            return msgspec.structs.replace(self, seconds=by_verdict)
-        limit = LIMIT_KINDS.index(judgement.hold.limit)
-        return msgspec.structs.replace(
-            self,
-            seconds=by_verdict,
-            throttled_s=_with(self.throttled_s, limit, seconds),
-            wait_s=self.wait_s + judgement.wait_s,
-        )
+        throttled_s = self.throttled_s
+        if judgement.hold is not None:
+            limit = LIMIT_KINDS.index(judgement.hold.limit)
+            throttled_s = _with(throttled_s, limit, seconds)
+        return Ledger(by_verdict, throttled_s, self.wait_s + judgement.wait_s, self.host)
 
     def plus_idle(self, seconds: float) -> "Ledger":
         """Add time in which the disk slept."""

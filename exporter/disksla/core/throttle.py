@@ -32,6 +32,11 @@ WAIT_S = 0.001
 WAIT_SHARE = 0.25
 """Requests of a window waited if, together, they took so much longer than service does: longer
 than whole milliseconds and the scatter of service times explain."""
+LEAST_WAIT_SHARE = 0.02
+"""Of a window: what comes in bunches waits for itself for a moment, below no limit at all."""
+SEEN_WINDOWS = 3
+"""At the end of one of so many windows, at least, something is in flight at a disk that is held;
+at one that is fed in bunches, by a limiter above it, nothing is for most of the time."""
 OCCUPIED_SHARE = 0.25
 """While service times are not known, a disk at which something is in flight for so much of a
 window is taken to let requests wait."""
@@ -47,12 +52,13 @@ FLAT_SHARE = 0.005
 """A rate is flat if what was served stays so near to a straight line, in requests and in shares
 of a window. A disk that is merely busy wanders off it, the farther the longer one looks."""
 TOUCHED_WINDOWS = 10
-TOUCHED_MOST = 2
+TOUCHED_LEAST = 2
 TOUCHED_LOAD = 0.75
 TOUCHED_HIGHEST = 2.0
 TRAILING = 2
-"""A load that varies is held for parts of windows: while, of the last windows, at least two were
-at the limit and all together not above it, one with so much load that made requests wait was.
+"""A load that varies is held for parts of windows: while, of the last windows, at least two but
+not all were at the limit, and all together not above it, one with so much load that made requests
+wait was, if it was at the limit or the one before it: what waited then may have completed in it.
 Into one of ours fall two windows of the limiter at most, so that none of ours can hold more.
 It was not if more than TRAILING were in flight before it and none is after it: those that waited
 in it belong to the window before."""
@@ -73,7 +79,8 @@ def waits(window: Interval, floor_s: float) -> bool:
         return True
     if not floor_s:
         return waited_s(window, 0.0) > OCCUPIED_SHARE * window.seconds
-    return waited_s(window, floor_s) > WAIT_S + WAIT_SHARE * requests * floor_s
+    explained_s = WAIT_S + WAIT_SHARE * requests * floor_s
+    return waited_s(window, floor_s) > max(explained_s, LEAST_WAIT_SHARE * window.seconds)
 
 
 def waited_s(window: Interval, floor_s: float) -> float:
@@ -101,6 +108,8 @@ def known_hold(
     later one that saw as large a part, the rate is that of the limit: any of the last spans tells.
     A disk that was held still is, as long as no span is more than one window's worth off.
     """
+    if not any(window.inflight for window in windows[-SEEN_WINDOWS:]):
+        return None
     waiting = windows[1 - run :] if run > 1 else windows[-1:]
     for level, least, most in (
         ("base", limits.promise_charges, limits.held_charges),
@@ -164,14 +173,15 @@ def touching_hold(
         or (whole.load(limits.held_charges) or 0.0) > most
     ):
         return None
-    touched = 0
+    touched = []
     for each in last:
         span = span_of((each,))
         load, doubt = span.load(limits.promise_charges) or 0.0, span.doubt(tick_s)
         if load > TOUCHED_HIGHEST + tolerance + doubt:
             return None
-        touched += load >= 1 - tolerance - doubt
-    if touched < TOUCHED_MOST:
+        touched.append(load >= 1 - tolerance - doubt)
+    varies = TOUCHED_LEAST <= sum(touched) < TOUCHED_WINDOWS
+    if not varies or not any(touched[-2:]):
         return None
     return Hold("base", binding_limit(window, limits.enforced_charges))
 

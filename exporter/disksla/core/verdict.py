@@ -18,6 +18,7 @@ import msgspec
 
 from disksla.core.interval import Interval, load_of
 from disksla.core.limits import Limits, promised_share
+from disksla.core.service import ServiceTime
 from disksla.core.span import ENOUGH_REQUESTS, MOST_WINDOWS, Span, shortest_span, span_of
 from disksla.core.throttle import (
     Hold,
@@ -45,8 +46,6 @@ LEAST_SILENT = 2
 """A sample just before a limiter lets go sees nothing of it; the next one sees twice as much."""
 SILENT_WINDOWS = 5
 """Silence so long is a stall of a disk of which nothing can be expected yet."""
-ENOUGH_TO_LEARN = 5
-"""Requests from whose mean latency something is learned."""
 LOW_LOAD = 0.5
 LOW_WINDOWS = 3
 FEW = 14
@@ -116,8 +115,8 @@ class Past(msgspec.Struct, frozen=True, gc=False):
     """Windows since a request completed, while some were in flight."""
     requests_per_window: float = 0.0
     """That completed before the silence; 0 if none ever did."""
-    floor_s: float = 0.0
-    """Lowest mean latency of a window with little load; 0 before there was one."""
+    service: ServiceTime = ServiceTime()
+    """How long requests take of themselves."""
     ceiling: Ceiling | None = None
     held: Level | None = None
     """At which level, if requests waited at a limit in the last one."""
@@ -134,7 +133,8 @@ class Judgement(msgspec.Struct, frozen=True, gc=False):
     hold: Hold | None = None
     """At which limit, if throttled."""
     wait_s: float = 0.0
-    """I/O-seconds that throttling added."""
+    """I/O-seconds that throttling added. The kernel tells of them when a request completes, which
+    may be in the window after the last in which the disk was held."""
     is_proof: bool = False
     """The disk was held at that level for several windows: that is no chance any more."""
 
@@ -150,7 +150,7 @@ def judge(
     if not completed:
         silent, per_window = past.silent + 1, past.requests_per_window
         if _is_stall(silent, per_window):
-            stuck = Past((), 0, silent, per_window, past.floor_s, past.ceiling)
+            stuck = Past((), 0, silent, per_window, past.service, past.ceiling)
             return stuck, Judgement("stalled")
     else:
         silent = 0
@@ -158,17 +158,19 @@ def judge(
         per_window = span.requests / span.windows
     load = load_of(window, limits.promise_charges)
     low = past.low + 1 if load is not None and load < LOW_LOAD else 0
-    floor_s = _floor_s(past, window, limits)
-    waiting_shows = waits(window, floor_s)
+    service = _service(past, window, limits)
+    waiting_shows = waits(window, service.floor_s)
+    waited = waited_s(window, service.floor_s)
+    trailing_s = waited if past.held else 0.0
     if not (waiting_shows or (past.held and window.inflight)):
-        calm = Past(windows, 0, silent, per_window, floor_s, past.ceiling, low=low)
-        return calm, Judgement(_unhindered(window, load, limits, tolerance))
+        calm = Past(windows, 0, silent, per_window, service, past.ceiling, low=low)
+        return calm, Judgement(_unhindered(window, load, limits, tolerance), wait_s=trailing_s)
     run = min(past.run + 1, len(windows))
     if window.inflight < FEW and (
         low >= MOST_WINDOWS or (low >= LOW_WINDOWS and completed >= ENOUGH_REQUESTS)
     ):  # far from any limit: nothing of what follows can be
-        far = Past(windows, run, silent, per_window, floor_s, past.ceiling, low=low)
-        return far, Judgement("unproven")
+        far = Past(windows, run, silent, per_window, service, past.ceiling, low=low)
+        return far, Judgement("unproven", wait_s=trailing_s)
     waiting = windows[-run:]
     was_held = past.held if window.inflight else None
     hold = known_hold(windows, run, was_held, limits, tolerance, tick_s)
@@ -180,12 +182,12 @@ def judge(
         hold = flat or _at_ceiling(past.ceiling, waiting, tick_s)
     ceiling = _ceiling(past.ceiling, hold or flat, waiting)
     held_windows = 0 if held is None else 1 + (past.held_windows if held == past.held else 0)
-    busy = Past(windows, run, silent, per_window, floor_s, ceiling, held, low, held_windows)
+    busy = Past(windows, run, silent, per_window, service, ceiling, held, low, held_windows)
     if hold is not None:
         is_proof = held_windows >= PROOF_WINDOWS
-        return busy, Judgement("throttled", hold, waited_s(window, floor_s), is_proof)
+        return busy, Judgement("throttled", hold, waited, is_proof)
     unhindered = _unhindered(window, load, limits, tolerance)
-    return busy, Judgement("below" if is_below else unhindered)
+    return busy, Judgement("below" if is_below else unhindered, wait_s=trailing_s)
 
 
 def _is_stall(silent: int, per_window: float) -> bool:
@@ -197,32 +199,30 @@ def _is_stall(silent: int, per_window: float) -> bool:
 
 def after_a_break(past: Past) -> Past:
     """Give what is left of the past after a gap, or after the disk slept."""
-    return Past(floor_s=past.floor_s, ceiling=past.ceiling)
+    return Past(service=past.service, ceiling=past.ceiling)
 
 
-def _floor_s(past: Past, window: Interval, limits: Limits) -> float:
+def _service(past: Past, window: Interval, limits: Limits) -> ServiceTime:
     """Learn how long requests take of themselves, where none of them can have been held.
 
     That is a window with little load, after one in which nothing waited, or the first after a
     break: what a limiter holds then is still in flight.
     """
     requests = window.reads + window.writes
-    if past.run or requests < ENOUGH_TO_LEARN:
-        return past.floor_s
-    if window.read_ms is None or window.write_ms is None:
-        return past.floor_s
-    took_s = (window.read_ms + window.write_ms + 1) / 1000 / requests  # a millisecond is cut off
+    if past.run or not requests or window.read_ms is None or window.write_ms is None:
+        return past.service
+    took_ms = window.read_ms + window.write_ms
     load = load_of(window, limits.burst_charges or limits.promise_charges)
     if load is None:
         can_be_held = window.inflight > 0
     elif past.windows:
         can_be_held = load >= LITTLE_LOAD
     else:  # by Little's law, requests held from now on take so much longer
-        held_s = window.inflight * window.seconds / requests
-        can_be_held = load > FIRST_LOAD or (load >= LITTLE_LOAD and took_s > SHORT_SHARE * held_s)
-    if can_be_held:
-        return past.floor_s
-    return min(past.floor_s or took_s, took_s)
+        held_ms = window.inflight * window.seconds * 1000
+        can_be_held = load > FIRST_LOAD or (
+            load >= LITTLE_LOAD and took_ms > SHORT_SHARE * held_ms
+        )
+    return past.service if can_be_held else past.service.plus(requests, took_ms)
 
 
 def _unhindered(window: Interval, load: float | None, limits: Limits, tolerance: float) -> Verdict:

@@ -266,8 +266,8 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
     Metric(
         "disksla_throttle_wait_seconds_total",
         "counter",
-        "I/O-seconds that requests waited in throttled windows beyond the disk's own service time:"
-        " with 32 in flight, 32 a second.",
+        "I/O-seconds that requests waited because the disk was throttled, beyond its own service"
+        " time; told when they complete. With 32 in flight, 32 a second.",
         lambda view: view.ledger.wait_s,
     ),
     Metric(

@@ -38,6 +38,7 @@ UNIT = re.compile(
 """How the name of a number ends: with its unit, or with a word for a number that has none."""
 
 UNIT_STANDS_ELSEWHERE = {
+    "disksla.core.fio._Latency.mean": "in the name of fio's object, clat_ns",
     "disksla.core.histogram": "in the unit of what is observed, which its owner's name tells",
     "disksla.core.laws": "in the unit of the row of the catalogue that holds the law",
     "disksla.core.limits.Bucket.capacity": "in the unit of its `resource`",

@@ -21,6 +21,12 @@ class Mount(NamedTuple):
     mount_point: str
     source: str
     """What was mounted, such as /dev/vda1; any word for file systems without a device."""
+    file_system: str = ""
+    """Its type, such as ext4 or fuse.sshfs."""
+    read_only: bool = False
+    """Mounted so, or on a file system that is."""
+    number: int = 0
+    """By which the kernel knows the mount, also in /proc/<pid>/fdinfo."""
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
@@ -41,6 +47,9 @@ def _parse_line(line: str) -> Mount | None:
             root=_unescape(fields[3]),
             mount_point=_unescape(fields[4]),
             source=_unescape(origin[1]),
+            file_system=_unescape(origin[0]),
+            read_only="ro" in {*fields[5].split(","), *origin[-1].split(",")},
+            number=int(fields[0]),
         )
     except ValueError:
         return None

@@ -24,31 +24,51 @@ def join(disks: Collection[Disk], mounts: Iterable[Mount]) -> tuple[Disk, ...]:
     mounted and for every device below it: the disk of a partition, the disks under a logical
     volume. Given are disks that know their `slaves` and `partition_of`.
     """
-    parts: defaultdict[str, set[str]] = defaultdict(set)
-    stacked: defaultdict[str, set[str]] = defaultdict(set)
-    for disk in disks:
-        if disk.partition_of is not None:
-            parts[disk.partition_of].add(disk.name)
-        for slave in disk.slaves:
-            stacked[slave].add(disk.name)
+    parts, stacked = _neighbours(disks)
     mounted = _mount_points(disks, mounts)
-
-    def upwards(name: str) -> set[str]:
-        reached: set[str] = set()
-        waiting = {name}
-        while waiting:
-            reached |= waiting
-            waiting = {upper for at in waiting for upper in parts[at] | stacked[at]} - reached
-        return reached
 
     def joined(disk: Disk) -> Disk:
         holders = stacked[disk.name].union(*(stacked[part] for part in parts[disk.name]))
-        mount_points = {point for name in upwards(disk.name) for point in mounted.get(name, ())}
+        mount_points = {
+            point
+            for name in _upwards(disk.name, parts, stacked)
+            for point in mounted.get(name, ())
+        }
         return msgspec.structs.replace(
             disk, holders=tuple(sorted(holders)), mount_points=tuple(sorted(mount_points))
         )
 
     return tuple(joined(disk) for disk in sorted(disks, key=lambda disk: disk.name))
+
+
+def standing_on(disk: Disk, disks: Collection[Disk]) -> tuple[Disk, ...]:
+    """Give the disk, and what would be lost with it: partitions, and what is stacked on them."""
+    names = _upwards(disk.name, *_neighbours(disks))
+    return tuple(one for one in disks if one.name in names)
+
+
+_Neighbours = defaultdict[str, set[str]]
+
+
+def _neighbours(disks: Iterable[Disk]) -> tuple[_Neighbours, _Neighbours]:
+    """Give the partitions of each disk, and what is stacked on each, by name."""
+    parts: _Neighbours = defaultdict(set)
+    stacked: _Neighbours = defaultdict(set)
+    for disk in disks:
+        if disk.partition_of is not None:
+            parts[disk.partition_of].add(disk.name)
+        for slave in disk.slaves:
+            stacked[slave].add(disk.name)
+    return parts, stacked
+
+
+def _upwards(name: str, parts: _Neighbours, stacked: _Neighbours) -> set[str]:
+    reached: set[str] = set()
+    waiting = {name}
+    while waiting:
+        reached |= waiting
+        waiting = {upper for at in waiting for upper in parts[at] | stacked[at]} - reached
+    return reached
 
 
 def _mount_points(disks: Iterable[Disk], mounts: Iterable[Mount]) -> dict[str, set[str]]:

@@ -218,6 +218,68 @@ def test_what_is_written_is_what_is_read(
     assert settings.probes[0].disks == tuple(names)
 
 
+def a_probe(**told: str) -> ProbeEntry:
+    (entry,) = read({"probes": [{"kind": "read-latency", **told}]}).probes
+    return entry
+
+
+def test_a_probe_is_gentle_unless_told_otherwise() -> None:
+    entry = a_probe()
+    assert (entry.period_s, entry.spread_s) == (600.0, 600.0)
+    assert (entry.rate_iops, entry.runtime_s) == (20.0, 5.0)
+    assert (entry.busy_share, entry.credits_share) == (0.8, 0.05)
+    assert not entry.uses_file
+    assert entry.covers("vda")
+
+
+def test_a_probe_by_crontab_has_times_of_its_own() -> None:
+    entry = a_probe(cron="*/15  6-22 * * mon-fri", splay="2m")
+    assert entry.cron == "*/15 6-22 * * mon-fri"
+    assert entry.spread_s == 120.0
+    assert a_probe(cron="0 4 * * *").spread_s == 300.0
+    assert a_probe(every="1h", splay="10m").spread_s == 600.0
+
+
+def test_quantities_of_a_probe() -> None:
+    entry = a_probe(target="file", file_size="64KiB", busy="50%", credits="0%", daily="1GB")
+    assert entry.uses_file
+    assert entry.file_size_bytes == 65536
+    assert (entry.busy_share, entry.credits_share, entry.daily_bytes) == (0.5, 0.0, 10**9)
+
+
+def test_a_probe_of_some_disks_leaves_the_others() -> None:
+    entry = ProbeEntry(kind="write-latency", disks=("vda",))
+    assert entry.covers("vda")
+    assert not entry.covers("vdb")
+    assert entry.uses_file
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"every": "10m", "cron": "0 4 * * *"},
+        {"every": "10s", "runtime": "10s"},
+        {"every": "10m", "splay": "11m"},
+        {"daily": "400KB"},
+        {"daily": "1MiB", "target": "file"},
+    ],
+)
+def test_what_cannot_be_of_a_probe_is_refused(told: dict[str, str]) -> None:
+    assert "probes[0]" in problems_of({"probes": [{"kind": "read-latency", **told}]})
+
+
+@given(st.text())
+def test_any_text_is_a_crontab_line_or_a_problem(text: str) -> None:
+    form = node({"probes": [{"kind": "read-latency", "cron": text}]})
+    settings, problems = read_form(form, Settings)
+    assert (settings is None) == bool(problems)
+
+
+def test_nobody_writes_to_a_device() -> None:
+    probe = {"kind": "write-latency", "target": "device"}
+    assert "never writes to a device" in problems_of({"probes": [probe]})["probes[0]"]
+
+
 data = st.recursive(
     st.none() | st.text(max_size=12),
     lambda inner: (

@@ -40,6 +40,20 @@ def duration(least: str, most: str, example: str) -> Door:
     return Door(expected, parse)
 
 
+def size(least: str, most: str, example: str) -> Door:
+    """Give the door of sizes from `least` to `most`."""
+    expected = f"a size from {least} to {most}, such as {example}"
+    parse_positive = _quantity(units.parse_size_bytes, expected)
+
+    def parse(text: str) -> int:
+        size_bytes: int = parse_positive(text)
+        if not units.parse_size_bytes(least) <= size_bytes <= units.parse_size_bytes(most):
+            raise ValueError(f"'{text}' is out of bounds; expected {expected}")
+        return size_bytes
+
+    return Door(expected, parse)
+
+
 def rate(least: int, most: int) -> Door:
     """Give the door of requests per second."""
     expected = f"a plain number of requests from {least} to {most}, such as 300"
@@ -98,6 +112,22 @@ def _parse_regex(text: str) -> re.Pattern[str]:
         raise ValueError(f"'{text}' is no regular expression ({error})") from error
 
 
+def _parse_crontab(text: str) -> str:
+    """Days of the week have to be names: 0 is Sunday to cron and Monday to APScheduler."""
+    fields = text.split()
+    if (
+        len(fields) != _CRONTAB_FIELDS
+        or not re.fullmatch(r"[0-9a-zA-Z*/, -]+", text)
+        or re.search(r"[0-9]", fields[-1])
+    ):
+        raise ValueError(f"found '{text}'; expected {CRONTAB_EXPECTED}")
+    return " ".join(fields)
+
+
+_CRONTAB_FIELDS = 5
+CRONTAB_EXPECTED = (
+    "minute, hour, day, month and day of the week (by name) as in '30 4 * * mon-fri', in UTC"
+)
 _SIZE = "a size such as 500GiB or 1.5TB"
 _BANDWIDTH = "a bandwidth such as 25MB/s or 240MiB/s"
 _LATENCY = Door(
@@ -124,4 +154,5 @@ BytesPerSecond = Annotated[
 ]
 Latency = Annotated[float, _LATENCY]
 CATALOGUE_ID = text_like("an id of the catalogue such as vk.ceph-ssd", r"\S+")
+CRONTAB = Door(CRONTAB_EXPECTED, _parse_crontab)
 Kind = Annotated[LatencyKind, word("guaranteed", "indicative")]

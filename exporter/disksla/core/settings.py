@@ -4,13 +4,15 @@ The records are the schema that `form` reads by. Names of fields carry units; na
 do not, because the values do ('100ms', '25MB').
 """
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
 from disksla.core.contract import SeparateContract, SumContract, TimeSharedContract
 from disksla.core.doors import (
     CATALOGUE_ID,
+    CRONTAB,
     AbsolutePath,
     Bytes,
     BytesPerSecond,
@@ -22,8 +24,18 @@ from disksla.core.doors import (
     duration,
     percentage,
     rate,
+    size,
     word,
 )
+from disksla.core.units import KIB, MIB
+
+ProbeKind = Literal["read-latency", "write-latency"]
+PROBE_KINDS: tuple[ProbeKind, ...] = get_args(ProbeKind)
+ProbeTarget = Literal["device", "file"]
+
+PROBE_REQUEST_BYTES = 4 * KIB
+DEFAULT_EVERY_S = 600.0
+CRON_SPLAY_S = 300.0
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -96,27 +108,79 @@ class DiskEntry(_Strict, frozen=True):
 class ProbeEntry(_Strict, frozen=True):
     """One measurement of latency that is repeated."""
 
-    kind: Annotated[
-        Literal["read-latency", "write-latency"], word("read-latency", "write-latency")
-    ]
+    kind: Annotated[ProbeKind, word("read-latency", "write-latency")]
     disks: (
         Annotated[Literal["all"], word("all", expected="all (or a list of kernel names)")]
         | tuple[DeviceName, ...]
     ) = "all"
-    every_s: Annotated[float, duration("10s", "30d", "10m")] = msgspec.field(
-        default=600.0, name="every"
+    every_s: Annotated[float, duration("10s", "30d", "10m")] | None = msgspec.field(
+        default=None, name="every"
     )
+    """None for 10 minutes, unless there is `cron`."""
+    cron: Annotated[str, CRONTAB] | None = None
+    """When, in UTC, as crontab(5) has it; instead of `every`."""
+    splay_s: Annotated[float, duration("1s", "1d", "5m")] | None = msgspec.field(
+        default=None, name="splay"
+    )
+    """Time over which machines are spread; None for all of `every`, or 5 minutes after `cron`."""
     rate_iops: Annotated[float, rate(1, 1000)] = 20.0
     runtime_s: Annotated[float, duration("1s", "1m", "5s")] = msgspec.field(
         default=5.0, name="runtime"
     )
+    target: Annotated[ProbeTarget, word("device", "file")] | None = None
+    """None for the device of reads, and a file of writes."""
+    file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
+        default=MIB, name="file_size"
+    )
+    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
+    """Share of the promise in use above which a disk is left alone."""
+    credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
+        default=0.05, name="credits"
+    )
+    """Share of a full bucket below which a disk is left alone."""
+    daily_bytes: Bytes = msgspec.field(default=256 * MIB, name="daily")
+    """The most that probes of this kind transfer of one disk in a day of UTC."""
 
     def __post_init__(self) -> None:
-        """Refuse a probe that would never end before it is due again."""
-        if self.runtime_s >= self.every_s:
+        """Refuse two schedules, writes to a device, and a probe that would never end."""
+        if self.every_s is not None and self.cron is not None:
+            raise ValueError("both `every` and `cron` are given; expected one of them")
+        if self.cron is None and self.runtime_s >= self.period_s:
             raise ValueError(
                 "runs longer than the time between two runs; expected runtime < every"
             )
+        if self.cron is None and self.splay_s is not None and self.splay_s > self.period_s:
+            raise ValueError("splay is longer than the time between two runs; expected less")
+        if self.kind == "write-latency" and self.target == "device":
+            raise ValueError("write-latency never writes to a device; expected target: file")
+        if self.most_bytes > self.daily_bytes:
+            raise ValueError("one run transfers more than `daily`; expected less than that")
+
+    @property
+    def period_s(self) -> float:
+        """Time between two runs, where there is no `cron`."""
+        return self.every_s or DEFAULT_EVERY_S
+
+    @property
+    def spread_s(self) -> float:
+        """Time over which machines and disks are spread, so that they do not probe in step."""
+        return self.splay_s or (self.period_s if self.cron is None else CRON_SPLAY_S)
+
+    @property
+    def most_bytes(self) -> int:
+        """What one run transfers at most, its file included."""
+        requests = math.floor(self.rate_iops * self.runtime_s) + 1
+        file_bytes = self.file_size_bytes if self.uses_file else 0
+        return requests * PROBE_REQUEST_BYTES + file_bytes
+
+    @property
+    def uses_file(self) -> bool:
+        """Whether a file of our own is probed, and not the device."""
+        return self.kind == "write-latency" or self.target == "file"
+
+    def covers(self, device: str) -> bool:
+        """Tell whether a watched disk is one of those to be probed."""
+        return self.disks == "all" or device in self.disks
 
 
 class State(_Strict, frozen=True):

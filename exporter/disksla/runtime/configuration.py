@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 import yaml
+from apscheduler.triggers.cron import CronTrigger
 
-from disksla.core.doors import CATALOGUE_ID
+from disksla.core.doors import CATALOGUE_ID, CRONTAB
 from disksla.core.form import MOST_PROBLEMS, Node, Problem, Rules, joined, read_form
 from disksla.core.matching import provision_of
 from disksla.core.promise import derive_limits
@@ -59,7 +60,7 @@ def parse_settings(data: bytes, name: str, catalog: Catalog) -> Settings:
 
 
 def _rules(catalog: Catalog) -> Rules:
-    """Give what only the catalogue knows: which ids there are, and what they need to be told."""
+    """Give what only others know: ids of the catalogue and what they need, and times of jobs."""
 
     def known(text: str) -> str:
         try:
@@ -75,7 +76,17 @@ def _rules(catalog: Catalog) -> Rules:
             except Refusal as refusal:
                 raise ValueError(str(refusal)) from refusal
 
-    return {CATALOGUE_ID: known, DiskEntry: derivable}
+    return {CATALOGUE_ID: known, DiskEntry: derivable, CRONTAB: _schedulable}
+
+
+def _schedulable(text: str) -> str:
+    """Give a crontab line that whoever runs the jobs understands."""
+    line: str = CRONTAB.parse(text)
+    try:
+        CronTrigger.from_crontab(line, timezone="UTC")
+    except ValueError as error:
+        raise ValueError(f"found '{text}' ({error}); expected {CRONTAB.expected}") from error
+    return line
 
 
 class _BadDocument(Exception):  # noqa: N818 -- what is wrong is the text, not this program

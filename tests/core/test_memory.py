@@ -6,8 +6,10 @@ import pytest
 from disksla.core.contract import SumBurst, SumContract
 from disksla.core.disk import Disk
 from disksla.core.interval import Clocks
+from disksla.core.matching import assign
 from disksla.core.memory import Memory, leave, remember
-from disksla.core.pipeline import State, configure, to_save
+from disksla.core.pipeline import State, Tick, configure, to_save
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.purse import Purse
 from disksla.core.saved import SavedState
 from disksla.core.settings import DiskEntry, Match, Settings
@@ -15,7 +17,7 @@ from disksla.core.throttle import Hold
 from disksla.core.verdict import Ceiling, Past
 from disksla.core.view import Assignment
 from disksla.core.watched import Watched
-from machine import Machine, a_disk
+from machine import CATALOG, Machine, a_disk
 
 BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
 DISK = a_disk(serial="vol-1")
@@ -196,3 +198,40 @@ def test_the_state_says_when_and_where_it_was_saved() -> None:
     saved = saved_by(machine)
     assert (saved.machine, saved.boot, saved.clocks) == ("machine", BOOT, machine.clocks())
     assert saved.disks["serial:vol-1"].terms == watched(machine).assignment.terms
+
+
+def probed(machine: Machine, amount: int = 4096) -> None:
+    """Let a probe spend something."""
+    clocks = machine.clocks()
+    outcome = ProbeOutcome(
+        device="vda",
+        kind="read-latency",
+        timestamp_s=clocks.realtime_s,
+        requests=1,
+        transferred_bytes=amount,
+        spent_bytes=amount,
+    )
+    machine.take(Tick(clocks, machine.text(), probes=(outcome,)))
+
+
+def test_a_daemon_that_begins_anew_goes_on_with_the_allowance_of_the_day() -> None:
+    machine = rested()
+    probed(machine)
+    probed(machine)
+    now = later(machine, 60.0)
+    other_terms = assign(DISK, settings(terms="vk.ceph-ssd"), CATALOG)
+    for assignment in (watched(machine).assignment, other_terms):
+        back = remember(Memory(saved_by(machine), BOOT), DISK, assignment, now)
+        ledger = back.probes["read-latency"]
+        assert ledger.spent_bytes(now.realtime_s) == 8192
+        assert ledger.spent_bytes(now.realtime_s + 86400) == 0
+        assert ledger.runs == 0
+        assert not ledger.is_used
+
+
+def test_what_probes_spent_is_kept_of_a_disk_without_credits_too() -> None:
+    machine = Machine(DISK)
+    assert to_save(machine.state, "machine", BOOT) is None
+    probed(machine)
+    saved = saved_by(machine)
+    assert saved.disks["serial:vol-1"].probes["read-latency"].bytes == 4096

@@ -12,8 +12,10 @@ from disksla.core.contract import SumBurst, SumContract
 from disksla.core.hostwait import HostWait
 from disksla.core.look import look
 from disksla.core.pipeline import Tick, configure, wants_host
+from disksla.core.probeledger import ProbeLedger
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.purse import CreditLevel
-from disksla.core.settings import Discovery, DiskEntry, Match, Settings
+from disksla.core.settings import Discovery, DiskEntry, Match, ProbeEntry, Settings
 from disksla.core.units import GIB
 from disksla.core.view import DiskView
 from judged import judged
@@ -461,3 +463,42 @@ def test_the_host_is_asked_at_first_and_when_a_disk_is_at_its_promise() -> None:
     machine.tick()
     assert seen(machine).verdict == "met"
     assert wants_host(machine.state)
+
+
+def a_probe(device: str = "vda", **told: object) -> ProbeOutcome:
+    usual: dict[str, object] = {"kind": "read-latency", "timestamp_s": 1.7e9, "requests": 100}
+    return ProbeOutcome(device=device, **usual | told)  # type: ignore[arg-type]
+
+
+def take_probes(machine: Machine, *outcomes: ProbeOutcome, text: str | None = "as it is") -> None:
+    said = machine.text() if text is not None else None
+    machine.take(Tick(machine.clocks(), said, probes=outcomes))
+
+
+def test_probes_are_counted_and_go_on_being_counted() -> None:
+    machine = Machine(a_disk("vda"), a_disk("vdb", minor=16))
+    take_probes(machine, a_probe(), a_probe("vdb", skipped="busy"))
+    take_probes(machine, a_probe("gone"), a_probe(failure="timeout"), text=None)
+    machine.does("vda", reads=5, inflight=1)
+    machine.tick()
+    machine.tick(disks=(a_disk("vda", holders=("dm-0",)), a_disk("vdb", minor=16)))
+    machine.numbers["vda"] = dict.fromkeys(machine.numbers["vda"], 0)
+    machine.tick()
+    of_vda, of_vdb = (disk.probes["read-latency"] for disk in look(machine.state).disks)
+    assert (of_vda.runs, of_vda.requests, of_vda.failures["timeout"]) == (2, 200, 1)
+    assert (of_vdb.runs, of_vdb.skips["busy"]) == (0, 1)
+
+
+def test_probes_of_another_disk_under_the_same_name_begin_anew() -> None:
+    machine = Machine(a_disk("vda", serial="one"))
+    take_probes(machine, a_probe())
+    machine.tick(disks=(a_disk("vda", serial="two"),))
+    assert seen(machine).probes == {}
+
+
+def test_probes_that_are_configured_are_there_from_the_start() -> None:
+    probes = (ProbeEntry(kind="write-latency", disks=("vda",)),)
+    machine = Machine(a_disk("vda"), a_disk("vdb", minor=16), settings=Settings(probes=probes))
+    of_vda, of_vdb = (disk.probes for disk in look(machine.state).disks)
+    assert of_vda == {"write-latency": ProbeLedger()}
+    assert of_vdb == {}

@@ -7,14 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.core.fio import Bin
 from disksla.core.interval import Clocks
 from disksla.core.pipeline import Tick
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.recording import FORMAT, Header, decode_header, decode_tick, encode
 from disksla.core.refusal import Refusal
 from machine import a_disk
 
 HEADER = Header(FORMAT, interval_s=0.1, kernel="6.1.0", disksla="0.1.0")
 
+PROBED = ProbeOutcome(
+    device="vda", kind="read-latency", timestamp_s=1.7e9, requests=2, bins=(Bin(0.001, 2),)
+)
 times = st.floats(allow_nan=False, allow_infinity=False)
 ticks = st.builds(
     Tick,
@@ -25,6 +30,7 @@ ticks = st.builds(
     inflight=st.dictionaries(st.text(), st.tuples(st.integers(0), st.integers(0)), max_size=3),
     disks=st.none() | st.just((a_disk(), a_disk("vdb", minor=16, serial="one"))),
     troubles=st.dictionaries(st.text(), st.text(), max_size=3),
+    probes=st.just(()) | st.just((PROBED,)),
 )
 
 

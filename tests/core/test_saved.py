@@ -17,6 +17,7 @@ from disksla.core.saved import (
     CLOCK_DOUBT_S,
     SavedCredits,
     SavedDisk,
+    SavedSpending,
     SavedState,
     away,
     decode,
@@ -25,6 +26,7 @@ from disksla.core.saved import (
     resume,
     save_credits,
 )
+from disksla.core.settings import PROBE_KINDS
 
 MACHINE = "6f1c"
 CLOCKS = Clocks(monotonic_s=900.0, boottime_s=1000.0, realtime_s=1.7e9)
@@ -77,6 +79,10 @@ states = st.builds(
             ),
             st.none() | levels,
             st.none() | levels,
+            st.dictionaries(
+                st.sampled_from(PROBE_KINDS),
+                st.builds(SavedSpending, st.integers(0, 10**5), st.integers(0, 2**50)),
+            ),
         ),
     ),
 )

@@ -12,7 +12,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
 from disksla.core.disk import Disk  # noqa: E402 -- found beside this directory
+from disksla.core.fio import Bin  # noqa: E402
 from disksla.core.pipeline import Tick  # noqa: E402
+from disksla.core.probeoutcome import ProbeOutcome  # noqa: E402
 from disksla.core.recording import FORMAT, Header, encode  # noqa: E402
 from machine import Machine, a_disk  # noqa: E402
 
@@ -89,8 +91,49 @@ def counter_wrap() -> None:
         machine.tick()
 
 
+def probed() -> None:
+    """Two good probes, one that is skipped, one that times out, one of a disk that is gone."""
+    machine = Tape("probed", "6.18.0", a_disk("vda"), a_disk("vdb", minor=16))
+    good = ProbeOutcome(
+        device="vda",
+        kind="read-latency",
+        timestamp_s=1.7e9 + 1010.0,
+        target_iops=20.0,
+        duration_s=5.375,
+        requests=100,
+        transferred_bytes=409_600,
+        spent_bytes=409_600,
+        achieved_iops=20.0,
+        bins=(Bin(0.00075, 98), Bin(0.0035, 1), Bin(0.125, 1)),
+    )
+    skipped = ProbeOutcome(
+        device="vda",
+        kind="read-latency",
+        timestamp_s=1.7e9 + 1600.0,
+        skipped="busy",
+        words="91% of the promise is in use, over 80%",
+    )
+    late = ProbeOutcome(
+        device="vdb",
+        kind="read-latency",
+        timestamp_s=1.7e9 + 1620.0,
+        failure="timeout",
+        words="fio was ended after 15 s, its time limit",
+        target_iops=20.0,
+        duration_s=15.0,
+        spent_bytes=409_600,
+    )
+    gone = msgspec.structs.replace(good, device="vdz")
+    for probes in ((), (good,), (), (skipped, late), (good, gone), ()):
+        machine.does("vda", reads=3, read_sectors=24, read_ms=3)
+        machine.now_s += 0.1
+        machine.take(Tick(machine.clocks(), machine.text(), probes=probes))
+
+
 if __name__ == "__main__":
     (HERE / "counter-wrap").mkdir(exist_ok=True)
+    (HERE / "probed").mkdir(exist_ok=True)
     old_14()
     dm_over_nvme()
     counter_wrap()
+    probed()

@@ -6,8 +6,10 @@ from disksla.core.hostwait import told_by
 from disksla.core.interval import Clocks, Interval, load_of
 from disksla.core.peaks import highest
 from disksla.core.pipeline import State
+from disksla.core.probeledger import ProbeLedger
 from disksla.core.purse import CreditLevel
 from disksla.core.sampling import SOURCES
+from disksla.core.settings import PROBE_KINDS, ProbeKind, Settings
 from disksla.core.tally import recently
 from disksla.core.view import DiskView, SamplerView, Traffic, View
 from disksla.core.watched import Watched
@@ -59,6 +61,7 @@ def _look_at(watched: Watched, state: State) -> DiskView:
         ),
         ceiling=watched.past.ceiling,
         credits=_credits(watched, recent, state.clocks),
+        probes=_probes(watched, state.settings),
         present=Traffic(
             recent.reads / recent.seconds,
             recent.writes / recent.seconds,
@@ -72,3 +75,12 @@ def _look_at(watched: Watched, state: State) -> DiskView:
 def _credits(watched: Watched, recent: Interval, clocks: Clocks | None) -> tuple[CreditLevel, ...]:
     purse = watched.purse_at(clocks.boottime_s) if clocks is not None else None
     return purse.levels(watched.assignment.limits, recent) if purse is not None else ()
+
+
+def _probes(watched: Watched, settings: Settings) -> dict[ProbeKind, ProbeLedger]:
+    configured = {entry.kind for entry in settings.probes if entry.covers(watched.disk.name)}
+    return {
+        kind: watched.probes.get(kind, ProbeLedger())
+        for kind in PROBE_KINDS
+        if kind in configured or (kind in watched.probes and watched.probes[kind].is_used)
+    }

@@ -5,8 +5,18 @@ import msgspec
 from disksla.core.credits import begin
 from disksla.core.disk import Disk
 from disksla.core.interval import Clocks
+from disksla.core.probeledger import ProbeLedger
 from disksla.core.purse import Purse
-from disksla.core.saved import SavedDisk, SavedState, away, disk_key, resume, save_credits
+from disksla.core.saved import (
+    SavedDisk,
+    SavedSpending,
+    SavedState,
+    away,
+    disk_key,
+    resume,
+    save_credits,
+)
+from disksla.core.settings import ProbeKind
 from disksla.core.throttle import Hold
 from disksla.core.verdict import Ceiling, Past
 from disksla.core.view import Assignment
@@ -25,14 +35,18 @@ def remember(
 ) -> Watched:
     """Give a disk that comes under our eyes, with what is remembered of it.
 
-    Nothing is, of a disk without serial and WWN or under other terms than it had then.
+    Nothing is, of a disk without serial and WWN; under other terms than it had then, only what
+    probes have spent.
     """
     fresh = Watched(disk, assignment)
     key = disk_key(disk)
     if memory is None or now is None or key is None:
         return fresh
     known = memory.saved.disks.get(key)
-    if known is None or known.terms != assignment.terms:
+    if known is None:
+        return fresh
+    fresh = msgspec.structs.replace(fresh, probes=_probes(known))
+    if known.terms != assignment.terms:
         return fresh
     away_s = away(memory.saved, memory.boot, now)
     return msgspec.structs.replace(
@@ -45,7 +59,12 @@ def leave(watched: Watched, now: Clocks) -> tuple[str, SavedDisk] | None:
     key = disk_key(watched.disk)
     burst, ceiling = watched.assignment.limits.burst, watched.past.ceiling
     purse = watched.purse_at(now.boottime_s)
-    if key is None or (purse is None and ceiling is None):
+    spendings = {
+        kind: SavedSpending(ledger.day, ledger.day_bytes)
+        for kind, ledger in watched.probes.items()
+        if ledger.day_bytes
+    }
+    if key is None or (purse is None and ceiling is None and not spendings):
         return None
     credits_by_bucket = {}
     if purse is not None and burst is not None:
@@ -55,7 +74,15 @@ def leave(watched: Watched, now: Clocks) -> tuple[str, SavedDisk] | None:
         save_credits(credits_by_bucket),
         ceiling.iops if ceiling is not None else None,
         ceiling.bytes_per_second if ceiling is not None else None,
+        spendings,
     )
+
+
+def _probes(known: SavedDisk) -> dict[ProbeKind, ProbeLedger]:
+    return {
+        kind: ProbeLedger(day=spending.day, day_bytes=spending.bytes)
+        for kind, spending in known.probes.items()
+    }
 
 
 def _past(known: SavedDisk) -> Past:

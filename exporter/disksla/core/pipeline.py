@@ -14,6 +14,7 @@ from disksla.core.hostwait import HostWait, between, shared
 from disksla.core.interval import Clocks, GapReason, measure
 from disksla.core.matching import assign, is_watched
 from disksla.core.memory import Memory, leave, remember
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.sampling import Sampling
 from disksla.core.saved import SavedState
 from disksla.core.settings import Settings
@@ -40,6 +41,8 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the host waited for I/O since boot; None if it was not asked."""
     troubles: dict[str, str] = {}
     """What could not be read: `source` or `source:device` -> what was seen."""
+    probes: tuple[ProbeOutcome, ...] = ()
+    """How probes went that have ended since the tick before."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -100,8 +103,7 @@ def configure(state: State, settings: Settings) -> State:
 
 def advance(state: State, tick: Tick) -> State:
     """Take one tick."""
-    if tick.disks is not None:
-        state = _with_inventory(state, tick.disks, tick.clocks)
+    state = _with_news(state, tick)
     sampling = state.sampling.ticked(tick.lateness_s, tick.missed_ticks)
     if tick.diskstats is None:
         sampling = sampling.with_troubles(tick.troubles)
@@ -169,6 +171,22 @@ def _with_host_wait(
         device: watched[device].with_host_wait(part)
         for device, part in shared(added, waited_s).items()
     }
+
+
+def _with_news(state: State, tick: Tick) -> State:
+    """Take what does not come with every tick: other disks, and how probes went.
+
+    Of a probe whose disk is gone, there is nothing to be kept.
+    """
+    if tick.disks is not None:
+        state = _with_inventory(state, tick.disks, tick.clocks)
+    if not tick.probes:
+        return state
+    watched = dict(state.watched)
+    for outcome in tick.probes:
+        if outcome.device in watched:
+            watched[outcome.device] = watched[outcome.device].with_probe(outcome)
+    return msgspec.structs.replace(state, watched=watched)
 
 
 def _find_lines(state: State, text: str) -> tuple[Frame, set[str]]:

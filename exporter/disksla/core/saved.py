@@ -1,4 +1,4 @@
-"""What outlives the daemon: the credits of disks and the rates they were held at.
+"""What outlives the daemon: the credits of disks, the rates they were held at, what probes spent.
 
 State is read strictly. What is damaged, of another format or machine, from the future, or says
 what cannot be, is refused as a whole: unknown credits are better than wrong ones.
@@ -15,6 +15,7 @@ from disksla.core.disk import Disk
 from disksla.core.interval import Clocks
 from disksla.core.limits import Bucket, Resource
 from disksla.core.refusal import Refusal
+from disksla.core.settings import ProbeKind
 
 FORMAT = 1
 CLOCK_DOUBT_S = 60.0
@@ -44,6 +45,14 @@ class SavedCredits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("expected lower <= estimate <= upper <= capacity")
 
 
+class SavedSpending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What probes took off one day's allowance."""
+
+    day: int
+    """In days of UTC since 1970."""
+    bytes: Annotated[int, msgspec.Meta(ge=0)]
+
+
 class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was known of one disk."""
 
@@ -53,6 +62,8 @@ class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ceiling_iops: _Level | None = None
     """The rate at which it was last seen held."""
     ceiling_bytes_per_second: _Level | None = None
+    probes: dict[ProbeKind, SavedSpending] = {}
+    """So that a daemon that begins anew goes on with the day's allowance."""
 
 
 class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

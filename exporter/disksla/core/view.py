@@ -13,7 +13,9 @@ from disksla.core.diskstats import Counters
 from disksla.core.histogram import Histogram
 from disksla.core.ledger import Ledger
 from disksla.core.limits import Limits
+from disksla.core.probeledger import ProbeLedger
 from disksla.core.purse import CreditLevel
+from disksla.core.settings import ProbeKind
 from disksla.core.verdict import Ceiling, Verdict
 
 
@@ -66,6 +68,8 @@ class DiskView(msgspec.Struct, frozen=True):
     """The rate at which the disk was last seen held."""
     credits: tuple[CreditLevel, ...] = ()
     """Burst credits by resource; none where the terms have none."""
+    probes: Mapping[ProbeKind, ProbeLedger] = {}
+    """What probes came to, by kind; those that are configured are present from the start."""
 
 
 class SamplerView(msgspec.Struct, frozen=True):

@@ -1,5 +1,7 @@
 """One disk under our eyes, from sample to sample."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from disksla.core.disk import Disk
@@ -16,7 +18,10 @@ from disksla.core.diskstats import (
 )
 from disksla.core.hostwait import HostWait
 from disksla.core.interval import GapReason, interval_of
+from disksla.core.probeledger import ProbeLedger
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.purse import Purse, open_purse
+from disksla.core.settings import ProbeKind
 from disksla.core.tally import Assessed, Tally
 from disksla.core.verdict import Judgement, Past, after_a_break, judge
 from disksla.core.view import Assignment
@@ -43,6 +48,8 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
     """On the last window; None after a gap."""
     purse: Purse | None = None
     """Its burst credits; None if its terms have none."""
+    probes: Mapping[ProbeKind, ProbeLedger] = {}
+    """What its probes came to, by kind."""
 
     @property
     def totals(self) -> Counters | None:
@@ -67,6 +74,11 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
         """Add this disk's part of what the host waited in the last window."""
         tally = msgspec.structs.replace(self.tally, ledger=self.tally.ledger.plus_host(part))
         return msgspec.structs.replace(self, tally=tally)
+
+    def with_probe(self, outcome: ProbeOutcome) -> "Watched":
+        """Add one turn of a probe."""
+        ledger = self.probes.get(outcome.kind, ProbeLedger()).plus(outcome)
+        return msgspec.structs.replace(self, probes={**self.probes, outcome.kind: ledger})
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):
@@ -165,6 +177,7 @@ def _after_interval(watched: Watched, reading: Reading, inflight: int, moment: M
         past,
         judgement,
         purse,
+        watched.probes,
     )
 
 
@@ -182,6 +195,7 @@ def _restarted(
         msgspec.structs.replace(watched.tally, settled_at=moment.after),
         after_a_break(watched.past),
         purse=_out_of_sight(watched, moment, inflight),
+        probes=watched.probes,
     )
 
 

@@ -5,10 +5,12 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from disksla.core.disk import Disk
 from disksla.core.interval import Clocks
 from disksla.core.pipeline import State, Tick, advance, configure, wants_host
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.settings import Settings
 from disksla.core.timetable import next_deadline
 from disksla.runtime.host import HostWaitFiles
@@ -18,6 +20,17 @@ from disksla.runtime.procfs import DiskstatsFile, InflightFiles
 LONGEST_NAP_S = 0.25
 
 log = logging.getLogger("disksla.sampler")
+
+
+News = tuple[Disk, ...] | Settings | ProbeOutcome
+"""All block devices; other settings; how a probe went."""
+
+
+class Told(NamedTuple):
+    """What others posted for one tick."""
+
+    disks: tuple[Disk, ...] | None
+    probes: tuple[ProbeOutcome, ...]
 
 
 class Sampler:
@@ -43,13 +56,13 @@ class Sampler:
         self._inflight = InflightFiles(paths.sysfs)
         self._host = HostWaitFiles(paths.procfs)
         self._on_tick = on_tick
-        self._posted: queue.SimpleQueue[tuple[Disk, ...] | Settings] = queue.SimpleQueue()
+        self._posted: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._failure: str | None = None
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
-    def post(self, news: tuple[Disk, ...] | Settings) -> None:
-        """Hand over other disks or other settings; the next tick takes them."""
+    def post(self, news: News) -> None:
+        """Hand over what was learned; the next tick takes it."""
         self._posted.put(news)
 
     def start(self) -> None:
@@ -96,8 +109,8 @@ class Sampler:
 
     def _tick(self, due_s: float, missed_ticks: int) -> None:
         before = self.state
-        state, disks = self._take_posted(before)
-        tick = self._listen(state, due_s, missed_ticks, disks)
+        state, told = self._take_posted(before)
+        tick = self._listen(state, due_s, missed_ticks, told)
         self._on_tick(tick)
         self.state = advance(state, tick)
         self.ticked_at_s = tick.clocks.monotonic_s
@@ -105,22 +118,23 @@ class Sampler:
         if self._failure is not None:
             log.info("ticks come through again")
             self._failure = None
-        if disks is None and _devices_moved(before, self.state):
+        if tick.disks is None and _devices_moved(before, self.state):
             self.on_doubt()
 
-    def _take_posted(self, state: State) -> tuple[State, tuple[Disk, ...] | None]:
-        disks = None
+    def _take_posted(self, state: State) -> tuple[State, Told]:
+        disks: tuple[Disk, ...] | None = None
+        probes: list[ProbeOutcome] = []
         while not self._posted.empty():
-            news = self._posted.get()
-            if isinstance(news, Settings):
-                state = configure(state, news)
-            else:
-                disks = news
-        return state, disks
+            match self._posted.get():
+                case Settings() as settings:
+                    state = configure(state, settings)
+                case ProbeOutcome() as outcome:
+                    probes.append(outcome)
+                case tuple() as disks:
+                    pass
+        return state, Told(disks, tuple(probes))
 
-    def _listen(
-        self, state: State, due_s: float, missed_ticks: int, disks: tuple[Disk, ...] | None
-    ) -> Tick:
+    def _listen(self, state: State, due_s: float, missed_ticks: int, told: Told) -> Tick:
         clocks = read_clocks()
         text: str | None = None
         troubles = {}
@@ -139,9 +153,10 @@ class Sampler:
             lateness_s=max(0.0, clocks.monotonic_s - due_s),
             missed_ticks=missed_ticks,
             inflight=inflight,
-            disks=disks,
+            disks=told.disks,
             host=host,
             troubles=troubles | unread,
+            probes=told.probes,
         )
 
 

@@ -1,0 +1,79 @@
+"""What probes come to, turn by turn."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.core.fio import Bin
+from disksla.core.probeledger import FAILURE_REASONS, ProbeLedger
+from disksla.core.probeoutcome import SKIP_REASONS, ProbeOutcome
+
+DAY_S = 86400.0
+
+bins = st.lists(st.builds(Bin, st.floats(1e-6, 10), st.integers(1, 1000)), max_size=5).map(tuple)
+outcomes = st.one_of(
+    st.builds(
+        ProbeOutcome,
+        device=st.just("vda"),
+        kind=st.just("read-latency"),
+        timestamp_s=st.floats(0, 2e9),
+        skipped=st.sampled_from(SKIP_REASONS),
+    ),
+    st.builds(
+        ProbeOutcome,
+        device=st.just("vda"),
+        kind=st.just("read-latency"),
+        timestamp_s=st.floats(0, 2e9),
+        failure=st.none() | st.sampled_from(FAILURE_REASONS),
+        requests=st.integers(0, 1000),
+        transferred_bytes=st.integers(0, 10**7),
+        spent_bytes=st.integers(0, 10**7),
+        bins=bins,
+    ),
+)
+
+
+def kept(*told: ProbeOutcome) -> ProbeLedger:
+    ledger = ProbeLedger()
+    for outcome in told:
+        ledger = ledger.plus(outcome)
+    return ledger
+
+
+@given(st.lists(outcomes, max_size=20))
+def test_everything_is_counted_once(told: list[ProbeOutcome]) -> None:
+    ledger = kept(*told)
+    runs = [outcome for outcome in told if outcome.skipped is None]
+    assert ledger.runs == len(runs)
+    assert sum(ledger.skips.values()) == len(told) - len(runs)
+    assert sum(ledger.failures.values()) == sum(outcome.failure is not None for outcome in runs)
+    assert ledger.requests == sum(outcome.requests for outcome in runs)
+    assert ledger.transferred_bytes == sum(outcome.transferred_bytes for outcome in runs)
+    assert ledger.latency_s.count == sum(each.requests for run in runs for each in run.bins)
+    assert ledger.is_used == bool(told)
+    assert ledger.skips.keys() == set(SKIP_REASONS)
+    assert ledger.failures.keys() == set(FAILURE_REASONS)
+
+
+@given(st.lists(outcomes, max_size=20), outcomes)
+def test_a_skip_says_nothing_of_the_last_run(told: list[ProbeOutcome], last: ProbeOutcome) -> None:
+    before, after = kept(*told), kept(*told, last)
+    if last.skipped is not None:
+        assert after.last == before.last
+    else:
+        assert after.last is not None
+        assert after.last.timestamp_s == last.timestamp_s
+        assert after.last.bins == ()
+
+
+def spent(timestamp_s: float, amount: int) -> ProbeOutcome:
+    return ProbeOutcome(
+        device="vda", kind="read-latency", timestamp_s=timestamp_s, spent_bytes=amount
+    )
+
+
+def test_the_allowance_is_that_of_one_day() -> None:
+    ledger = kept(spent(DAY_S - 2, 100), spent(DAY_S - 1, 50))
+    assert ledger.spent_bytes(DAY_S - 0.5) == 150
+    assert ledger.spent_bytes(DAY_S) == 0
+    later = ledger.plus(spent(DAY_S + 1, 7))
+    assert later.spent_bytes(DAY_S + 2) == 7

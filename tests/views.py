@@ -2,15 +2,20 @@
 
 import math
 
+import msgspec
 from hypothesis import strategies as st
 
 from disksla.core.disk import Disk
 from disksla.core.diskstats import Counters
+from disksla.core.fio import Bin
 from disksla.core.histogram import Histogram
 from disksla.core.hostwait import HostWait
 from disksla.core.ledger import Ledger
 from disksla.core.limits import NOTHING_PROMISED, Bucket, Burst, Limits, Rates
+from disksla.core.probeledger import FAILURE_REASONS, ProbeLedger
+from disksla.core.probeoutcome import SKIP_REASONS, ProbeOutcome
 from disksla.core.purse import CreditLevel
+from disksla.core.settings import PROBE_KINDS, ProbeKind
 from disksla.core.throttle import Hold
 from disksla.core.verdict import Ceiling
 from disksla.core.view import Assignment, DiskView, SamplerView, Traffic, View
@@ -106,6 +111,29 @@ def disk_view(
     )
 
 
+def probed_disk_view() -> DiskView:
+    """Give a disk whose reads were probed with success, and whose writes were not."""
+    good = ProbeOutcome(
+        device="vdb",
+        kind="read-latency",
+        timestamp_s=1764000000.0,
+        target_iops=20.0,
+        duration_s=5.375,
+        requests=100,
+        transferred_bytes=409_600,
+        achieved_iops=19.9,
+        bins=(Bin(0.0007, 99), Bin(0.12, 1)),
+    )
+    busy = ProbeOutcome(
+        device="vdb", kind="write-latency", timestamp_s=1764000000.0, skipped="busy"
+    )
+    probes: dict[ProbeKind, ProbeLedger] = {
+        "read-latency": ProbeLedger().plus(good),
+        "write-latency": ProbeLedger().plus(busy),
+    }
+    return msgspec.structs.replace(disk_view(), probes=probes)
+
+
 def unknown_disk_view(name: str = "sda") -> DiskView:
     """Give a disk of which nothing is known but that it is there."""
     return DiskView(
@@ -195,6 +223,19 @@ _disks = st.builds(
     mount_points=_names,
     holders=_names,
 )
+_outcomes = st.builds(
+    ProbeOutcome,
+    device=st.just("vdb"),
+    kind=st.sampled_from(PROBE_KINDS),
+    timestamp_s=_numbers,
+    skipped=st.none() | st.sampled_from(SKIP_REASONS),
+    failure=st.none() | st.sampled_from(FAILURE_REASONS),
+    duration_s=_numbers,
+    requests=_counts,
+    achieved_iops=_maybe_numbers,
+    bins=st.lists(st.builds(Bin, st.floats(0, 100), st.integers(1, 1000)), max_size=3).map(tuple),
+)
+_ledgers = st.just(ProbeLedger()) | _outcomes.map(ProbeLedger().plus)
 disk_views = st.builds(
     DiskView,
     disk=_disks,
@@ -208,6 +249,7 @@ disk_views = st.builds(
     present=_traffic,
     present_load=_maybe_numbers,
     credits=st.lists(_credits, max_size=3, unique_by=lambda level: level.resource).map(tuple),
+    probes=st.dictionaries(st.sampled_from(PROBE_KINDS), _ledgers),
 )
 views = st.builds(
     View,

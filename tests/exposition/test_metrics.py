@@ -9,6 +9,8 @@ from disksla.core.diskstats import Counters
 from disksla.core.histogram import Histogram
 from disksla.core.hostwait import HostWait
 from disksla.core.ledger import Ledger
+from disksla.core.probeledger import FAILURE_REASONS
+from disksla.core.probeoutcome import SKIP_REASONS
 from disksla.exposition.metrics import (
     ABOUT_METRICS,
     DISK_METRICS,
@@ -24,6 +26,7 @@ from views import (
     IOPS_CREDITS,
     SAMPLER,
     disk_view,
+    probed_disk_view,
     unknown_disk_view,
 )
 
@@ -79,6 +82,17 @@ CONTRACT = {
     "disksla_sampler_missed_ticks_total": "counter",
     "disksla_sampler_lateness_seconds": "histogram",
     "disksla_gaps_total": "counter",
+    "disksla_probe_read_latency_seconds": "histogram",
+    "disksla_probe_write_latency_seconds": "histogram",
+    "disksla_probe_success": "gauge",
+    "disksla_probe_last_run_timestamp_seconds": "gauge",
+    "disksla_probe_target_iops": "gauge",
+    "disksla_probe_achieved_iops": "gauge",
+    "disksla_probe_duration_seconds": "gauge",
+    "disksla_probe_runs_total": "counter",
+    "disksla_probe_failures_total": "counter",
+    "disksla_probe_skipped_total": "counter",
+    "disksla_probe_ios_total": "counter",
     "disksla_collector_success": "gauge",
     "disksla_errors_total": "counter",
     "disksla_build_info": "gauge",
@@ -260,3 +274,39 @@ def test_what_we_say_of_ourselves() -> None:
     assert ABOUT_US["disksla_build_info"].value(ABOUT) == {
         ("0.1.0", "3.11.7", "6.1.0-26-amd64"): 1
     }
+
+
+def test_how_probes_went_is_told_by_kind() -> None:
+    disk = probed_disk_view()
+    latency = OF_DISKS["disksla_probe_read_latency_seconds"].value(disk)
+    assert isinstance(latency, Histogram)
+    assert latency.count == 100
+    never = OF_DISKS["disksla_probe_write_latency_seconds"].value(disk)
+    assert isinstance(never, Histogram)
+    assert never.count == 0
+    of_reads = {
+        "success": 1,
+        "last_run_timestamp_seconds": 1764000000.0,
+        "duration_seconds": 5.375,
+        "target_iops": 20.0,
+        "achieved_iops": 19.9,
+    }
+    for name, value in of_reads.items():
+        assert OF_DISKS[f"disksla_probe_{name}"].value(disk) == {("read-latency",): value}
+    for name, counts in (("runs", (1, 0)), ("ios", (100, 0)), ("bytes", (409_600, 0))):
+        assert OF_DISKS[f"disksla_probe_{name}_total"].value(disk) == {
+            ("read-latency",): counts[0],
+            ("write-latency",): counts[1],
+        }
+    skips = labelled(OF_DISKS["disksla_probe_skipped_total"].value(disk))
+    assert {labels for labels, count in skips.items() if count} == {("write-latency", "busy")}
+    assert len(skips) == 2 * len(SKIP_REASONS)
+    failures = labelled(OF_DISKS["disksla_probe_failures_total"].value(disk))
+    assert set(failures.values()) == {0}
+    assert len(failures) == 2 * len(FAILURE_REASONS)
+
+
+def test_without_probes_nothing_is_told_of_them() -> None:
+    rows = [row for name, row in OF_DISKS.items() if name.startswith("disksla_probe_")]
+    assert len(rows) == 12
+    assert all(row.value(disk_view()) is None for row in rows)

@@ -17,7 +17,16 @@ from disksla.core.view import View
 from disksla.exposition.collector import make_registry
 from disksla.exposition.scrape import print_metrics
 from disksla.exposition.text import printable
-from views import ABOUT, BURST_LIMITS, BYTE_CREDITS, disk_view, unknown_disk_view, view, views
+from views import (
+    ABOUT,
+    BURST_LIMITS,
+    BYTE_CREDITS,
+    disk_view,
+    probed_disk_view,
+    unknown_disk_view,
+    view,
+    views,
+)
 
 OPENMETRICS = "application/openmetrics-text"
 # What Prometheus 3 sends, and what 2.42 sends.
@@ -143,6 +152,14 @@ def test_a_disk_costs_less_than_a_hundred_series() -> None:
         len(series(parsed(view(*disks), ""))) for disks in ((disk_view(limits=BURST_LIMITS),), ())
     ]
     assert with_and_without[0] - with_and_without[1] < 100
+
+
+def test_each_kind_of_probe_costs_less_than_fifty_series_and_none_costs_nothing() -> None:
+    probed, plain = (
+        len(series(parsed(view(disk), ""))) for disk in (probed_disk_view(), disk_view())
+    )
+    assert probed - plain < 2 * 50
+    assert "disksla_probe" not in printed(view(disk_view()))
 
 
 @pytest.mark.parametrize(

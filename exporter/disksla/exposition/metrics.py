@@ -14,7 +14,10 @@ from disksla.core.disk import Disk
 from disksla.core.diskstats import SECTOR_BYTES, Counters
 from disksla.core.histogram import Histogram
 from disksla.core.limits import Rates
+from disksla.core.probeledger import ProbeLedger
+from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.purse import CreditLevel
+from disksla.core.settings import ProbeKind
 from disksla.core.throttle import LIMIT_KINDS
 from disksla.core.verdict import VERDICTS
 from disksla.core.view import DiskView, SamplerView
@@ -103,6 +106,41 @@ def _pressure(view: DiskView) -> Value:
     return {("some",): host.pressure_some_s, ("full",): host.pressure_full_s}
 
 
+def _probe_latency(kind: ProbeKind) -> Callable[[DiskView], Value]:
+    def value(view: DiskView) -> Value:
+        return view.probes[kind].latency_s if kind in view.probes else None
+
+    return value
+
+
+def _probes(value: Callable[[ProbeLedger], float | None]) -> Callable[[DiskView], Value]:
+    """Give what holds for probes of each kind; nothing where there are none."""
+
+    def values(view: DiskView) -> Value:
+        told = {(kind,): value(ledger) for kind, ledger in view.probes.items()}
+        return {kind: number for kind, number in told.items() if number is not None} or None
+
+    return values
+
+
+def _probe_reasons(
+    counts: Callable[[ProbeLedger], Mapping[str, int]],
+) -> Callable[[DiskView], Value]:
+    def values(view: DiskView) -> Value:
+        return {
+            (kind, reason): count
+            for kind, ledger in view.probes.items()
+            for reason, count in counts(ledger).items()
+        } or None
+
+    return values
+
+
+def _last_probe(value: Callable[[ProbeOutcome], float | None]) -> Callable[[DiskView], Value]:
+    """Give what holds for the last run of each kind; nothing before the first."""
+    return _probes(lambda ledger: None if ledger.last is None else value(ledger.last))
+
+
 def _keyed(values: Mapping[str, float]) -> Labelled:
     return {(key,): value for key, value in values.items()}
 
@@ -116,6 +154,11 @@ _PEAK = "in any sampling window (100 ms by default) within the last 60 s."
 _SHARED = "Where the budget on disksla_disk_info is sum or time_shared, reads and writes share it."
 _PROMISED = f"promised by the terms for the size of this disk. {_SHARED}"
 _BURSTING = f"allowed while burst credits last. {_SHARED}"
+_PROBED = (
+    "by probes (4 KiB, one in flight, at a low fixed rate), from fio's own latency bins, each"
+    " request counted"
+)
+_LAST_RUN = "of the last probe that was run (and not skipped)"
 _IN_WINDOW = "The mean of windows, as many as make it meaningful, counted once per request"
 
 DISK_METRICS: tuple[Metric[DiskView], ...] = (
@@ -416,6 +459,95 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "gauge",
         f"Bytes written per second {_BURSTING}",
         _burst(lambda rates: rates.write_bytes_per_second),
+    ),
+    Metric(
+        "disksla_probe_read_latency_seconds",
+        "histogram",
+        f"Seconds that reads took {_PROBED}. Only where such probes are configured.",
+        _probe_latency("read-latency"),
+    ),
+    Metric(
+        "disksla_probe_write_latency_seconds",
+        "histogram",
+        f"Seconds that writes took {_PROBED}. Only where such probes are configured.",
+        _probe_latency("write-latency"),
+    ),
+    Metric(
+        "disksla_probe_success",
+        "gauge",
+        f"Whether latencies were measured, {_LAST_RUN} (1 yes, 0 no).",
+        _last_probe(lambda last: last.is_success),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_last_run_timestamp_seconds",
+        "gauge",
+        f"Unix time in seconds of the end {_LAST_RUN}.",
+        _last_probe(lambda last: last.timestamp_s),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_duration_seconds",
+        "gauge",
+        f"Seconds that it took fio to begin, measure and end, {_LAST_RUN}.",
+        _last_probe(lambda last: last.duration_s),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_target_iops",
+        "gauge",
+        "Requests per second that fio was asked for: as configured, or a hundredth of the promise"
+        f" where that is less, {_LAST_RUN}.",
+        _last_probe(lambda last: last.target_iops),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_achieved_iops",
+        "gauge",
+        f"Requests per second that fio completed, {_LAST_RUN}; absent if it failed.",
+        _last_probe(lambda last: last.achieved_iops),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_runs_total",
+        "counter",
+        "Probes that were run, whatever came of them.",
+        _probes(lambda ledger: ledger.runs),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_failures_total",
+        "counter",
+        "Probes that were run and failed, by reason: timeout (ended at its time limit), unplugged,"
+        " no_space, read_only, permission, place (no file of ours may be made there), garbage (not"
+        " what fio prints), or error.",
+        _probe_reasons(lambda ledger: ledger.failures),
+        ("kind", "reason"),
+    ),
+    Metric(
+        "disksla_probe_skipped_total",
+        "counter",
+        "Probes that were not run, by reason: gone, asleep (suspended by the kernel), unseen (not"
+        " sampled), stalled, throttled, below (its promise), busy, credits (low), small_promise"
+        " (one request per second is over 1 %), no_file_system, daily (allowance used up), another"
+        " (probe runs).",
+        _probe_reasons(lambda ledger: ledger.skips),
+        ("kind", "reason"),
+    ),
+    Metric(
+        "disksla_probe_ios_total",
+        "counter",
+        "Requests that probes completed; they are part of what the disk is seen to do.",
+        _probes(lambda ledger: ledger.requests),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_bytes_total",
+        "counter",
+        "Bytes that probes transferred, files that they wrote before included; they are part of"
+        " what the disk is seen to do.",
+        _probes(lambda ledger: ledger.transferred_bytes),
+        ("kind",),
     ),
 )
 

@@ -3,10 +3,13 @@
 import logging
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from disksla.runtime.schedule import Schedule
+from disksla.runtime.schedule import Schedule, Shifted, Times
 
 WITHIN_S = 10.0
 OFTEN_S = 0.02
@@ -77,3 +80,94 @@ def test_a_job_that_fails_is_said_once_and_goes_on(
         "counting works again",
     ]
     assert caplog.records[0].exc_info is not None
+
+
+def test_a_long_job_does_not_hold_up_a_short_one(schedule: Schedule) -> None:
+    begun, may_end = threading.Event(), threading.Event()
+    done = threading.Semaphore(0)
+
+    def long() -> None:
+        begun.set()
+        may_end.wait(WITHIN_S)
+
+    schedule.at(Times(every_s=OFTEN_S), long, "long")
+    schedule.every(OFTEN_S, done.release, "short")
+    schedule.start()
+    assert begun.wait(WITHIN_S)
+    for _ in range(3):
+        assert done.acquire(timeout=WITHIN_S)
+    may_end.set()
+
+
+def test_long_jobs_are_done_one_after_another_until_they_are_removed(schedule: Schedule) -> None:
+    done = threading.Semaphore(0)
+    at_once = threading.Lock()
+    overlaps = []
+
+    def job() -> None:
+        if not at_once.acquire(blocking=False):
+            overlaps.append(True)
+            return
+        done.release()
+        at_once.release()
+
+    removes = [schedule.at(Times(every_s=OFTEN_S), job, name) for name in ("one", "other")]
+    schedule.start()
+    for _ in range(6):
+        assert done.acquire(timeout=WITHIN_S)
+    for remove in removes:
+        remove()
+    after = threading.Semaphore(0)
+    schedule.at(Times(every_s=OFTEN_S), after.release, "after what was begun")
+    assert after.acquire(timeout=WITHIN_S)
+    while done.acquire(blocking=False):
+        pass
+    assert after.acquire(timeout=WITHIN_S)
+    assert not done.acquire(blocking=False)
+    assert overlaps == []
+
+
+NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
+moments = st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+
+
+@given(
+    moments,
+    st.integers(10, 3600),
+    st.floats(0, 1, exclude_max=True),
+    st.floats(0, 0.5),
+)
+def test_turns_stay_on_the_grid_whatever_chance_adds(
+    now: datetime, every_s: int, offset_share: float, jitter_share: float
+) -> None:
+    offset_s, jitter_s = offset_share * every_s, jitter_share * every_s
+    trigger = Shifted(Times(float(every_s), offset_s=offset_s, jitter_s=jitter_s))
+    previous: datetime | None = None
+    for _ in range(5):
+        due = trigger.get_next_fire_time(previous, now)
+        assert due > now - timedelta(seconds=1e-3)
+        late_s = (due.timestamp() - offset_s) % every_s
+        assert late_s <= jitter_s + 1e-3 or late_s >= every_s - 1e-3
+        if previous is not None:
+            periods = (due - previous).total_seconds() / every_s
+            assert 1 - jitter_share - 1e-3 <= periods <= 1 + jitter_share + 1e-3
+        previous = now = due
+
+
+def test_turns_by_crontab_are_shifted_too() -> None:
+    trigger = Shifted(Times(cron="30 4 * * mon-fri", offset_s=90.0))
+    first = trigger.get_next_fire_time(None, NOW)  # a Friday
+    assert first == datetime(2026, 11, 23, 4, 31, 30, tzinfo=UTC)
+    assert trigger.get_next_fire_time(first, first) == datetime(
+        2026, 11, 24, 4, 31, 30, tzinfo=UTC
+    )
+
+
+def test_a_day_that_never_comes_has_no_turn() -> None:
+    assert Shifted(Times(cron="0 0 30 feb *")).get_next_fire_time(None, NOW) is None
+
+
+def test_missed_turns_are_left_behind() -> None:
+    trigger = Shifted(Times(every_s=600.0))
+    late = NOW + timedelta(hours=5, seconds=1)
+    assert trigger.get_next_fire_time(NOW, late) == NOW + timedelta(hours=5, minutes=10)

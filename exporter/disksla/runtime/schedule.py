@@ -1,19 +1,43 @@
 """Jobs that are done every so often; the sampling loop is none of them, it has its own thread."""
 
 import logging
+import random
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.triggers.base import BaseTrigger
+from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
 
 log = logging.getLogger("disksla.schedule")
 
 LATEST_S = 30
 """A job that could not be begun for so long waits for its next turn."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MOMENT = timedelta(microseconds=1)
+
+Lane = Literal["short", "long"]
+"""Jobs of one lane are done one after another; those that take long do not hold up the others."""
+
+
+class Times(NamedTuple):
+    """When a job is done: at every whole multiple of a period since 1970, or by a crontab line."""
+
+    every_s: float = 0.0
+    cron: str | None = None
+    """In UTC; instead of a period."""
+    offset_s: float = 0.0
+    """By which all turns are later, always the same."""
+    jitter_s: float = 0.0
+    """By which, at most, each turn is later by chance."""
+
 
 class Schedule:
-    """Does jobs in one thread of its own, one after another.
+    """Does jobs in threads of its own.
 
     Turns that were missed are made up for by one. A job that fails stays in the schedule; how it
     failed is logged when it changes.
@@ -22,24 +46,66 @@ class Schedule:
     def __init__(self) -> None:
         """Begin with no jobs."""
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # we say what there is to say
+        lanes: tuple[Lane, ...] = ("short", "long")
         self._scheduler = BackgroundScheduler(
             timezone="UTC",
-            executors={"default": ThreadPoolExecutor(max_workers=1)},
+            executors={lane: ThreadPoolExecutor(max_workers=1) for lane in lanes},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": LATEST_S},
         )
 
     def every(self, seconds: float, job: Callable[[], object], name: str) -> None:
-        """Do a job every so many seconds, for the first time after as many."""
-        self._scheduler.add_job(_Guarded(job, name), "interval", seconds=seconds, name=name)
+        """Do a short job every so many seconds, for the first time after as many."""
+        self._scheduler.add_job(
+            _Guarded(job, name), "interval", seconds=seconds, name=name, executor="short"
+        )
+
+    def at(self, times: Times, job: Callable[[], object], name: str) -> Callable[[], None]:
+        """Do a long job at these times, however late; give what takes it from the schedule."""
+        added = self._scheduler.add_job(
+            _Guarded(job, name),
+            Shifted(times),
+            name=name,
+            executor="long",
+            misfire_grace_time=None,
+        )
+        remove: Callable[[], None] = added.remove
+        return remove
 
     def start(self) -> None:
         """Begin; jobs may be added before and after."""
         self._scheduler.start()
 
     def stop(self) -> None:
-        """End, when the job that is being done is done."""
+        """End, when the jobs that are being done are done."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
+
+
+class Shifted(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
+    """Times that are this machine's own.
+
+    APScheduler's jitter would move a period a little further with every turn; here each turn is
+    reckoned from the same grid.
+    """
+
+    def __init__(self, times: Times) -> None:
+        """Take the times; raises ValueError for a crontab line that is none."""
+        self._times = times
+        self._grid = (
+            IntervalTrigger(seconds=times.every_s, start_date=_EPOCH, timezone=UTC)
+            if times.cron is None
+            else CronTrigger.from_crontab(times.cron, timezone=UTC)
+        )
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> Any:
+        """Give the next turn after both the last one and now; None if there is none."""
+        offset = timedelta(seconds=self._times.offset_s)
+        since = max(now, previous or now) - offset + _MOMENT
+        due = self._grid.get_next_fire_time(None, since)
+        if due is None:
+            return None
+        late_s = random.uniform(0.0, self._times.jitter_s)  # noqa: S311 -- nothing to be guessed
+        return due + offset + timedelta(seconds=late_s)
 
 
 class _Guarded:

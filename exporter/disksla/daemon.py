@@ -19,8 +19,9 @@ from disksla.core.view import View
 from disksla.runtime.about import read_about
 from disksla.runtime.configuration import read_settings
 from disksla.runtime.hotplug import DiskWatcher
-from disksla.runtime.identity import read_boot, read_machine
+from disksla.runtime.identity import UNKNOWN_MACHINE, read_boot, read_machine
 from disksla.runtime.paths import Paths
+from disksla.runtime.prober import Prober
 from disksla.runtime.sampler import Sampler, read_clocks
 from disksla.runtime.schedule import Schedule
 from disksla.runtime.site import Site
@@ -58,6 +59,13 @@ class Daemon:
         self._sampler = Sampler(paths, state)
         self._watcher = DiskWatcher(paths, self._sampler.post)
         self._sampler.on_doubt = self._watcher.rescan
+        self._prober = Prober(
+            paths,
+            self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
+            self._schedule,
+            lambda: self._sampler.state,
+            self._sampler.post,
+        )
         site = Site(
             self.view,
             lambda: self._about,
@@ -77,11 +85,13 @@ class Daemon:
         self._watcher.start()
         self._sampler.start()
         self._schedule.start()
+        self._prober.configure(self._sampler.state.settings)
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again
         return addresses
 
     def stop(self) -> None:
-        """End everything that was started."""
+        """End everything that was started, a probe that runs among it."""
+        self._prober.stop()
         self._server.stop()
         self._watcher.stop()
         self._sampler.stop()
@@ -108,11 +118,13 @@ class Daemon:
                 **view.sampler.errors,
                 "disks": health.errors,
                 "state": self._state_file.errors,
+                **({"probes": self._prober.errors} if self._prober.is_wanted else {}),
             },
             collectors={
                 **view.sampler.collectors,
                 "disks": health.success,
                 "state": self._state_file.trouble is None,
+                **({"probes": self._prober.trouble is None} if self._prober.is_wanted else {}),
             },
         )
         return msgspec.structs.replace(view, sampler=sampler)
@@ -139,6 +151,7 @@ class Daemon:
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._state_file = StateFile(directory)
+            self._prober.configure(settings)
             self._about = msgspec.structs.replace(
                 self._about, reload_successful=True, reload_success_timestamp_s=time.time()
             )

@@ -19,6 +19,7 @@ COMMANDS = {
     "explain": "say which terms a disk is held against, why, and how it does",
     "limits": "work out what terms promise for a size",
     "catalog": "list all known terms, with their sources",
+    "probe": "measure the latency of a disk once, gently",
     "check-config": "name every problem of a configuration file",
     "record": "write what the machine says, tick by tick, to a file",
     "replay": "send a recording through the same reckoning",

@@ -1,6 +1,7 @@
 """`discover`, `explain` and `check-config`, as a person runs them, on a machine made of files."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,22 @@ def test_explain_tells_why_and_shows_the_arithmetic(
     assert "1800 s of base-level service, 12 h to refill" in said
     assert "vCPU" in said
     assert "https://" in said
+
+
+def test_explain_tells_what_probes_ask_of_a_disk(
+    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(
+        config.read_text()
+        + "probes: [{kind: read-latency, disks: [vdb]}, {kind: write-latency, disks: [vdc]}]\n"
+    )
+    assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(
+        r"read-latency: 5 x 4 KiB per second for 5 s, 0\.\d\d% of the promise, lowered from 20",
+        said,
+    )
+    assert "write-latency" not in said
 
 
 def test_explain_of_terms_written_out(

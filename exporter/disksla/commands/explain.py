@@ -25,6 +25,7 @@ from disksla.core.arithmetic import work_out
 from disksla.core.disk import Disk
 from disksla.core.matching import WRITTEN_OUT, entry_for, provision_of
 from disksla.core.pipeline import State, Tick, advance
+from disksla.core.probeplan import plan_probe
 from disksla.core.refusal import Refusal
 from disksla.core.story import tell
 from disksla.core.terms import Terms, vm_cap
@@ -147,6 +148,9 @@ def _promise(
 ) -> Iterator[tuple[str, str]]:
     """Say what is promised, how it was worked out, and when it holds."""
     yield from facts_of(assignment.limits)
+    for entry in machine.settings.probes:
+        if entry.covers(disk.name):
+            yield "probe", plan_probe(entry, disk.name, assignment.limits).in_words()
     if terms is None or assignment.limits.budget is None:
         return
     found = entry_for(disk, machine.settings)

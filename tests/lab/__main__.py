@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from lab import probecost
 from lab.disk import BLKIO
 from lab.experiment import run
 from lab.report import report
@@ -27,7 +28,7 @@ def missing() -> str | None:
     for device in ("/dev/fuse", "/dev/loop-control"):
         if not Path(device).exists():
             return f"needs {device}, to make disks"
-    for program in ("fio", "losetup", "mkfs.ext4"):
+    for program in ("chrt", "fio", "losetup", "mkfs.ext4"):
         if shutil.which(program) is None:
             return f"needs {program}"
     return None
@@ -54,6 +55,14 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
         "--judge", type=Path, metavar="DIR", help="judge what was kept; run nothing"
     )
     parser.add_argument("--report", type=Path, metavar="FILE", help="write docs/accuracy.md there")
+    parser.add_argument(
+        "--probe-cost",
+        type=int,
+        nargs="?",
+        const=15,
+        metavar="PAIRS",
+        help="measure what a probe costs the load beside it, instead (default: 15 pairs of runs)",
+    )
     return parser.parse_args(words)
 
 
@@ -64,6 +73,8 @@ def main(words: Sequence[str] | None = None) -> int:
     if reason is not None:
         _say(f"lab: SKIPPED: {reason}")
         return 0
+    if arguments.probe_cost is not None:
+        return probecost.main(arguments.probe_cost, _say)
     judged: list[tuple[Scenario, Verdict]] = []
     _say(head())
     with ExitStack() as undo:

@@ -12,11 +12,9 @@ from disksla.commands.machine import Machine, add_machine_arguments, read_machin
 from disksla.commands.options import add_duration
 from disksla.commands.promise_words import (
     cap_words,
-    conditions_of,
     facts_of,
     facts_table,
     rates_table,
-    workings_of,
 )
 from disksla.commands.replay import replay
 from disksla.commands.sampling import prepare_sampler
@@ -72,7 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    console.print(facts_table(_promise(machine, disk, assignment, terms)))
+    promise = _promise(machine, disk, assignment, terms)
+    console.print(facts_table([*promise, *_probes(machine, disk, assignment)]))
     if not machine.why_unwatched(disk):
         console.print()
         for sentence in tell(_rows(states, disk), assignment):
@@ -147,16 +146,20 @@ def _promise(
     machine: Machine, disk: Disk, assignment: Assignment, terms: Terms | None
 ) -> Iterator[tuple[str, str]]:
     """Say what is promised, how it was worked out, and when it holds."""
-    yield from facts_of(assignment.limits)
-    for entry in machine.settings.probes:
-        if entry.covers(disk.name):
-            yield "probe", plan_probe(entry, disk.name, assignment.limits).in_words()
     if terms is None or assignment.limits.budget is None:
+        yield from facts_of(assignment.limits)
         return
     found = entry_for(disk, machine.settings)
     provision = provision_of(found[1]) if found else None
-    yield from workings_of(work_out(terms, assignment.size_bytes, provision))
-    yield from conditions_of(terms)
+    workings = work_out(terms, assignment.size_bytes, provision)
+    yield from facts_of(assignment.limits, terms, workings)
     vcpus = os.cpu_count()
     if terms.vm_caps and vcpus:
         yield "whole machine", cap_words(vm_cap(terms.vm_caps, vcpus), vcpus)
+
+
+def _probes(machine: Machine, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:
+    """Say what is measured again and again, and what that is of the promise."""
+    for entry in machine.settings.probes:
+        if entry.covers(disk.name):
+            yield "probe", plan_probe(entry, disk.name, assignment.limits).in_words()

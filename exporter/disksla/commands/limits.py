@@ -10,7 +10,8 @@ import msgspec
 from disksla.catalog import load_catalog
 from disksla.commands.json_text import json_text
 from disksla.commands.limits_page import Asked, Mix, print_limits
-from disksla.core.limits import Burst, Limits
+from disksla.commands.promise_words import burst_document
+from disksla.core.limits import Limits
 from disksla.core.promise import Band, derive_limits, effective_iops
 from disksla.core.refusal import Refusal
 from disksla.core.terms import Provision, Terms
@@ -118,22 +119,9 @@ def _document(limits: Limits, band: Band | None, *, with_band: bool) -> dict[str
         **msgspec.structs.asdict(limits.rates),
         "latency_seconds": limits.latency_s,
         "latency_kind": limits.latency_kind,
-        "burst": _burst_document(limits.burst) if limits.burst else None,
+        "burst": burst_document(limits.burst) if limits.burst else None,
     }
     if with_band:
         document["effective_iops"] = band and band.promise
         document["effective_iops_enforced"] = band and band.enforced
     return document
-
-
-def _burst_document(burst: Burst) -> dict[str, Any]:
-    buckets = [
-        {
-            "resource": bucket.resource,
-            "capacity": bucket.capacity,
-            "fill": bucket.fill_per_second,
-        }
-        for bucket in burst.buckets
-    ]
-    sole = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
-    return {**msgspec.structs.asdict(burst.rates), **sole, "buckets": buckets}

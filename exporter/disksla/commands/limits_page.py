@@ -1,30 +1,18 @@
 """The page that `disksla limits` prints for people."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from rich.console import Console
-from rich.table import Table
 
-from disksla.core.arithmetic import Working, work_out
-from disksla.core.limits import Bucket, Limits, Rates
+from disksla.commands.promise_words import facts_of, facts_table, rates_table
+from disksla.core.arithmetic import work_out
+from disksla.core.limits import Limits
 from disksla.core.promise import Band
 from disksla.core.terms import Provision, Terms, VmCaps
-from disksla.core.units import (
-    GIB,
-    format_bandwidth,
-    format_count,
-    format_duration,
-    format_size,
-)
+from disksla.core.units import GIB, format_bandwidth, format_count, format_size
 
-_BUDGETS = {
-    "separate": "reads and writes have limits of their own",
-    "sum": "reads and writes together have one limit",
-    "time_shared": "reads and writes share one budget of time",
-}
-_CREDITS = {"iops": "I/Os", "bytes": "bytes", "service_seconds": "s of base-level service"}
 _DECIMAL_UNITS = ("kB", "KB", "MB", "GB", "TB")
 
 
@@ -59,49 +47,12 @@ def print_limits(terms: Terms, limits: Limits, asked: Asked, band: Band | None) 
         )
     console.print()
     if limits.budget is not None:
-        console.print(_rates_table(limits))
+        console.print(rates_table(limits))
         console.print()
-    console.print(_facts_table(_facts(terms, limits, asked, band)))
+    console.print(facts_table(_facts(terms, limits, asked, band)))
     console.print()
     for source in terms.sources:
         console.print(f"{source.date} {source.url}", soft_wrap=True)
-
-
-def _rates_table(limits: Limits) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("")
-    table.add_column("read", justify="right")
-    table.add_column("write", justify="right")
-    _add_rates(table, "", limits.rates)
-    if limits.burst:
-        _add_rates(table, "burst ", limits.burst.rates)
-    return table
-
-
-def _add_rates(table: Table, prefix: str, rates: Rates) -> None:
-    for name, shown, read, write in (
-        ("IOPS", format_count, rates.read_iops, rates.write_iops),
-        (
-            "bandwidth",
-            format_bandwidth,
-            rates.read_bytes_per_second,
-            rates.write_bytes_per_second,
-        ),
-    ):
-        table.add_row(f"{prefix}{name}", _or_none(read, shown), _or_none(write, shown))
-
-
-def _or_none(rate: float | None, shown: Callable[[float], str]) -> str:
-    return "none" if rate is None else shown(rate)
-
-
-def _facts_table(facts: Iterable[tuple[str, str]]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column()
-    for name, words in facts:
-        table.add_row(name, words)
-    return table
 
 
 def _facts(
@@ -110,16 +61,7 @@ def _facts(
     """Give everything that is said beside the table of rates."""
     if asked.mix is not None:
         yield "effective IOPS", _effective_words(asked.mix, band)
-    if limits.budget is None:
-        yield "promise", "none: what such a disk does can only be observed"
-    else:
-        yield "budget", _BUDGETS[limits.budget]
-    yield from _workings(work_out(terms, asked.size_bytes, asked.provision))
-    if terms.latency:
-        yield "latency", f"{format_duration(terms.latency.seconds)}, {terms.latency.kind}"
-    yield from _conditions(terms)
-    for bucket in limits.buckets:
-        yield "credits", _credits_words(bucket)
+    yield from facts_of(limits, terms, work_out(terms, asked.size_bytes, asked.provision))
     if terms.vm_caps:
         yield "per VM", _caps_words(terms.vm_caps)
 
@@ -135,36 +77,6 @@ def _effective_words(mix: Mix, band: Band | None) -> str:
 
 def _hundredths(number: float) -> str:
     return f"{number:.2f}".removesuffix(".00")
-
-
-def _workings(workings: tuple[Working, ...]) -> Iterator[tuple[str, str]]:
-    """Give one line for reads and writes that are reckoned alike."""
-    for steps in dict.fromkeys(working.steps for working in workings):
-        names = [working.name for working in workings if working.steps == steps]
-        yield names[0] if len(names) == 1 else names[0].removeprefix("read "), steps
-
-
-def _conditions(terms: Terms) -> Iterator[tuple[str, str]]:
-    for what, conditions in (
-        ("IOPS hold", terms.iops_conditions),
-        ("bandwidth holds", terms.bandwidth_conditions),
-    ):
-        if conditions:
-            depth = f", {conditions.queue_depth} in flight" if conditions.queue_depth else ""
-            yield what, f"for requests of {format_size(conditions.request_bytes)}{depth}"
-    if terms.promised_shares:
-        yield (
-            "of the IOPS",
-            ", ".join(
-                f"{promised.share:.0%} at {format_size(promised.request_bytes)}"
-                for promised in terms.promised_shares
-            ),
-        )
-
-
-def _credits_words(bucket: Bucket) -> str:
-    capacity = f"{format_count(bucket.capacity)} {_CREDITS[bucket.resource]}"
-    return f"{capacity}, {format_duration(bucket.capacity / bucket.fill_per_second)} to refill"
 
 
 def _caps_words(caps: VmCaps) -> str:

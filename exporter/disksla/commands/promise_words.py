@@ -26,7 +26,7 @@ def limits_document(limits: Limits) -> dict[str, Any]:
         "budget": limits.budget,
         "latency_seconds": limits.latency_s,
         "latency_kind": limits.latency_kind,
-        "burst": _burst_document(limits.burst) if limits.burst else None,
+        "burst": burst_document(limits.burst) if limits.burst else None,
     }
 
 
@@ -52,19 +52,46 @@ def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
     return table
 
 
-def facts_of(limits: Limits) -> Iterator[tuple[str, str]]:
-    """Say what limits are besides rates: budget, latency and credits."""
+def facts_of(
+    limits: Limits, terms: Terms | None = None, workings: Iterable[Working] = ()
+) -> Iterator[tuple[str, str]]:
+    """Say what limits are besides rates: budget, arithmetic, latency, conditions and credits."""
     if limits.budget is None:
         yield "promise", "none: what such a disk does can only be observed"
     else:
         yield "budget", _BUDGETS[limits.budget]
+    yield from _workings(workings)
     if limits.latency_s is not None:
         yield "latency", f"{format_duration(limits.latency_s)}, {limits.latency_kind}"
+    if terms is not None:
+        yield from _conditions(terms)
     for bucket in limits.buckets:
         yield "credits", _credits_words(bucket)
 
 
-def workings_of(workings: Iterable[Working]) -> Iterator[tuple[str, str]]:
+def cap_words(cap: VmCap, vcpus: int) -> str:
+    """Say what a machine with so many vCPUs may do over all its disks of one kind."""
+    return (
+        f"{format_count(cap.iops)} IOPS and {format_bandwidth(cap.bytes_per_second)} over all such"
+        f" disks, by the {vcpus} vCPU{'' if vcpus == 1 else 's'} here"
+    )
+
+
+def burst_document(burst: Burst) -> dict[str, Any]:
+    """Give a burst for JSON; a sole bucket stands beside the rates too."""
+    buckets = [
+        {
+            "resource": bucket.resource,
+            "capacity": bucket.capacity,
+            "fill": bucket.fill_per_second,
+        }
+        for bucket in burst.buckets
+    ]
+    sole = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
+    return {**msgspec.structs.asdict(burst.rates), **sole, "buckets": buckets}
+
+
+def _workings(workings: Iterable[Working]) -> Iterator[tuple[str, str]]:
     """Give the arithmetic, in one line where reads and writes are reckoned alike."""
     names: dict[str, list[str]] = {}
     for working in workings:
@@ -73,7 +100,7 @@ def workings_of(workings: Iterable[Working]) -> Iterator[tuple[str, str]]:
         yield alike[0] if len(alike) == 1 else alike[0].removeprefix("read "), steps
 
 
-def conditions_of(terms: Terms) -> Iterator[tuple[str, str]]:
+def _conditions(terms: Terms) -> Iterator[tuple[str, str]]:
     """Say at which requests a promise holds."""
     for what, conditions in (
         ("IOPS hold", terms.iops_conditions),
@@ -88,27 +115,6 @@ def conditions_of(terms: Terms) -> Iterator[tuple[str, str]]:
             for promised in terms.promised_shares
         )
         yield "of the IOPS", ", ".join(shares)
-
-
-def cap_words(cap: VmCap, vcpus: int) -> str:
-    """Say what a machine with so many vCPUs may do over all its disks of one kind."""
-    return (
-        f"{format_count(cap.iops)} IOPS and {format_bandwidth(cap.bytes_per_second)} over all such"
-        f" disks, by the {vcpus} vCPU{'' if vcpus == 1 else 's'} here"
-    )
-
-
-def _burst_document(burst: Burst) -> dict[str, Any]:
-    buckets = [
-        {
-            "resource": bucket.resource,
-            "capacity": bucket.capacity,
-            "fill": bucket.fill_per_second,
-        }
-        for bucket in burst.buckets
-    ]
-    sole = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
-    return {**msgspec.structs.asdict(burst.rates), **sole, "buckets": buckets}
 
 
 def _add_rates(table: Table, prefix: str, rates: Rates) -> None:

@@ -2,22 +2,19 @@
 
 import argparse
 import math
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from disksla.catalog import load_catalog
 from disksla.commands.json_text import json_text
 from disksla.commands.limits_page import Asked, Mix, print_limits
+from disksla.commands.options import given, parsed
 from disksla.commands.promise_words import burst_document
 from disksla.core.limits import Limits
 from disksla.core.promise import Band, derive_limits, effective_iops
-from disksla.core.refusal import Refusal
 from disksla.core.terms import Provision, Terms
 from disksla.core.units import KIB, parse_bandwidth_bytes_per_second, parse_size_bytes
-
-Quantity = TypeVar("Quantity", int, float)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,34 +46,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace, terms: Terms) -> Asked:
     """Take the arguments for what they mean, or refuse them."""
-    bandwidth = _given("--bandwidth", arguments.bandwidth, _bandwidth)
+    bandwidth = given("--bandwidth", arguments.bandwidth, _bandwidth)
     return Asked(
         arguments.size,
-        _parsed("SIZE", arguments.size, _size),
-        Provision(_given("--iops", arguments.iops, _iops), bandwidth),
+        parsed("SIZE", arguments.size, _size),
+        Provision(given("--iops", arguments.iops, _iops), bandwidth),
         _mix(arguments, terms),
     )
 
 
 def _mix(arguments: argparse.Namespace, terms: Terms) -> Mix | None:
     """Give the load asked about; what was left out is as the promise has it, or reads only."""
-    request_bytes = _given("--request-size", arguments.request_size, _size)
-    write_share = _given("--write-share", arguments.write_share, _share)
+    request_bytes = given("--request-size", arguments.request_size, _size)
+    write_share = given("--write-share", arguments.write_share, _share)
     if request_bytes is None and write_share is None:
         return None
     usual = terms.iops_conditions.request_bytes if terms.iops_conditions else 4 * KIB
     return Mix(request_bytes or usual, write_share or 0.0)
-
-
-def _given(where: str, text: str | None, parse: Callable[[str], Quantity]) -> Quantity | None:
-    return None if text is None else _parsed(where, text, parse)
-
-
-def _parsed(where: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:
-    try:
-        return parse(text)
-    except ValueError as error:
-        raise Refusal(f"{where}: {error}") from error
 
 
 def _size(text: str) -> int:

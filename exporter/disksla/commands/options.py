@@ -1,10 +1,15 @@
 """Options that several commands share. Flags say where; the configuration file says what."""
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
+from disksla.core.refusal import Refusal
 from disksla.core.units import parse_duration_s
 from disksla.runtime.paths import Paths
+
+Quantity = TypeVar("Quantity", int, float)
 
 
 def add_config_file(parser: argparse.ArgumentParser) -> None:
@@ -20,13 +25,6 @@ def add_config_file(parser: argparse.ArgumentParser) -> None:
 
 def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) -> None:
     """Add --duration."""
-
-    def duration_s(text: str) -> float:
-        try:
-            return parse_duration_s(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
     parser.add_argument(
         "--duration",
         dest="duration_s",
@@ -35,6 +33,14 @@ def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) 
         metavar="TIME",
         help=help_text,
     )
+
+
+def duration_s(text: str) -> float:
+    """Read a duration, as argparse wants it."""
+    try:
+        return parse_duration_s(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +58,19 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
             metavar="DIR",
             help=f"mount point of {what} (default: %(default)s)",
         )
+
+
+def parsed(where: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:
+    """Read a number with its unit. Raises Refusal that says where it was wrong."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise Refusal(f"{where}: {error}") from error
+
+
+def given(where: str, text: str | None, parse: Callable[[str], Quantity]) -> Quantity | None:
+    """Read an option that may have been left out. Raises Refusal."""
+    return None if text is None else parsed(where, text, parse)
 
 
 def paths_of(arguments: argparse.Namespace) -> Paths:

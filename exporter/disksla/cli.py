@@ -55,8 +55,8 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` names and give its exit status."""
     words = sys.argv[1:] if argv is None else argv
-    arguments = build_parser([word for word in words if word in COMMANDS]).parse_args(words)
     try:
+        arguments = build_parser([word for word in words if word in COMMANDS]).parse_args(words)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except Refusal as refusal:

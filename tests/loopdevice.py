@@ -17,6 +17,7 @@ LOOP_CTL_REMOVE = 0x4C81
 BLKPG = 0x1269  # linux/blkpg.h
 BLKPG_ADD_PARTITION = 1
 _ATTEMPTS = 20
+_LOAD_PATIENCE_S = 20.0
 CONTROL = Path("/dev/loop-control")
 
 needs_loop = pytest.mark.skipif(
@@ -83,3 +84,20 @@ def eventually(condition: Callable[[], bool], within_s: float) -> bool:
             return True
         time.sleep(0.005)
     return condition()
+
+
+@contextmanager
+def used(device: str, room: Path) -> Iterator[None]:
+    """Let somebody else read a disk."""
+    load = (
+        *("fio", "--name=load", f"--filename=/dev/{device}", "--readonly", "--rw=randread"),
+        *("--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=16", "--thread"),
+        *("--time_based", "--runtime=60", f"--output={room / 'load'}"),
+    )
+    with subprocess.Popen(load, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            inflight = Path(f"/sys/class/block/{device}/inflight")
+            assert eventually(lambda: inflight.read_text().split() != ["0", "0"], _LOAD_PATIENCE_S)
+            yield
+        finally:
+            process.terminate()

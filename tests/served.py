@@ -1,6 +1,7 @@
 """The real command, in a process of its own."""
 
 import http.client
+import os
 import signal
 import subprocess
 import sys
@@ -10,6 +11,19 @@ from prometheus_client.parser import text_string_to_metric_families
 
 PATIENCE_S = 20.0
 DISKSLA = Path(sys.executable).with_name("disksla")
+
+
+def run(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, on a terminal 80 columns wide."""
+    ended = subprocess.run(
+        [str(DISKSLA), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert ended.returncode == status, ended.stderr
+    return ended
 
 
 class Daemon:

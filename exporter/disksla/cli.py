@@ -23,6 +23,7 @@ COMMANDS = {
     "check-config": "name every problem of a configuration file",
     "record": "write what the machine says, tick by tick, to a file",
     "replay": "send a recording through the same reckoning",
+    "sweep": "measure the workload matrix of a disk",
 }
 
 

@@ -20,7 +20,7 @@ SIZES = tuple(4 * KIB * 2**power for power in range(10))
 WORKERS = (1, 16)
 RANDOM_SHARES = (0.0, 0.4, 0.7, 1.0)
 READ_SHARES = (1.0, 0.6, 0.3, 0.0)
-SETUP_S = 1.0
+SETUP_S = 0.5
 """What starting and ending one run of fio takes."""
 COLUMNS = (
     "workers",

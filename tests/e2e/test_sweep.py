@@ -1,0 +1,144 @@
+"""A real sweep, by real fio, of loop devices."""
+
+import csv
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from disksla.core.journal import Journal
+from disksla.core.units import MIB
+from disksla.runtime.journalfile import load_journal
+from loopdevice import attached, eventually, used
+from served import DISKSLA, PATIENCE_S, run
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
+SMALL = ("--runtime=300ms", "--sizes=4KiB,16KiB", "--workers=1", "--even-if-busy")
+
+
+def fio_on(target: str) -> list[str]:
+    """Give the command lines of every fio that measures a target."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = process.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:  # it has ended
+            continue
+        if f"--filename={target} " in line:
+            found.append(line)
+    return found
+
+
+def rows(journal: Path) -> int:
+    """Count the cells that are finished."""
+    return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
+
+
+def interrupted(journal: Path, *words: str, after_rows: int) -> Journal:
+    """Sweep, and press Ctrl-C while a cell is measured."""
+    command = [str(DISKSLA), "sweep", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert eventually(lambda: rows(journal) >= after_rows, PATIENCE_S)
+        process.send_signal(signal.SIGINT)
+        shown, said = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert shown == b""
+    assert b"Traceback" not in said
+    assert b"go on with: disksla sweep" in said
+    return load_journal(journal)
+
+
+def test_a_sweep_is_interrupted_and_gone_on_with(loop_device: str, tmp_path: Path) -> None:
+    journal, table, page = (tmp_path / name for name in ("journal", "table.csv", "page.html"))
+    before = interrupted(journal, loop_device, f"--output={journal}", *SMALL, after_rows=3)
+    # One that was only just being started sees by itself that nobody waits for it.
+    assert eventually(lambda: not fio_on(f"/dev/{loop_device}"), PATIENCE_S)
+    assert 3 <= len(before.rows) < 8
+    with journal.open("ab") as torn:
+        torn.write(b'{"cell":{"workers":1,"requ')
+    files = (f"--csv={table}", f"--html={page}")
+    ended = run("sweep", loop_device, f"--resume={journal}", "--even-if-busy", "--json", *files)
+    after = load_journal(journal)
+    assert len(after.rows) == 8
+    assert after.rows[: len(before.rows)] == before.rows
+    assert all(row.iops > 0 and row.mean_latency_s for row in after.rows)
+    assert f"{8 - len(before.rows)} of them are left" in " ".join(ended.stderr.split())
+    assert len(json.loads(ended.stdout)["cells"]) == 8
+    assert len(list(csv.reader(table.read_text().splitlines()))) == 9
+    assert "8 of 8 cells" in page.read_text()
+
+
+def test_a_journal_of_another_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    words = ("--runtime=100ms", "--sizes=4KiB", "--workers=1", "--even-if-busy")
+    run("sweep", loop_device, f"--output={journal}", *words)
+    other = tmp_path / "other"
+    with other.open("wb") as file:
+        file.truncate(32 * MIB)
+    with attached(other) as device:
+        ended = run("sweep", device, f"--resume={journal}", status=2)
+    assert "cannot be gone on with: it is of another disk" in ended.stderr
+
+
+def test_a_sweep_does_not_begin_twice_in_one_journal(loop_device: str, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    journal.write_text("mine\n")
+    ended = run("sweep", loop_device, f"--output={journal}", *SMALL, status=2)
+    assert "is there already: go on with it by --resume" in ended.stderr
+    assert journal.read_text() == "mine\n"
+
+
+@contextmanager
+def mounted(room: Path) -> Iterator[tuple[str, Path]]:
+    """Make a small file system and mount it; give its device and place."""
+    if shutil.which("mkfs.ext4") is None:
+        pytest.skip("NOT TESTED: mkfs.ext4 is missing")
+    image, place = room / "image", room / "mounted"
+    with image.open("wb") as file:
+        file.truncate(96 * MIB)
+    place.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
+    with attached(image) as device:
+        subprocess.run(["mount", f"/dev/{device}", str(place)], check=True)
+        try:
+            yield device, place
+        finally:
+            subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.usefixtures("loop_device")
+def test_writes_go_to_a_file_that_is_gone_afterwards(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    with mounted(tmp_path) as (device, place):
+        before = sorted(place.rglob("*"))
+        words = (
+            "--file",
+            str(place),
+            "--file-size=16MiB",
+            "--sizes=4KiB",
+            "--runtime=200ms",
+            "--workers=1",
+            "--even-if-busy",
+        )
+        found = interrupted(journal, device, f"--output={journal}", *words, after_rows=2)
+        assert sorted(place.rglob("*")) == before
+        assert found.header.plan.writes
+        ended = run("sweep", device, f"--resume={journal}", "--even-if-busy")
+        assert sorted(place.rglob("*")) == before
+    assert len(load_journal(journal).rows) == 16
+    lines = ended.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert sum(", 0% read" in line for line in lines) == 4
+
+
+def test_a_disk_in_use_is_left_alone(loop_device: str, tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    with used(loop_device, tmp_path):
+        ended = run("sweep", loop_device, f"--output={journal}", status=2)
+    assert f"{loop_device} is in use: it was busy for " in ended.stderr
+    assert not journal.exists()

@@ -24,6 +24,7 @@ COMMANDS = {
     "record": "write what the machine says, tick by tick, to a file",
     "replay": "send a recording through the same reckoning",
     "sweep": "measure the workload matrix of a disk",
+    "identify": "say what medium a disk really is, by how it seeks",
 }
 
 

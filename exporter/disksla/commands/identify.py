@@ -1,0 +1,201 @@
+"""`disksla identify`: say what medium a disk really is, by how it seeks."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from disksla.commands.explain import find_disk
+from disksla.commands.json_text import json_text
+from disksla.commands.machine import Machine, add_machine_arguments, read_machine
+from disksla.commands.options import duration_s, paths_of
+from disksla.commands.promise_words import facts_table
+from disksla.commands.quiet import add_even_if_busy, see_that_it_is_quiet
+from disksla.core.disk import Disk
+from disksla.core.evidence import Evidence, Requests, quantile_s
+from disksla.core.examination import MOST_BYTES_PER_SECOND, jobs_for, requests_of
+from disksla.core.matching import WRITTEN_OUT
+from disksla.core.matrix import evidence_of, read_csv
+from disksla.core.medium import Claim, Finding, identify
+from disksla.core.refusal import Refusal
+from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.runtime import throughput
+from disksla.runtime.fio import find_fio
+
+_CACHED_S = 0.5
+_PATIENCE_S = 30.0
+_LONGEST_S = 10.0
+_QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add DEVICE, or a table of measurements instead."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "device", metavar="DEVICE", nargs="?", help="vdb, /dev/vdb, or a name of by-id"
+    )
+    what.add_argument(
+        "--from",
+        dest="table",
+        type=Path,
+        metavar="FILE",
+        help="a table of `disksla sweep --csv` instead of a disk",
+    )
+    parser.add_argument(
+        "--runtime",
+        dest="runtime_s",
+        type=duration_s,
+        default="3s",
+        metavar="TIME",
+        help="how long each of the measurements takes (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, in base units")
+    add_even_if_busy(parser)
+    add_machine_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, or read what was measured; 0 if the medium shows, 1 if it does not."""
+    if arguments.table is not None:
+        name, evidence, claim = str(arguments.table), _read(arguments.table), None
+    else:
+        machine = read_machine(arguments)
+        disk = find_disk(machine.disks, arguments.device)
+        name, evidence, claim = disk.name, _measure(arguments, disk), _claim(machine, disk)
+    finding = identify(evidence, claim)
+    if arguments.json:
+        print(json_text(_document(name, evidence, finding)))
+    else:
+        _print(name, evidence, finding)
+    return 1 if finding.medium == "unknown" else 0
+
+
+def _read(table: Path) -> Evidence:
+    try:
+        return evidence_of(read_csv(table.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise Refusal(f"cannot read {table}: {error.strerror}") from error
+    except UnicodeDecodeError:
+        raise Refusal(f"{table}: not text") from None
+    except Refusal as refusal:
+        raise Refusal(f"{table}: {refusal}") from refusal
+
+
+def _measure(arguments: argparse.Namespace, disk: Disk) -> Evidence:
+    """Measure a disk, reading only; what will be done is told before."""
+    runtime_s = arguments.runtime_s
+    if not 0.1 <= runtime_s <= _LONGEST_S:  # noqa: PLR2004 -- said in the message
+        raise Refusal(f"--runtime: expected between 100ms and 10s, not {runtime_s:g} s")
+    device = Path("/dev") / disk.name
+    jobs = list(jobs_for(str(device), disk.size_bytes, runtime_s))
+    seconds = (len(jobs) + 1) * (runtime_s + 1)
+    most_bytes = len(jobs) * runtime_s * MOST_BYTES_PER_SECOND + throughput.MOST_BYTES
+    print(
+        f"{disk.name} is read for {format_duration(seconds)}, at most {format_size(most_bytes)};"
+        " nothing is written.",
+        file=sys.stderr,
+    )
+    fio = find_fio()
+    see_that_it_is_quiet(arguments, paths_of(arguments), disk)
+    found: dict[str, Any] = {}
+    for job in jobs:  # first, because fio can be ended where a disk has stalled
+        found[job.name] = requests_of(job, fio.run(job, limit_s=runtime_s + _PATIENCE_S))
+    return Evidence(
+        cached_bytes_per_second=throughput.cached_bytes_per_second(device, _CACHED_S),
+        buffered_bytes_per_second=throughput.buffered_bytes_per_second(
+            device, disk.size_bytes, runtime_s
+        ),
+        **found,
+    )
+
+
+def _claim(machine: Machine, disk: Disk) -> Claim:
+    """Give what the disk is said to be; generic terms only repeat what the kernel says."""
+    assignment = machine.assignment(disk)
+    sold = assignment.terms != WRITTEN_OUT and assignment.provider != "generic"
+    return Claim(disk.name, disk.rotational, disk.model, assignment.terms if sold else None)
+
+
+def _print(name: str, evidence: Evidence, finding: Finding) -> None:
+    console = Console(highlight=False, markup=False)
+    console.print(f"{name}: {finding.title}", style="bold")
+    console.print()
+    for sentence in (*finding.observations, finding.conclusion):
+        console.print(sentence)
+    for sentence in finding.contradictions:
+        console.print(f"But: {sentence}", style="bold")
+    console.print()
+    console.print(facts_table(_facts(evidence)))
+
+
+def _facts(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Give the numbers that were measured, as hdparm and ioping name them."""
+    for what, rate in (
+        ("cached reads", evidence.cached_bytes_per_second),
+        ("buffered reads", evidence.buffered_bytes_per_second),
+    ):
+        if rate is not None:
+            yield what, format_bandwidth(rate)
+    for what, requests in _pieces(evidence):
+        yield what, _requests_words(requests)
+
+
+def _pieces(evidence: Evidence) -> Iterator[tuple[str, Requests]]:
+    for what, requests in (
+        ("random", evidence.random),
+        ("random, near", evidence.near),
+        ("sequential", evidence.sequential),
+        ("streamed", evidence.streamed),
+        ("random, deep", evidence.deep),
+        ("written", evidence.written),
+    ):
+        if requests is not None:
+            yield what, requests
+
+
+def _requests_words(requests: Requests) -> str:
+    words = (
+        f"{format_size(requests.request_bytes)}, {requests.queue_depth} at a time:"
+        f" {format_count(requests.iops)} IOPS, mean {format_duration(requests.mean_s)}"
+    )
+    if requests.bins:
+        low, middle, high = (
+            format_duration(quantile_s(requests.bins, share)) for share in (0.01, 0.5, 0.99)
+        )
+        words += f", 1/50/99 % {low}, {middle}, {high}"
+    return words
+
+
+def _document(name: str, evidence: Evidence, finding: Finding) -> dict[str, Any]:
+    return {
+        "device": name,
+        "title": finding.title,
+        **msgspec.structs.asdict(finding),
+        "evidence": {
+            "cached_bytes_per_second": evidence.cached_bytes_per_second,
+            "buffered_bytes_per_second": evidence.buffered_bytes_per_second,
+            **{
+                what.replace(", ", "_"): _requests_document(requests)
+                for what, requests in _pieces(evidence)
+            },
+        },
+    }
+
+
+def _requests_document(requests: Requests) -> dict[str, Any]:
+    return {
+        "request_bytes": requests.request_bytes,
+        "queue_depth": requests.queue_depth,
+        "requests": requests.requests,
+        "iops": requests.iops,
+        "mean_seconds": requests.mean_s,
+        "quantiles_seconds": {
+            f"{share:g}": quantile_s(requests.bins, share) for share in _QUANTILES
+        }
+        if requests.bins
+        else None,
+    }

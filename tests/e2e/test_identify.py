@@ -1,0 +1,110 @@
+"""What real fio finds out about loop devices and disks of the lab."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from disksla.core.evidence import Evidence, Requests
+from disksla.core.medium import identify
+from disksla.core.units import KIB
+from lab.disk import made
+from lab.scenario import read_scenario
+from loopdevice import used
+from served import run
+
+pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
+
+
+def test_a_disk_in_use_is_left_alone(loop_device: str, tmp_path: Path) -> None:
+    with used(loop_device, tmp_path):
+        ended = run("identify", loop_device, status=2)
+        assert f"{loop_device} is in use: it was busy for " in ended.stderr
+        ended = run("identify", loop_device, "--runtime=100ms", "--even-if-busy")
+    assert f"{loop_device} is in use" in ended.stderr
+    assert "16 at a time" in ended.stdout
+    assert all(len(line) <= 80 for line in ended.stdout.splitlines())
+
+
+def test_a_loop_device_over_cached_pages_is_memory(loop_device: str) -> None:
+    """Or at least nothing that seeks: the machine may be too busy to answer in time."""
+    ended = run("identify", loop_device, "--runtime=500ms", "--json", "--even-if-busy")
+    shown = json.loads(ended.stdout)
+    assert shown["medium"] in {"memory", "ssd", "nvme", "network"}
+    assert shown["evidence"]["random"]["requests"] > 100
+    assert shown["evidence"]["cached_bytes_per_second"] > 100e6
+    assert shown["evidence"]["buffered_bytes_per_second"] > 10e6
+    assert "at most 1.25 GiB; nothing is written." in ended.stderr
+
+
+def test_how_long_identify_may_take_is_bounded(loop_device: str) -> None:
+    assert "expected between 100ms and 10s" in (
+        run("identify", loop_device, "--runtime=1h", status=2).stderr
+    )
+
+
+SCENARIO = """
+caption: a disk to identify
+disks:
+  - disk: {model}
+    load: [{{for: 1s}}]
+"""
+LIMITED = "{meters: [{limit: iops, iops: 300, window: 0}], service: {latency: 200us}}"
+REMOTE = "{service: {latency: 1500us, spread: 0.3}}"
+
+needs_fuse = pytest.mark.skipif(
+    os.geteuid() != 0 or not Path("/dev/fuse").exists(),
+    reason="NOT TESTED: a disk of the lab needs root and /dev/fuse",
+)
+
+
+@contextmanager
+def disk_of_the_lab(model: str, room: Path) -> Iterator[str]:
+    scenario = room / "scenario.yml"
+    scenario.write_text(SCENARIO.format(model=model))
+    with made(scenario, 0, read_scenario(scenario).disks[0], room) as disk:
+        disk.begin()
+        yield disk.device
+
+
+@needs_fuse
+def test_a_limiter_is_not_taken_for_a_medium(tmp_path: Path) -> None:
+    with disk_of_the_lab(LIMITED, tmp_path) as device:
+        words = ("--runtime=1s", "--json", "--even-if-busy")
+        shown = json.loads(run("identify", device, *words, status=1).stdout)
+    assert (shown["medium"], shown["limited"]) == ("unknown", True)
+
+
+def ioping(device: str, *words: str) -> Requests:
+    """Send requests as ioping -R does; its raw numbers are in nanoseconds."""
+    command = ["ioping", "-R", "-D", "-w", "1", "-B", "-q", *words, f"/dev/{device}"]
+    line = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    count, _, iops, _, least, mean, _, deviation, *_ = map(float, line.split())
+    size = 256 * KIB if "-L" in words else 4 * KIB
+    return Requests(
+        request_bytes=size,
+        iops=iops,
+        mean_s=mean / 1e9,
+        requests=int(count),
+        least_s=least / 1e9,
+        deviation_s=deviation / 1e9,
+    )
+
+
+@needs_fuse
+@pytest.mark.skipif(shutil.which("ioping") is None, reason="NOT TESTED: ioping is missing")
+def test_ioping_finds_the_same(tmp_path: Path) -> None:
+    with disk_of_the_lab(REMOTE, tmp_path) as device:
+        words = ("--runtime=1s", "--json", "--even-if-busy")
+        ours = json.loads(run("identify", device, *words).stdout)
+        random, streamed = ioping(device), ioping(device, "-L")
+    theirs = identify(Evidence(random=random, streamed=streamed))
+    assert ours["medium"] == theirs.medium == "network"
+    for mine, other in (("random", random), ("streamed", streamed)):
+        assert other.iops / 1.5 < ours["evidence"][mine]["iops"] < other.iops * 1.5
+        assert other.mean_s / 1.5 < ours["evidence"][mine]["mean_seconds"] < other.mean_s * 1.5

@@ -42,6 +42,8 @@ UNIT_STANDS_ELSEWHERE = {
     "disksla.core.histogram": "in the unit of what is observed, which its owner's name tells",
     "disksla.core.laws": "in the unit of the row of the catalogue that holds the law",
     "disksla.core.limits.Bucket.capacity": "in the unit of its `resource`",
+    "disksla.core.suite.Requirement": "in its own `unit`",
+    "disksla.core.verification.JudgedLine": "in its own `unit`",
 }
 """Fields, or whole modules of them, whose unit is not in their name, and why."""
 

@@ -8,3 +8,23 @@ def printable(text: str) -> str:
     surrogates, which cannot be encoded again.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def fit_for_xml(text: str) -> str:
+    """Give `text` with every character that XML 1.0 forbids as a backslash escape.
+
+    Source: https://www.w3.org/TR/xml/#charsets.
+    """
+    return "".join(
+        letter if _is_allowed(letter) else letter.encode("unicode_escape").decode()
+        for letter in printable(text)
+    )
+
+
+def _is_allowed(letter: str) -> bool:
+    return (
+        letter in "\t\n"
+        or " " <= letter <= "\ud7ff"
+        or "\ue000" <= letter <= "\ufffd"
+        or (letter >= "\U00010000")
+    )

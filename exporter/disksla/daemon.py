@@ -14,7 +14,7 @@ from disksla.core.look import look
 from disksla.core.memory import Memory
 from disksla.core.pipeline import State, to_save
 from disksla.core.refusal import Refusal
-from disksla.core.saved import decode, encode
+from disksla.core.saved import decode, disk_key, encode
 from disksla.core.view import View
 from disksla.runtime.about import read_about
 from disksla.runtime.configuration import read_settings
@@ -26,11 +26,13 @@ from disksla.runtime.sampler import Sampler, read_clocks
 from disksla.runtime.schedule import Schedule
 from disksla.runtime.site import Site
 from disksla.runtime.statefile import StateFile
+from disksla.runtime.verificationfiles import VerificationFiles
 from disksla.runtime.web import ListenAddress, WebServer
 
 log = logging.getLogger("disksla.daemon")
 
 SAVE_EVERY_S = 60.0
+VERIFICATIONS_EVERY_S = 15.0
 HEALTHY_WITHIN_S = 5.0
 """A sampler without a tick for so long is held to be dead."""
 
@@ -54,6 +56,11 @@ class Daemon:
         self._state_file = StateFile(Path(settings.state.directory))
         self._schedule = Schedule()
         self._schedule.every(SAVE_EVERY_S, self.save, "saving the state")
+        self._verifications = VerificationFiles(Path(settings.state.directory))
+        self._verifications.read()
+        self._schedule.every(
+            VERIFICATIONS_EVERY_S, self.read_verifications, "reading verifications"
+        )
         self._reloading = threading.Lock()
         state = State(settings, self._catalog, self._remember())
         self._sampler = Sampler(paths, state)
@@ -104,6 +111,10 @@ class Daemon:
         if state is not None:
             self._state_file.write(encode(state))
 
+    def read_verifications(self) -> None:
+        """Look for what `disksla verify` left in the state directory."""
+        self._verifications.read()
+
     def _remember(self) -> Memory | None:
         saved = self._state_file.read(lambda text: decode(text, self._machine, read_clocks()))
         return Memory(saved, self._boot) if saved is not None else None
@@ -112,6 +123,7 @@ class Daemon:
         """Give everything known."""
         view = look(self._sampler.state)
         health = self._watcher.health
+        verified = self._verifications
         sampler = msgspec.structs.replace(
             view.sampler,
             errors={
@@ -119,15 +131,23 @@ class Daemon:
                 "disks": health.errors,
                 "state": self._state_file.errors,
                 **({"probes": self._prober.errors} if self._prober.is_wanted else {}),
+                "verification": verified.errors,
             },
             collectors={
                 **view.sampler.collectors,
                 "disks": health.success,
                 "state": self._state_file.trouble is None,
                 **({"probes": self._prober.trouble is None} if self._prober.is_wanted else {}),
+                "verification": verified.success,
             },
         )
-        return msgspec.structs.replace(view, sampler=sampler)
+        disks = tuple(
+            msgspec.structs.replace(
+                each, verification=verified.by_key.get(disk_key(each.disk) or "")
+            )
+            for each in view.disks
+        )
+        return msgspec.structs.replace(view, disks=disks, sampler=sampler)
 
     def is_healthy(self) -> bool:
         """Tell whether the sampler ticks."""
@@ -151,6 +171,7 @@ class Daemon:
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._state_file = StateFile(directory)
+                self._verifications = VerificationFiles(directory)
             self._prober.configure(settings)
             self._about = msgspec.structs.replace(
                 self._about, reload_successful=True, reload_success_timestamp_s=time.time()

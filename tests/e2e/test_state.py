@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from accounts import LINES, an_account
 from disksla.daemon import Daemon as DaemonInside
 from disksla.runtime.paths import Paths
+from disksla.runtime.verificationfiles import save_verification
 from disksla.runtime.web import ListenAddress
 from loopdevice import eventually
 from served import PATIENCE_S, Daemon
@@ -212,3 +214,34 @@ def test_a_reload_may_move_the_state(machine: FakeMachine, inside: DaemonInside)
     inside.save()
     assert (elsewhere / "state.json").exists()
     assert not machine.state.exists()
+
+
+def test_the_last_verification_is_published(machine: FakeMachine, inside: DaemonInside) -> None:
+    machine.state.mkdir()
+    account = an_account(*LINES[:4], key="serial:vol-1")
+    assert save_verification(machine.state, account) is None
+    assert eventually(lambda: bool(inside.view().disks), PATIENCE_S)
+    assert [disk.verification for disk in inside.view().disks] == [None]
+    inside.read_verifications()
+    assert [disk.verification for disk in inside.view().disks] == [account]
+    [file] = machine.state.iterdir()
+    file.write_bytes(b"damaged")
+    inside.read_verifications()
+    view = inside.view()
+    assert [disk.verification for disk in view.disks] == [None]
+    assert view.sampler.errors["verification"] == 1
+    assert not view.sampler.collectors["verification"]
+
+
+def test_a_verification_is_there_from_the_first_scrape(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    machine.state.mkdir()
+    save_verification(machine.state, an_account(*LINES[:4], key="serial:vol-1"))
+    daemon = start_daemon(*machine.options)
+    told = daemon.samples(device="vdx", test="randread-8k")
+    assert told["disksla_verification_ratio"] == 0.7
+    assert told["disksla_verification_required_ratio"] == 0.75
+    assert told["disksla_verification_passed"] == 0
+    ended_s = daemon.samples(device="vdx")["disksla_verification_timestamp_seconds"]
+    assert ended_s == 1.7e9 + 300.5

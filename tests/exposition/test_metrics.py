@@ -1,16 +1,19 @@
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 import pytest
 
+from accounts import LINES, an_account
 from disksla.core.diskstats import Counters
 from disksla.core.histogram import Histogram
 from disksla.core.hostwait import HostWait
 from disksla.core.ledger import Ledger
 from disksla.core.probeledger import FAILURE_REASONS
 from disksla.core.probeoutcome import SKIP_REASONS
+from disksla.core.view import DiskView
 from disksla.exposition.metrics import (
     ABOUT_METRICS,
     DISK_METRICS,
@@ -30,6 +33,7 @@ from views import (
     unknown_disk_view,
 )
 
+VERIFIED = ("ratio", "required_ratio", "passed")
 OF_DISKS = {metric.name: metric for metric in DISK_METRICS}
 OF_THE_SAMPLER = {metric.name: metric for metric in SAMPLER_METRICS}
 ABOUT_US = {metric.name: metric for metric in ABOUT_METRICS}
@@ -61,6 +65,10 @@ CONTRACT = {
     "disksla_limit_write_iops": "gauge",
     "disksla_limit_read_bytes_per_second": "gauge",
     "disksla_limit_written_bytes_per_second": "gauge",
+    "disksla_verification_ratio": "gauge",
+    "disksla_verification_required_ratio": "gauge",
+    "disksla_verification_passed": "gauge",
+    "disksla_verification_timestamp_seconds": "gauge",
     "disksla_limit_latency_seconds": "gauge",
     "disksla_burst_limit_read_iops": "gauge",
     "disksla_burst_limit_write_iops": "gauge",
@@ -259,6 +267,27 @@ def test_what_the_host_does_not_tell_is_absent() -> None:
     view = msgspec.structs.replace(disk_view(), ledger=ledger)
     assert OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view) is None
     assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 1.0
+
+
+def test_the_last_verification_is_told_by_test() -> None:
+    verified = msgspec.structs.replace(disk_view(), verification=an_account(*LINES))
+    told = {name: value_of(f"disksla_verification_{name}", verified) for name in VERIFIED}
+    judged = {("randread-4k",), ("randread-8k",), ("read-1m",), ("latency-randread-4k",)}
+    assert set(told["ratio"]) == set(told["required_ratio"]) == judged
+    assert (told["ratio"]["randread-8k",], told["required_ratio"]["randread-8k",]) == (0.7, 0.75)
+    assert told["passed"] == {("randread-4k",): 1, ("randread-8k",): 0, ("read-1m",): 1}
+    assert OF_DISKS["disksla_verification_timestamp_seconds"].value(verified) == 1.7e9 + 300.5
+
+
+def value_of(name: str, view: DiskView) -> Labelled:
+    value = OF_DISKS[name].value(view)
+    assert isinstance(value, Mapping)
+    return value
+
+
+def test_without_a_verification_nothing_is_told() -> None:
+    for name in (*VERIFIED, "timestamp_seconds"):
+        assert OF_DISKS[f"disksla_verification_{name}"].value(disk_view()) is None
 
 
 def test_what_we_say_of_ourselves() -> None:

@@ -17,6 +17,7 @@ from disksla.core.probeledger import ProbeLedger
 from disksla.core.purse import CreditLevel
 from disksla.core.settings import ProbeKind
 from disksla.core.verdict import Ceiling, Verdict
+from disksla.core.verification import Verification
 
 
 class Assignment(msgspec.Struct, frozen=True):
@@ -70,6 +71,8 @@ class DiskView(msgspec.Struct, frozen=True):
     """Burst credits by resource; none where the terms have none."""
     probes: Mapping[ProbeKind, ProbeLedger] = {}
     """What probes came to, by kind; those that are configured are present from the start."""
+    verification: Verification | None = None
+    """The last test against the terms; None where none is known."""
 
 
 class SamplerView(msgspec.Struct, frozen=True):

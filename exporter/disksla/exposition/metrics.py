@@ -20,6 +20,7 @@ from disksla.core.purse import CreditLevel
 from disksla.core.settings import ProbeKind
 from disksla.core.throttle import LIMIT_KINDS
 from disksla.core.verdict import VERDICTS
+from disksla.core.verification import JudgedLine
 from disksla.core.view import DiskView, SamplerView
 
 Kind = Literal["counter", "gauge", "histogram"]
@@ -139,6 +140,21 @@ def _probe_reasons(
 def _last_probe(value: Callable[[ProbeOutcome], float | None]) -> Callable[[DiskView], Value]:
     """Give what holds for the last run of each kind; nothing before the first."""
     return _probes(lambda ledger: None if ledger.last is None else value(ledger.last))
+
+
+def _verified(value: Callable[[JudgedLine], float | None]) -> Callable[[DiskView], Value]:
+    """Give what holds for each test that was judged, or only shown."""
+
+    def values(view: DiskView) -> Value:
+        lines = view.verification.lines if view.verification is not None else ()
+        told = {(line.test,): value(line) for line in lines}
+        return {test: number for test, number in told.items() if number is not None} or None
+
+    return values
+
+
+def _passed(line: JudgedLine) -> float | None:
+    return {"pass": 1.0, "fail": 0.0}.get(line.verdict)
 
 
 def _keyed(values: Mapping[str, float]) -> Labelled:
@@ -548,6 +564,36 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         " what the disk is seen to do.",
         _probes(lambda ledger: ledger.transferred_bytes),
         ("kind",),
+    ),
+    Metric(
+        "disksla_verification_ratio",
+        "gauge",
+        "Share of the promise that the last `disksla verify` measured, by test: of rates measured"
+        " over promised, of latency promised over measured, so that more is better.",
+        _verified(lambda line: line.ratio),
+        ("test",),
+    ),
+    Metric(
+        "disksla_verification_required_ratio",
+        "gauge",
+        "Share of the promise that the provider stands by for requests of that size; a test passes"
+        " at this, less the tolerance of the configuration.",
+        _verified(lambda line: line.required_ratio),
+        ("test",),
+    ),
+    Metric(
+        "disksla_verification_passed",
+        "gauge",
+        "Whether the test was passed (1 yes, 0 no). A latency that is not guaranteed has no"
+        " sample: it cannot fail.",
+        _verified(_passed),
+        ("test",),
+    ),
+    Metric(
+        "disksla_verification_timestamp_seconds",
+        "gauge",
+        "Unix time in seconds at which the last `disksla verify` of this disk ended.",
+        lambda view: view.verification.ended_timestamp_s if view.verification else None,
     ),
 )
 

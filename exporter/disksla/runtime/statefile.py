@@ -27,15 +27,16 @@ class StateFile:
     daemon that cannot save still watches. It is for one thread at a time.
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Take the directory; it has to be there when something is written."""
-        self.path = directory / FILE_NAME
+    def __init__(self, directory: Path, name: str = FILE_NAME, mode: int = 0o600) -> None:
+        """Take the directory, which has to be there when something is written; and a file name."""
+        self.path = directory / name
         self.trouble: str | None = None
         """What was wrong the last time; None if nothing was."""
         self.errors = 0
         """How often something was wrong."""
         self._directory = directory
-        self._draft = directory / f"{FILE_NAME}.new"
+        self._draft = directory / f"{name}.new"
+        self._mode = mode
 
     def write(self, content: bytes) -> bool:
         """Replace the file; tell whether that was done. A reader sees the old or the new one."""
@@ -68,6 +69,7 @@ class StateFile:
             self._draft.unlink()
         draft = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(draft, "wb") as file:
+            os.fchmod(draft, self._mode)
             file.write(content)
             file.flush()
             os.fsync(draft)
@@ -81,7 +83,7 @@ class StateFile:
     def _set_aside(self, reason: str) -> None:
         """Keep the file under another name, so that nothing overwrites it."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        aside = self.path.with_name(f"{FILE_NAME}.damaged-{stamp}")
+        aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}")
         try:
             self.path.rename(aside)
         except OSError as error:

@@ -23,6 +23,8 @@ COMMANDS = {
     "check-config": "name every problem of a configuration file",
     "record": "write what the machine says, tick by tick, to a file",
     "replay": "send a recording through the same reckoning",
+    "verify": "test a disk as its provider does, and say whether the promise is kept",
+    "judge": "hold a result of fio or DiskSpd that was made elsewhere against terms",
     "sweep": "measure the workload matrix of a disk",
     "identify": "say what medium a disk really is, by how it seeks",
 }

@@ -8,24 +8,10 @@ import pytest
 
 from disksla.cli import main
 from disksla.core.units import GIB
+from machinetree import add_device
 
 SERIAL = "6ea73b81-555e-4a74-9"
 MOUNTINFO = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 22 254:16 / /data rw - xfs /dev/vdb rw\n"
-
-
-def add_device(sysfs: Path, path: str, number: str, size_bytes: int, **attributes: str) -> None:
-    """Describe one block device in a tree of sysfs."""
-    directory = sysfs / "devices" / path
-    directory.mkdir(parents=True)
-    for name, content in {
-        "dev": number,
-        "size": str(size_bytes // 512),
-        **attributes,
-    }.items():
-        (directory / name).write_text(f"{content}\n")
-    listing = sysfs / "class" / "block"
-    listing.mkdir(parents=True, exist_ok=True)
-    (listing / directory.name).symlink_to(directory)
 
 
 @pytest.fixture

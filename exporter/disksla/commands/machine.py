@@ -8,8 +8,8 @@ import msgspec
 from disksla.catalog import load_catalog
 from disksla.commands.options import add_config_file, add_paths, paths_of
 from disksla.core.disk import Disk
-from disksla.core.matching import assign, why_unwatched
-from disksla.core.settings import Settings
+from disksla.core.matching import assign, entry_for, why_unwatched
+from disksla.core.settings import DiskEntry, Settings
 from disksla.core.terms import Catalog
 from disksla.core.view import Assignment
 from disksla.runtime.blockdevices import read_disks
@@ -30,6 +30,11 @@ class Machine(msgspec.Struct, frozen=True):
     def assignment(self, disk: Disk) -> Assignment:
         """Give the terms a disk is held against, or would be."""
         return assign(disk, self.settings, self.catalog)
+
+    def entry(self, disk: Disk) -> DiskEntry | None:
+        """Give what the configuration says of a disk; None if it says nothing."""
+        found = entry_for(disk, self.settings)
+        return None if found is None else found[1]
 
 
 def add_machine_arguments(parser: argparse.ArgumentParser) -> None:

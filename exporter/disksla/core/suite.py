@@ -79,8 +79,14 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         """Requests in flight, of all workers together."""
         return self.queue_depth * self.workers
 
-    def job(self, target: str, runtime_s: float, span_bytes: int | None = None) -> FioJob:
-        """Give what fio is asked to do, and to which target."""
+    def job(
+        self,
+        target: str,
+        runtime_s: float,
+        span_bytes: int | None = None,
+        offset_bytes: int = 0,
+    ) -> FioJob:
+        """Give what fio is asked to do, and to which part of which target."""
         return FioJob(
             name=self.test,
             target=target,
@@ -90,6 +96,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
             queue_depth=self.queue_depth,
             workers=self.workers,
             rate_iops=self.rate_iops,
+            offset_bytes=offset_bytes,
             span_bytes=span_bytes,
         )
 

@@ -1,0 +1,97 @@
+"""`disksla judge`: hold a result of fio or DiskSpd that was made elsewhere against terms."""
+
+import argparse
+import importlib.metadata
+import sys
+import time
+from pathlib import Path
+
+from disksla.catalog import load_catalog
+from disksla.commands.options import add_config_file
+from disksla.commands.verification_report import (
+    add_report_arguments,
+    refuse_unwritable,
+    report,
+)
+from disksla.core.elsewhere import LARGEST_BYTES, decode_text, judge_elsewhere, parse_result
+from disksla.core.promise import derive_limits
+from disksla.core.refusal import Refusal
+from disksla.core.suite import SUITES, default_suite, make_suite
+from disksla.core.units import parse_size_bytes
+from disksla.core.verification import Run, verification_of
+from disksla.runtime.configuration import read_settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add RESULT, the terms, and the reports."""
+    parser.add_argument(
+        "result",
+        metavar="RESULT",
+        help="JSON of fio, or XML or text of DiskSpd; - for standard input",
+    )
+    parser.add_argument("--terms", required=True, metavar="ID", help="terms, as vk.ceph-ssd")
+    parser.add_argument("--size", required=True, metavar="SIZE", help="size of the disk")
+    parser.add_argument("--suite", choices=SUITES, help="whose tests (default: the provider's)")
+    add_config_file(parser)
+    add_report_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print how the result compares; 1 if the promise was not kept."""
+    refuse_unwritable(arguments)
+    catalog = load_catalog()
+    terms = catalog[arguments.terms]
+    tolerance = read_settings(arguments.config_file, catalog).assessment.tolerance_ratio
+    size_bytes = _size(arguments.size)
+    limits = derive_limits(terms, size_bytes)
+    suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance)
+    if not any(line.requirement for line in suite.lines):
+        raise Refusal(f"{terms.id} promises nothing against which a result could be judged")
+    content, made_s = _read(arguments.result)
+    trials = parse_result(decode_text(content))
+    lines, unjudged = judge_elsewhere(suite, trials, tolerance)
+    verification = verification_of(
+        suite,
+        Run(
+            disksla_version=importlib.metadata.version("disksla-exporter"),
+            disk=None,
+            terms=terms.id,
+            provider=terms.provider,
+            size_bytes=size_bytes,
+            target="elsewhere",
+            tool=trials[0].tool,
+            tolerance_ratio=tolerance,
+            began_timestamp_s=made_s,
+            ended_timestamp_s=made_s,
+            unjudged=unjudged,
+        ),
+        lines,
+    )
+    report(arguments, verification)
+    return verification.status
+
+
+def _size(text: str) -> int:
+    try:
+        size_bytes = parse_size_bytes(text)
+    except ValueError as error:
+        raise Refusal(f"--size: {error}") from error
+    if not size_bytes:
+        raise Refusal(f"--size: expected a size above zero, such as 500GiB, not '{text}'")
+    return size_bytes
+
+
+def _read(name: str) -> tuple[bytes, float]:
+    """Give the content, and when it was made: a result seldom tells."""
+    if name == "-":
+        content, made_s = sys.stdin.buffer.read(LARGEST_BYTES + 1), time.time()
+    else:
+        try:
+            with Path(name).open("rb") as file:
+                content = file.read(LARGEST_BYTES + 1)
+            made_s = Path(name).stat().st_mtime
+        except OSError as error:
+            raise Refusal(f"{name} cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_BYTES:
+        raise Refusal(f"{name} is larger than 64 MiB; expected a result of fio or DiskSpd")
+    return content, made_s

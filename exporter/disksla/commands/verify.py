@@ -1,0 +1,323 @@
+"""`disksla verify`: the provider's acceptance test of a disk, with a report.
+
+Nothing is written to a disk unless a person names where. The test ends soon after an interrupt,
+with a report of what was measured by then, and leaves neither a file nor a fio behind.
+"""
+
+import argparse
+import contextlib
+import importlib.metadata
+import logging
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from disksla.commands.explain import find_disk
+from disksla.commands.interruption import Ended, Interruption, interruption
+from disksla.commands.machine import Machine, add_machine_arguments, read_machine
+from disksla.commands.options import paths_of
+from disksla.commands.progress import shown_progress
+from disksla.commands.verification_report import (
+    add_report_arguments,
+    refuse_unwritable,
+    report,
+)
+from disksla.core.disk import Disk
+from disksla.core.fio import fio_arguments
+from disksla.core.precondition import (
+    Violation,
+    boot_disk,
+    short_runtime,
+    wrong_file_system,
+)
+from disksla.core.rawwrite import writable_region
+from disksla.core.refusal import Refusal
+from disksla.core.settings import DiskEntry, Match
+from disksla.core.suite import SUITES, Suite, default_suite, make_suite
+from disksla.core.units import format_duration, parse_duration_s, parse_size_bytes
+from disksla.core.verification import JudgedLine, Run, Verification, verification_of
+from disksla.core.view import Assignment
+from disksla.runtime.acceptance import (
+    Acceptance,
+    Plan,
+    base_estimate_s,
+    not_run,
+)
+from disksla.runtime.alone import alone
+from disksla.runtime.diskwatch import watched
+from disksla.runtime.filesystem import file_system_of
+from disksla.runtime.fio import find_fio
+from disksla.runtime.rawdevice import reserved
+from disksla.runtime.testfile import OUR_DIRECTORY, test_file
+from disksla.runtime.verificationfiles import save_verification
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add DEVICE, what to test and where, and the reports."""
+    parser.add_argument(
+        "device", metavar="DEVICE", help="vdb, /dev/vdb, or a name under /dev/disk/by-id"
+    )
+    parser.add_argument("--suite", choices=SUITES, help="whose tests (default: the provider's)")
+    parser.add_argument(
+        "--runtime", default="60s", metavar="TIME", help="of each test (default: %(default)s)"
+    )
+    parser.add_argument("--terms", metavar="ID", help="instead of what the configuration says")
+    parser.add_argument("--size", metavar="SIZE", help="that was sold, instead of the kernel's")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--file",
+        type=Path,
+        metavar="DIR",
+        help="test on a file, made in this directory of the disk and removed; writes too",
+    )
+    where.add_argument(
+        "--write-to-raw-device",
+        metavar="NAME",
+        help="test writes on the device too, which must be empty; repeats its kernel name",
+    )
+    parser.add_argument("--file-size", metavar="SIZE", help="of that file (default: the suite's)")
+    parser.add_argument(
+        "--wait-for-base",
+        action="store_true",
+        help="before each test, load the disk until its burst credits are gone",
+    )
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="measure although conditions are violated; the result stays not valid",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be run, and end")
+    add_report_arguments(parser)
+    add_machine_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Test a disk; 0 if it keeps its promise, 1 if not, 2 if that could not be told."""
+    refuse_unwritable(arguments)
+    machine = read_machine(arguments)
+    disk = find_disk(machine.disks, arguments.device)
+    if disk.partition_of is not None:
+        raise Refusal(
+            f"{disk.name} is a part of {disk.partition_of}, which is what was sold;"
+            f" expected `disksla verify {disk.partition_of}`"
+        )
+    machine = _with_terms(machine, disk, arguments)
+    assignment = machine.assignment(disk)
+    suite = _suite(arguments, machine, assignment)
+    violations = _violations(arguments, machine, disk, suite)
+    plan = _plan(arguments, machine, disk, suite)
+    _say(_estimate(plan, assignment))
+    if arguments.dry_run:
+        _print_dry_run(plan, violations)
+        return 0
+    with interruption() as interrupted:
+        verification = _test(arguments, machine, disk, plan, violations, interrupted)
+    report(arguments, verification)
+    _save(machine, verification)
+    if interrupted.by is not None:
+        return 128 + interrupted.by
+    return verification.status
+
+
+def _with_terms(machine: Machine, disk: Disk, arguments: argparse.Namespace) -> Machine:
+    """Put what the person said of the terms before what the configuration says."""
+    if arguments.terms is None and arguments.size is None:
+        return machine
+    size_bytes = None if arguments.size is None else _size("--size", arguments.size)
+    match = Match(device=disk.name)
+    if arguments.terms is not None:
+        entry = DiskEntry(
+            match=match, terms=machine.catalog[arguments.terms].id, size_bytes=size_bytes
+        )
+    else:
+        told = machine.entry(disk)
+        if told is None:
+            raise Refusal(f"--size without --terms, and nothing is configured for {disk.name}")
+        entry = msgspec.structs.replace(told, match=match, size_bytes=size_bytes)
+    settings = msgspec.structs.replace(machine.settings, disks=(entry, *machine.settings.disks))
+    return msgspec.structs.replace(machine, settings=settings)
+
+
+def _suite(arguments: argparse.Namespace, machine: Machine, assignment: Assignment) -> Suite:
+    name = arguments.suite or default_suite(assignment.provider)
+    suite = make_suite(name, assignment.limits, _tolerance(machine))
+    if not any(line.requirement for line in suite.lines):
+        raise Refusal(
+            f"nothing is promised that could be verified: {assignment.reason};"
+            " expected --terms ID, or an entry of `disks` in --config.file"
+        )
+    return suite
+
+
+def _violations(
+    arguments: argparse.Namespace, machine: Machine, disk: Disk, suite: Suite
+) -> list[Violation]:
+    """Give the conditions of which it is known beforehand that they do not hold."""
+    file = arguments.file
+    found = [
+        boot_disk(disk),
+        short_runtime(_runtime_s(arguments), _tolerance(machine)),
+        wrong_file_system(suite, file_system_of(file, disk)) if file is not None else None,
+    ]
+    return [violation for violation in found if violation is not None]
+
+
+def _plan(arguments: argparse.Namespace, machine: Machine, disk: Disk, suite: Suite) -> Plan:
+    """Say what will be run; raises Refusal where it would write to what it must not."""
+    file, name = arguments.file, arguments.write_to_raw_device
+    if name is not None:
+        if name != disk.name:
+            raise Refusal(
+                f"--write-to-raw-device says '{name}', but the disk is {disk.name}; expected the"
+                " kernel name of the disk that may be overwritten"
+            )
+        with reserved(disk, paths_of(arguments)):
+            pass  # raises Refusal with every reason why this disk must not be overwritten
+    offset_bytes, span_bytes = _region(arguments, disk, suite)
+    return Plan(
+        suite=suite,
+        target=f"/dev/{disk.name}" if file is None else f"{file.resolve()}/{OUR_DIRECTORY}/file",
+        span_bytes=span_bytes,
+        runtime_s=_runtime_s(arguments),
+        tolerance_ratio=_tolerance(machine),
+        with_writes=file is not None or name is not None,
+        wait_for_base=arguments.wait_for_base,
+        offset_bytes=offset_bytes,
+        is_file=file is not None,
+    )
+
+
+def _region(arguments: argparse.Namespace, disk: Disk, suite: Suite) -> tuple[int, int | None]:
+    """Give offset and length of what is used; of a disk that is written, all but its ends."""
+    if arguments.file is not None:
+        told = arguments.file_size
+        return 0, suite.file_bytes if told is None else _size("--file-size", told)
+    if arguments.file_size is not None:
+        raise Refusal("--file-size: there is no file without --file DIR")
+    if arguments.write_to_raw_device is not None:
+        return writable_region(disk.size_bytes)
+    return 0, None
+
+
+def _test(
+    arguments: argparse.Namespace,
+    machine: Machine,
+    disk: Disk,
+    plan: Plan,
+    violations: list[Violation],
+    interrupted: Interruption,
+) -> Verification:
+    fio = find_fio()
+    assignment = machine.assignment(disk)
+    settings, catalog = machine.settings, machine.catalog
+    began_s = time.time()
+    lines: tuple[JudgedLine, ...]
+    with contextlib.ExitStack() as undo:
+        if not undo.enter_context(alone(Path(settings.state.directory))):
+            violations.append(
+                Violation("probed", "another measurement of disksla runs on this machine")
+            )
+        watch = undo.enter_context(
+            watched(paths_of(arguments), settings, catalog, disk, machine.disks)
+        )
+        progress = undo.enter_context(shown_progress(plan.estimate_s))
+
+        def acceptance(plan: Plan) -> Acceptance:
+            return Acceptance(plan, fio, watch, assignment.limits, interrupted.stop, progress)
+
+        busy = acceptance(plan).look_for_load()
+        violations += [busy] if busy is not None else []
+        lines = not_run(plan, "the conditions of the test do not hold (--force measures)")
+        if arguments.force or not violations:
+            lines = not_run(plan, "the test was ended before")
+            undo.enter_context(contextlib.suppress(Ended))
+            if arguments.write_to_raw_device is not None:
+                undo.enter_context(reserved(disk, paths_of(arguments)))
+            if arguments.file is not None and plan.span_bytes is not None:
+                progress("making the test file", 0.0)
+                file = test_file(
+                    arguments.file, plan.span_bytes, on_written=interrupted.end_if_wanted
+                )
+                plan = plan._replace(target=str(undo.enter_context(file)))
+            lines, spoiled = acceptance(plan).run()
+            violations += spoiled
+    return verification_of(
+        plan.suite,
+        Run(
+            disksla_version=importlib.metadata.version("disksla-exporter"),
+            disk=disk,
+            terms=assignment.terms,
+            provider=assignment.provider,
+            size_bytes=assignment.size_bytes,
+            target="device" if arguments.file is None else "file",
+            tool=f"fio {fio.version[0]}.{fio.version[1]}",
+            tolerance_ratio=plan.tolerance_ratio,
+            began_timestamp_s=began_s,
+            ended_timestamp_s=time.time(),
+            violations=tuple(violations),
+        ),
+        lines,
+    )
+
+
+def _estimate(plan: Plan, assignment: Assignment) -> str:
+    number = len(plan.lines)
+    tests = f"{number} {'test' if number == 1 else 'tests'} of {format_duration(plan.runtime_s)}"
+    words = f"about {format_duration(plan.estimate_s)}: {tests}"
+    if plan.is_file:
+        words += ", and the time to write the test file"
+    if assignment.limits.buckets:
+        base_s = base_estimate_s(assignment.limits)
+        if plan.wait_for_base:
+            return f"{words}, and up to {format_duration(base_s)} to use up burst credits"
+        words += (
+            "; the disk has burst credits, so it may be measured above its base"
+            " (--wait-for-base uses them up)"
+        )
+    return words
+
+
+def _print_dry_run(plan: Plan, violations: list[Violation]) -> None:
+    for line in plan.lines:
+        print(shlex.join(["fio", *fio_arguments(plan.job(line))]))
+    for violation in violations:
+        _say(f"condition violated: {violation.words}")
+
+
+def _save(machine: Machine, verification: Verification) -> None:
+    logging.getLogger("disksla.state").addHandler(logging.NullHandler())  # said below
+    directory = Path(machine.settings.state.directory)
+    trouble = save_verification(directory, verification)
+    if trouble is not None:
+        _say(f"not left for the daemon to publish: {trouble}")
+
+
+def _tolerance(machine: Machine) -> float:
+    return machine.settings.assessment.tolerance_ratio
+
+
+def _runtime_s(arguments: argparse.Namespace) -> float:
+    try:
+        runtime_s = parse_duration_s(arguments.runtime)
+    except ValueError as error:
+        raise Refusal(f"--runtime: {error}") from error
+    if not 1 <= runtime_s <= 86400:  # noqa: PLR2004 -- a second, and a day
+        raise Refusal(f"--runtime: expected 1s to 1d, not '{arguments.runtime}'")
+    return runtime_s
+
+
+def _size(option: str, text: str) -> int:
+    try:
+        size_bytes = parse_size_bytes(text)
+    except ValueError as error:
+        raise Refusal(f"{option}: {error}") from error
+    if not size_bytes:
+        raise Refusal(f"{option}: expected a size above zero, such as 500GiB, not '{text}'")
+    return size_bytes
+
+
+def _say(words: str) -> None:
+    print(f"disksla: {words}", file=sys.stderr)

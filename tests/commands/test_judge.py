@@ -1,0 +1,105 @@
+"""`disksla judge`, as a person runs it."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from disksla.cli import main
+
+RESULTS = Path(__file__).parent.parent / "results"
+VK = ("--terms", "vk.ceph-ssd", "--size", "20GiB")
+YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
+
+
+@pytest.mark.parametrize(
+    ("name", "terms", "status", "verdicts"),
+    [
+        ("diskspd-2.1-randread-4k.txt", VK, 0, {"randread-4k": "pass"}),
+        ("diskspd-2.0.20-randwrite-4k.txt", VK, 1, {"randwrite-4k": "fail"}),
+        ("diskspd-2.2-two-targets-8k.txt", VK, 0, {"randread-8k": "pass"}),
+        (
+            "diskspd-2.2-two-timespans.xml",
+            VK,
+            0,
+            {"randwrite-16k": "pass", "latency-randread-4k": "shown"},
+        ),
+        ("fio-3.33-two-jobs.json", VK, 0, {"randread-4k": "pass", "randread-8k": "pass"}),
+        ("fio-3.33-eight-clones.json", YANDEX, 0, {"randread-4k": "pass"}),
+        ("fio-3.33-eight-clones.json", VK, 2, {}),
+        ("fio-3.33-buffered-at-a-rate.json", VK, 2, {}),
+    ],
+)
+def test_a_result_made_elsewhere_is_judged(
+    name: str,
+    terms: tuple[str, ...],
+    status: int,
+    verdicts: dict[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["judge", str(RESULTS / name), *terms, "--json"]) == status
+    account = json.loads(capsys.readouterr().out)
+    judged = {
+        line["test"]: line["verdict"] for line in account["lines"] if line["verdict"] != "skipped"
+    }
+    assert judged == verdicts
+    assert account["target"] == "elsewhere"
+    assert bool(account["unjudged"]) is (status == 2)
+
+
+def test_the_table_fits_a_terminal_and_names_what_was_not_judged(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
+    assert main(["judge", path, *VK]) == 2
+    printed = capsys.readouterr().out
+    assert max(map(len, printed.splitlines())) <= 80
+    said = " ".join(printed.split())
+    assert "not judged: randread: went through the cache of the operating system" in said
+    assert (
+        "a result made elsewhere against vk.ceph-ssd: INCOMPLETE: not everything was measured"
+        in said
+    )
+
+
+def test_a_failed_result_says_by_how_much(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(RESULTS / "diskspd-2.0.20-randwrite-4k.txt")
+    assert main(["judge", path, *VK]) == 1
+    printed = capsys.readouterr().out.split()
+    assert "70.0" in printed
+    assert "NOT" in printed
+
+
+def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
+    path = str(RESULTS / "diskspd-2.1-randread-4k.txt")
+    assert main(["judge", path, *VK, f"--html={page}", f"--junit={junit}"]) == 0
+    assert "a result made elsewhere against vk.ceph-ssd" in page.read_text()
+    assert ET.fromstring(junit.read_bytes()).attrib["tests"] == "10"
+    assert "randread-4k" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nothing", *VK], "nothing cannot be read: No such file or directory"),
+        (["{here}", *VK], "neither JSON of fio"),
+        (["{large}", *VK], "is larger than 64 MiB"),
+        (["{here}", "--terms", "vk.ceph", "--size", "1GiB"], "no terms are called 'vk.ceph'"),
+        (["{here}", "--terms", "vk.ceph-ssd", "--size", "big"], "--size: expected a size"),
+        (["{here}", "--terms", "vk.ceph-ssd", "--size", "0GiB"], "--size: expected a size above"),
+        (["{here}", "--terms", "generic.ssd", "--size", "1GiB"], "promises nothing"),
+        (["{here}", *VK, "--html", "/nowhere/page.html"], "cannot be written; expected a file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here, large = tmp_path / "here", tmp_path / "large"
+    here.write_text("hello")
+    with large.open("wb") as file:
+        file.truncate(64 * 1024**2 + 1)
+    told = [word.replace("{here}", str(here)).replace("{large}", str(large)) for word in words]
+    assert main(["judge", *told]) == 2
+    assert said in capsys.readouterr().err

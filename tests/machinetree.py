@@ -1,0 +1,18 @@
+"""A tree of sysfs that tests make up."""
+
+from pathlib import Path
+
+
+def add_device(sysfs: Path, path: str, number: str, size_bytes: int, **attributes: str) -> None:
+    """Describe one block device in a tree of sysfs."""
+    directory = sysfs / "devices" / path
+    directory.mkdir(parents=True)
+    for name, content in {
+        "dev": number,
+        "size": str(size_bytes // 512),
+        **attributes,
+    }.items():
+        (directory / name).write_text(f"{content}\n")
+    listing = sysfs / "class" / "block"
+    listing.mkdir(parents=True, exist_ok=True)
+    (listing / directory.name).symlink_to(directory)

@@ -1,0 +1,143 @@
+"""A suite that is run on a disk of files by a fio of our own."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from disksla.catalog import load_catalog
+from disksla.core.contract import SumBurst, SumContract, limits_of
+from disksla.core.limits import Limits
+from disksla.core.settings import DiskEntry, Match, Settings
+from disksla.core.suite import make_suite
+from disksla.core.verification import Level
+from disksla.runtime.acceptance import Acceptance, Plan, base_estimate_s, not_run
+from disksla.runtime.diskwatch import DiskWatch, watched
+from disksla.runtime.fio import Fio, find_fio
+from disksla.runtime.paths import Paths
+from fakefio import ANSWERS, HANGS, fake_fio
+from loopdevice import eventually
+from machine import a_disk
+
+ANSWER = Path(__file__).parent.parent / "core" / "fio" / "reads.json"
+CONTRACT = SumContract(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8500.0))
+LIMITS = limits_of(CONTRACT)
+DISK = a_disk("vdx")
+QUIET = f" 254 0 vdx 100 0 800 10 50 0 400 20{' 0' * 9}\n"
+
+
+class Room:
+    """A machine of files with one disk, and a fio."""
+
+    def __init__(self, directory: Path, body: str) -> None:
+        self.paths = Paths(procfs=directory / "proc", sysfs=directory / "sys")
+        self.paths.procfs.mkdir()
+        self.diskstats = self.paths.procfs / "diskstats"
+        self.diskstats.write_text(QUIET)
+        (self.paths.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
+        bin_directory = directory / "bin"
+        bin_directory.mkdir()
+        (bin_directory / "answer").write_bytes(ANSWER.read_bytes())
+        fake_fio(bin_directory, body)
+        self.fio: Fio = find_fio(str(bin_directory))
+        self.hangs = bin_directory / "hangs"
+        self.target = directory / "disk"
+        self.target.write_bytes(b"x" * 4096)
+        self.stop = threading.Event()
+
+    def plan(self, **told: object) -> Plan:
+        suite = make_suite("terms", LIMITS, 0.03)
+        plan = Plan(suite, str(self.target), None, 10.0, 0.03, with_writes=False)
+        return plan._replace(**told)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def watch(room: Room) -> Iterator[DiskWatch]:
+    settings = Settings(disks=(DiskEntry(match=Match(device="vdx"), terms=CONTRACT),))
+    with watched(room.paths, settings, load_catalog(), DISK, (DISK, a_disk("vdy"))) as found:
+        assert eventually(lambda: bool(found.window_seconds()), 5)
+        yield found
+
+
+@pytest.fixture
+def room(tmp_path: Path, request: pytest.FixtureRequest) -> Room:
+    return Room(tmp_path, getattr(request, "param", ANSWERS))
+
+
+def acceptance(
+    room: Room, watch: DiskWatch, limits: Limits = LIMITS, **told: object
+) -> Acceptance:
+    return Acceptance(room.plan(**told), room.fio, watch, limits, room.stop)
+
+
+def test_lines_are_run_or_skipped_and_judged(room: Room, watch: DiskWatch) -> None:
+    lines, violations = acceptance(room, watch).run()
+    assert [line.verdict for line in lines] == [
+        *("fail", "skipped", "skipped"),  # IOPS; bandwidth and latency are not promised
+        *("skipped", "skipped", "skipped"),
+    ]
+    measured = lines[0]
+    level: Level = "base"
+    assert measured.level == level
+    assert measured.percentiles
+    assert measured.other_share == 0.0  # the disk of files did nothing at all
+    assert violations == ()
+    assert "--file DIR" in lines[3].reason
+
+
+@pytest.mark.parametrize("room", ["print('nonsense')"], indirect=True)
+def test_a_fio_that_fails_leaves_its_line_unmeasured(room: Room, watch: DiskWatch) -> None:
+    lines, _ = acceptance(room, watch).run()
+    assert lines[0].verdict == "unmeasured"
+    assert "not the JSON of fio" in lines[0].reason
+
+
+@pytest.mark.parametrize("room", [HANGS], indirect=True)
+def test_a_test_that_is_stopped_ends_soon(room: Room, watch: DiskWatch) -> None:
+    def stop_soon() -> None:
+        eventually(room.hangs.exists, 20)
+        room.stop.set()
+
+    thread = threading.Thread(target=stop_soon)
+    thread.start()
+    lines, _ = acceptance(room, watch).run()
+    thread.join()
+    assert (lines[0].verdict, lines[0].reason) == ("unmeasured", "fio was stopped")
+    again, _ = acceptance(room, watch).run()
+    assert again[0].reason == "the test was ended before"
+
+
+def test_a_disk_that_is_gone_cannot_be_measured(room: Room, watch: DiskWatch) -> None:
+    room.diskstats.write_text("")
+    lines, _ = acceptance(room, watch).run()
+    assert "vdx is not in diskstats" in lines[0].reason
+
+
+def test_a_base_that_is_not_reached_spoils_the_line(room: Room, watch: DiskWatch) -> None:
+    lines, [violation] = acceptance(room, watch, wait_for_base=True).run()
+    assert violation.precondition == "base_not_reached"
+    assert lines[0].verdict == "unmeasured"
+    assert base_estimate_s(LIMITS) == pytest.approx(5)
+    assert "within 67.5 s" in lines[0].reason
+
+
+def test_other_load_is_seen_before_the_test(room: Room, watch: DiskWatch) -> None:
+    tester = acceptance(room, watch)
+    assert tester.look_for_load(0.2) is None
+    more = QUIET.replace(" 100 0 800", " 900 0 7200")
+    timer = threading.Timer(0.1, room.diskstats.write_text, [more])
+    timer.start()
+    found = tester.look_for_load(0.5)
+    timer.join()
+    assert found is not None
+    assert found.precondition == "other_load"
+
+
+def test_what_was_not_begun_is_unmeasured_or_skipped(room: Room) -> None:
+    lines = not_run(room.plan(), "why")
+    assert [line.reason for line in lines][:2] == [
+        "why",
+        "the terms promise no bandwidth for reads",
+    ]
+    assert room.plan().estimate_s == pytest.approx(13)

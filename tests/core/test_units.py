@@ -97,6 +97,8 @@ def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
         (format_bandwidth(119.7 * MIB), "119.7 MiB/s"),
         (format_bandwidth(16384 * MIB), "16384 MiB/s"),
         (format_bandwidth(2048), "2 KiB/s"),
+        (format_duration(0.0000123), "12.3 us"),
+        (format_duration(0.0001), "0.1 ms"),
         (format_duration(0.00052), "0.52 ms"),
         (format_duration(3), "3 s"),
         (format_duration(1878.3), "31.3 min"),

@@ -13,6 +13,7 @@ import pytest
 from disksla.core.evidence import Evidence, Requests
 from disksla.core.medium import identify
 from disksla.core.units import KIB
+from disksla.runtime.alone import alone
 from lab.disk import made
 from lab.scenario import read_scenario
 from loopdevice import used
@@ -29,6 +30,14 @@ def test_a_disk_in_use_is_left_alone(loop_device: str, tmp_path: Path) -> None:
     assert f"{loop_device} is in use" in ended.stderr
     assert "16 at a time" in ended.stdout
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
+
+
+def test_one_measurement_at_a_time_runs_on_a_machine(loop_device: str, tmp_path: Path) -> None:
+    config = tmp_path / "config.yml"
+    config.write_text(f"state: {{directory: {tmp_path}}}\n", encoding="utf-8")
+    with alone(tmp_path):
+        ended = run("identify", loop_device, f"--config.file={config}", status=2)
+    assert "another measurement of disksla runs on this machine" in ended.stderr
 
 
 def test_a_loop_device_over_cached_pages_is_memory(loop_device: str) -> None:

@@ -8,7 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from disksla.commands.machine import Machine, add_machine_arguments, read_machine
+from disksla.commands.machine import (
+    Machine,
+    add_machine_arguments,
+    read_machine,
+)
 from disksla.commands.options import add_duration
 from disksla.commands.promise_words import (
     cap_words,
@@ -21,10 +25,9 @@ from disksla.commands.sampling import prepare_sampler
 from disksla.core.account import Row, account
 from disksla.core.arithmetic import work_out
 from disksla.core.disk import Disk
-from disksla.core.matching import WRITTEN_OUT, entry_for, provision_of
+from disksla.core.matching import WRITTEN_OUT, provision_of
 from disksla.core.pipeline import State, Tick, advance
 from disksla.core.probeplan import plan_probe
-from disksla.core.refusal import Refusal
 from disksla.core.story import tell
 from disksla.core.terms import Terms, vm_cap
 from disksla.core.units import format_size
@@ -50,13 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is known of one disk, how its limits come about, and its last minute."""
     if arguments.recording is None:
         machine = read_machine(arguments)
-        find_disk(machine.disks, arguments.device)  # before anybody waits
+        machine.find(arguments.device)  # before anybody waits
         states = _watch(arguments)
     else:
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
         machine = Machine(last.inventory, last.settings, last.catalog)
-    disk = find_disk(machine.disks, arguments.device)
+    disk = machine.find(arguments.device)
     assignment = machine.assignment(disk)
     written_out = assignment.terms == WRITTEN_OUT
     terms = None if written_out else machine.catalog[assignment.terms]
@@ -95,19 +98,6 @@ def _watch(arguments: argparse.Namespace) -> list[State]:
 def _rows(states: list[State], disk: Disk) -> list[Row]:
     rows = (row for before, after in pairwise(states) for row in account(before, after))
     return [row for row in rows if row.device == disk.name]
-
-
-def find_disk(disks: tuple[Disk, ...], device: str) -> Disk:
-    """Give the disk of a kernel name or a name under /dev/disk/by-id, with or without directory.
-
-    Raises Refusal, with the disks there are, if none has that name.
-    """
-    name = device.removeprefix("/dev/").removeprefix("disk/by-id/")
-    for disk in disks:
-        if name == disk.name or name in disk.by_id:
-            return disk
-    known = ", ".join(disk.name for disk in disks) or "none at all"
-    raise Refusal(f"no disk is called '{device}'; there are: {known}")
 
 
 def _identity(machine: Machine, disk: Disk) -> Iterator[tuple[str, str]]:
@@ -149,8 +139,8 @@ def _promise(
     if terms is None or assignment.limits.budget is None:
         yield from facts_of(assignment.limits)
         return
-    found = entry_for(disk, machine.settings)
-    provision = provision_of(found[1]) if found else None
+    entry = machine.entry(disk)
+    provision = provision_of(entry) if entry else None
     workings = work_out(terms, assignment.size_bytes, provision)
     yield from facts_of(assignment.limits, terms, workings)
     vcpus = os.cpu_count()

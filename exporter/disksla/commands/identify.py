@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
-from disksla.commands.explain import find_disk
 from disksla.commands.json_text import json_text
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.options import duration_s, paths_of
+from disksla.commands.options import duration_s
 from disksla.commands.promise_words import facts_table
-from disksla.commands.quiet import add_even_if_busy, see_that_it_is_quiet
+from disksla.commands.quiet import add_even_if_busy, undisturbed
 from disksla.core.disk import Disk
 from disksla.core.evidence import Evidence, Requests, quantile_s
 from disksla.core.examination import MOST_BYTES_PER_SECOND, jobs_for, requests_of
@@ -64,8 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         name, evidence, claim = str(arguments.table), _read(arguments.table), None
     else:
         machine = read_machine(arguments)
-        disk = find_disk(machine.disks, arguments.device)
-        name, evidence, claim = disk.name, _measure(arguments, disk), _claim(machine, disk)
+        disk = machine.find(arguments.device)
+        name, claim = disk.name, _claim(machine, disk)
+        evidence = _measure(arguments, machine, disk)
     finding = identify(evidence, claim)
     if arguments.json:
         print(json_text(_document(name, evidence, finding)))
@@ -85,7 +85,7 @@ def _read(table: Path) -> Evidence:
         raise Refusal(f"{table}: {refusal}") from refusal
 
 
-def _measure(arguments: argparse.Namespace, disk: Disk) -> Evidence:
+def _measure(arguments: argparse.Namespace, machine: Machine, disk: Disk) -> Evidence:
     """Measure a disk, reading only; what will be done is told before."""
     runtime_s = arguments.runtime_s
     if not 0.1 <= runtime_s <= _LONGEST_S:  # noqa: PLR2004 -- said in the message
@@ -100,17 +100,17 @@ def _measure(arguments: argparse.Namespace, disk: Disk) -> Evidence:
         file=sys.stderr,
     )
     fio = find_fio()
-    see_that_it_is_quiet(arguments, paths_of(arguments), disk)
-    found: dict[str, Any] = {}
-    for job in jobs:  # first, because fio can be ended where a disk has stalled
-        found[job.name] = requests_of(job, fio.run(job, limit_s=runtime_s + _PATIENCE_S))
-    return Evidence(
-        cached_bytes_per_second=throughput.cached_bytes_per_second(device, _CACHED_S),
-        buffered_bytes_per_second=throughput.buffered_bytes_per_second(
-            device, disk.size_bytes, runtime_s
-        ),
-        **found,
-    )
+    with undisturbed(arguments, machine, disk):
+        found: dict[str, Any] = {}
+        for job in jobs:  # first, because fio can be ended where a disk has stalled
+            found[job.name] = requests_of(job, fio.run(job, limit_s=runtime_s + _PATIENCE_S))
+        return Evidence(
+            cached_bytes_per_second=throughput.cached_bytes_per_second(device, _CACHED_S),
+            buffered_bytes_per_second=throughput.buffered_bytes_per_second(
+                device, disk.size_bytes, runtime_s
+            ),
+            **found,
+        )
 
 
 def _claim(machine: Machine, disk: Disk) -> Claim:

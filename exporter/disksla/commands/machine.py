@@ -9,6 +9,7 @@ from disksla.catalog import load_catalog
 from disksla.commands.options import add_config_file, add_paths, paths_of
 from disksla.core.disk import Disk
 from disksla.core.matching import assign, entry_for, why_unwatched
+from disksla.core.refusal import Refusal
 from disksla.core.settings import DiskEntry, Settings
 from disksla.core.terms import Catalog
 from disksla.core.view import Assignment
@@ -22,6 +23,18 @@ class Machine(msgspec.Struct, frozen=True):
     disks: tuple[Disk, ...]
     settings: Settings
     catalog: Catalog
+
+    def find(self, device: str) -> Disk:
+        """Give the disk of a kernel name or one under /dev/disk/by-id, with or without directory.
+
+        Raises Refusal, with the disks there are, if none has that name.
+        """
+        name = device.removeprefix("/dev/").removeprefix("disk/by-id/")
+        for disk in self.disks:
+            if name == disk.name or name in disk.by_id:
+                return disk
+        known = ", ".join(disk.name for disk in self.disks) or "none at all"
+        raise Refusal(f"no disk is called '{device}'; there are: {known}")
 
     def why_unwatched(self, disk: Disk) -> str | None:
         """Say in a few words why a disk is not watched, or None if it is."""

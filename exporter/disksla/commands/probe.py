@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from disksla.commands.explain import find_disk
 from disksla.commands.json_text import json_text
 from disksla.commands.machine import add_machine_arguments, read_machine
 from disksla.commands.options import paths_of
@@ -59,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Probe, and print how it went: 0 if latencies were measured (or would be), 1 if not."""
     machine = read_machine(arguments)
-    disk = find_disk(machine.disks, arguments.device)
+    disk = machine.find(arguments.device)
     if why := machine.why_unwatched(disk):
         raise Refusal(f"{disk.name} is not watched ({why}), so nobody knows whether it is busy")
     fio = find_fio()

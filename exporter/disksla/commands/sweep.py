@@ -12,11 +12,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from disksla.commands.explain import find_disk
 from disksla.commands.json_text import json_text
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.options import given, parsed, paths_of
-from disksla.commands.quiet import add_even_if_busy, see_that_it_is_quiet
+from disksla.commands.options import given, parsed
+from disksla.commands.quiet import add_even_if_busy, undisturbed
 from disksla.commands.sweep_words import announcement, document, print_table
 from disksla.core.disk import Disk
 from disksla.core.fio import SECTOR_BYTES, FioJob, fio_arguments
@@ -68,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Measure what is left of the matrix, then show all of it."""
     machine = read_machine(arguments)
-    disk = find_disk(machine.disks, arguments.device)
+    disk = machine.find(arguments.device)
     journal = load_journal(arguments.resume) if arguments.resume else None
     header = _header(arguments, disk, journal)
     finished = journal.rows if journal else ()
@@ -86,9 +85,11 @@ def run(arguments: argparse.Namespace) -> int:
         if header.directory:
             _directory(Path(header.directory), disk)
         fio = find_fio()
-        see_that_it_is_quiet(arguments, paths_of(arguments), disk)
         with (
-            JournalFile.go_on(path, journal) if journal else JournalFile.make(path, header) as file
+            undisturbed(arguments, machine, disk),
+            JournalFile.go_on(path, journal)
+            if journal
+            else JournalFile.make(path, header) as file,
         ):
             print(f"What is measured is kept in {path}.", file=sys.stderr)
             rows = (*finished, *_measured(fio, left, header, file))

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.commands.explain import find_disk
 from disksla.commands.interruption import Ended, Interruption, interruption
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
 from disksla.commands.options import paths_of
@@ -98,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Test a disk; 0 if it keeps its promise, 1 if not, 2 if that could not be told."""
     refuse_unwritable(arguments)
     machine = read_machine(arguments)
-    disk = find_disk(machine.disks, arguments.device)
+    disk = machine.find(arguments.device)
     if disk.partition_of is not None:
         raise Refusal(
             f"{disk.name} is a part of {disk.partition_of}, which is what was sold;"

@@ -82,7 +82,9 @@ def format_bandwidth(bytes_per_second: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds for people: '0.52 ms', '3 s', '31.3 min', '12 h'."""
+    """Write seconds for people: '52 us', '0.52 ms', '3 s', '31.3 min', '12 h'."""
+    if 0 < seconds < 1e-4:  # noqa: PLR2004 -- a tenth of a millisecond
+        return f"{_three_digits(seconds * 1e6)} us"
     if seconds < 1:
         return f"{_three_digits(seconds * 1e3)} ms"
     for divisor, unit in ((86400, "d"), (3600, "h"), (60, "min")):

@@ -204,6 +204,7 @@ def formatted(room: Path) -> Iterator[tuple[str, Path]]:
         options = "lazy_itable_init=0,lazy_journal_init=0"  # or the kernel writes later
         subprocess.run(["mkfs.ext4", "-q", "-E", options, f"/dev/{device}"], check=True)
         subprocess.run(["mount", f"/dev/{device}", str(place)], check=True)
+        os.sync()
         try:
             yield device, place
         finally:

@@ -122,16 +122,31 @@ def test_a_base_that_is_not_reached_spoils_the_line(room: Room, watch: DiskWatch
     assert "within 67.5 s" in lines[0].reason
 
 
+def looking(room: Room, watch: DiskWatch, times: int) -> Acceptance:
+    """Let others read from the disk so many times while it is looked at."""
+    reads = iter(range(900, 900 + 800 * times, 800))
+
+    def others(_what: str, _seconds: float) -> None:
+        count = next(reads, None)
+        if count is not None:
+            room.diskstats.write_text(QUIET.replace(" 100 0 800", f" {count} 0 {8 * count}"))
+
+    return Acceptance(room.plan(), room.fio, watch, LIMITS, room.stop, others)
+
+
 def test_other_load_is_seen_before_the_test(room: Room, watch: DiskWatch) -> None:
-    tester = acceptance(room, watch)
-    assert tester.look_for_load(0.2) is None
-    more = QUIET.replace(" 100 0 800", " 900 0 7200")
-    timer = threading.Timer(0.1, room.diskstats.write_text, [more])
-    timer.start()
-    found = tester.look_for_load(0.5)
-    timer.join()
+    found = looking(room, watch, times=10).look_for_load(0.1)
     assert found is not None
     assert found.precondition == "other_load"
+
+
+def test_a_disk_may_come_to_rest(room: Room, watch: DiskWatch) -> None:
+    assert looking(room, watch, times=2).look_for_load(0.1) is None
+
+
+def test_nobody_looks_any_more_once_it_is_stopped(room: Room, watch: DiskWatch) -> None:
+    room.stop.set()
+    assert looking(room, watch, times=10).look_for_load(600) is None
 
 
 def test_what_was_not_begun_is_unmeasured_or_skipped(room: Room) -> None:

@@ -22,6 +22,7 @@ from disksla.runtime.diskwatch import DiskWatch
 
 QUIET_S = 2.0
 """For so long a disk is looked at before it is loaded."""
+_LOOKS = 4
 OVERHEAD_S = 1.0
 """Of a line: to start fio, and to let it end."""
 _PATIENCE_S = 60.0
@@ -107,15 +108,24 @@ class Acceptance:
         self._progress = progress
 
     def look_for_load(self, seconds: float = QUIET_S) -> Violation | None:
-        """Watch the disk for a moment in which nobody should use it."""
-        before, begun_s = self._watch.reading(), time.monotonic()
-        self._progress("looking for other load", 0.0)
-        if self._stop.wait(seconds):
-            return None
-        disk = done_between(before, self._watch.reading())
-        passed_s = time.monotonic() - begun_s
-        share = other_share(self._charges, passed_s, disk, Done(), 4 * KIB)
-        return other_load(share, "before the test")
+        """Watch the disk for a moment in which nobody should use it.
+
+        It is looked at again where it was used, so that a disk that was just attached, or a file
+        system that was just written to, can come to rest.
+        """
+        busy = None
+        for _ in range(_LOOKS):
+            before, begun_s = self._watch.reading(), time.monotonic()
+            self._progress("looking for other load", 0.0)
+            if self._stop.wait(seconds):
+                return None
+            disk = done_between(before, self._watch.reading())
+            passed_s = time.monotonic() - begun_s
+            share = other_share(self._charges, passed_s, disk, Done(), 4 * KIB)
+            busy = other_load(share, "before the test")
+            if busy is None:
+                break
+        return busy
 
     def run(self) -> tuple[tuple[JudgedLine, ...], tuple[Violation, ...]]:
         """Run all lines; give them judged, and what spoiled them."""

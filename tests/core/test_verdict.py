@@ -169,6 +169,30 @@ def test_the_promise_of_bandwidth_has_a_depth_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_bytes", "inflight", "expected"),
+    [
+        (MIB - 64 * KIB, 9, "below"),  # a stream that was split and merged again
+        (MIB // 2, 16, "below"),
+        (MIB // 2, 8, "unproven"),
+        (MIB // 8, 64, "below"),
+        (MIB // 8, 32, "unproven"),
+        (MIB // 16, 128, "unproven"),
+    ],
+)
+def test_pieces_of_large_requests_will_do_if_as_much_is_in_flight(
+    request_bytes: int, inflight: int, expected: str
+) -> None:
+    limits = msgspec.structs.replace(
+        LIMITS,
+        promised_shares=(PromisedShare(16 * KIB, 0.5),),
+        bandwidth_conditions=Conditions(MIB, 8),
+    )
+    reads = 2 * MIB // request_bytes
+    pieces = [window(reads, inflight, 800, request_bytes=request_bytes)] * 10
+    assert verdicts(*pieces, limits=limits)[-1] == expected
+
+
+@pytest.mark.parametrize(
     ("windows", "expected"),
     [
         ([60] * 9, "unproven"),

@@ -26,7 +26,7 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What must be seen of one disk; what is not given is not judged."""
 
     throttled: Literal["never", "seconds", "share", "most"] | None = None
-    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.05;
+    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.1;
     `most`: three quarters of the truth at least, where a signature has to be seen first."""
     limit: Literal["iops", "bandwidth", "unknown"] | None = None
     """What the counter must name while the disk is throttled."""

@@ -46,6 +46,7 @@ def more_cells(verdict: Verdict) -> tuple[str, ...]:
     said_s, machine_s = findings.iowait_said_s, findings.iowait_machine_s
     iowait = f"{said_s:.1f} of {machine_s:.1f}" if said_s and machine_s is not None else "-"
     return (
+        _percent(findings.share_error) if findings.loaded_s else "-",
         _percent(findings.credit_width_share).lstrip("+"),
         _percent(findings.credit_estimate_error_share),
         _percent(findings.empty_error),

@@ -12,6 +12,7 @@ Exactly one of:
 | stalled | requests in flight and nothing completes |
 """
 
+import math
 from typing import Literal, get_args
 
 import msgspec
@@ -40,6 +41,8 @@ USUAL_DEPTH = 32
 """Requests in flight at which providers and fio's users test a disk, where terms say nothing."""
 DEEP_SHARE = 0.9
 """A queue of 32 is sometimes seen while some requests are being replaced."""
+MOST_PIECES = 8
+"""Into which a large request is split: few devices take less than 128 KiB of 1 MiB at once."""
 EXPECTED_COMPLETIONS = 3.0
 """So many requests have to be missing before silence is a stall."""
 LEAST_SILENT = 2
@@ -265,12 +268,14 @@ def _needed_depth(span: Span, limits: Limits) -> int | None:
     """Give the requests in flight at which the promise holds; None if it does not for this size.
 
     A promise by request size says nothing of larger requests, until they are so large that the
-    promise of bandwidth holds.
+    promise of bandwidth holds. The kernel splits large requests, and merges those of a stream: so
+    pieces of them will do, if as much is in flight as the conditions ask for.
     """
     request_bytes = span.bytes / max(1, span.requests)
     iops, bandwidth = limits.iops_conditions, limits.bandwidth_conditions
-    if bandwidth is not None and request_bytes >= bandwidth.request_bytes:
-        return bandwidth.queue_depth or USUAL_DEPTH
+    if bandwidth is not None and request_bytes * MOST_PIECES >= bandwidth.request_bytes:
+        pieces = max(1.0, bandwidth.request_bytes / request_bytes)
+        return math.ceil((bandwidth.queue_depth or USUAL_DEPTH) * pieces)
     if limits.promised_shares and request_bytes > limits.promised_shares[-1].request_bytes:
         return None
     return (iops.queue_depth if iops is not None else None) or USUAL_DEPTH

@@ -1,8 +1,9 @@
 """What every test can rely on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -15,6 +16,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--golden", action="store_true", help="write the expected output of tests anew"
     )
+
+
+@pytest.fixture(autouse=True)
+def own_procfs() -> Iterator[None]:
+    """Let psutil look at this machine again, after a test of another one."""
+    yield
+    psutil.PROCFS_PATH = "/proc"
 
 
 @pytest.fixture

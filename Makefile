@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run check lint type floors test cover fmt docs golden lab bench fresh clean
+.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench fresh clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -45,6 +45,9 @@ fmt: .venv/check.stamp ## put the style right
 
 docs: .venv/run.stamp ## write docs/metrics.md anew from the table of metrics
 	.venv/bin/python -m disksla.exposition.reference > docs/metrics.md
+
+mixin: .venv/check.stamp ## render grafana/out anew from the jsonnet beside it
+	.venv/bin/python grafana/render.py
 
 golden: .venv/check.stamp ## write the expected output of tests anew; review the difference
 	.venv/bin/python -m pytest --golden $(ARGS)

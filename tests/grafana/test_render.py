@@ -1,0 +1,57 @@
+"""What is committed under grafana/out is what the jsonnet beside it says."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from render import OUT, mixin, rendered, write
+
+
+def committed() -> dict[str, str]:
+    return {
+        str(path.relative_to(OUT)): path.read_text(encoding="utf-8")
+        for path in OUT.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_rendering_again_changes_nothing() -> None:
+    assert rendered() == committed(), "out of date: make mixin"
+
+
+def test_an_entry_of_the_configuration_is_replaced() -> None:
+    ours, theirs = rendered(), rendered("""{ diskslaSelector: 'job="ours"' }""")
+    assert theirs == {
+        name: text.replace('job="disksla"', 'job="ours"').replace(
+            'job=\\"disksla\\"', 'job=\\"ours\\"'
+        )
+        for name, text in ours.items()
+    }
+
+
+def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
+    with pytest.raises(RuntimeError, match="Unknown variable: nonsense"):
+        mixin("{ diskslaSelector: nonsense }")
+
+
+def test_a_dashboard_that_is_no_more_is_taken_away(tmp_path: Path) -> None:
+    write({"dashboards/old.json": "{}\n", "rules.yaml": ""}, tmp_path)
+    write({"dashboards/new.json": "{}\n", "rules.yaml": ""}, tmp_path)
+    assert [path.name for path in (tmp_path / "dashboards").iterdir()] == ["new.json"]
+
+
+def test_keys_are_sorted_so_that_differences_stay_small() -> None:
+    for name, text in committed().items():
+        content = json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
+        assert list(keys_unsorted(content)) == [], name
+
+
+def keys_unsorted(content: object) -> list[list[str]]:
+    if isinstance(content, dict):
+        here = [] if list(content) == sorted(content) else [list(content)]
+        return here + [found for value in content.values() for found in keys_unsorted(value)]
+    if isinstance(content, list):
+        return [found for value in content for found in keys_unsorted(value)]
+    return []

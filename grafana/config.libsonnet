@@ -5,11 +5,73 @@
 
     // How the daemon's series are found. There is one series `up` of each daemon under it.
     diskslaSelector: 'job="disksla"',
-    // What tells one daemon from another; add `cluster` where one Prometheus or Mimir holds many.
+    // What tells one daemon from another; add 'cluster' where one store holds many.
     hostLabels: ['job', 'instance'],
 
     // Where people on duty can read docs/runbook.md. The name is reserved and leads nowhere: put
     // the file where they get at it at night.
     runbookUrl: 'https://disksla.example/docs/runbook.md',
+
+    // Rules are evaluated so often. Compliance over long windows is asked for more seldom, but
+    // not so seldom that the newest value is older than the 5 min for which Prometheus shows it.
+    ruleInterval: '1m',
+    longRuleInterval: '4m',
+    // Rates are taken over this, and are named after it; four scrapes of 60 s at least.
+    rateWindow: '5m',
+    // Seconds are added up in steps of this, and the steps into hours: every second once.
+    stepWindow: '5m',
+    quantiles: ['0.5', '0.99'],
+
+    // Less than was promised: this share of the time in which the promise was put to the test,
+    // within the last hour and within the last `rateWindow`, and so many seconds of it.
+    belowShare: 0.1,
+    belowAtLeastSeconds: 60,
+    belowFor: '2m',
+
+    // Slower than is guaranteed, by this factor, of requests so small, while 99 % of the windows
+    // load the disk less than this; waiting in a queue of one's own making is nobody's breach.
+    latencyFactor: 1.2,
+    latencyRequestBytes: 16384,
+    latencyLoadRatio: 0.8,
+    latencyProbeWindow: '1h',
+    latencyFor: '15m',
+
+    // Held at the limit: this share of the time.
+    throttledShare: 0.25,
+    throttledWindow: '30m',
+    throttledFor: '5m',
+
+    // The host suffers from it: share of time in which some tasks waited, or CPUs in iowait.
+    hurtPressureShare: 0.2,
+    hurtIowaitCpus: 0.5,
+    hurtWindow: '15m',
+    hurtFor: '5m',
+
+    // Credits: none left when the upper bound is below this share of the capacity; few when the
+    // lower bound is below that share and they would be used up within so many seconds.
+    creditsEmptyShare: 0.01,
+    creditsEmptyFor: '5m',
+    creditsLowShare: 0.5,
+    creditsSoonSeconds: 1800,
+    creditsSoonWindow: '5m',
+    creditsSoonFor: '5m',
+
+    // Requests in flight and none completes, so many seconds of `rateWindow`.
+    stalledSeconds: 30,
+    stalledFor: '1m',
+
+    // Two turns of the most seldom probe and some slack; the daemon's default is every 10 min.
+    probeFailingFor: '25m',
+    probeStaleSeconds: 1500,
+    probeStaleFor: '5m',
+
+    // A failed acceptance test is news for so long.
+    verificationSeconds: 30 * 86400,
+    verificationFor: '1m',
+
+    exporterDownFor: '5m',
+    samplerLateShare: 0.05,
+    samplerLateFor: '15m',
+    termsUnknownFor: '1h',
   },
 }

@@ -67,7 +67,7 @@ def rendered(config: str = "{}") -> dict[str, str]:
 
 
 def _as_yaml(content: object) -> str:
-    return yaml.dump(content, Dumper=_Dumper, sort_keys=True, width=1000, allow_unicode=True)
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=True, width=10**9, allow_unicode=True)
 
 
 def write(files: Mapping[str, str], out: Path) -> None:

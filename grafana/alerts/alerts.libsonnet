@@ -124,12 +124,13 @@
 
   // -- held at the limit ----------------------------------------------------------------------
 
+  // Of all the time, so that the first minutes after a start do not stand for the half hour.
   local throttled = alert(
     'DiskThrottled',
     'warning',
     config.throttledFor,
-    of_disk('sum without (verdict) (\n  avg_over_time(%s{verdict="throttled"}[%s])\n) > %g' % [
-      promql.verdict_share('instance_device_verdict'),
+    of_disk('sum without (verdict) (rate(%s[%s])) > %g' % [
+      of('disksla_verdict_seconds_total', 'verdict="throttled"'),
       config.throttledWindow,
       config.throttledShare,
     ]),

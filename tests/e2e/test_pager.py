@@ -161,6 +161,7 @@ def test_a_disk_below_its_promise_reaches_the_pager_and_leaves_it(
             is_told_in_full(receiver, daemon, disk.device)
             assert has_come(receiver, "DiskBelowPromise", "resolved"), receiver.messages
             stays_in_memory(asked, disk.device)
+            counts_every_second_once(asked)
             assert eventually(lambda: is_over(asked), PATIENCE_S), story(receiver)
     told = story(receiver)
     assert told.index(("DiskThrottled", "resolved")) < told.index(("DiskBelowPromise", "resolved"))
@@ -190,6 +191,13 @@ def stays_in_memory(asked: Prometheus, device: str) -> None:
     [shown] = asked.query("instance_device:disksla_sla_compliance:ratio1d")
     assert shown["metric"]["device"] == device
     assert 0.2 < float(shown["value"][1]) < 0.8
+
+
+def counts_every_second_once(asked: Prometheus) -> None:
+    """What was added up in steps is what the counters say, but for the step at either end."""
+    [added] = asked.query("instance_device:disksla_proven_seconds:sum1h")
+    [counted] = asked.query('sum(disksla_verdict_seconds_total{verdict=~"met|throttled|below"})')
+    assert abs(float(added["value"][1]) - float(counted["value"][1])) < 12
 
 
 def is_over(asked: Prometheus) -> bool:

@@ -1,12 +1,15 @@
 """What is committed under grafana/out is what the jsonnet beside it says."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from render import OUT, mixin, rendered, write
+from grafana.promtool import check_rules, needs_promtool
+from render import HERE, OUT, mixin, rendered, write
 
 
 def committed() -> dict[str, str]:
@@ -34,6 +37,33 @@ def test_an_entry_of_the_configuration_is_replaced() -> None:
 def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
     with pytest.raises(RuntimeError, match="Unknown variable: nonsense"):
         mixin("{ diskslaSelector: nonsense }")
+
+
+@needs_promtool
+@pytest.mark.parametrize(
+    "config",
+    [
+        "{ hostLabels: ['cluster', 'job', 'instance'] }",
+        "{ diskslaSelector: '' }",
+        """{ diskslaSelector: 'job=~"disksla-.+", team="db"' }""",
+        "{ rateWindow: '2m', stepWindow: '10m', ruleInterval: '30s', throttledWindow: '1h' }",
+        "{ belowShare: 0.01, quantiles: ['0.5', '0.9', '0.999'], latencyFactor: 1 }",
+    ],
+)
+def test_a_site_gets_rules_that_prometheus_takes(config: str, tmp_path: Path) -> None:
+    write(rendered(config), tmp_path)
+    for file in ("prometheus_rules.yaml", "prometheus_alerts.yaml"):
+        check_rules(tmp_path / file)
+
+
+def test_the_command_writes_where_it_is_told(tmp_path: Path) -> None:
+    config = tmp_path / "mine.libsonnet"
+    config.write_text("{ stalledSeconds: 77 }", encoding="utf-8")
+    command = [sys.executable, str(HERE / "render.py"), "--config", str(config)]
+    subprocess.run([*command, "--out", str(tmp_path / "out")], check=True)
+    alerts = (tmp_path / "out" / "prometheus_alerts.yaml").read_text(encoding="utf-8")
+    assert alerts == rendered("{ stalledSeconds: 77 }")["prometheus_alerts.yaml"]
+    assert "> 77" in alerts
 
 
 def test_a_dashboard_that_is_no_more_is_taken_away(tmp_path: Path) -> None:

@@ -4,8 +4,6 @@ They are those of https://cloudflare.github.io/pint/, as far as they can be told
 """
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -19,6 +17,7 @@ from grafana.promql import (
     seconds_of,
     without_strings,
 )
+from grafana.promtool import check_rules, needs_promtool
 from render import OUT
 
 RUNBOOK = Path(__file__).resolve().parents[2] / "docs" / "runbook.md"
@@ -42,18 +41,10 @@ def annotations(alert: dict[str, object]) -> dict[str, str]:
     return told
 
 
-@pytest.mark.skipif(
-    not shutil.which("promtool"), reason="NOT TESTED: promtool is not installed (prometheus)"
-)
+@needs_promtool
 @pytest.mark.parametrize("file", RULE_FILES)
 def test_prometheus_takes_them(file: str) -> None:
-    check = subprocess.run(
-        ["promtool", "check", "rules", "--lint=all", "--lint-fatal", str(OUT / file)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert check.returncode == 0, check.stdout + check.stderr
+    check_rules(OUT / file)
 
 
 @EVERY_QUERY

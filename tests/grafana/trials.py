@@ -87,7 +87,26 @@ class Since(msgspec.Struct, frozen=True):
         return f"{self.before}x{SCRAPES // 4} stale"
 
 
-Course = Counter | Gauge | Since
+class Young(msgspec.Struct, frozen=True):
+    """A counter that is there since so many minutes before we look."""
+
+    minutes: int
+    per_minute: float
+
+    def steady(self) -> str:
+        return f"_x{LOOKED_AT_MINUTE - self.minutes} 0+{self.per_minute}x{REST}"
+
+    def reset(self) -> str:
+        return self.steady()
+
+    def restarted(self) -> str:
+        return self.steady()
+
+    def gone(self) -> str:
+        return self.steady()
+
+
+Course = Counter | Gauge | Since | Young
 World = Mapping[str, Course]
 """What is scraped, by series."""
 
@@ -325,6 +344,12 @@ THROTTLED = Case(
         of_disk("observed_ceiling_bytes_per_second"): Gauge(50 * 2**20),
     },
     good=asked_for(throttled=14.9, idle=45.1),
+    also_good={
+        "in its first minutes": {
+            **PROMISED,
+            of_disk("verdict_seconds_total", verdict="throttled"): Young(7, 60),
+        },
+    },
 )
 HURTS = Case(
     "DiskThrottlingHurtsHost",

@@ -73,5 +73,16 @@
     samplerLateShare: 0.05,
     samplerLateFor: '15m',
     termsUnknownFor: '1h',
+
+    // -- of dashboards ----------------------------------------------------------------------------
+
+    // By which they are found in Grafana.
+    dashboardTags: ['disksla'],
+    // From this share of the time on, a verdict is what is said of a disk, in its state and here.
+    noticeableShare: 0.05,
+    // A promise kept for less than this share of the time that put it to the proof is shown in red.
+    dashboardCompliance: 0.999,
+    // So many disks stand in the list of the worst.
+    dashboardWorst: 100,
   },
 }

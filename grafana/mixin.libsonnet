@@ -2,5 +2,6 @@
 // Everything that sites choose for themselves stands in `_config`.
 (import 'config.libsonnet')
 + (import 'rules/rules.libsonnet')
++ (import 'rules/state.libsonnet')
 + (import 'alerts/alerts.libsonnet')
 + (import 'dashboards/dashboards.libsonnet')

@@ -28,4 +28,5 @@ function(config) {
   hour(level, metric):: '%s:%s:increase1h' % [level, metric],
   compliance(level, window):: '%s:disksla_sla_compliance:ratio%s' % [level, window],
   proven(level, window):: '%s:disksla_proven_seconds:sum%s' % [level, window],
+  state: 'instance_device:disksla_state:worst%s' % config.rateWindow,
 }

@@ -162,7 +162,7 @@ def test_a_record_is_named_by_level_metric_and_operations(rule: dict[str, object
     assert metric.startswith("disksla_")
     assert "_total" not in metric
     assert re.fullmatch(
-        r"(rate|mean|increase|histogram_quantile_rate|ratio(_rate)?|sum)\d+[mhd]|topk|count",
+        r"(rate|mean|increase|histogram_quantile_rate|ratio(_rate)?|sum|worst)\d+[mhd]|topk|count",
         operations,
     )
 

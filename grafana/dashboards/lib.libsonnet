@@ -1,0 +1,391 @@
+// What the dashboards are made of: variables, links, panels, and their places on the grid.
+// Plain objects of Grafana's own JSON; colours are names of its palette, so that both themes work.
+local source = { type: 'prometheus', uid: '${datasource}' };
+
+local uids = { fleet: 'disksla-fleet', disk: 'disksla-disk', probes: 'disksla-probes' };
+
+local state = import '../state.libsonnet';
+
+local verdicts = {
+  idle: 'text',
+  unproven: 'blue',
+  met: 'green',
+  throttled: 'orange',
+  below: 'red',
+  stalled: 'dark-red',
+};
+
+local mapping(rows) = [{
+  type: 'value',
+  options: {
+    [std.toString(row.value)]: { index: row.value, text: row.text, color: row.color }
+    for row in rows
+  },
+}];
+
+// The words for a number that says more behind the point.
+local ranges(rows) = [
+  {
+    type: 'range',
+    options: {
+      from: row.value,
+      to: row.value + 0.999,
+      result: { index: row.value, text: row.text, color: row.color },
+    },
+  }
+  for row in rows
+];
+
+// -- overrides ----------------------------------------------------------------------------------
+
+local override(id, options, properties) = {
+  matcher: { id: id, options: options },
+  properties: [{ id: key, value: properties[key] } for key in std.objectFields(properties)],
+};
+local named(name, properties) = override('byName', name, properties);
+local colour(name) = { mode: 'fixed', fixedColor: name };
+local styled(name, color, fill, dash) = named(name, {
+  color: colour(color),
+  'custom.lineStyle': { fill: fill, dash: dash },
+  'custom.fillOpacity': 0,
+});
+
+// -- panels -------------------------------------------------------------------------------------
+
+local thresholds(steps) = {
+  mode: 'absolute',
+  steps: [{ color: step[1], value: step[0] } for step in steps],
+};
+
+// std.stripChars takes its time over a long text.
+local trimmed(text) =
+  if std.endsWith(text, '\n') then std.substr(text, 0, std.length(text) - 1) else text;
+
+local refId(index) = std.char(std.codepoint('A') + index);
+
+local panel(type, title, description, targets) = {
+  type: type,
+  title: title,
+  description: std.strReplace(trimmed(description), '\n', ' '),
+  datasource: source,
+  targets: std.mapWithIndex(function(index, target) target { refId: refId(index) }, targets),
+  fieldConfig: {
+    defaults: {
+      unit: 'short',
+      noValue: 'no data',
+      thresholds: thresholds([[null, 'green']]),
+      mappings: [],
+    },
+    overrides: [],
+  },
+  gridPos: { w: 12, h: 8 },
+};
+
+// Put panels on a grid 24 wide: rows of panels from left to right, each as high as its highest.
+local placed(rows) = std.foldl(
+  function(done, row) done {
+    y: done.y + std.foldl(function(most, item) std.max(most, item.gridPos.h), row, 0),
+    panels: done.panels + std.foldl(
+      function(line, item) line {
+        x: line.x + item.gridPos.w,
+        panels: line.panels + [item { gridPos+: { x: line.x, y: done.y } }],
+      }, row, { x: 0, panels: [] }
+    ).panels,
+  }, rows, { y: 0, panels: [] }
+).panels;
+
+function(config) {
+  local promql = (import '../promql.libsonnet')(config),
+
+  uids: uids,
+  promql: promql,
+  stateRanges: ranges(state.states),
+  mapping: mapping,
+  override: override,
+  named: named,
+  dashed(name, color): styled(name, color, 'dash', [8, 4]),
+  dotted(name, color): styled(name, color, 'dot', [0, 6]),
+  filled(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 20 }),
+  plain(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 0 }),
+
+  // The matchers of every query.
+  host: 'job=~"$job", instance=~"$instance"',
+  disk: self.host + ', device=~"$device"',
+  // What tells a disk from another.
+  perDisk: promql.disk,
+
+  creditsLeft(bound=''): 'disksla_burst_credits%s{%s} / disksla_burst_credits_capacity{%s}'
+                         % [bound, $.disk, $.disk],
+
+  // -- queries ----------------------------------------------------------------------------------
+
+  query(expr, legend=''): {
+    datasource: source,
+    expr: trimmed(expr),
+    legendFormat: legend,
+    range: true,
+    instant: false,
+  },
+  now(expr, legend=''): self.query(expr, legend) + { range: false, instant: true },
+  // Each names the labels that it keeps: a label that two columns disagree on, as on their names,
+  // would give every disk two lines.
+  column(expr): self.now(expr) + { format: 'table' },
+  buckets(expr): self.query(expr, '{{le}}') + { format: 'heatmap' },
+  // How many there are, and 0 only where there are any of which it could be said.
+  counted(expr, all): self.now('count(%s) or 0 * count(%s)' % [expr, all]),
+
+  // -- kinds of panels; each takes what is special by `+` -----------------------------------------
+
+  lines(title, description, unit, targets): panel('timeseries', title, description, targets) + {
+    fieldConfig+: { defaults+: { unit: unit, min: 0, custom: {
+      drawStyle: 'line',
+      lineWidth: 1,
+      fillOpacity: 10,
+      showPoints: 'auto',
+      spanNulls: false,
+    } } },
+    options: {
+      legend: { displayMode: 'list', placement: 'bottom', showLegend: true, calcs: [] },
+      tooltip: { mode: 'multi', sort: 'desc' },
+    },
+  },
+
+  // Lines on top of each other, without gaps between their colours.
+  stacked: { fieldConfig+: { defaults+: { custom+: {
+    lineWidth: 0,
+    fillOpacity: 70,
+    showPoints: 'never',
+    stacking: { mode: 'normal', group: 'A' },
+  } } } },
+
+  // A line across the panel at a value.
+  lineAt(value, color): { fieldConfig+: { defaults+: {
+    thresholds: thresholds([[null, 'green'], [value, color]]),
+    custom+: { thresholdsStyle: { mode: 'dashed' } },
+  } } },
+
+  stat(title, description, unit, targets): panel('stat', title, description, targets) + {
+    gridPos: { w: 4, h: 4 },
+    fieldConfig+: { defaults+: { unit: unit } },
+    options: {
+      reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+      colorMode: 'value',
+      graphMode: 'none',
+      justifyMode: 'auto',
+      orientation: 'auto',
+      textMode: 'auto',
+    },
+  },
+
+  // A stat whose number is a state: its words on its colour.
+  inWords: {
+    fieldConfig+: { defaults+: { mappings: mapping(state.states), color: { mode: 'thresholds' } } },
+    options+: { colorMode: 'background', textMode: 'value' },
+  },
+
+  // Something that should be 0: green there, and a colour above.
+  alarming(color): self.steps([[null, 'green'], [1, color]]),
+
+  timeline(title, description, targets): panel('state-timeline', title, description, targets) + {
+    fieldConfig+: { defaults+: {
+      mappings: mapping(state.states),
+      color: { mode: 'thresholds' },
+      custom: { lineWidth: 0, fillOpacity: 80 },
+    } },
+    options: {
+      alignValue: 'left',
+      mergeValues: true,
+      rowHeight: 0.9,
+      showValue: 'auto',
+      legend: { displayMode: 'list', placement: 'bottom', showLegend: true },
+      tooltip: { mode: 'single', sort: 'none' },
+    },
+  },
+
+  heatmap(title, description, unit, targets): panel('heatmap', title, description, targets) + {
+    fieldConfig+: { defaults+: { unit: unit, custom: { scaleDistribution: { type: 'linear' } } } },
+    options: {
+      calculate: false,
+      cellGap: 1,
+      cellValues: { unit: 'reqps' },
+      color: {
+        mode: 'scheme',
+        scheme: 'Oranges',
+        scale: 'exponential',
+        exponent: 0.5,
+        steps: 64,
+        fill: 'dark-orange',
+        reverse: false,
+      },
+      exemplars: { color: 'red' },
+      filterValues: { le: 1e-9 },
+      legend: { show: true },
+      rowsFrame: { layout: 'auto' },
+      showValue: 'never',
+      tooltip: { mode: 'single', showColorScale: true, yHistogram: true },
+      yAxis: { axisPlacement: 'left', reverse: false, unit: unit },
+    },
+  },
+
+  // A line for each combination of `labels`; `columns` names the value of each query in turn, and
+  // `details` are labels that one of the queries brings along. What is none of these is left out.
+  table(title, description, labels, columns, targets, details=[]):
+    local values = ['Value #' + refId(index) for index in std.range(0, std.length(columns) - 1)];
+    local shown = labels + values + details;
+    panel('table', title, description, targets) + {
+      gridPos: { w: 24, h: 10 },
+      fieldConfig+: { defaults+: { custom: { align: 'auto', filterable: false } } },
+      options: {
+        cellHeight: 'sm',
+        showHeader: true,
+        footer: { show: false, countRows: false, fields: '', reducer: ['sum'] },
+      },
+      transformations: [
+        { id: 'merge', options: {} },
+        { id: 'filterFieldsByName', options: { include: { names: shown } } },
+        { id: 'organize', options: {
+          excludeByName: {},
+          indexByName: std.foldl(
+            function(places, name) places { [name]: std.length(places) }, shown, {}
+          ),
+          renameByName: {
+            [values[index]]: columns[index]
+            for index in std.range(0, std.length(columns) - 1)
+          },
+        } },
+      ],
+    },
+
+  bars(title, description, unit, targets): panel('bargauge', title, description, targets) + {
+    fieldConfig+: { defaults+: { unit: unit, min: 0 } },
+    options: {
+      reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+      displayMode: 'basic',
+      orientation: 'horizontal',
+      showUnfilled: true,
+      valueMode: 'color',
+      minVizHeight: 16,
+      minVizWidth: 8,
+    },
+  },
+
+  row(title): [
+    { type: 'row', title: title, collapsed: false, panels: [], gridPos: { w: 24, h: 1 } },
+  ],
+
+  size(w, h): { gridPos: { w: w, h: h } },
+  noData(text): { fieldConfig+: { defaults+: { noValue: text } } },
+  range(min, max): { fieldConfig+: { defaults+: { min: min, max: max } } },
+  unit(unit): { fieldConfig+: { defaults+: { unit: unit } } },
+  sortedBy(column, desc=false): { options+: { sortBy: [{ displayName: column, desc: desc }] } },
+  decimals(number): { fieldConfig+: { defaults+: { decimals: number } } },
+  // From each value on, the colour beside it.
+  steps(steps): { fieldConfig+: { defaults+: { thresholds: thresholds(steps) } } },
+  asName: { options+: { textMode: 'name' } },
+  onColour: { options+: { colorMode: 'background' } },
+  overrides(overrides): { fieldConfig+: { overrides+: overrides } },
+  // The colour of each line.
+  coloured(colours): self.overrides([
+    named(name, { color: colour(colours[name]) })
+    for name in std.objectFields(colours)
+  ]),
+  byVerdict: self.coloured(verdicts),
+  // Lines that are called by the number of a state.
+  byState: self.overrides([
+    named(std.toString(each.value), { displayName: each.text, color: colour(each.color) })
+    for each in state.states
+  ]),
+
+  // A click on a row or a series leads to the story of its disk, at the same time. Which of the
+  // chosen jobs it is, the disk's dashboard finds out by itself.
+  local toDisk(field) = {
+    title: 'The story of this disk',
+    url: '/d/%s?%s' % [uids.disk, std.join('&', [
+      '${datasource:queryparam}',
+      '${job:queryparam}',
+      'var-instance=${%s.instance}' % field,
+      'var-device=${%s.device}' % field,
+      '${__url_time_range}',
+    ])],
+  },
+  rowToDisk(column='device'): self.overrides([named(column, { links: [toDisk('__data.fields')] })]),
+  seriesToDisk: { fieldConfig+: { defaults+: { links: [toDisk('__field.labels')] } } },
+
+  // -- dashboards -------------------------------------------------------------------------------
+
+  local variable(name, query, many) = {
+    name: name,
+    label: name,
+    type: 'query',
+    datasource: source,
+    query: { query: query, refId: 'variable-' + name },
+    refresh: 2,
+    sort: 5,
+    regex: '',
+    hide: 0,
+    multi: many,
+    includeAll: many,
+    allValue: '.+',
+    current: if many then { selected: true, text: ['All'], value: ['$__all'] } else {},
+    options: [],
+  },
+
+  // `one`: of a single disk. `rows` are lists of panels from left to right.
+  dashboard(uid, title, description, rows, one=false, from='now-1h'): {
+    uid: uid,
+    title: title,
+    description: description,
+    tags: config.dashboardTags,
+    schemaVersion: 39,
+    version: 1,
+    editable: false,
+    graphTooltip: 1,
+    fiscalYearStartMonth: 0,
+    liveNow: false,
+    weekStart: '',
+    timezone: 'browser',
+    time: { from: from, to: 'now' },
+    timepicker: {},
+    refresh: '1m',
+    annotations: { list: [] },
+    templating: { list: [
+      {
+        name: 'datasource',
+        label: 'Data source',
+        type: 'datasource',
+        query: 'prometheus',
+        regex: '',
+        refresh: 1,
+        hide: 0,
+        multi: false,
+        includeAll: false,
+        current: {},
+        options: [],
+      },
+      variable('job', 'label_values(disksla_disk_info, job)', true),
+      variable('instance', 'label_values(disksla_disk_info{job=~"$job"}, instance)', !one),
+      variable('device', 'label_values(disksla_disk_info{%s}, device)' % $.host, !one),
+    ] },
+    links: [
+      {
+        type: 'link',
+        title: other[1],
+        tooltip: other[2],
+        url: '/d/' + other[0],
+        icon: 'dashboard',
+        tags: [],
+        asDropdown: false,
+        targetBlank: false,
+        includeVars: true,
+        keepTime: true,
+      }
+      for other in [
+        [uids.fleet, 'Fleet', 'All disks, worst first'],
+        [uids.disk, 'Disk', 'The story of one disk'],
+        [uids.probes, 'Probes and verification', 'What was measured on purpose'],
+      ]
+      if other[0] != uid
+    ],
+    panels: std.mapWithIndex(function(index, item) item { id: index + 1 }, placed(rows)),
+  },
+}

@@ -1,0 +1,150 @@
+"""The committed dashboards are what Grafana, its linter, promtool and we want them to be."""
+
+import copy
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from grafana.boards import Board, complaints, filled_in, targets_of
+from grafana.known import exposed, recorded
+from grafana.promql import metrics_in
+from grafana.promtool import needs_promtool
+from render import OUT, mixin
+
+BOARDS = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in sorted(OUT.glob("dashboards/*.json"))
+}
+
+
+def test_there_are_three_that_lead_to_each_other() -> None:
+    uids = {board["uid"] for board in BOARDS.values()}
+    assert uids == {"disksla-fleet", "disksla-disk", "disksla-probes"}
+    for board in BOARDS.values():
+        led_to = {link["url"].removeprefix("/d/") for link in board["links"]}
+        assert led_to == uids - {board["uid"]}
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_nothing_is_wrong(name: str) -> None:
+    assert complaints(BOARDS[name]) == []
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_every_series_exists(name: str) -> None:
+    known = exposed() | recorded()
+    for _, target in targets_of(BOARDS[name]):
+        assert metrics_in(filled_in(target["expr"])) <= known
+
+
+@needs_promtool
+@pytest.mark.parametrize("name", BOARDS)
+def test_promtool_reads_every_query(name: str, tmp_path: Path) -> None:
+    read_by_promtool(BOARDS[name], tmp_path)
+
+
+@needs_promtool
+def test_a_site_gets_dashboards_as_good(tmp_path: Path) -> None:
+    theirs = mixin("{ hostLabels: ['cluster', 'job', 'instance'], rateWindow: '10m' }")
+    for board in theirs["dashboards"].values():
+        assert complaints(board) == []
+        read_by_promtool(board, tmp_path)
+    fleet = json.dumps(theirs["dashboards"]["fleet.json"])
+    assert "max by (cluster, job, instance, device" in fleet
+    assert "instance_device:disksla_state:worst10m" in fleet
+
+
+def read_by_promtool(board: Board, room: Path) -> None:
+    queries = [
+        {"record": f"query:{number}", "expr": filled_in(target["expr"])}
+        for number, (_, target) in enumerate(targets_of(board))
+    ]
+    rules = room / "rules.yml"
+    rules.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": queries}]}))
+    check = subprocess.run(
+        ["promtool", "check", "rules", "--lint=none", rules],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert check.returncode == 0, check.stdout + check.stderr
+    assert f"{len(queries)} rules found" in check.stdout
+
+
+# A checker that never complains checks nothing.
+
+
+def place(board: Board, *way: str | int) -> tuple[Any, str | int]:
+    inner: Any = board
+    for step in way[:-1]:
+        inner = inner[step]
+    return inner, way[-1]
+
+
+GONE = object()
+EXPR = ("panels", 0, "targets", 0, "expr")
+MISTAKES: list[tuple[str, tuple[str | int, ...], object]] = [
+    ("template_datasource", ("templating", "list", 0, "name"), "prometheus"),
+    ("template_datasource", ("templating", "list", 0, "label"), "source"),
+    ("template_variables", ("templating", "list", 3, "name"), "disk"),
+    ("template_variables", ("templating", "list", 1, "allValue"), ".*"),
+    ("template_variables", ("templating", "list", 1, "multi"), False),
+    ("template_variables", ("templating", "list", 1, "label"), "Job"),
+    ("template_variables", ("templating", "list", 1, "datasource"), {"uid": "mine"}),
+    ("template_on_time_change_reload", ("templating", "list", 2, "refresh"), 1),
+    ("uneditable", ("editable",), True),
+    ("panel_datasource", ("panels", 0, "datasource"), {"uid": "mine"}),
+    ("panel_datasource", ("panels", 0, "targets", 0, "datasource"), {"uid": "mine"}),
+    ("panel_title_description", ("panels", 0, "description"), " \n"),
+    ("panel_units", ("panels", 0, "fieldConfig", "defaults", "unit"), "requests"),
+    ("panel_units", ("panels", 0, "fieldConfig", "defaults", "unit"), GONE),
+    ("panel_no_targets", ("panels", 0, "targets"), []),
+    ("target_rate_interval", EXPR, 'rate(disksla_gaps_total{job=~"$job"}[5m])'),
+    ("target_rate_interval", EXPR, 'rate(disksla_gaps_total{job=~"$job"}[$__range])'),
+    ("target_job_instance", EXPR, 'disksla_inflight{job=~"$job"}'),
+    ("target_job_instance", EXPR, "disksla_inflight"),
+    ("target_job_instance", EXPR, 'a:b:c{instance=~"$instance"} and on (job) up{job=~"$job"}'),
+    ("target_counter_agg", EXPR, "sum(disksla_gaps_total{})"),
+    ("target_counter_agg", EXPR, "disksla_read_latency_seconds_count{}"),
+    ("target_counter_agg", EXPR, "rate(disksla_inflight{}[$__rate_interval])"),
+    ("identity", ("uid",), ""),
+    ("identity", ("id",), 7),
+    ("identity", ("schemaVersion",), 16),
+    ("identity", ("panels", 1, "id"), 1),
+    ("identity", ("panels", 1, "title"), "Is it me or the disk?"),
+    ("core_panels", ("panels", 0, "type"), "flant-statusmap-panel"),
+    ("no_data_text", ("panels", 0, "fieldConfig", "defaults", "noValue"), "No data"),
+    ("no_data_text", ("panels", 0, "fieldConfig", "defaults", "noValue"), GONE),
+    ("grid", ("panels", 0, "gridPos", "x"), 17),
+    ("grid", ("panels", 0, "gridPos", "w"), 3),
+    ("grid", ("panels", 0, "gridPos", "w"), 9),
+    ("links", ("links",), []),
+    ("links", ("links", 0, "keepTime"), False),
+    ("links", ("panels", 0, "fieldConfig", "defaults", "links"), [{"title": "", "url": "/d/x"}]),
+    (
+        "theme_colours",
+        ("panels", 0, "fieldConfig", "defaults", "color"),
+        {"fixedColor": "#ff0000"},
+    ),
+    ("tables", ("panels", 0, "type"), "table"),
+    ("tables", ("panels", 9, "type"), "table"),
+    ("schema", ("panels", 0, "options", "colourMode"), "value"),
+    ("schema", ("panels", 0, "fieldConfig", "defaults", "units"), "s"),
+    ("schema", ("panels", 9, "fieldConfig", "defaults", "custom", "lineWidht"), 1),
+    ("schema", ("timezones",), "browser"),
+]
+
+
+@pytest.mark.parametrize(("rule", "way", "value"), MISTAKES)
+def test_a_mistake_is_told(rule: str, way: tuple[str | int, ...], value: object) -> None:
+    board = copy.deepcopy(BOARDS["disk"])
+    holder, key = place(board, *way)
+    if value is GONE:
+        del holder[key]
+    else:
+        holder[key] = value
+    assert rule in {complaint.partition(":")[0] for complaint in complaints(board)}

@@ -1,0 +1,131 @@
+"""An hour of a small fleet as it would have been scraped: each disk with a trouble of its own."""
+
+import math
+from collections.abc import Iterator
+from itertools import chain
+
+import msgspec
+from prometheus_client.core import CollectorRegistry
+from prometheus_client.metrics_core import Metric as Family
+
+from accounts import LINES, an_account
+from disksla.core.hostwait import HostWait
+from disksla.core.ledger import Ledger
+from disksla.core.limits import Limits
+from disksla.core.purse import CreditLevel
+from disksla.core.throttle import LIMIT_KINDS
+from disksla.core.verdict import VERDICTS
+from disksla.core.view import DiskView, View
+from disksla.exposition.collector import AboutCollector, DiskCollector
+from views import (
+    ABOUT,
+    BURST_LIMITS,
+    IOPS_CREDITS,
+    SEPARATE_LIMITS,
+    disk_view,
+    probed_disk_view,
+    unknown_disk_view,
+    view,
+)
+
+HOUR_S = 3600
+STEP_S = 15
+JOB = "disksla"
+SPENT = CreditLevel("iops", 8000.0, 0.0, 0.0, 0.0, 0.0)
+FULL = CreditLevel("iops", 8000.0, 8000.0, 8000.0, 8000.0, math.inf)
+
+
+def a_disk(
+    name: str,
+    limits: Limits = SEPARATE_LIMITS,
+    credits_: tuple[CreditLevel, ...] = (),
+    limit: str = "iops",
+    **shares: float,
+) -> DiskView:
+    """Give a disk after an hour with `shares` of each verdict; the rest was idle."""
+    seconds = {verdict: HOUR_S * shares.get(verdict, 0.0) for verdict in VERDICTS}
+    seconds["idle"] = HOUR_S * (1 - sum(shares.values()))
+    throttled_s = seconds["throttled"]
+    return msgspec.structs.replace(
+        disk_view(name, limits),
+        credits=credits_,
+        ledger=Ledger(
+            seconds=tuple(seconds.values()),
+            throttled_s=tuple(throttled_s * (kind == limit) for kind in LIMIT_KINDS),
+            wait_s=31 * throttled_s,
+            host=HostWait(throttled_s, throttled_s / 2, throttled_s / 4),
+        ),
+    )
+
+
+def verified(disk: DiskView) -> DiskView:
+    """Say that a disk was probed and put to an acceptance test, which it did not pass."""
+    probes = probed_disk_view().probes
+    skips = probes["write-latency"].skips
+    written = msgspec.structs.replace(probes["read-latency"], skips=skips)
+    both = {**probes, "write-latency": written}
+    return msgspec.structs.replace(disk, probes=both, verification=an_account(*LINES))
+
+
+FLEET: dict[str, View] = {
+    "db-1:10056": view(
+        verified(a_disk("vda", met=0.2, throttled=0.1, below=0.3)),
+        a_disk("vdb", BURST_LIMITS, (SPENT,), throttled=0.8, met=0.1),
+        a_disk("vdc", throttled=0.4, unproven=0.5),
+        a_disk("vdd", met=0.1, stalled=0.2),
+    ),
+    "db-2:10056": view(
+        a_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), unproven=0.5),
+        a_disk("vdb", BURST_LIMITS, (FULL,), limit="unknown", throttled=0.5),
+        a_disk("vdc"),
+        unknown_disk_view("sda"),
+    ),
+}
+STATES = {
+    ("db-1:10056", "vda"): 5,
+    ("db-1:10056", "vdb"): 4,
+    ("db-1:10056", "vdc"): 3,
+    ("db-1:10056", "vdd"): 6,
+    ("db-2:10056", "vda"): 1,
+    ("db-2:10056", "vdb"): 2,
+    ("db-2:10056", "vdc"): 0,
+}
+"""What is to be said of each disk (`states` of grafana/dashboards/lib.libsonnet); nothing of sda,
+of which nothing could be assessed."""
+
+
+def openmetrics(end_s: int) -> str:
+    """Give what `promtool tsdb create-blocks-from openmetrics` reads: the hour before a moment.
+
+    Counters rise evenly from 0 to what the views show; gauges stay what they are.
+    """
+    return "".join(chain.from_iterable(_history(end_s))) + "# EOF\n"
+
+
+def _history(end_s: int) -> Iterator[Iterator[str]]:
+    for instance, shown in FLEET.items():
+        registry = CollectorRegistry()
+        registry.register(DiskCollector(lambda shown=shown: shown))  # type: ignore[misc]
+        registry.register(AboutCollector(lambda: ABOUT))
+        yield _lines(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
+        for family in registry.collect():
+            yield from _of_family(end_s, instance, family)
+
+
+def _of_family(end_s: int, instance: str, family: Family) -> Iterator[Iterator[str]]:
+    for sample in family.samples:
+        labels = {**sample.labels, "instance": instance}
+        text = ",".join(f'{name}="{value}"' for name, value in labels.items())
+        rises = family.type in {"counter", "histogram"}
+        yield _lines(end_s, sample.name, text, sample.value, rises=rises)
+
+
+def _lines(end_s: int, name: str, labels: str, value: float, *, rises: bool) -> Iterator[str]:
+    series = f'{name}{{job="{JOB}",{labels}}}'
+    for ago_s in range(HOUR_S, -1, -STEP_S):
+        shown = value * (1 - ago_s / HOUR_S) if rises else value
+        yield f"{series} {_number(shown)} {end_s - ago_s}\n"
+
+
+def _number(value: float) -> str:
+    return "+Inf" if math.isinf(value) else repr(float(value))

@@ -347,6 +347,8 @@
     + ' of its samples: its windows are longer, and short bursts are lost in them.'
   ),
 
+  assert std.member(config.quantiles, '0.99') : 'quantiles: DiskLatencyAbovePromise needs 0.99',
+
   prometheusAlerts+:: {
     groups+: [
       { name: 'disksla.promise', interval: config.ruleInterval, rules: [below, latency, verification] },

@@ -34,6 +34,11 @@ def test_an_entry_of_the_configuration_is_replaced() -> None:
     }
 
 
+def test_an_alert_that_could_never_fire_is_not_rendered() -> None:
+    with pytest.raises(RuntimeError, match=r"quantiles: DiskLatencyAbovePromise needs 0\.99"):
+        mixin("{ quantiles: ['0.5'] }")
+
+
 def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
     with pytest.raises(RuntimeError, match="Unknown variable: nonsense"):
         mixin("{ diskslaSelector: nonsense }")
@@ -47,7 +52,7 @@ def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
         "{ diskslaSelector: '' }",
         """{ diskslaSelector: 'job=~"disksla-.+", team="db"' }""",
         "{ rateWindow: '2m', stepWindow: '10m', ruleInterval: '30s', throttledWindow: '1h' }",
-        "{ belowShare: 0.01, quantiles: ['0.5', '0.9', '0.999'], latencyFactor: 1 }",
+        "{ belowShare: 0.01, quantiles: ['0.5', '0.9', '0.99', '0.999'], latencyFactor: 1 }",
     ],
 )
 def test_a_site_gets_rules_that_prometheus_takes(config: str, tmp_path: Path) -> None:

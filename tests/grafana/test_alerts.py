@@ -14,6 +14,7 @@ from grafana.trials import (
     CASES,
     HOST,
     LOOKED_AT_MINUTE,
+    OF_COUNTERS,
     Case,
     Course,
     World,
@@ -98,16 +99,21 @@ def test_they_are_silent_without_series(tmp_path: Path) -> None:
     must_hold([silent(gone, AT), silent(nothing, AT)], tmp_path)
 
 
+def firing(worlds: Iterable[tuple[Case, str, dict[str, str]]], at: str) -> Trial:
+    """Look as `silent` looks, and see every one of them."""
+    looked = silent(worlds, at)
+    asked = [one.expression for one in looked.expected if isinstance(one, Shows)]
+    return Trial(looked.series, [Shows(f"count({one})", at, {"{}": 1}) for one in asked])
+
+
 def test_silence_can_be_broken(tmp_path: Path) -> None:
-    """The same way of looking sees every alert of a world that is bad."""
     bad = [(case, "", scraped(case.bad, lambda values: values.steady())) for case in CASES]
-    looked = silent(bad, AT)
-    seen = [
-        Shows(f"count({one.expression})", AT, {"{}": 1})
-        for one in looked.expected
-        if isinstance(one, Shows)
-    ]
-    must_hold([Trial(looked.series, seen)], tmp_path)
+    must_hold([firing(bad, AT)], tmp_path)
+
+
+def test_nothing_is_hidden_by_counters_that_begin_again(tmp_path: Path) -> None:
+    bad = [(case, "", scraped(case.bad, lambda values: values.reset())) for case in OF_COUNTERS]
+    must_hold([firing(bad, f"{BROKEN_OFF_AFTER + 3}m")], tmp_path)
 
 
 def test_every_alert_is_on_trial() -> None:

@@ -496,3 +496,5 @@ CASES = (
     *(STALLED, FAILING, STALE, TERMS),
     *(DOWN, LATE),
 )
+OF_COUNTERS = (BELOW, LATENCY, THROTTLED, HURTS, STALLED, LATE)
+"""Those that go by what counters do, whenever that is."""

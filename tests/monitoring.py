@@ -20,12 +20,35 @@ from loopdevice import eventually
 
 PATIENCE_S = 20.0
 
+
+def _with_its_templates() -> list[str]:
+    """Give what has to stand before Debian's Alertmanager where it is only unpacked.
+
+    It looks for its templates below /usr/share and nowhere else, so it is shown the unpacked
+    /usr/share in a mount namespace of its own.
+    """
+    program = shutil.which("prometheus-alertmanager")
+    if program is None or Path("/usr/share/prometheus/alertmanager/default.tmpl").exists():
+        return []
+    share = Path(program).resolve().parent.with_name("share")
+    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    return [*namespace, "sh", "-c", 'mount --bind "$0" /usr/share && exec "$@"', str(share)]
+
+
+def _can_alert() -> bool:
+    """Tell whether Alertmanager is here, and can be shown its templates."""
+    if shutil.which("prometheus-alertmanager") is None:
+        return False
+    attempt = [*_with_its_templates(), "true"]
+    return subprocess.run(attempt, check=False, capture_output=True).returncode == 0
+
+
 needs_prometheus = pytest.mark.skipif(
     not shutil.which("prometheus"), reason="NOT TESTED: prometheus is not installed"
 )
 needs_alertmanager = pytest.mark.skipif(
-    not shutil.which("prometheus-alertmanager"),
-    reason="NOT TESTED: prometheus-alertmanager is not installed",
+    not _can_alert(),
+    reason="NOT TESTED: prometheus-alertmanager is not installed, or cannot see its templates",
 )
 needs_amtool = pytest.mark.skipif(
     not shutil.which("amtool"),
@@ -109,20 +132,6 @@ def alertmanager(config: Path, data: Path) -> Iterator[Service]:
     service = Service(address)
     with _running(command, service, data.with_name("alertmanager.log")):
         yield service
-
-
-def _with_its_templates() -> list[str]:
-    """Give what has to stand before Debian's Alertmanager where it is only unpacked.
-
-    It looks for its templates below /usr/share and nowhere else, so it is shown the unpacked
-    /usr/share in a mount namespace of its own.
-    """
-    program = shutil.which("prometheus-alertmanager")
-    if program is None or Path("/usr/share/prometheus/alertmanager/default.tmpl").exists():
-        return []
-    share = Path(program).resolve().parent.with_name("share")
-    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-rm"]
-    return [*namespace, "sh", "-c", 'mount --bind "$0" /usr/share && exec "$@"', str(share)]
 
 
 @contextmanager

@@ -59,10 +59,11 @@ def a_disk(
 
 
 def verified(disk: DiskView) -> DiskView:
-    """Say that a disk was probed and put to an acceptance test, which it did not pass."""
+    """Say that a disk was probed, and put to an acceptance test, which it did not pass."""
     probes = probed_disk_view().probes
-    skips = probes["write-latency"].skips
-    written = msgspec.structs.replace(probes["read-latency"], skips=skips)
+    written = msgspec.structs.replace(
+        probes["read-latency"], skips=probes["write-latency"].skips, failures={"timeout": 3}
+    )
     both = {**probes, "write-latency": written}
     return msgspec.structs.replace(disk, probes=both, verification=an_account(*LINES))
 

@@ -127,11 +127,18 @@ def _probes(value: Callable[[ProbeLedger], float | None]) -> Callable[[DiskView]
 def _probe_reasons(
     counts: Callable[[ProbeLedger], Mapping[str, int]],
 ) -> Callable[[DiskView], Value]:
+    """Give the reasons that there were.
+
+    The twenty of each kind, most of which never happen, would be a fifth of all series of a disk.
+    What alerts need is told without them: runs, and how the last one went.
+    """
+
     def values(view: DiskView) -> Value:
         return {
             (kind, reason): count
             for kind, ledger in view.probes.items()
             for reason, count in counts(ledger).items()
+            if count
         } or None
 
     return values
@@ -534,19 +541,19 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
     Metric(
         "disksla_probe_failures_total",
         "counter",
-        "Probes that were run and failed, by reason: timeout (ended at its time limit), unplugged,"
-        " no_space, read_only, permission, place (no file of ours may be made there), garbage (not"
-        " what fio prints), or error.",
+        "Probes that were run and failed, by reason, each from its first time on: timeout (ended"
+        " at its time limit), unplugged, no_space, read_only, permission, place (no"
+        " file of ours may be made there), garbage (not what fio prints), or error.",
         _probe_reasons(lambda ledger: ledger.failures),
         ("kind", "reason"),
     ),
     Metric(
         "disksla_probe_skipped_total",
         "counter",
-        "Probes that were not run, by reason: gone, asleep (suspended by the kernel), unseen (not"
-        " sampled), stalled, throttled, below (its promise), busy, credits (low), small_promise"
-        " (one request per second is over 1 %), no_file_system, daily (allowance used up), another"
-        " (probe runs).",
+        "Probes that were not run, by reason, each from its first time on: gone, asleep (suspended"
+        " by the kernel), unseen (not sampled), stalled, throttled, below (its"
+        " promise), busy, credits (low), small_promise (one request per second is over 1 %),"
+        " no_file_system, daily (allowance used up), another (probe runs).",
         _probe_reasons(lambda ledger: ledger.skips),
         ("kind", "reason"),
     ),

@@ -1,0 +1,252 @@
+"""The disks that the fleet is made of, and what each of them can be seen to go through.
+
+Most are simulated (tests/limiter.py) on terms of the catalogue; some are recordings of real disks
+of the lab (tests/lab/recordings), which do all day what they did in the recording.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+
+from accounts import a_line, an_account
+from disksla.commands.replay import replay
+from disksla.core.contract import SumBurst, SumContract
+from disksla.core.fio import Bin
+from disksla.core.look import look
+from disksla.core.pipeline import State, Tick, advance
+from disksla.core.probeoutcome import ProbeOutcome
+from disksla.core.settings import ProbeEntry, Settings
+from disksla.core.suite import make_suite
+from disksla.core.units import GIB, MIB
+from disksla.core.view import View
+from fleet.reel import Reel, reel_of
+from limiter import (
+    DEVICE,
+    WINDOW_S,
+    Closed,
+    Limiter,
+    Load,
+    Medium,
+    Open,
+    Scenario,
+    run,
+    separate,
+    summed,
+)
+from machine import CATALOG
+from scenarios import SCENARIOS
+
+RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
+RECORDED = (
+    "steady-90", "deep-queue", "slow-unlimited", "sync-writer", "steady-90", "dsync-ext4",
+    "flat-out-hdd", "steady-90", "below-held", "slow-unlimited", "bandwidth-sync", "steady-90",
+)  # fmt: skip
+
+SECONDS = 10.0
+_SETTLED_S = 2.5
+"""Until verdicts are what they stay; not played."""
+_PROBE = ProbeEntry(kind="read-latency", every_s=SECONDS, runtime_s=1.0)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kind of disk: its reels by the name of the situation."""
+
+    name: str
+    reels: dict[str, Reel]
+
+
+@dataclass(frozen=True)
+class Sold:
+    """A disk as it is sold, and the limiter that makes it so."""
+
+    scenario: Scenario
+    """Terms, size, limiter and medium; no load."""
+    iops: float
+    """Reads of 4 KiB that it is good for."""
+    lowered: Limiter | None = None
+    """A limiter that gives less than was promised."""
+    probed: bool = False
+    verified: bool = False
+
+
+SOLD = {
+    "ssd": Sold(
+        Scenario(
+            terms="vk.ceph-ssd",
+            size_bytes=30 * GIB,
+            limiter=Limiter(buckets=separate(1000, 500, 125 * MIB, 62.5 * MIB), apart=True),
+            medium=Medium(service_s=0.001, jitter=0.3),
+        ),
+        iops=1000,
+        lowered=Limiter(buckets=separate(600, 300, 75 * MIB, 37 * MIB), apart=True),
+        probed=True,
+    ),
+    "hdd": Sold(
+        Scenario(
+            terms="vk.ceph-hdd",
+            size_bytes=500 * GIB,
+            limiter=Limiter(buckets=separate(500, 500, 62.5 * MIB, 62.5 * MIB), apart=True),
+            medium=Medium(service_s=0.008, jitter=0.5),
+        ),
+        iops=500,
+        lowered=Limiter(buckets=separate(250, 250, 31 * MIB, 31 * MIB), apart=True),
+    ),
+    "nvme": Sold(
+        Scenario(
+            terms="vk.ef-nvme",
+            size_bytes=10 * GIB,
+            limiter=Limiter(buckets=separate(10_000, 5000, 500 * MIB, 500 * MIB), apart=True),
+        ),
+        iops=10_000,
+        lowered=Limiter(buckets=separate(6000, 3000, 300 * MIB, 300 * MIB), apart=True),
+        probed=True,
+        verified=True,
+    ),
+    "shared": Sold(replace(SCENARIOS["mixed-additive"], loads=()), iops=1000),
+    "unknown": Sold(Scenario(medium=Medium(service_s=0.002, jitter=0.5)), iops=500),
+}
+"""`shared` is yandex.network-ssd; of `unknown`, nobody knows what it was sold as."""
+
+
+def situations(sold: Sold) -> dict[str, Scenario]:
+    """Give what can happen to a disk."""
+    deep = Closed(depth=40, write_share=0.35)
+    below = replace(sold.scenario, limiter=sold.lowered) if sold.lowered else sold.scenario
+    stalled = replace(sold.scenario.medium, stalls=((1.0, 1e9),))
+    slow = replace(sold.scenario.medium, service_s=5 * sold.scenario.medium.service_s)
+    return {
+        "idle": sold.scenario,
+        "light": _under(sold.scenario, _share(sold, 0.15)),
+        "busy": _under(sold.scenario, _share(sold, 0.65)),
+        "held": _under(sold.scenario, deep),
+        "synchronous": _under(sold.scenario, Closed(depth=1, write_share=1.0, think_s=20e-6)),
+        "below": _under(below, deep),
+        "slow": _under(replace(sold.scenario, medium=slow), _share(sold, 0.15)),
+        "stalled": _under(replace(sold.scenario, medium=stalled), Closed(depth=8)),
+    }
+
+
+def _share(sold: Sold, share: float) -> Load:
+    return Open(per_second=share * sold.iops, poisson=True, write_share=0.3)
+
+
+def _under(scenario: Scenario, load: Load) -> Scenario:
+    return replace(scenario, loads=(load,))
+
+
+def _reels(sold: Sold) -> dict[str, Reel]:
+    return {
+        how: simulate(
+            replace(scenario, seconds=_SETTLED_S + SECONDS),
+            sold.probed,
+            sold.verified,
+            skip_s=_SETTLED_S,
+        )
+        for how, scenario in situations(sold).items()
+    }
+
+
+BURST_S = 60.0
+CYCLE_S = 7200.0
+_WARM_UP_S = 3100.0
+_CREDITS = Scenario(
+    terms=SumContract(
+        iops=50.0,
+        bytes_per_second=5e6,
+        burst=SumBurst(
+            iops=300.0, iops_credits=150_000, bytes_per_second=60e6, credit_bytes=10 * GIB
+        ),
+    ),
+    limiter=Limiter(
+        buckets=summed(50, 5e6, peak_per_second=300.0, capacity=150_000.0),
+    ),
+    loads=(
+        Closed(depth=4, write_share=0.5, active=((_WARM_UP_S + BURST_S, _WARM_UP_S + 2400.0),)),
+    ),
+    seconds=_WARM_UP_S + CYCLE_S,
+    lateness=False,
+)
+"""Credits for ten minutes, half an hour at the base, fifty minutes to fill up again. It rests
+before, so that its credits are known to be full when it begins."""
+
+
+@cache
+def models() -> dict[str, Model]:
+    """Give all models by name."""
+    simulated = {name: Model(name, _reels(sold)) for name, sold in SOLD.items()}
+    cycle = simulate(_CREDITS, frames=int(CYCLE_S / 60), skip_s=_WARM_UP_S)
+    recorded = {name: Model(name, {"recorded": recording(name)}) for name in set(RECORDED)}
+    return simulated | {"credits": Model("credits", {"cycle": cycle})} | recorded
+
+
+def simulate(
+    scenario: Scenario,
+    probed: bool = False,
+    verified: bool = False,
+    frames: int = 1,
+    skip_s: float = 0.0,
+) -> Reel:
+    """Give the reel of a simulated disk."""
+    settings = scenario.settings()
+    if probed:
+        settings = msgspec.structs.replace(settings, probes=(_PROBE,))
+    ticks = run(scenario).ticks
+    if probed:
+        ticks[-5] = msgspec.structs.replace(ticks[-5], probes=(_probe(scenario),))
+    return reel_of(
+        _states(settings, ticks),
+        len(ticks),
+        frames=frames,
+        skip=round(skip_s / WINDOW_S),
+        show=_look_at_verified if verified else look,
+    )
+
+
+def _look_at_verified(state: State) -> View:
+    """Show a disk that passed the test of its provider."""
+    view = look(state)
+    disks = []
+    for disk in view.disks:
+        suite = make_suite("vk", disk.assignment.limits, 0.03)
+        account = an_account(*(a_line(line.test) for line in suite.lines))
+        disks.append(msgspec.structs.replace(disk, verification=account))
+    return msgspec.structs.replace(view, disks=tuple(disks))
+
+
+def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:
+    state = State(settings, CATALOG)
+    for tick in ticks:
+        state = advance(state, tick)
+        yield state
+
+
+def _probe(scenario: Scenario) -> ProbeOutcome:
+    """Give a probe of ten requests, of which one is slow."""
+    usual_s = scenario.medium.service_s + 0.0003
+    return ProbeOutcome(
+        device=DEVICE,
+        kind="read-latency",
+        timestamp_s=0.0,
+        target_iops=10.0,
+        duration_s=1.4,
+        requests=10,
+        transferred_bytes=40_960,
+        achieved_iops=9.9,
+        bins=(Bin(usual_s, 9), Bin(4 * usual_s, 1)),
+    )
+
+
+def recording(name: str) -> Reel:
+    """Give the reel of a recording of the lab."""
+    home = RECORDINGS / name
+    states = [
+        state
+        for state in islice(replay(home / "ticks.jsonl.gz", home / "config.yml"), 1, None)
+        if len(state.watched) == 1
+    ]
+    return reel_of(states, len(states))

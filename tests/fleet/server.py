@@ -1,0 +1,45 @@
+"""Serves the pages of all simulated hosts: http://127.0.0.1:PORT/host-0007/metrics."""
+
+import gzip
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from wsgiref.types import StartResponse, WSGIEnvironment
+
+from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
+
+from disksla.runtime.web import ListenAddress, WebServer
+from fleet.page import page_at
+
+_PATH = re.compile(r"/host-(\d{4})/metrics")
+GZIP_LEVEL = 1
+"""As the daemon does."""
+
+
+@contextmanager
+def served(
+    seed: int, begun_s: float, clock: Callable[[], float] = time.time
+) -> Iterator[ListenAddress]:
+    """Serve a fleet that was begun at some Unix time, and give where."""
+
+    def application(environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        match = _PATH.fullmatch(environment["PATH_INFO"])
+        if match is None:
+            start("404 Not Found", [("Content-Type", "text/plain")])
+            return [b"expected /host-NNNN/metrics\n"]
+        body = page_at(seed, int(match[1]), begun_s, clock()).encode()
+        headers = [("Content-Type", CONTENT_TYPE_LATEST)]
+        if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
+            headers.append(("Content-Encoding", "gzip"))
+            body = gzip.compress(body, GZIP_LEVEL, mtime=0)
+        start("200 OK", [*headers, ("Content-Length", str(len(body)))])
+        return [body]
+
+    page_at(seed, 0, begun_s, begun_s)  # so that the first scrape need not wait for the reels
+    server = WebServer(application, [ListenAddress("127.0.0.1", 0)])
+    [address] = server.start()
+    try:
+        yield address
+    finally:
+        server.stop()

@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench fresh clean
+.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench fleet demo fresh clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,14 @@ lab: .venv/check.stamp ## what is said of really throttled disks, beside what is
 bench: .venv/check.stamp ## what watching costs, beside node_exporter
 	@.ci/need bench
 	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
+
+fleet: .venv/check.stamp ## what a thousand simulated hosts cost a Prometheus
+	@.ci/need fleet
+	PYTHONPATH=tests .venv/bin/python -m fleet measure $(ARGS)
+
+demo: .venv/check.stamp ## Prometheus and what else there is, over a made-up day of 200 disks
+	@.ci/need fleet
+	@exec env PYTHONPATH=tests .venv/bin/python -m fleet demo $(ARGS)
 
 fresh: ## both commands on a new Debian 12 (root, debootstrap, a few minutes)
 	tests/debian/fresh

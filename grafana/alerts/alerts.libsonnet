@@ -238,7 +238,8 @@
     'Probes of a disk fail.',
     disk + ': the last {{ $labels.kind }} probes failed, so nobody knows what a single request takes.'
   ),
-  // A disk that is too busy to be probed is no fault of the prober.
+  // A disk that is too busy to be probed is no fault of the prober. A reason is there from its first
+  // time on, which therefore is no increase.
   local probe_stale = alert(
     'DiskProbeStale',
     'warning',
@@ -254,7 +255,11 @@
         ) > %(most)d
       )
       unless
-      sum without (reason) (increase(%(skipped)s[%(most)ds])) > 0
+      sum without (reason) (
+        increase(%(skipped)s[%(most)ds]) > 0
+        or
+        %(skipped)s unless %(skipped)s offset %(most)ds
+      )
     ||| % {
       last: of('disksla_probe_last_run_timestamp_seconds'),
       most: config.probeStaleSeconds,

@@ -425,6 +425,7 @@ STALE = Case(
     labels={"kind": "read-latency"},
     also_good={
         "as it is busy": last_probe(NOW_S - 1900, busy=Counter(0.1)),
+        "as it is busy for the first time": last_probe(NOW_S - 1900, busy=Young(6, 0)),
         "yet, for the daemon is new": never_probed(NOW_S - 1499),
     },
 )

@@ -17,15 +17,13 @@ from disksla.commands.options import paths_of
 from disksla.commands.promise_words import facts_table
 from disksla.commands.sampling import prepare_sampler
 from disksla.core.fio import FioJob, fio_arguments
-from disksla.core.look import look
-from disksla.core.pipeline import State
+from disksla.core.look import look_at
 from disksla.core.probeoutcome import ProbeOutcome, Skip, quantile_s
 from disksla.core.probeplan import ProbePlan, plan_probe
 from disksla.core.probeskip import Sight, look_for_s, why_skip
 from disksla.core.refusal import Refusal
 from disksla.core.settings import PROBE_KINDS, ProbeEntry, ProbeKind, Settings
 from disksla.core.units import format_count, format_duration, format_size
-from disksla.core.view import DiskView
 from disksla.runtime.fio import Fio, find_fio
 from disksla.runtime.probing import Surroundings, file_directory, is_asleep, run_probe
 from disksla.runtime.testfile import OUR_DIRECTORY
@@ -114,15 +112,11 @@ def _look(arguments: argparse.Namespace, device: str) -> Sight:
     sampler = prepare_sampler(arguments)
     interval_s = sampler.state.settings.sampling.interval_s
     sampler.run_for(_SETTLING_TICKS * interval_s)
-    before, begun_s = _view(sampler.state, device), time.monotonic()
+    before, begun_s = look_at(sampler.state, device), time.monotonic()
     sampler.run_for(look_for_s(interval_s))
     elapsed_s = time.monotonic() - begun_s
     asleep = is_asleep(paths_of(arguments), device)
-    return Sight(before, _view(sampler.state, device), elapsed_s, asleep)
-
-
-def _view(state: State, device: str) -> DiskView | None:
-    return next((view for view in look(state).disks if view.disk.name == device), None)
+    return Sight(before, look_at(sampler.state, device), elapsed_s, asleep)
 
 
 def _facts(plan: ProbePlan, sight: Sight) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,12 @@ def look(state: State) -> View:
     )
 
 
+def look_at(state: State, device: str) -> DiskView | None:
+    """Give what is known of one disk; None if it is not watched."""
+    watched = state.watched.get(device)
+    return None if watched is None else _look_at(watched, state)
+
+
 def _look_at(watched: Watched, state: State) -> DiskView:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
     tally = watched.tally

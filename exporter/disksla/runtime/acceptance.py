@@ -3,13 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import msgspec
 
 from disksla.core.cost import Charge
 from disksla.core.credits import exhaustion_s, known
-from disksla.core.fio import FioFailure, FioJob, FioResult
+from disksla.core.fio import FioFailure, FioJob
 from disksla.core.limits import Limits, Resource
 from disksla.core.otherload import Done, bookkeeping, done_between, done_by, other_share
 from disksla.core.precondition import Violation, other_load
@@ -19,6 +19,7 @@ from disksla.core.trial import trial_of
 from disksla.core.units import KIB, format_duration
 from disksla.core.verification import JudgedLine, judge, skipped, unmeasured
 from disksla.runtime.diskwatch import DiskWatch
+from disksla.runtime.fio import Fio
 
 QUIET_S = 2.0
 """For so long a disk is looked at before it is loaded."""
@@ -36,20 +37,6 @@ NO_WRITES = "writes are tested with --file DIR, or --write-to-raw-device NAME on
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and the seconds of it that have passed."""
-
-
-class Runner(Protocol):
-    """What runs one job, as `runtime.fio.Fio` does."""
-
-    def run(
-        self,
-        job: FioJob,
-        *,
-        limit_s: float,
-        stop: threading.Event | None = None,
-        on_second: Callable[[float], None] | None = None,
-    ) -> FioResult:
-        """Do one measurement; raises FioFailure or Refusal."""
 
 
 class Plan(NamedTuple):
@@ -93,7 +80,7 @@ class Acceptance:
     def __init__(
         self,
         plan: Plan,
-        runner: Runner,
+        fio: Fio,
         watch: DiskWatch,
         limits: Limits,
         stop: threading.Event,
@@ -101,7 +88,7 @@ class Acceptance:
     ) -> None:
         """Take all that is needed; nothing is run yet."""
         self._plan = plan
-        self._runner = runner
+        self._fio = fio
         self._watch = watch
         self._limits = limits
         self._stop = stop
@@ -171,7 +158,7 @@ class Acceptance:
 
         before, windows = self._watch.reading(), self._watch.window_seconds()
         begun_s = time.monotonic()
-        result = self._runner.run(
+        result = self._fio.run(
             job,
             limit_s=ramp_s + _BASE_PATIENCE_RATIO * job.runtime_s + _PATIENCE_S,
             stop=self._stop,
@@ -211,7 +198,7 @@ class Acceptance:
         most_s = base_estimate_s(self._limits) * _BASE_PATIENCE_RATIO + _PATIENCE_S
         job = msgspec.structs.replace(self._plan.job(line), runtime_s=most_s)
         try:
-            self._runner.run(job, limit_s=most_s + _PATIENCE_S, stop=enough, on_second=on_second)
+            self._fio.run(job, limit_s=most_s + _PATIENCE_S, stop=enough, on_second=on_second)
         except FioFailure as failure:
             if failure.reason != "stopped":
                 raise

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from disksla.core.disk import Disk
 from disksla.core.diskstats import LINE_HEAD, MalformedLine, Reading, parse_line
 from disksla.core.limits import Resource
-from disksla.core.look import look
+from disksla.core.look import look_at
 from disksla.core.pipeline import State
 from disksla.core.refusal import Refusal
 from disksla.core.settings import Settings
@@ -40,10 +40,8 @@ class DiskWatch:
 
     def window_seconds(self) -> dict[Verdict, float]:
         """Give the seconds by verdict, up to now."""
-        for view in look(self._sampler.state).disks:
-            if view.disk.name == self._disk.name:
-                return dict(zip(VERDICTS, view.ledger.seconds, strict=True))
-        return {}
+        view = look_at(self._sampler.state, self._disk.name)
+        return {} if view is None else dict(zip(VERDICTS, view.ledger.seconds, strict=True))
 
     def is_at_base(self, resources: Collection[Resource]) -> bool:
         """Tell whether the disk has no credits of any of these resources, which is proven."""

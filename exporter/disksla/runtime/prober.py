@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from disksla.core.disk import Disk
-from disksla.core.look import look
+from disksla.core.look import look_at
 from disksla.core.pipeline import State
 from disksla.core.probeoutcome import ProbeFailure, ProbeOutcome, SkipReason, failed, skipped
 from disksla.core.probeplan import offset_s, plan_probe
@@ -173,7 +173,7 @@ class Prober:
         return Surroundings(disk, self._state().inventory, directory, self._paths)
 
     def _see(self, device: str) -> DiskView | None:
-        return next((view for view in look(self._state()).disks if view.disk.name == device), None)
+        return look_at(self._state(), device)
 
     def _say(self, turn: Turn, outcome: ProbeOutcome) -> None:
         """Log failures and skips, each once until it is another."""

@@ -90,6 +90,18 @@ def parse_line(line: str) -> Line:
     return Line(tuple(numbers), inflight)
 
 
+def reading_of(text: str, device: str) -> Reading | None:
+    """Give the counters of one device in the text of /proc/diskstats; None if it is not listed.
+
+    Raises MalformedLine where its line is not one.
+    """
+    for line in text.splitlines():
+        head = LINE_HEAD.match(line)
+        if head is not None and head[3] == device:
+            return parse_line(line).reading
+    return None
+
+
 _ABSENT: tuple[None, ...] = (None,) * len(Counters._fields)
 _WRAP = 2**32
 _FARTHEST_UNWRAPPED = 2**31

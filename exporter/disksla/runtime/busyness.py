@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from disksla.core.diskstats import LINE_HEAD, MalformedLine, parse_line
+from disksla.core.diskstats import MalformedLine, reading_of
 from disksla.core.refusal import Refusal
 from disksla.runtime.paths import Paths
 from disksla.runtime.procfs import DiskstatsFile
@@ -32,13 +32,11 @@ def busy_share(
 
 
 def _busy_ms(text: str, device: str) -> int:
-    for line in text.splitlines():
-        head = LINE_HEAD.match(line)
-        if head is not None and head[3] == device:
-            try:
-                reading = parse_line(line).reading
-            except MalformedLine as malformed:
-                raise Refusal(f"/proc/diskstats, {device}: {malformed}") from malformed
-            if len(reading) > _BUSY_FIELD and reading[_BUSY_FIELD] is not None:
-                return reading[_BUSY_FIELD] or 0
-    raise Refusal(f"/proc/diskstats does not tell how busy {device} is")
+    try:
+        reading = reading_of(text, device) or ()
+    except MalformedLine as malformed:
+        raise Refusal(f"/proc/diskstats, {device}: {malformed}") from malformed
+    busy_ms = reading[_BUSY_FIELD] if len(reading) > _BUSY_FIELD else None
+    if busy_ms is None:
+        raise Refusal(f"/proc/diskstats does not tell how busy {device} is")
+    return busy_ms

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Collection, Iterator
 
 from disksla.core.disk import Disk
-from disksla.core.diskstats import LINE_HEAD, MalformedLine, Reading, parse_line
+from disksla.core.diskstats import MalformedLine, Reading, reading_of
 from disksla.core.limits import Resource
 from disksla.core.look import look_at
 from disksla.core.pipeline import State
@@ -32,11 +32,12 @@ class DiskWatch:
     def reading(self) -> Reading:
         """Read the counters of the disk now; raises Refusal if they are not to be had."""
         try:
-            lines = self._diskstats.read().splitlines()
-            found = [line for line in lines if _name(line) == self._disk.name]
-            return parse_line(found[0]).reading
-        except (OSError, MalformedLine, IndexError) as error:
+            reading = reading_of(self._diskstats.read(), self._disk.name)
+        except (OSError, MalformedLine) as error:
             raise Refusal(f"{self._disk.name} is not in diskstats: {error}") from error
+        if reading is None:
+            raise Refusal(f"{self._disk.name} is not in diskstats")
+        return reading
 
     def window_seconds(self) -> dict[Verdict, float]:
         """Give the seconds by verdict, up to now."""
@@ -75,8 +76,3 @@ def watched(
     finally:
         sampler.stop()
         watch.close()
-
-
-def _name(line: str) -> str | None:
-    head = LINE_HEAD.match(line)
-    return head[3] if head is not None else None

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from disksla.catalog import load_catalog
-from disksla.commands.options import add_config_file
+from disksla.commands.options import add_config_file, some_bytes
 from disksla.commands.verification_report import (
     add_report_arguments,
     refuse_unwritable,
@@ -17,7 +17,6 @@ from disksla.core.elsewhere import LARGEST_BYTES, decode_text, judge_elsewhere, 
 from disksla.core.promise import derive_limits
 from disksla.core.refusal import Refusal
 from disksla.core.suite import SUITES, default_suite, make_suite
-from disksla.core.units import parse_size_bytes
 from disksla.core.verification import Run, verification_of
 from disksla.runtime.configuration import read_settings
 
@@ -42,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     catalog = load_catalog()
     terms = catalog[arguments.terms]
     tolerance = read_settings(arguments.config_file, catalog).assessment.tolerance_ratio
-    size_bytes = _size(arguments.size)
+    size_bytes = some_bytes("--size", arguments.size)
     limits = derive_limits(terms, size_bytes)
     suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance)
     if not any(line.requirement for line in suite.lines):
@@ -69,16 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
     )
     report(arguments, verification)
     return verification.status
-
-
-def _size(text: str) -> int:
-    try:
-        size_bytes = parse_size_bytes(text)
-    except ValueError as error:
-        raise Refusal(f"--size: {error}") from error
-    if not size_bytes:
-        raise Refusal(f"--size: expected a size above zero, such as 500GiB, not '{text}'")
-    return size_bytes
 
 
 def _read(name: str) -> tuple[bytes, float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from disksla.core.refusal import Refusal
-from disksla.core.units import parse_duration_s
+from disksla.core.units import parse_duration_s, parse_size_bytes
 from disksla.runtime.paths import Paths
 
 Quantity = TypeVar("Quantity", int, float)
@@ -71,6 +71,14 @@ def parsed(where: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:
 def given(where: str, text: str | None, parse: Callable[[str], Quantity]) -> Quantity | None:
     """Read an option that may have been left out. Raises Refusal."""
     return None if text is None else parsed(where, text, parse)
+
+
+def some_bytes(where: str, text: str) -> int:
+    """Read a size above zero. Raises Refusal."""
+    size = parsed(where, text, parse_size_bytes)
+    if not size:
+        raise Refusal(f"{where}: expected a size above zero, such as 500GiB, not '{text}'")
+    return size
 
 
 def paths_of(arguments: argparse.Namespace) -> Paths:

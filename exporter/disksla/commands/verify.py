@@ -17,7 +17,7 @@ import msgspec
 
 from disksla.commands.interruption import Ended, Interruption, interruption
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.options import paths_of
+from disksla.commands.options import parsed, paths_of, some_bytes
 from disksla.commands.progress import shown_progress
 from disksla.commands.verification_report import (
     add_report_arguments,
@@ -36,7 +36,7 @@ from disksla.core.rawwrite import writable_region
 from disksla.core.refusal import Refusal
 from disksla.core.settings import DiskEntry, Match
 from disksla.core.suite import SUITES, Suite, default_suite, make_suite
-from disksla.core.units import format_duration, parse_duration_s, parse_size_bytes
+from disksla.core.units import format_duration, parse_duration_s
 from disksla.core.verification import JudgedLine, Run, Verification, verification_of
 from disksla.core.view import Assignment
 from disksla.runtime.acceptance import (
@@ -125,7 +125,7 @@ def _with_terms(machine: Machine, disk: Disk, arguments: argparse.Namespace) -> 
     """Put what the person said of the terms before what the configuration says."""
     if arguments.terms is None and arguments.size is None:
         return machine
-    size_bytes = None if arguments.size is None else _size("--size", arguments.size)
+    size_bytes = None if arguments.size is None else some_bytes("--size", arguments.size)
     match = Match(device=disk.name)
     if arguments.terms is not None:
         entry = DiskEntry(
@@ -193,7 +193,7 @@ def _region(arguments: argparse.Namespace, disk: Disk, suite: Suite) -> tuple[in
     """Give offset and length of what is used; of a disk that is written, all but its ends."""
     if arguments.file is not None:
         told = arguments.file_size
-        return 0, suite.file_bytes if told is None else _size("--file-size", told)
+        return 0, suite.file_bytes if told is None else some_bytes("--file-size", told)
     if arguments.file_size is not None:
         raise Refusal("--file-size: there is no file without --file DIR")
     if arguments.write_to_raw_device is not None:
@@ -299,23 +299,10 @@ def _tolerance(machine: Machine) -> float:
 
 
 def _runtime_s(arguments: argparse.Namespace) -> float:
-    try:
-        runtime_s = parse_duration_s(arguments.runtime)
-    except ValueError as error:
-        raise Refusal(f"--runtime: {error}") from error
+    runtime_s = parsed("--runtime", arguments.runtime, parse_duration_s)
     if not 1 <= runtime_s <= 86400:  # noqa: PLR2004 -- a second, and a day
         raise Refusal(f"--runtime: expected 1s to 1d, not '{arguments.runtime}'")
     return runtime_s
-
-
-def _size(option: str, text: str) -> int:
-    try:
-        size_bytes = parse_size_bytes(text)
-    except ValueError as error:
-        raise Refusal(f"{option}: {error}") from error
-    if not size_bytes:
-        raise Refusal(f"{option}: expected a size above zero, such as 500GiB, not '{text}'")
-    return size_bytes
 
 
 def _say(words: str) -> None:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.evidence import Requests, count, quantile_s, shape_of, slower_than
-from disksla.core.fio import Bin
+from disksla.core.evidence import Requests, count, shape_of, slower_than
+from disksla.core.fio import Bin, quantile_s
 from media import bins_of
 
 latencies = st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=50)

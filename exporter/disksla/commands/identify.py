@@ -15,8 +15,9 @@ from disksla.commands.options import duration_s
 from disksla.commands.promise_words import facts_table
 from disksla.commands.quiet import add_even_if_busy, undisturbed
 from disksla.core.disk import Disk
-from disksla.core.evidence import Evidence, Requests, quantile_s
+from disksla.core.evidence import Evidence, Requests
 from disksla.core.examination import MOST_BYTES_PER_SECOND, jobs_for, requests_of
+from disksla.core.fio import quantile_s
 from disksla.core.matching import WRITTEN_OUT
 from disksla.core.matrix import evidence_of, read_csv
 from disksla.core.medium import Claim, Finding, identify

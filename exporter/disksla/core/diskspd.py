@@ -14,7 +14,6 @@ from disksla.core.trial import SHOWN_SHARES, Percentile, Trial
 from disksla.core.units import parse_size_bytes
 
 _TEXT_MARK = "Results for timespan"
-_XML_MARK = "<Results>"
 _UNCACHED = ("software cache disabled", "local software cache disabled, remote cache enabled")
 _TEXT_NAMES = {0.5: "50th", 0.9: "90th", 0.99: "99th", 0.999: "3-nines"}
 _XML_NAMES = {0.5: "50", 0.9: "90", 0.99: "99", 0.999: "99.9"}

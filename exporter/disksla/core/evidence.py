@@ -1,12 +1,11 @@
 """What was measured of a disk to find out its medium, and how the latencies are distributed."""
 
 import bisect
-import itertools
 from typing import NamedTuple
 
 import msgspec
 
-from disksla.core.fio import Bin
+from disksla.core.fio import Bin, quantile_s
 
 HIT_S = 0.0005
 """A platter does not answer in less, but by luck; a cache on it does."""
@@ -95,12 +94,6 @@ def scatter_ratio(bins: tuple[Bin, ...]) -> float:
     """Give the width of the middle half over the median."""
     low_s, middle_s, high_s = (quantile_s(bins, share) for share in (0.25, 0.5, 0.75))
     return (high_s - low_s) / middle_s if middle_s else 0.0
-
-
-def quantile_s(bins: tuple[Bin, ...], share: float) -> float:
-    """Give the latency within which at least `share` of the requests were answered."""
-    reached = list(itertools.accumulate(one.requests for one in bins))
-    return bins[bisect.bisect_left(reached, share * reached[-1])].seconds
 
 
 def count(bins: tuple[Bin, ...]) -> int:

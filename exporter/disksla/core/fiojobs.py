@@ -25,7 +25,6 @@ _PATTERNS: dict[str, Pattern] = {
     "randrw": "randrw",
 }
 _FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
-_DEFAULT_BYTES = 4096
 _OFF = {"0", "false"}
 
 _Options = dict[str, str]

@@ -18,11 +18,11 @@ from disksla.core.evidence import (
     Requests,
     Shape,
     count,
-    quantile_s,
     scatter_ratio,
     shape_of,
     slower_than,
 )
+from disksla.core.fio import quantile_s
 from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
 
 Medium = Literal[

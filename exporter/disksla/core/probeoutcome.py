@@ -4,6 +4,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from disksla.core import fio
 from disksla.core.fio import Bin, FailureReason, FioResult
 from disksla.core.probeplan import ProbePlan
 from disksla.core.settings import ProbeKind
@@ -115,14 +116,6 @@ def measured(
 
 
 def quantile_s(bins: tuple[Bin, ...], share: float) -> float | None:
-    """Give the latency that this share of the requests did not exceed; None if there are none.
-
-    As exact as fio's bins, which are about 1.5 % wide.
-    """
-    wanted = share * sum(each.requests for each in bins)
-    passed = 0
-    for each in bins:
-        passed += each.requests
-        if passed >= wanted and each.requests:
-            return each.seconds
-    return None
+    """Give the latency that this share of the requests did not exceed; None if there are none."""
+    counted = tuple(each for each in bins if each.requests)
+    return fio.quantile_s(counted, share) if counted else None

@@ -3,11 +3,9 @@
 The same record for what disksla ran itself and for what somebody else ran with fio or DiskSpd.
 """
 
-from itertools import accumulate
-
 import msgspec
 
-from disksla.core.fio import Bin, FioJob, FioResult, Measured, Pattern
+from disksla.core.fio import Bin, FioJob, FioResult, Measured, Pattern, quantile_s
 
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
 """Of the requests: the percentiles of latency that reports show."""
@@ -55,18 +53,6 @@ def trial_of(job: FioJob, result: FioResult) -> Trial:
 
 def percentiles_of(bins: tuple[Bin, ...]) -> tuple[Percentile, ...]:
     """Give the percentiles that reports show; none where there are no bins."""
-    total = sum(each.requests for each in bins)
-    if not total:
+    if not any(each.requests for each in bins):
         return ()
-    reached = tuple(accumulate(each.requests for each in bins))
-    return tuple(
-        Percentile(
-            share,
-            next(
-                each.seconds
-                for each, count in zip(bins, reached, strict=True)
-                if count >= share * total
-            ),
-        )
-        for share in SHOWN_SHARES
-    )
+    return tuple(Percentile(share, quantile_s(bins, share)) for share in SHOWN_SHARES)

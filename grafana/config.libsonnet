@@ -60,9 +60,12 @@
     stalledSeconds: 30,
     stalledFor: '1m',
 
-    // Two turns of the most seldom probe and some slack; the daemon's default is every 10 min.
+    // Two turns of a probe every 10 min, which is the daemon's default, and some slack.
     probeFailingFor: '25m',
-    probeStaleSeconds: 1500,
+    // So many of its turns were due, and some slack; of a crontab line, so much time went by.
+    probeStaleTurns: 2,
+    probeStaleSlackSeconds: 300,
+    probeStaleCronSeconds: 8 * 86400,
     probeStaleFor: '5m',
 
     // A failed acceptance test is news for so long.

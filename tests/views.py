@@ -128,10 +128,14 @@ def probed_disk_view() -> DiskView:
         device="vdb", kind="write-latency", timestamp_s=1764000000.0, skipped="busy"
     )
     probes: dict[ProbeKind, ProbeLedger] = {
-        "read-latency": ProbeLedger().plus(good),
-        "write-latency": ProbeLedger().plus(busy),
+        "read-latency": ProbeLedger(turn_s=1763900000.0).plus(good),
+        "write-latency": ProbeLedger(turn_s=1763900000.0).plus(busy),
     }
-    return msgspec.structs.replace(disk_view(), probes=probes)
+    return msgspec.structs.replace(
+        disk_view(),
+        probes=probes,
+        probe_intervals_s={"read-latency": 600.0, "write-latency": 3600.0},
+    )
 
 
 def unknown_disk_view(name: str = "sda") -> DiskView:

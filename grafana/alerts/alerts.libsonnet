@@ -238,41 +238,24 @@
     'Probes of a disk fail.',
     disk + ': the last {{ $labels.kind }} probes failed, so nobody knows what a single request takes.'
   ),
-  // A disk that is too busy to be probed is no fault of the prober. A reason is there from its first
-  // time on, which therefore is no increase.
+  // A disk that is too busy to be probed is no fault of the prober: that is a turn too.
   local probe_stale = alert(
     'DiskProbeStale',
     'warning',
     config.probeStaleFor,
     of_disk(|||
-      (
-        time() - %(last)s > %(most)d
-        or
-        (
-          (%(runs)s == 0)
-          + on (%(host)s) group_left ()
-          (time() - %(start)s)
-        ) > %(most)d
-      )
-      unless
-      sum without (reason) (
-        increase(%(skipped)s[%(most)ds]) > 0
-        or
-        %(skipped)s unless %(skipped)s offset %(most)ds
-      )
+      time() - %(turn)s > %(turns)g * %(interval)s + %(slack)d
+      or
+      (time() - %(turn)s unless %(interval)s) > %(cron)d
     ||| % {
-      last: of('disksla_probe_last_run_timestamp_seconds'),
-      most: config.probeStaleSeconds,
-      runs: of('disksla_probe_runs_total'),
-      host: promql.host,
-      start: of('process_start_time_seconds'),
-      skipped: of(
-        'disksla_probe_skipped_total',
-        'reason=~"asleep|another|below|busy|credits|daily|stalled|throttled"'
-      ),
+      turn: of('disksla_probe_last_turn_timestamp_seconds'),
+      turns: config.probeStaleTurns,
+      interval: of('disksla_probe_interval_seconds'),
+      slack: config.probeStaleSlackSeconds,
+      cron: config.probeStaleCronSeconds,
     }),
     'A disk is no longer probed.',
-    disk + ': the last {{ $labels.kind }} probe ended ' + duration + ' ago, and none was put off since.'
+    disk + ': for ' + duration + ' no {{ $labels.kind }} probe was run, or put off for a reason that passes.'
   ),
   local verification = alert(
     'DiskVerificationFailed',

@@ -500,5 +500,21 @@ def test_probes_that_are_configured_are_there_from_the_start() -> None:
     probes = (ProbeEntry(kind="write-latency", disks=("vda",)),)
     machine = Machine(a_disk("vda"), a_disk("vdb", minor=16), settings=Settings(probes=probes))
     of_vda, of_vdb = (disk.probes for disk in look(machine.state).disks)
-    assert of_vda == {"write-latency": ProbeLedger()}
+    assert of_vda == {"write-latency": ProbeLedger(turn_s=machine.clocks().realtime_s)}
     assert of_vdb == {}
+
+
+def test_a_probe_waits_for_its_turn_since_it_was_asked_for() -> None:
+    asked = Settings(probes=(ProbeEntry(kind="read-latency", every_s=3600.0),))
+    machine = Machine(a_disk("vda"))
+    machine.tick()
+    machine.state = configure(machine.state, asked)
+    begun_s = machine.clocks().realtime_s
+    machine.tick()
+    assert seen(machine).probes["read-latency"].turn_s == begun_s
+    assert seen(machine).probe_intervals_s == {"read-latency": 3600.0}
+    machine.state = configure(machine.state, Settings())
+    machine.tick(after_s=60.0)
+    assert (seen(machine).probes, seen(machine).probe_intervals_s) == ({}, {})
+    machine.state = configure(machine.state, asked)
+    assert seen(machine).probes["read-latency"].turn_s == begun_s + 60.1

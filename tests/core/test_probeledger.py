@@ -77,3 +77,22 @@ def test_the_allowance_is_that_of_one_day() -> None:
     assert ledger.spent_bytes(DAY_S) == 0
     later = ledger.plus(spent(DAY_S + 1, 7))
     assert later.spent_bytes(DAY_S + 2) == 7
+
+
+@given(st.lists(outcomes, max_size=20), st.floats(0, 2e9))
+def test_a_turn_is_one_that_ran_or_waits_for_something_that_passes(
+    told: list[ProbeOutcome], asked_s: float
+) -> None:
+    ledger = ProbeLedger().asked_for(asked_s)
+    assert ledger.turn_s == asked_s
+    for outcome in told:
+        before, ledger = ledger, ledger.plus(outcome)
+        stands = outcome.skipped in {"gone", "unseen", "small_promise", "no_file_system"}
+        assert ledger.turn_s == (before.turn_s if stands else outcome.timestamp_s)
+    assert ledger.asked_for(asked_s + 1) == ledger
+    assert ledger.asked_for(None).turn_s is None
+
+
+@given(outcomes)
+def test_what_nobody_asks_for_has_no_turns(late: ProbeOutcome) -> None:
+    assert ProbeLedger().plus(late).turn_s is None

@@ -1,6 +1,7 @@
 """The records of the configuration, read from nodes as a file would give them."""
 
 import re
+from itertools import permutations
 from typing import Any
 
 import msgspec
@@ -252,6 +253,18 @@ def test_a_probe_of_some_disks_leaves_the_others() -> None:
     assert entry.covers("vda")
     assert not entry.covers("vdb")
     assert entry.uses_file
+
+
+def test_a_kind_of_probe_has_the_shortest_of_its_intervals() -> None:
+    hourly = ProbeEntry(kind="read-latency", every_s=3600.0)
+    nightly = ProbeEntry(kind="read-latency", cron="0 4 * * *")
+    usual = ProbeEntry(kind="read-latency", disks=("vda",))
+    writes = ProbeEntry(kind="write-latency", disks=("vdb",), cron="0 4 * * *")
+    for probes in permutations((hourly, nightly, usual, writes)):
+        settings = Settings(probes=probes)
+        assert settings.probes_of("vda") == {"read-latency": 600.0}
+        assert settings.probes_of("vdb") == {"read-latency": 3600.0, "write-latency": None}
+    assert Settings().probes_of("vda") == {}
 
 
 @pytest.mark.parametrize(

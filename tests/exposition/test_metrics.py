@@ -332,5 +332,5 @@ def test_how_probes_went_is_told_by_kind() -> None:
 
 def test_without_probes_nothing_is_told_of_them() -> None:
     rows = [row for name, row in OF_DISKS.items() if name.startswith("disksla_probe_")]
-    assert len(rows) == 12
+    assert len(rows) == 14
     assert all(row.value(disk_view()) is None for row in rows)

@@ -39,12 +39,16 @@ def fullest_disk() -> DiskView:
 def built_up() -> dict[str, DiskView]:
     """Give that disk with less, and more and more of it, by what was added last."""
     full = fullest_disk()
-    probed = {"read-latency": full.probes["read-latency"]}
+    probed: dict[str, object] = {
+        name: {"read-latency": getattr(full, name)["read-latency"]}
+        for name in ("probes", "probe_intervals_s")
+    }
     plain = replace(full.assignment.limits, burst=None)
-    none: dict[str, object] = {"credits": (), "probes": {}, "verification": None}
+    unprobed: dict[str, object] = {"probes": {}, "probe_intervals_s": {}, "verification": None}
+    none = {"credits": (), **unprobed}
     unknown = replace(full.disk, holders=())
     promised = replace(full, assignment=replace(full.assignment, limits=plain), **none)
-    bursting = replace(full, probes={}, verification=None)
+    bursting = replace(full, **unprobed)
     return {
         "a disk of which nothing is known": replace(
             promised,
@@ -62,7 +66,7 @@ def built_up() -> dict[str, DiskView]:
         "with terms that promise rates and a latency": replace(promised, disk=unknown),
         "with one holder (LVM, dm-crypt, md)": promised,
         "with credits of two buckets": bursting,
-        "with probes of reads": replace(bursting, probes=probed),
+        "with probes of reads": replace(bursting, **probed),
         "and of writes": replace(full, verification=None),
         "after `disksla verify` with VK's suite": full,
     }

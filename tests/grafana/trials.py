@@ -234,25 +234,13 @@ def verified(passed: bool, ended_s: float = 0) -> World:
     }
 
 
-def last_probe(ended_s: float, **more: Course) -> World:
+def last_turn(ended_s: float, interval_s: float | None = 600) -> World:
     kind = "read-latency"
+    every = {of_disk("probe_interval_seconds", kind=kind): Gauge(interval_s)} if interval_s else {}
     return {
         **PROMISED,
-        of_host("process_start_time_seconds"): Gauge(0),
-        of_disk("probe_runs_total", kind=kind): Counter(0.1),
-        of_disk("probe_last_run_timestamp_seconds", kind=kind): Gauge(ended_s),
-        **{
-            of_disk("probe_skipped_total", kind=kind, reason=reason): course
-            for reason, course in more.items()
-        },
-    }
-
-
-def never_probed(started_s: float) -> World:
-    return {
-        **PROMISED,
-        of_host("process_start_time_seconds"): Gauge(started_s),
-        of_disk("probe_runs_total", kind="read-latency"): Counter(0),
+        **every,
+        of_disk("probe_last_turn_timestamp_seconds", kind=kind): Gauge(ended_s),
     }
 
 
@@ -419,28 +407,34 @@ STALE = Case(
     "DiskProbeStale",
     "warning",
     "A disk is no longer probed.",
-    f"{WHO}: the last read-latency probe ended 31m 40s ago, and none was put off since.",
-    bad=last_probe(NOW_S - 1900),
-    good=last_probe(NOW_S - 1499),
+    f"{WHO}: for 31m 40s no read-latency probe was run, or put off for a reason that passes.",
+    bad=last_turn(NOW_S - 1900),
+    good=last_turn(NOW_S - 1499),
     labels={"kind": "read-latency"},
     also_good={
-        "as it is busy": last_probe(NOW_S - 1900, busy=Counter(0.1)),
-        "as it is busy for the first time": last_probe(NOW_S - 1900, busy=Young(6, 0)),
-        "yet, for the daemon is new": never_probed(NOW_S - 1499),
+        "of which an hour may pass between two": last_turn(NOW_S - 7499, 3600),
+        "which a crontab line asks for": last_turn(NOW_S - 8 * 86400 + 1, None),
     },
 )
 STALE = _with(
     STALE,
     also_bad={
-        "and never was": (
-            never_probed(NOW_S - 3600),
+        "within two hours and more": (
+            last_turn(NOW_S - 8400, 3600),
             STALE.other(
-                f"{WHO}: the last read-latency probe ended 1h 0m 0s ago, and none was put off"
-                " since.",
+                f"{WHO}: for 2h 20m 0s no read-latency probe was run, or put off for a reason that"
+                " passes.",
                 kind="read-latency",
             ),
         ),
-        "as it cannot be": (last_probe(NOW_S - 1900, no_file_system=Counter(0.1)), STALE.alert()),
+        "which a crontab line asks for": (
+            last_turn(NOW_S - 9 * 86400, None),
+            STALE.other(
+                f"{WHO}: for 9d 0h 0m 0s no read-latency probe was run, or put off for a reason"
+                " that passes.",
+                kind="read-latency",
+            ),
+        ),
     },
 )
 VERIFICATION = Case(

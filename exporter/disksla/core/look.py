@@ -1,5 +1,7 @@
 """What is known, put together for whoever asks."""
 
+from collections.abc import Collection
+
 import msgspec
 
 from disksla.core.hostwait import told_by
@@ -9,7 +11,7 @@ from disksla.core.pipeline import State
 from disksla.core.probeledger import ProbeLedger
 from disksla.core.purse import CreditLevel
 from disksla.core.sampling import SOURCES
-from disksla.core.settings import PROBE_KINDS, ProbeKind, Settings
+from disksla.core.settings import PROBE_KINDS, ProbeKind
 from disksla.core.tally import recently
 from disksla.core.view import DiskView, SamplerView, Traffic, View
 from disksla.core.watched import Watched
@@ -47,6 +49,7 @@ def _look_at(watched: Watched, state: State) -> DiskView:
     promise = watched.assignment.limits.promise_charges
     asleep = watched.is_listed and watched.disk.name not in state.awake
     judgement = watched.judgement
+    asked = state.settings.probes_of(watched.disk.name)
     return DiskView(
         disk=watched.disk,
         assignment=watched.assignment,
@@ -67,7 +70,8 @@ def _look_at(watched: Watched, state: State) -> DiskView:
         ),
         ceiling=watched.past.ceiling,
         credits=_credits(watched, recent, state.clocks),
-        probes=_probes(watched, state.settings),
+        probes=_probes(watched, asked),
+        probe_intervals_s=asked,
         present=Traffic(
             recent.reads / recent.seconds,
             recent.writes / recent.seconds,
@@ -83,10 +87,9 @@ def _credits(watched: Watched, recent: Interval, clocks: Clocks | None) -> tuple
     return purse.levels(watched.assignment.limits, recent) if purse is not None else ()
 
 
-def _probes(watched: Watched, settings: Settings) -> dict[ProbeKind, ProbeLedger]:
-    configured = {entry.kind for entry in settings.probes if entry.covers(watched.disk.name)}
+def _probes(watched: Watched, asked: Collection[ProbeKind]) -> dict[ProbeKind, ProbeLedger]:
     return {
         kind: watched.probes.get(kind, ProbeLedger())
         for kind in PROBE_KINDS
-        if kind in configured or (kind in watched.probes and watched.probes[kind].is_used)
+        if kind in asked or (kind in watched.probes and watched.probes[kind].is_used)
     }

@@ -231,6 +231,11 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         else:
             sampling = sampling.with_gap("replaced")
             watched[disk.name] = remember(state.memory, disk, assignment, now)
+    if now is not None:
+        watched = {
+            device: each.with_probes_asked_for(state.settings.probes_of(device), now.realtime_s)
+            for device, each in watched.items()
+        }
     return msgspec.structs.replace(
         state,
         inventory=inventory,

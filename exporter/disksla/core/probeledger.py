@@ -38,6 +38,9 @@ class ProbeLedger(msgspec.Struct, frozen=True, gc=False):
     """The day of `day_bytes`, in days of UTC since 1970."""
     day_bytes: int = 0
     """What was taken off that day's allowance."""
+    turn_s: float | None = None
+    """Unix time at which it was last run, or put off for a reason that passes; until then, at
+    which it was asked for. None of one that is not asked for."""
 
     @property
     def is_used(self) -> bool:
@@ -50,8 +53,12 @@ class ProbeLedger(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, outcome: ProbeOutcome) -> "ProbeLedger":
         """Add one turn."""
+        turn_s = self.turn_s
+        if turn_s is not None and outcome.takes_turn:
+            turn_s = outcome.timestamp_s
         if outcome.skipped is not None:
-            return msgspec.structs.replace(self, skips=_with(self.skips, outcome.skipped))
+            skips = _with(self.skips, outcome.skipped)
+            return msgspec.structs.replace(self, skips=skips, turn_s=turn_s)
         failures = self.failures
         if outcome.failure is not None:
             failures = _with(failures, outcome.failure)
@@ -68,7 +75,14 @@ class ProbeLedger(msgspec.Struct, frozen=True, gc=False):
             msgspec.structs.replace(outcome, bins=()),
             _day(outcome.timestamp_s),
             self.spent_bytes(outcome.timestamp_s) + outcome.spent_bytes,
+            turn_s,
         )
+
+    def asked_for(self, timestamp_s: float | None) -> "ProbeLedger":
+        """Take note that it is asked for from a Unix time on, or, with None, no longer."""
+        if timestamp_s is not None and self.turn_s is not None:
+            return self
+        return msgspec.structs.replace(self, turn_s=timestamp_s)
 
 
 def _day(timestamp_s: float) -> int:

@@ -24,6 +24,10 @@ SkipReason = Literal[
     "another",
 ]
 SKIP_REASONS: tuple[SkipReason, ...] = get_args(SkipReason)
+STANDING_REASONS: frozenset[SkipReason] = frozenset(
+    {"gone", "unseen", "small_promise", "no_file_system"}
+)
+"""Those that do not pass by themselves: whoever asked for the probe has to do something."""
 
 
 ProbeFailure = Literal[FailureReason, "place"]
@@ -65,6 +69,11 @@ class ProbeOutcome(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     def is_success(self) -> bool:
         """Whether latencies were measured."""
         return self.skipped is None and self.failure is None
+
+    @property
+    def takes_turn(self) -> bool:
+        """Whether it was run, or put off for a reason that passes."""
+        return self.skipped not in STANDING_REASONS
 
 
 def skipped(plan: ProbePlan, skip: Skip, timestamp_s: float) -> ProbeOutcome:

@@ -198,3 +198,16 @@ class Settings(_Strict, frozen=True):
     disks: tuple[DiskEntry, ...] = ()
     probes: tuple[ProbeEntry, ...] = ()
     state: State = State()
+
+    def probes_of(self, device: str) -> dict[ProbeKind, float | None]:
+        """Give the kinds of probes that are asked for of a disk, with the time between two turns.
+
+        In seconds; where several entries ask for one kind, the shortest, and None if all of them
+        are due by a crontab line.
+        """
+        asked: dict[ProbeKind, float | None] = {}
+        for entry in self.probes:
+            if entry.covers(device):
+                known = [asked.get(entry.kind), None if entry.cron else entry.period_s]
+                asked[entry.kind] = min((each for each in known if each is not None), default=None)
+        return asked

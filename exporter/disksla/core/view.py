@@ -71,6 +71,8 @@ class DiskView(msgspec.Struct, frozen=True):
     """Burst credits by resource; none where the terms have none."""
     probes: Mapping[ProbeKind, ProbeLedger] = {}
     """What probes came to, by kind; those that are configured are present from the start."""
+    probe_intervals_s: Mapping[ProbeKind, float | None] = {}
+    """Time between two turns of the kinds that are configured; None of crontab lines."""
     verification: Verification | None = None
     """The last test against the terms; None where none is known."""
 

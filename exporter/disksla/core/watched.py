@@ -1,6 +1,6 @@
 """One disk under our eyes, from sample to sample."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -79,6 +79,16 @@ class Watched(msgspec.Struct, frozen=True, gc=False):
         """Add one turn of a probe."""
         ledger = self.probes.get(outcome.kind, ProbeLedger()).plus(outcome)
         return msgspec.structs.replace(self, probes={**self.probes, outcome.kind: ledger})
+
+    def with_probes_asked_for(self, kinds: Collection[ProbeKind], timestamp_s: float) -> "Watched":
+        """Take note which kinds of probes are asked for, from a Unix time on if they were not."""
+        probes = {
+            kind: self.probes.get(kind, ProbeLedger()).asked_for(
+                timestamp_s if kind in kinds else None
+            )
+            for kind in {*self.probes, *kinds}
+        }
+        return msgspec.structs.replace(self, probes=probes)
 
 
 class Moment(msgspec.Struct, frozen=True, gc=False):

@@ -124,6 +124,12 @@ def _probes(value: Callable[[ProbeLedger], float | None]) -> Callable[[DiskView]
     return values
 
 
+def _probe_intervals(view: DiskView) -> Value:
+    return {
+        (kind,): each_s for kind, each_s in view.probe_intervals_s.items() if each_s is not None
+    } or None
+
+
 def _probe_reasons(
     counts: Callable[[ProbeLedger], Mapping[str, int]],
 ) -> Callable[[DiskView], Value]:
@@ -507,6 +513,22 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "gauge",
         f"Unix time in seconds of the end {_LAST_RUN}.",
         _last_probe(lambda last: last.timestamp_s),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_last_turn_timestamp_seconds",
+        "gauge",
+        "Unix time in seconds at which the probe was last run, or put off for a reason that passes"
+        " (asleep, stalled, throttled, below, busy, credits, daily, another); until then, at which"
+        " it was asked for.",
+        _probes(lambda ledger: ledger.turn_s),
+        ("kind",),
+    ),
+    Metric(
+        "disksla_probe_interval_seconds",
+        "gauge",
+        "Seconds between two turns, as configured; absent where a crontab line says when.",
+        _probe_intervals,
         ("kind",),
     ),
     Metric(

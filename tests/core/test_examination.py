@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from disksla.core.evidence import Evidence
 from disksla.core.examination import MOST_BYTES_PER_SECOND, jobs_for, requests_of
-from disksla.core.fio import Bin, FioResult, Measured, asked_iops, fio_arguments
+from disksla.core.fio import Bin, FioResult, Measured, fio_arguments
 from disksla.core.units import GIB, TIB
 
 NOTHING = Measured(0, 0, 3.0, 0.0, 0.0, None)
@@ -19,7 +19,7 @@ def test_every_measurement_reads_and_is_bounded(size_bytes: int, runtime_s: floa
         assert "--readonly" in fio_arguments(job)
         assert not job.writes
         assert job.runtime_s == runtime_s
-        assert 0 < (asked_iops(job) or 0) * job.request_bytes <= MOST_BYTES_PER_SECOND
+        assert 0 < (job.rate_iops or 0) * job.request_bytes <= MOST_BYTES_PER_SECOND
         assert (job.span_bytes or 0) <= size_bytes
 
 

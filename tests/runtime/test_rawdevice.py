@@ -16,7 +16,7 @@ from disksla.core.rawwrite import writable_region
 from disksla.runtime.blockdevices import read_disks
 from disksla.runtime.fio import find_fio
 from disksla.runtime.paths import Paths
-from disksla.runtime.rawdevice import RawDeviceRefusal, reserved, why_not_writable
+from disksla.runtime.rawdevice import RawDeviceRefusal, reserved
 from loopdevice import add_partition, attached, needs_loop
 
 pytestmark = needs_loop
@@ -27,6 +27,14 @@ SIZE = 32 * MIB
 def described(device: str) -> Disk:
     [disk] = [one for one in read_disks(Paths()).disks if one.name == device]
     return disk
+
+
+def why_not_writable(disk: Disk) -> tuple[str, ...]:
+    try:
+        with reserved(disk):
+            return ()
+    except RawDeviceRefusal as refusal:
+        return refusal.reasons
 
 
 def reasons(device: str) -> str:

@@ -159,13 +159,6 @@ def fio_arguments(job: FioJob) -> tuple[str, ...]:
     )
 
 
-def asked_iops(job: FioJob) -> int | None:
-    """Give the rate that fio is really asked for: whole requests for each worker and direction."""
-    if job.rate_iops is None:
-        return None
-    return sum(_rates(job, job.rate_iops)) * job.workers
-
-
 def _filename(target: str) -> str:
     """Escape what separates names; fio strips blanks, and versions differ over backslashes."""
     if not target.startswith("/") or target != target.strip() or not target.isprintable():

@@ -26,19 +26,6 @@ _BLKID_MEMORY_BYTES = 1024**3
 _BLKID_FOUND_NOTHING = 2
 
 
-def why_not_writable(disk: Disk, paths: Paths | None = None) -> tuple[str, ...]:
-    """Say why a whole disk must not be overwritten, one reason each; nothing if it may be.
-
-    It is looked at as it is now, and only ever opened for reading. Root sees most; who may not
-    open the disk has a reason there.
-    """
-    try:
-        with reserved(disk, paths):
-            return ()
-    except RawDeviceRefusal as refusal:
-        return refusal.reasons
-
-
 class RawDeviceRefusal(Refusal):
     """A disk that must not be overwritten, and all the reasons."""
 

@@ -12,14 +12,16 @@ import msgspec
 from disksla.catalog import load_catalog
 from disksla.core.look import look
 from disksla.core.memory import Memory
-from disksla.core.pipeline import State, to_save
+from disksla.core.pipeline import State, Tick, to_save
 from disksla.core.refusal import Refusal
 from disksla.core.saved import decode, disk_key, encode
 from disksla.core.view import View
+from disksla.exposition.statusline import status_line
 from disksla.runtime.about import read_about
 from disksla.runtime.configuration import read_settings
 from disksla.runtime.hotplug import DiskWatcher
 from disksla.runtime.identity import UNKNOWN_MACHINE, read_boot, read_machine
+from disksla.runtime.notify import ServiceManager
 from disksla.runtime.paths import Paths
 from disksla.runtime.prober import Prober
 from disksla.runtime.sampler import Sampler, read_clocks
@@ -27,7 +29,7 @@ from disksla.runtime.schedule import Schedule
 from disksla.runtime.site import Site
 from disksla.runtime.statefile import StateFile
 from disksla.runtime.verificationfiles import VerificationFiles
-from disksla.runtime.web import ListenAddress, WebServer
+from disksla.runtime.web import Listen, ListenAddress, WebServer
 
 log = logging.getLogger("disksla.daemon")
 
@@ -35,6 +37,9 @@ SAVE_EVERY_S = 60.0
 VERIFICATIONS_EVERY_S = 15.0
 HEALTHY_WITHIN_S = 5.0
 """A sampler without a tick for so long is held to be dead."""
+STATUS_EVERY_S = 5.0
+READY_WITHIN_S = 10.0
+"""Where the disks cannot be looked at, whoever started us is not kept waiting for longer."""
 
 
 class Daemon:
@@ -44,8 +49,9 @@ class Daemon:
         self,
         paths: Paths,
         config_file: Path | None,
-        listen: Sequence[ListenAddress],
+        listen: Sequence[Listen],
         telemetry_path: str,
+        manager: ServiceManager,
     ) -> None:
         """Read the configuration; raises Refusal if anything in it is wrong."""
         self._config_file = config_file
@@ -61,11 +67,18 @@ class Daemon:
         self._schedule.every(
             VERIFICATIONS_EVERY_S, self.read_verifications, "reading verifications"
         )
+        self._manager = manager
+        if manager.is_there:
+            self._schedule.every(STATUS_EVERY_S, self.tell_status, "telling systemd")
+        self._begun_s = time.monotonic()
+        self._knows_disks = False
+        self._told_ready = False
         self._reloading = threading.Lock()
         state = State(settings, self._catalog, self._remember())
         self._sampler = Sampler(paths, state)
         self._watcher = DiskWatcher(paths, self._sampler.post)
         self._sampler.on_doubt = self._watcher.rescan
+        self._sampler.on_through = self._on_through
         self._prober = Prober(
             paths,
             self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
@@ -98,6 +111,7 @@ class Daemon:
 
     def stop(self) -> None:
         """End everything that was started, a probe that runs among it."""
+        self._manager.stopping()
         self._prober.stop()
         self._server.stop()
         self._watcher.stop()
@@ -114,6 +128,21 @@ class Daemon:
     def read_verifications(self) -> None:
         """Look for what `disksla verify` left in the state directory."""
         self._verifications.read()
+
+    def tell_status(self) -> None:
+        """Tell systemd in a line how it goes."""
+        if self._manager.is_there:
+            self._manager.status(status_line(self.view(), self._about))
+
+    def _on_through(self, tick: Tick) -> None:
+        """Let systemd know, from the sampler's own thread, that it ticks."""
+        self._knows_disks = self._knows_disks or tick.disks is not None
+        is_late = tick.clocks.monotonic_s - self._begun_s > READY_WITHIN_S
+        if not self._told_ready and (is_late or self.is_ready()):
+            self._told_ready = True
+            self._manager.ready()
+            self.tell_status()
+        self._manager.beat(tick.clocks.monotonic_s)
 
     def _remember(self) -> Memory | None:
         saved = self._state_file.read(lambda text: decode(text, self._machine, read_clocks()))
@@ -132,6 +161,7 @@ class Daemon:
                 "state": self._state_file.errors,
                 **({"probes": self._prober.errors} if self._prober.is_wanted else {}),
                 "verification": verified.errors,
+                **({"systemd": self._manager.errors} if self._manager.is_there else {}),
             },
             collectors={
                 **view.sampler.collectors,
@@ -154,13 +184,12 @@ class Daemon:
         return time.monotonic() - self._sampler.ticked_at_s < HEALTHY_WITHIN_S
 
     def is_ready(self) -> bool:
-        """Tell whether there is something to scrape: the disks were found and sampled."""
-        state = self._sampler.state
-        return bool(state.inventory) and state.clocks is not None
+        """Tell whether there is something to scrape: the disks, if any, were found and sampled."""
+        return self._knows_disks and self._sampler.state.clocks is not None
 
     def reload(self) -> None:
         """Read the configuration again; raises Refusal, and changes nothing, if it is wrong."""
-        with self._reloading:
+        with self._reloading, self._manager.reloading():
             try:
                 settings = read_settings(self._config_file, self._catalog)
             except Refusal as refusal:

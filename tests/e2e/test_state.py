@@ -11,6 +11,7 @@ import pytest
 
 from accounts import LINES, an_account
 from disksla.daemon import Daemon as DaemonInside
+from disksla.runtime.notify import ServiceManager
 from disksla.runtime.paths import Paths
 from disksla.runtime.verificationfiles import save_verification
 from disksla.runtime.web import ListenAddress
@@ -180,7 +181,11 @@ def test_a_directory_that_is_not_there_is_said_once_something_is_to_be_saved(
 def inside(machine: FakeMachine) -> Iterator[DaemonInside]:
     """Run a daemon in this process: it saves once a minute, and tests do not wait so long."""
     daemon = DaemonInside(
-        machine.paths, machine.config, [ListenAddress("127.0.0.1", 0)], "/metrics"
+        machine.paths,
+        machine.config,
+        [ListenAddress("127.0.0.1", 0)],
+        "/metrics",
+        ServiceManager(),
     )
     daemon.start()
     yield daemon

@@ -2,15 +2,24 @@
 
 import argparse
 import contextlib
+import faulthandler
 import logging
+import os
 import signal
 from collections.abc import Sequence
 
 from disksla.commands.options import add_config_file, add_paths, paths_of
 from disksla.core.refusal import Refusal
 from disksla.daemon import Daemon
+from disksla.runtime.activation import inherited_sockets
 from disksla.runtime.logs import set_up_logging
-from disksla.runtime.web import DEFAULT_LISTEN_ADDRESS, ListenAddress, parse_listen_address
+from disksla.runtime.notify import ServiceManager
+from disksla.runtime.web import (
+    DEFAULT_LISTEN_ADDRESS,
+    Listen,
+    ListenAddress,
+    parse_listen_address,
+)
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -27,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="ADDRESS",
         help=f"HOST:PORT to serve on; may be given again (default: {DEFAULT_LISTEN_ADDRESS})",
+    )
+    parser.add_argument(
+        "--web.systemd-socket",
+        dest="systemd_socket",
+        action="store_true",
+        help="serve on the sockets that systemd passes (socket activation)",
     )
     parser.add_argument(
         "--web.telemetry-path",
@@ -63,8 +78,10 @@ def run(arguments: argparse.Namespace) -> int:
         raise Refusal(
             f"--web.telemetry-path is '{telemetry_path}': expected a path such as /metrics"
         )
-    listen = [parse_listen_address(text) for text in arguments.listen or [DEFAULT_LISTEN_ADDRESS]]
-    daemon = Daemon(paths_of(arguments), arguments.config_file, listen, telemetry_path)
+    listen = _places(arguments)
+    manager = ServiceManager.of(os.environ)
+    daemon = Daemon(paths_of(arguments), arguments.config_file, listen, telemetry_path, manager)
+    faulthandler.enable()  # the watchdog ends us by SIGABRT, and the log then says where we were
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         addresses = daemon.start()
@@ -76,6 +93,29 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         daemon.stop()
     return 0
+
+
+def _places(arguments: argparse.Namespace) -> list[Listen]:
+    """Give where to listen: where we are told, or on what systemd passed. Raises Refusal."""
+    passed = inherited_sockets(os.environ)
+    if arguments.systemd_socket:
+        if arguments.listen:
+            raise Refusal(
+                "--web.systemd-socket and --web.listen-address exclude each other:"
+                " the first leaves it to the socket unit where to listen"
+            )
+        if not passed:
+            raise Refusal(
+                "--web.systemd-socket: systemd passed no socket;"
+                " expected to be started by a socket unit"
+            )
+        return list(passed)
+    if passed:
+        raise Refusal(
+            f"systemd passed {len(passed)} socket(s), on which nobody would answer:"
+            " expected --web.systemd-socket"
+        )
+    return [parse_listen_address(text) for text in arguments.listen or [DEFAULT_LISTEN_ADDRESS]]
 
 
 def _tell_where_to_look(addresses: Sequence[ListenAddress], telemetry_path: str) -> None:

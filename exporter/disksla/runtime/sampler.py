@@ -52,6 +52,8 @@ class Sampler:
         self.on_doubt: Callable[[], None] = lambda: None
         """Called in the thread when /proc/diskstats lists other devices than are known; whoever
         looks for devices sets it."""
+        self.on_through: Callable[[Tick], None] = lambda _: None
+        """Called in the thread when a tick came through and `state` is what it made of it."""
         self._diskstats = DiskstatsFile(paths.procfs)
         self._inflight = InflightFiles(paths.sysfs)
         self._host = HostWaitFiles(paths.procfs)
@@ -120,6 +122,7 @@ class Sampler:
             self._failure = None
         if tick.disks is None and _devices_moved(before, self.state):
             self.on_doubt()
+        self.on_through(tick)
 
     def _take_posted(self, state: State) -> tuple[State, Told]:
         disks: tuple[Disk, ...] | None = None

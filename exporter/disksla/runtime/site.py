@@ -137,7 +137,8 @@ class Site:
         if self._ready():
             return Answer(b"ready\n")
         return Answer(
-            b"not ready: no disk was found and sampled yet\n", HTTPStatus.SERVICE_UNAVAILABLE
+            b"not ready: the disks were not found and sampled yet\n",
+            HTTPStatus.SERVICE_UNAVAILABLE,
         )
 
     def _reloaded(self, _environ: Environ) -> Answer:

@@ -77,6 +77,10 @@ def parse_listen_address(text: str) -> ListenAddress:
     return ListenAddress(match["ipv6"] or match["host"] or "", int(match["port"]))
 
 
+Listen = ListenAddress | socket.socket
+"""Where to listen, or a socket that listens already."""
+
+
 class Patience(NamedTuple):
     """How long a client is waited for, in seconds."""
 
@@ -97,7 +101,7 @@ class WebServer:
     def __init__(
         self,
         application: WSGIApplication,
-        listen: Sequence[ListenAddress],
+        listen: Sequence[Listen],
         patience: Patience = USUAL_PATIENCE,
     ) -> None:
         """Prepare to serve `application`; nothing is bound before `start`."""
@@ -118,8 +122,8 @@ class WebServer:
         """
         sockets: list[socket.socket] = []
         try:
-            for address in self._listen:
-                sockets.append(_bind(address))  # noqa: PERF401 -- those bound must be closed
+            for place in self._listen:
+                sockets.append(_bind(place))  # noqa: PERF401 -- those bound must be closed
         except Refusal:
             for bound in sockets:
                 bound.close()
@@ -129,8 +133,7 @@ class WebServer:
         )
         self._thread.start()
         return tuple(
-            ListenAddress(address.host, bound.getsockname()[1])
-            for address, bound in zip(self._listen, sockets, strict=True)
+            _address_of(place, bound) for place, bound in zip(self._listen, sockets, strict=True)
         )
 
     def stop(self) -> None:
@@ -276,8 +279,10 @@ def _brief_answer(status: str) -> bytes:
     return f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
 
 
-def _bind(address: ListenAddress) -> socket.socket:
+def _bind(address: Listen) -> socket.socket:
     """Give a listening socket. Raises Refusal."""
+    if isinstance(address, socket.socket):
+        return address
     try:
         if not address.host:
             return _bind_everywhere(address.port)
@@ -290,6 +295,13 @@ def _bind(address: ListenAddress) -> socket.socket:
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         raise Refusal(f"cannot listen on {address}: {reason}") from error
+
+
+def _address_of(place: Listen, bound: socket.socket) -> ListenAddress:
+    host, port = bound.getsockname()[:2]
+    if isinstance(place, ListenAddress):
+        return ListenAddress(place.host, port)
+    return ListenAddress("" if host in {"::", "0.0.0.0"} else host, port)  # noqa: S104 -- read
 
 
 def _bind_everywhere(port: int) -> socket.socket:

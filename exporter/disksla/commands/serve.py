@@ -62,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="log_format",
         choices=("logfmt", "json"),
         default="logfmt",
-        help="form of log lines (default: %(default)s)",
+        help="form of log lines (default: %(default)s); in the journal of systemd, a line has its"
+        " severity in front instead of a time",
     )
 
 

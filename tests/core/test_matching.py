@@ -11,6 +11,7 @@ from disksla.core.contract import SumContract
 from disksla.core.disk import Disk
 from disksla.core.limits import NOTHING_PROMISED
 from disksla.core.matching import assign, entry_for, is_watched, matches, why_unwatched
+from disksla.core.namepattern import NamePattern
 from disksla.core.promise import derive_limits
 from disksla.core.settings import Discovery, DiskEntry, Match, Settings
 from disksla.core.terms import Catalog
@@ -27,7 +28,7 @@ def a_disk(name: str = "vda", **told: object) -> Disk:
 def discovering(include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> Settings:
     return Settings(
         discovery=Discovery(
-            include=tuple(map(re.compile, include)), exclude=tuple(map(re.compile, exclude))
+            include=tuple(map(NamePattern, include)), exclude=tuple(map(NamePattern, exclude))
         )
     )
 
@@ -79,7 +80,7 @@ def test_regexes_search_unless_they_are_anchored() -> None:
 def test_an_entry_wins_over_exclude() -> None:
     entry = DiskEntry(match=Match(device="loop3"), terms="vk.ceph-ssd")
     settings = Settings(
-        discovery=Discovery(exclude=(re.compile("loop"),)),
+        discovery=Discovery(exclude=(NamePattern("loop"),)),
         disks=(entry,),
     )
     assert is_watched(a_disk("loop3", size_bytes=0), settings)
@@ -237,8 +238,8 @@ some_settings = st.builds(
     disks=st.lists(some_entries, max_size=3).map(tuple),
     discovery=st.builds(
         Discovery,
-        include=st.lists(st.sampled_from([re.compile("^vd"), re.compile("loop")])).map(tuple),
-        exclude=st.lists(st.sampled_from([re.compile("1$"), re.compile("loop")])).map(tuple),
+        include=st.lists(st.sampled_from([NamePattern("^vd"), NamePattern("loop")])).map(tuple),
+        exclude=st.lists(st.sampled_from([NamePattern("1$"), NamePattern("loop")])).map(tuple),
     ),
 )
 
@@ -255,6 +256,6 @@ def test_matching_is_total(disk: Disk, settings: Settings) -> None:
 
 @given(some_disks, some_settings)
 def test_what_is_excluded_is_watched_only_by_an_entry(disk: Disk, settings: Settings) -> None:
-    excluded = any(regex.search(disk.name) for regex in settings.discovery.exclude)
+    excluded = any(regex.is_in(disk.name) for regex in settings.discovery.exclude)
     if excluded:
         assert is_watched(disk, settings) == (entry_for(disk, settings) is not None)

@@ -1,7 +1,6 @@
 """From ticks to what is known."""
 
 import math
-import re
 from bisect import bisect_left
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from disksla.core.contract import SumBurst, SumContract
 from disksla.core.hostwait import HostWait
 from disksla.core.look import look
+from disksla.core.namepattern import NamePattern
 from disksla.core.pipeline import Tick, configure, wants_host
 from disksla.core.probeledger import ProbeLedger
 from disksla.core.probeoutcome import ProbeOutcome
@@ -240,7 +240,7 @@ def test_other_settings_choose_other_disks_and_keep_what_was_counted() -> None:
     machine = Machine(a_disk("vda"), a_disk("vdb", minor=16))
     machine.does("vda", reads=5)
     machine.tick()
-    only = Settings(discovery=Discovery(include=(re.compile("^vda$"),)))
+    only = Settings(discovery=Discovery(include=(NamePattern("^vda$"),)))
     machine.state = configure(machine.state, only)
     machine.tick()
     assert [view.disk.name for view in look(machine.state).disks] == ["vda"]

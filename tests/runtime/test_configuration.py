@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from disksla.catalog import load_catalog, parse_terms
 from disksla.core.contract import SumBurst, SumContract, TimeSharedContract
 from disksla.core.form import MOST_PROBLEMS
+from disksla.core.namepattern import NamePattern
 from disksla.core.refusal import Refusal
 from disksla.core.settings import DiskEntry, Match, Settings
 from disksla.core.terms import Catalog
@@ -75,7 +76,7 @@ def test_an_empty_file_is_the_default(name: str) -> None:
 def test_the_example_in_full() -> None:
     settings = read_settings(FILES / "good-example.yml", CATALOG)
     assert settings.sampling.interval_s == 0.1
-    assert settings.discovery.include == (re.compile("^vd[b-z]$"),)
+    assert settings.discovery.include == (NamePattern("^vd[b-z]$"),)
     assert [entry.terms for entry in settings.disks][:3] == [
         "vk.ceph-ssd",
         "yandex.network-hdd",

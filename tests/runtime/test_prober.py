@@ -1,7 +1,6 @@
 """Probes that are repeated, of a real device, by a fake fio."""
 
 import logging
-import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from disksla.core.namepattern import NamePattern
 from disksla.core.pipeline import State
 from disksla.core.probeledger import ProbeLedger
 from disksla.core.probeoutcome import ProbeOutcome
@@ -64,7 +64,7 @@ class Bench:
 
     def settings(self, *entries: ProbeEntry) -> Settings:
 
-        only = re.compile(f"^{self.device}$")
+        only = NamePattern(f"^{self.device}$")
         return Settings(
             discovery=Discovery(include=(only,)),
             probes=entries,

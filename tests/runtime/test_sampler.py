@@ -1,11 +1,11 @@
 """The sampling thread."""
 
 import logging
-import re
 from pathlib import Path
 
 import pytest
 
+from disksla.core.namepattern import NamePattern
 from disksla.core.pipeline import State, Tick
 from disksla.core.settings import Discovery, Settings
 from disksla.runtime.paths import Paths
@@ -55,7 +55,7 @@ def test_other_settings_are_taken_at_the_next_tick(paths: Paths) -> None:
     sampler = a_sampler(paths)
     sampler.start()
     assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
-    sampler.post(Settings(discovery=Discovery(exclude=(re.compile("^vda$"),))))
+    sampler.post(Settings(discovery=Discovery(exclude=(NamePattern("^vda$"),))))
     assert eventually(lambda: not sampler.state.watched, WITHIN_S)
     sampler.stop()
     assert sampler.state.sampling.gaps["vanished"] == 0

@@ -1,13 +1,13 @@
 """Where texts of the configuration become values: one door for each kind of value."""
 
 import re
-import warnings
 from collections.abc import Callable
 from typing import Annotated, Any
 
 from disksla.core import units
 from disksla.core.form import Door, close_match
 from disksla.core.limits import LatencyKind
+from disksla.core.namepattern import NamePattern
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?")
 
@@ -103,15 +103,6 @@ def text_like(expected: str, pattern: str = r"\S(.*\S)?", prefix: str = "") -> D
     return Door(expected, parse)
 
 
-def _parse_regex(text: str) -> re.Pattern[str]:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")  # what Python would read otherwise one day
-            return re.compile(text)
-    except (re.error, OverflowError, RecursionError, Warning) as error:
-        raise ValueError(f"'{text}' is no regular expression ({error})") from error
-
-
 def _parse_crontab(text: str) -> str:
     """Days of the week have to be names: 0 is Sunday to cron and Monday to APScheduler."""
     fields = text.split()
@@ -146,7 +137,7 @@ IdName = Annotated[
     text_like("a name under /dev/disk/by-id, such as virtio-data", r"[^\s/]+", "/dev/disk/by-id/"),
 ]
 AbsolutePath = Annotated[str, text_like("a path that starts with /", r"/.*")]
-Regex = Annotated[re.Pattern[str], Door("a regular expression such as '^vd[b-z]$'", _parse_regex)]
+Regex = Annotated[NamePattern, Door("a regular expression such as '^vd[b-z]$'", NamePattern.parse)]
 Iops = Annotated[float, rate(1, 10**9)]
 Bytes = Annotated[int, Door(_SIZE, _quantity(units.parse_size_bytes, _SIZE))]
 BytesPerSecond = Annotated[

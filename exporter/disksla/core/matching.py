@@ -46,10 +46,10 @@ def why_unwatched(disk: Disk, settings: Settings) -> str | None:
     if entry_for(disk, settings) is not None:
         return None
     for index, regex in enumerate(settings.discovery.exclude):
-        if regex.search(disk.name):
+        if regex.is_in(disk.name):
             return f"discovery.exclude[{index}]"
     if settings.discovery.include:
-        if any(regex.search(disk.name) for regex in settings.discovery.include):
+        if any(regex.is_in(disk.name) for regex in settings.discovery.include):
             return None
         return "not in discovery.include"
     return _why_not_by_default(disk)

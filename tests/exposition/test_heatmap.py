@@ -47,7 +47,7 @@ class Outline(HTMLParser):
         assert tag not in {"script", "link", "img", "iframe"}
         if tag != "meta":
             self.open.append(tag)
-        level = re.match(r"--level:(\d+)", named.get("style") or "")
+        level = re.match(r"l(\d+)", named.get("class") or "")
         if level:
             self.levels.append(int(level[1]))
 
@@ -74,7 +74,7 @@ def test_each_cell_is_shown_once_in_each_kind_of_map() -> None:
 def test_the_colours_span_all_steps() -> None:
     page = heatmap_page(HEADER, ROWS, "")
     assert {0, LEVELS - 1} <= set(Outline(page).levels)
-    assert 'class="deep" style="--level:7">29736' in page
+    assert 'class="l7 deep">29736' in page
 
 
 def test_what_is_missing_is_a_dash() -> None:

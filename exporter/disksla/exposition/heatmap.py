@@ -1,6 +1,5 @@
 """A sweep as one self-contained page of heat maps, for screens, telephones and paper."""
 
-import html
 import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -8,22 +7,16 @@ from typing import NamedTuple
 from disksla.core.journal import Header
 from disksla.core.matrix import RANDOM_SHARES, READ_SHARES, Row
 from disksla.core.units import MIB, format_count, format_duration, format_size
-from disksla.exposition.text import printable
+from disksla.exposition.sheet import Sheet, escaped
 
 LEVELS = 8
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dde4;
-  --ground: #f6f7f9; --sheet: #ffffff; --good: 214 72%; --bad: 18 80%; --pale: 95%;
-  --blue-step: -8.5%; --orange-step: -9.5%; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333c48;
-  --ground: #14181e; --sheet: #1c222a; --pale: 17%; --blue-step: 4%; --orange-step: 3.2%; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 84rem; padding: 1.25rem; background: var(--ground);
-  color: var(--ink); font: 0.9375rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
-h1 { font-size: 1.375rem; margin: 0; }
-h2 { font-size: 1.0625rem; margin: 1.75rem 0 0.5rem; }
-p { margin: 0.25rem 0; max-width: 60rem; }
-.soft, caption small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+:root { --blue: 214 72%; --orange: 18 80%; --pale: 95%; --blue-step: -8.5%;
+  --orange-step: -9.5%; }
+@media (prefers-color-scheme: dark) { :root { --pale: 17%; --blue-step: 4%;
+  --orange-step: 3.2%; } }
+p { max-width: 60rem; }
+caption small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
 .maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr));
   gap: 0.75rem; align-items: start; }
 table { width: 100%; border-collapse: separate; border-spacing: 2px; padding: 0.5rem;
@@ -36,16 +29,18 @@ td { text-align: right; padding: 0.1875rem 0.375rem; border-radius: 0.1875rem;
   white-space: nowrap; print-color-adjust: exact; -webkit-print-color-adjust: exact;
   background: hsl(var(--hue) calc(var(--pale) + var(--level) * var(--step))); }
 td.none { background: none; color: var(--soft); }
-.iops, .bandwidth { --hue: var(--good); --step: var(--blue-step); }
-.latency { --hue: var(--bad); --step: var(--orange-step); }
+.iops, .bandwidth { --hue: var(--blue); --step: var(--blue-step); }
+.latency { --hue: var(--orange); --step: var(--orange-step); }
 @media (prefers-color-scheme: light) { td.deep { color: #ffffff; } }
-@media (max-width: 30rem) { body { padding: 0.75rem; } .maps { grid-template-columns: 1fr; } }
-@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb;
-  --ground: #fff; --sheet: #fff; --pale: 97%; --blue-step: -6%;
-  --orange-step: -6%; } body { padding: 0; font-size: 9pt; }
+@media (max-width: 30rem) { body { padding: 0.75rem; }
+  .maps { grid-template-columns: 1fr; } }
+@media print { :root { --pale: 97%; --blue-step: -6%; --orange-step: -6%; }
+  body { padding: 0; font-size: 9pt; }
   td.deep { color: #000; } .maps { grid-template-columns: repeat(2, 1fr); }
   h2 { break-after: avoid; } }
 """
+_STEPS = "".join(f"td.l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
+_SHEET = Sheet(_STYLE + _STEPS)
 
 
 def _milliseconds(row: Row) -> float | None:
@@ -79,29 +74,16 @@ def heatmap_page(header: Header, rows: tuple[Row, ...], started: str) -> str:
         if header.directory
         else "the device itself, read only"
     )
-    name = _escaped(disk.name)
     sections = "\n".join(_section(workers, rows) for workers in header.plan.workers)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Sweep of {name}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>Sweep of {name}</h1>
-<p class="soft">{_escaped(", ".join(fact for fact in facts if fact))}; {_escaped(where)};
+    body = f"""<h1>Sweep of {escaped(disk.name)}</h1>
+<p class="soft">{escaped(", ".join(fact for fact in facts if fact))}; {escaped(where)};
 {len(rows)} of {len(header.plan.cells())} cells, {format_duration(header.plan.runtime_s)} each;
-begun {_escaped(started)}; disksla {_escaped(header.disksla)}</p>
+begun {escaped(started)}; disksla {escaped(header.disksla)}</p>
 <p class="soft">Rows are request sizes, columns the share of requests that go to a random place.
 The stronger the blue, the more is done; the stronger the orange, the longer it takes. Each step of
 a colour is a factor, the same in all maps of a kind.</p>
-{sections}
-</body>
-</html>
-"""
+{sections}"""
+    return _SHEET.page(f"Sweep of {disk.name}", body)
 
 
 def _section(workers: int, rows: tuple[Row, ...]) -> str:
@@ -148,8 +130,8 @@ def _cell(value: float | None, measure: _Measure, scale: tuple[float, float]) ->
     if value is None:
         return '<td class="none">–</td>'  # noqa: RUF001 -- an en dash stands for nothing
     level = _level(value, *scale)
-    style = ' class="deep"' if level >= measure.deep_level else ""
-    return f'<td{style} style="--level:{level}">{format_count(value)}</td>'
+    deep = " deep" if level >= measure.deep_level else ""
+    return f'<td class="l{level}{deep}">{format_count(value)}</td>'
 
 
 def _level(value: float, least: float, most: float) -> int:
@@ -164,7 +146,3 @@ def _mixture(read_share: float) -> str:
     if read_share in {0, 1}:
         return "reads only" if read_share else "writes only"
     return f"{read_share:.0%} reads"
-
-
-def _escaped(text: str) -> str:
-    return html.escape(printable(text))

@@ -1,8 +1,5 @@
 """The landing page: what is watched and how it does, in HTML that needs no JavaScript."""
 
-import base64
-import hashlib
-import html
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 
@@ -12,22 +9,13 @@ from disksla.core.units import format_bandwidth, format_count, format_duration, 
 from disksla.core.verdict import VERDICTS, Verdict
 from disksla.core.view import DiskView, SamplerView, Traffic, View
 from disksla.exposition.metrics import About
-from disksla.exposition.text import printable
+from disksla.exposition.sheet import Sheet, escaped
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dde4;
-  --ground: #f6f7f9; --sheet: #ffffff; --link: #0b5cad; --alarm: #a3261b; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333c48;
-  --ground: #14181e; --sheet: #1c222a; --link: #7db8f5; --alarm: #ff9a8f; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 84rem; padding: 1.25rem; background: var(--ground);
-  color: var(--ink); font: 0.9375rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
-a { color: var(--link); }
+_SHEET = Sheet("""
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
-h1 { font-size: 1.375rem; margin: 0; }
-h1 small, .soft { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+h1 small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
 nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
-.alarm { color: var(--alarm); font-weight: 600; }
+.alarm { color: var(--bad); font-weight: 600; }
 table { width: 100%; margin: 1rem 0; border-collapse: collapse; background: var(--sheet);
   border: 1px solid var(--line); border-radius: 0.375rem; }
 th, td { padding: 0.5rem; text-align: left; vertical-align: top;
@@ -51,14 +39,9 @@ meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
   td { display: grid; grid-template-columns: 7rem 1fr; gap: 0.5rem; }
   td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
 }
-"""
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+""")
 
-CONTENT_SECURITY_POLICY = (
-    f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}';"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-"""Nothing may be loaded or run: the one style is in the page, and known by its hash."""
+CONTENT_SECURITY_POLICY = f"{_SHEET.policy}; frame-ancestors 'none'"
 
 _ReadAndWrite = tuple[float | None, float | None]
 _DASH = "–"  # noqa: RUF001 -- an en dash is what stands for nothing in tables
@@ -71,18 +54,9 @@ _BAD_NEWS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 
 def landing_page(view: View, about: About, telemetry_path: str) -> str:
     """Give the page as HTML; everything a device or a person named is escaped."""
-    metrics = _escaped(telemetry_path)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>disksla</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<header>
-<h1>disksla <small>{_escaped(about.version)}</small></h1>
+    metrics = escaped(telemetry_path)
+    body = f"""<header>
+<h1>disksla <small>{escaped(about.version)}</small></h1>
 <nav><a href="{metrics}">{metrics}</a> <a href="/-/healthy">/-/healthy</a>
 <a href="/-/ready">/-/ready</a></nav>
 </header>
@@ -92,10 +66,8 @@ def landing_page(view: View, about: About, telemetry_path: str) -> str:
 <p class="soft">Read / write throughout. Limits are what the terms promise for the size of the
 disk. Now is the mean of the last second. Load is the share of the promise in use: 100 % is
 exactly at it. Peak is the highest 100 ms window within the last 60 s. The verdict is that on the
-last window, with the share of bad ones since the daemon began to look.</p>
-</body>
-</html>
-"""
+last window, with the share of bad ones since the daemon began to look.</p>"""
+    return _SHEET.page("disksla", body)
 
 
 def _troubles(sampler: SamplerView, about: About) -> str:
@@ -107,7 +79,7 @@ def _troubles(sampler: SamplerView, about: About) -> str:
             " The log says why."
         )
     if unreadable:
-        troubles.append(f"Cannot be read now: {_escaped(', '.join(unreadable))}.")
+        troubles.append(f"Cannot be read now: {escaped(', '.join(unreadable))}.")
     return "\n".join(f'<p class="alarm">{trouble}</p>' for trouble in troubles)
 
 
@@ -222,13 +194,9 @@ def _punctuality(lateness_s: Histogram) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{_escaped(what)} {count}" for what, count in counts.items() if count)
+    return ", ".join(f"{escaped(what)} {count}" for what, count in counts.items() if count)
 
 
 def _lines(texts: Iterable[str] = (), soft: Iterable[str] = ()) -> str:
-    strong = "".join(f"<span>{_escaped(text)}</span>" for text in texts)
-    return strong + "".join(f'<span class="soft">{_escaped(text)}</span>' for text in soft)
-
-
-def _escaped(text: str) -> str:
-    return html.escape(printable(text))
+    strong = "".join(f"<span>{escaped(text)}</span>" for text in texts)
+    return strong + "".join(f'<span class="soft">{escaped(text)}</span>' for text in soft)

@@ -1,15 +1,12 @@
 """The account of a test as one HTML page that needs nothing else: no scripts, no other files."""
 
-import base64
 import datetime as dt
-import hashlib
-import html
 import math
 from collections.abc import Callable, Iterable, Iterator
 
 from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.core.verification import VERDICT_WORDS, JudgedLine, Verification
-from disksla.exposition.text import printable
+from disksla.exposition.sheet import Sheet, escaped
 from disksla.exposition.verificationwords import (
     LEVEL_WORDS,
     amount_words,
@@ -18,21 +15,12 @@ from disksla.exposition.verificationwords import (
     subject_words,
 )
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dde4;
-  --ground: #f6f7f9; --sheet: #ffffff; --link: #0b5cad; --good: #1d7a46; --bad: #b3261e;
-  --track: #e6e9ee; --shown: #6b7787; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333c48;
-  --ground: #14181e; --sheet: #1c222a; --link: #7db8f5; --good: #4fc481; --bad: #ff8a80;
-  --track: #2b333d; --shown: #8592a3; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 72rem; padding: 1.25rem; background: var(--ground);
-  color: var(--ink); font: 0.9375rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
-a { color: var(--link); overflow-wrap: anywhere; }
-h1 { font-size: 1.375rem; margin: 0 0 0.25rem; }
-h2 { font-size: 1.0625rem; margin: 1.75rem 0 0.5rem; }
-p { margin: 0.25rem 0; }
-.soft { color: var(--soft); font-size: 0.8125rem; }
+_SHEET = Sheet("""
+:root { --track: #e6e9ee; --shown: #6b7787; }
+@media (prefers-color-scheme: dark) { :root { --track: #2b333d; --shown: #8592a3; } }
+body { max-width: 72rem; }
+a { overflow-wrap: anywhere; }
+h1 { margin: 0 0 0.25rem; }
 .verdict { font-size: 1.125rem; font-weight: 600; border-left: 0.375rem solid; margin: 1rem 0;
   padding: 0.5rem 0.75rem; background: var(--sheet); }
 .good { color: var(--good); }
@@ -81,17 +69,13 @@ svg text.dim { fill: var(--soft); font-size: 8px; }
     font-size: 0.8125rem; }
 }
 @media print {
-  :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb; --ground: #fff;
-    --sheet: #fff; --link: #000; --good: #1d7a46; --bad: #b3261e; --track: #e6e9ee;
-    --shown: #6b7787; }
+  :root { --track: #e6e9ee; --shown: #6b7787; }
   * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   body { max-width: none; padding: 0; font-size: 9.5pt; }
   tr, .plot, .verdict { break-inside: avoid; }
   h2 { break-after: avoid; }
 }
-"""
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
-_POLICY = f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'"
+""")
 _FULLEST_RATIO = 1.5
 """Where a bar ends; a disk that gives more is shown as full."""
 _PLOT_WIDTH = 360.0
@@ -108,19 +92,9 @@ def verification_page(verification: Verification) -> str:
     title = subject_words(verification)
     kept = "good" if verification.verdict == "kept" else "bad"
     verdict = VERDICT_WORDS[verification.verdict]
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{_escaped(title)}: {_escaped(verdict)}</title>
-<style>{_STYLE}</style>
-</head>
-<body>
-<h1>{_escaped(title)}</h1>
-<p class="soft">{_escaped(_when(verification))}</p>
-<p class="verdict {kept}">{_escaped(verdict[0].upper() + verdict[1:])}</p>
+    body = f"""<h1>{escaped(title)}</h1>
+<p class="soft">{escaped(_when(verification))}</p>
+<p class="verdict {kept}">{escaped(verdict[0].upper() + verdict[1:])}</p>
 {_list(violation.words for violation in verification.violations)}
 {_list(verification.unjudged)}
 <dl>
@@ -133,10 +107,8 @@ measured. The bar is full at {_FULLEST_RATIO:.0%}; its mark is what is required 
 that size. A line passes if it misses that by no more than
 {100 * verification.tolerance_ratio:.3g} %.</p>
 {_skipped(verification.lines)}
-{_latencies(verification.lines)}
-</body>
-</html>
-"""
+{_latencies(verification.lines)}"""
+    return _SHEET.page(f"{title}: {verdict}", body)
 
 
 def _when(verification: Verification) -> str:
@@ -161,9 +133,7 @@ def _facts(verification: Verification) -> str:
         ("Measured on", target),
         ("With", f"{verification.tool}, disksla {verification.disksla_version}"),
     )
-    return "\n".join(
-        f"<dt>{name}</dt><dd>{_escaped(value)}</dd>" for name, value in facts if value
-    )
+    return "\n".join(f"<dt>{name}</dt><dd>{escaped(value)}</dd>" for name, value in facts if value)
 
 
 def _table(lines: Iterable[JudgedLine]) -> str:
@@ -189,19 +159,19 @@ def _skipped(lines: Iterable[JudgedLine]) -> str:
         if line.verdict == "skipped":
             tests.setdefault(line.reason, []).append(line.test)
     return "\n".join(
-        f'<p class="soft">Not run: {_escaped(", ".join(names))} ({_escaped(reason)}).</p>'
+        f'<p class="soft">Not run: {escaped(", ".join(names))} ({escaped(reason)}).</p>'
         for reason, names in tests.items()
     )
 
 
 def _row(line: JudgedLine) -> str:
     notes = [line.why, line.reason, *_evidence(line)]
-    soft = "".join(f'<span class="soft">{_escaped(note)}</span>' for note in notes if note)
+    soft = "".join(f'<span class="soft">{escaped(note)}</span>' for note in notes if note)
     style = {"pass": ' class="good"', "fail": ' class="bad"', "unmeasured": ' class="bad"'}
     verdict = f"<span{style.get(line.verdict, '')}>{line.verdict}</span>"
     return (
-        f'<tr><th scope="row">{_escaped(line.test)}'
-        f'<span class="soft">{_escaped(line.caption)}</span>{soft}</th>\n'
+        f'<tr><th scope="row">{escaped(line.test)}'
+        f'<span class="soft">{escaped(line.caption)}</span>{soft}</th>\n'
         f'<td class="number" data-label="Required">{amount_words(line.unit, line.required)}</td>\n'
         f'<td class="number" data-label="Measured">{amount_words(line.unit, line.measured)}</td>\n'
         f'<td class="number" data-label="Ratio">{percent_words(line.ratio)}</td>\n'
@@ -242,7 +212,7 @@ def _bar(line: JudgedLine) -> str:
     mark = min(line.required_ratio, _FULLEST_RATIO) * scale
     return (
         f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img"'
-        f' aria-label="{_escaped(judged_words(line))}">'
+        f' aria-label="{escaped(judged_words(line))}">'
         f'<rect class="track" width="100" height="10"/>'
         f'<rect class="{line.verdict}" width="{width:.2f}" height="10"/>'
         f'<line class="mark" x1="{mark:.2f}" x2="{mark:.2f}" y1="0" y2="10"'
@@ -298,7 +268,7 @@ def _spread(line: JudgedLine, number: int, place: Callable[[float], float]) -> s
     last = format_duration(line.percentiles[-1].seconds)
     mean = "" if line.mean_latency_s is None else f"mean {format_duration(line.mean_latency_s)}, "
     return (
-        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{_escaped(line.test)}</text>'
+        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escaped(line.test)}</text>'
         f'<text class="dim" x="{_PLOT_WIDTH - _PLOT_LEFT:.0f}" y="{top + 10:.1f}"'
         f' text-anchor="end">{mean}{100 * line.percentiles[-1].share:g} % within {last}</text>'
         f'<line class="spread" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{middle:.1f}"'
@@ -307,9 +277,5 @@ def _spread(line: JudgedLine, number: int, place: Callable[[float], float]) -> s
 
 
 def _list(texts: Iterable[str]) -> str:
-    items = "".join(f"<li>{_escaped(text)}</li>" for text in texts)
+    items = "".join(f"<li>{escaped(text)}</li>" for text in texts)
     return f"<ul>{items}</ul>" if items else ""
-
-
-def _escaped(text: str) -> str:
-    return html.escape(printable(text))

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fleet.demo import Demo, show
-from fleet.measure import measure, report
+from fleet.measure import Measurement, measure, report
 from fleet.stack import missing
 
 _TERMINATED = 128 + signal.SIGTERM
@@ -24,6 +24,8 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     measured.add_argument("--hosts", type=int, default=1000, help="of ten disks each")
     measured.add_argument("--interval", type=float, default=60.0, help="of scrapes, in seconds")
     measured.add_argument("--rounds", type=int, default=10, help="of scraping, measured")
+    measured.add_argument("--rules", type=float, help="interval of rules, where it is another")
+    measured.add_argument("--block", type=int, help="minutes in a block of data, in place of 120")
     measured.set_defaults(run=_measure)
     shown = commands.add_parser("demo", help="make demo; until Ctrl-C")
     shown.add_argument("--hosts", type=int, default=20, help="of ten disks each")
@@ -34,7 +36,10 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _measure(arguments: argparse.Namespace, home: Path) -> None:
-    figures = measure(arguments.hosts, arguments.interval, arguments.rounds, home, time.sleep)
+    measurement = Measurement(
+        arguments.hosts, arguments.interval, arguments.rounds, arguments.rules, arguments.block
+    )
+    figures = measure(measurement, home, time.sleep)
     sys.stdout.write(report(figures))
 
 

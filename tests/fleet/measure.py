@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from disksla.core.units import MIB
 from fleet.page import page_at
 from fleet.server import GZIP_LEVEL, served
 from fleet.stack import Scraping, prometheus
@@ -38,21 +39,35 @@ def _shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def measure(
-    hosts: int, interval_s: float, rounds: int, home: Path, wait: Callable[[float], None]
-) -> list[Figure]:
+class Measurement(NamedTuple):
+    """What is measured."""
+
+    hosts: int = 1000
+    """Of ten disks each."""
+    interval_s: float = 60.0
+    """Of scrapes."""
+    rounds: int = 10
+    rules_interval_s: float | None = None
+    block_minutes: int | None = None
+
+
+def measure(measurement: Measurement, home: Path, wait: Callable[[float], None]) -> list[Figure]:
     """Let a Prometheus scrape the fleet and evaluate the mixin; give what it cost."""
+    hosts, interval_s, rounds, rules_interval_s, block_minutes = measurement
     begun_s = time.time()
     with ExitStack() as stack:
         fleet = stack.enter_context(served(SEED, begun_s))
-        server = stack.enter_context(prometheus(Scraping(str(fleet), hosts, interval_s), home))
+        scraping = Scraping(str(fleet), hosts, interval_s, rules_interval_s, block_minutes)
+        server = stack.enter_context(prometheus(scraping, home))
         await_hosts(server, hosts, wait)
         begun_at_s, begun = time.monotonic(), OwnMetrics(server)
         simulator_s = time.process_time()
-        rule_s = []
+        rule_s, resident_bytes = [], []
         for _ in range(rounds):
             wait(interval_s)
-            rule_s.append(OwnMetrics(server).by_label(_RULE_SECONDS, "rule_group"))
+            now = OwnMetrics(server)
+            rule_s.append(now.by_label(_RULE_SECONDS, "rule_group"))
+            resident_bytes.append(now.total(_RESIDENT))
         elapsed_s = time.monotonic() - begun_at_s
         own = OwnMetrics(server)
         cpu_s = own.total(_CPU) - begun.total(_CPU)
@@ -63,6 +78,8 @@ def measure(
             Figure("load average of the machine", os.getloadavg()[0], ""),
             *_of_pages(hosts, begun_s),
             *_of_prometheus(server),
+            Figure("the most of all rounds", max(resident_bytes) / MIB, "MiB"),
+            Figure("blocks cut off the head", own.total(_COMPACTIONS), ""),
             Figure("samples ingested per second", samples / elapsed_s, ""),
             *_of_rules(rule_s),
             Figure("CPU of Prometheus", cpu_s / elapsed_s * 100, "%"),
@@ -107,6 +124,8 @@ _RULE_SECONDS = "prometheus_rule_group_last_duration_seconds"
 _CPU = "process_cpu_seconds_total"
 _HEAD = "prometheus_tsdb_head_series"
 _APPENDED = "prometheus_tsdb_head_samples_appended_total"
+_RESIDENT = "process_resident_memory_bytes"
+_COMPACTIONS = "prometheus_tsdb_compactions_total"
 
 
 def _of_pages(hosts: int, begun_s: float) -> Iterator[Figure]:
@@ -138,12 +157,12 @@ def _of_prometheus(server: Prometheus) -> Iterator[Figure]:
         [answer] = server.query(promql)
         yield Figure(what, float(answer["value"][1]), unit)
     own = OwnMetrics(server)
-    head, resident = own.total(_HEAD), own.total("process_resident_memory_bytes")
+    head, resident = own.total(_HEAD), own.total(_RESIDENT)
     yield Figure("head series", head, "")
-    yield Figure("resident memory of Prometheus", resident / 2**20, "MiB")
+    yield Figure("resident memory of Prometheus", resident / MIB, "MiB")
     yield Figure(
         "of a head series, all in all",
-        resident / own.total("prometheus_tsdb_head_series"),
+        resident / head,
         "bytes",
     )
 

@@ -28,6 +28,11 @@ class Scraping(NamedTuple):
     """Where the hosts are served."""
     hosts: int
     interval_s: float = 60.0
+    rules_interval_s: float | None = None
+    """None for that of scrapes."""
+    block_minutes: int | None = None
+    """What a block of data spans; None for Prometheus' two hours. A block is cut off the head when
+    that spans half as much again."""
     rules: tuple[Path, ...] = (
         MIXIN / "prometheus_rules.yaml",
         MIXIN / "prometheus_alerts.yaml",
@@ -43,7 +48,11 @@ SILENT = Scraping("127.0.0.1:9", hosts=0, rules=())
 def prometheus(scraping: Scraping, home: Path) -> Iterator[Prometheus]:
     """Run a Prometheus with its data in `home`/data."""
     config = write_configuration(scraping, home)
-    with monitoring.prometheus(config, home / "data", "--log.level=warn") as server:
+    options = ["--log.level=warn"]
+    if scraping.block_minutes is not None:
+        options.append(f"--storage.tsdb.min-block-duration={scraping.block_minutes}m")
+        options.append(f"--storage.tsdb.max-block-duration={scraping.block_minutes}m")
+    with monitoring.prometheus(config, home / "data", *options) as server:
         yield server
 
 
@@ -57,7 +66,7 @@ def write_configuration(scraping: Scraping, home: Path) -> Path:
         "global": {
             "scrape_interval": f"{scraping.interval_s:g}s",
             "scrape_timeout": f"{min(10.0, scraping.interval_s):g}s",
-            "evaluation_interval": f"{scraping.interval_s:g}s",
+            "evaluation_interval": f"{scraping.rules_interval_s or scraping.interval_s:g}s",
         },
         "rule_files": [str(path) for path in scraping.rules],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": pagers}]}]},

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from fleet.history import DISKS_PER_HOST
-from fleet.measure import measure, report
+from fleet.measure import Measurement, measure, report
 from fleet.stack import missing
 from monitoring import Prometheus
 
@@ -24,7 +24,7 @@ PATIENCE_S = 60.0
 
 
 def test_what_a_fleet_costs_is_measured(tmp_path: Path) -> None:
-    figures = measure(HOSTS, 1.0, 3, tmp_path, time.sleep)
+    figures = measure(Measurement(HOSTS, 1.0, 3), tmp_path, time.sleep)
     seen = {figure.what: figure.value for figure in figures}
     assert seen["hosts that answered"] == HOSTS
     assert seen["disks"] == HOSTS * DISKS_PER_HOST

@@ -15,6 +15,7 @@ from disksla.core.memory import Memory
 from disksla.core.pipeline import State, Tick, to_save
 from disksla.core.refusal import Refusal
 from disksla.core.saved import decode, disk_key, encode
+from disksla.core.timetable import is_alive
 from disksla.core.view import View
 from disksla.exposition.statusline import status_line
 from disksla.runtime.about import read_about
@@ -35,8 +36,6 @@ log = logging.getLogger("disksla.daemon")
 
 SAVE_EVERY_S = 60.0
 VERIFICATIONS_EVERY_S = 15.0
-HEALTHY_WITHIN_S = 5.0
-"""A sampler without a tick for so long is held to be dead."""
 STATUS_EVERY_S = 5.0
 READY_WITHIN_S = 10.0
 """Where the disks cannot be looked at, whoever started us is not kept waiting for longer."""
@@ -181,7 +180,8 @@ class Daemon:
 
     def is_healthy(self) -> bool:
         """Tell whether the sampler ticks."""
-        return time.monotonic() - self._sampler.ticked_at_s < HEALTHY_WITHIN_S
+        interval_s = self._sampler.state.settings.sampling.interval_s
+        return is_alive(self._sampler.ticked_at_s, time.monotonic(), interval_s)
 
     def is_ready(self) -> bool:
         """Tell whether there is something to scrape: the disks, if any, were found and sampled."""

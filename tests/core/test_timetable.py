@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.timetable import next_deadline
+from disksla.core.timetable import DEAD_AFTER_S, is_alive, next_deadline
 
 times = st.floats(0, 1e6)
 intervals = st.sampled_from([0.01, 0.1, 0.25, 1.0, 10.0])
@@ -36,3 +36,12 @@ def test_deadlines_slept_through_are_missed() -> None:
 
 def test_a_tick_that_comes_early_misses_nothing() -> None:
     assert_next(10.1, missed=0, now_s=9.9999)
+
+
+@given(times, intervals, st.floats(0, DEAD_AFTER_S - 0.001))
+def test_a_sampler_is_alive_until_its_next_tick_is_long_overdue(
+    ticked_at_s: float, interval_s: float, late_s: float
+) -> None:
+    due_s = ticked_at_s + interval_s
+    assert is_alive(ticked_at_s, due_s + late_s, interval_s)
+    assert not is_alive(ticked_at_s, due_s + DEAD_AFTER_S + 0.001, interval_s)

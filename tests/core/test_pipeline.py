@@ -17,7 +17,7 @@ from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.purse import CreditLevel
 from disksla.core.settings import Discovery, DiskEntry, Match, ProbeEntry, Settings
 from disksla.core.units import GIB
-from disksla.core.view import DiskView
+from disksla.core.view import DiskView, SamplerView
 from judged import judged
 from limiter import WINDOW_S
 from machine import Machine, a_disk
@@ -156,6 +156,22 @@ def test_an_unreadable_file_is_a_gap_when_it_is_over() -> None:
     assert look(machine.state).sampler.collectors["diskstats"]
     assert look(machine.state).sampler.errors["diskstats"] == 5
     assert seen(machine).totals == (3, *[0] * 15)
+
+
+def test_what_was_wrong_with_the_host_stays_so_until_it_is_asked_again() -> None:
+    machine = Machine(a_disk())
+
+    def asked(host: HostWait | None, **troubles: str) -> SamplerView:
+        machine.take(Tick(machine.clocks(), machine.text(), host=host, troubles=troubles))
+        return look(machine.state).sampler
+
+    told = asked(HostWait(), iowait="no cpu line", diskstats="garbled")
+    assert (told.collectors["iowait"], told.collectors["diskstats"]) == (False, False)
+    told = asked(None)
+    assert (told.collectors["iowait"], told.collectors["diskstats"]) == (False, True)
+    assert told.troubles == {"iowait": "no cpu line"}
+    assert told.errors["iowait"] == 1
+    assert asked(HostWait(iowait_s=1.0)).collectors["iowait"]
 
 
 def test_a_garbled_line_is_a_gap_of_its_disk_alone() -> None:

@@ -29,6 +29,7 @@ def look(state: State) -> View:
             gaps=sampling.gaps,
             errors=sampling.errors,
             collectors={source: sampling.works(source) for source in SOURCES},
+            troubles=sampling.troubles,
         ),
     )
 

@@ -15,7 +15,7 @@ from disksla.core.interval import Clocks, GapReason, measure
 from disksla.core.matching import assign, is_watched
 from disksla.core.memory import Memory, leave, remember
 from disksla.core.probeoutcome import ProbeOutcome
-from disksla.core.sampling import Sampling
+from disksla.core.sampling import OF_HOST, Sampling
 from disksla.core.saved import SavedState
 from disksla.core.settings import Settings
 from disksla.core.tally import Assessed
@@ -105,8 +105,9 @@ def advance(state: State, tick: Tick) -> State:
     """Take one tick."""
     state = _with_news(state, tick)
     sampling = state.sampling.ticked(tick.lateness_s, tick.missed_ticks)
+    untried = OF_HOST if tick.host is None else ()
     if tick.diskstats is None:
-        sampling = sampling.with_troubles(tick.troubles)
+        sampling = sampling.with_troubles(tick.troubles, untried)
         return msgspec.structs.replace(state, sampling=sampling, blind=True)
 
     frame, active = _find_lines(state, tick.diskstats)
@@ -154,7 +155,7 @@ def advance(state: State, tick: Tick) -> State:
         last_host=tick.host or state.last_host,
         blind=False,
         assessed=assessed,
-        sampling=sampling.with_troubles(troubles),
+        sampling=sampling.with_troubles(troubles, untried),
     )
 
 

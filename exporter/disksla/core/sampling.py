@@ -1,6 +1,6 @@
 """How well we sampled: our own ticks, lateness, gaps and errors."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
@@ -12,6 +12,8 @@ LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 SOURCES = ("diskstats", "disks", "inflight", "iowait", "pressure")
 """What we read: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
 /proc/pressure/io."""
+OF_HOST = ("iowait", "pressure")
+"""Those that are not asked at every tick."""
 
 
 class Sampling(msgspec.Struct, frozen=True):
@@ -40,15 +42,21 @@ class Sampling(msgspec.Struct, frozen=True):
             self, gaps={**self.gaps, reason: self.gaps.get(reason, 0) + 1}
         )
 
-    def with_troubles(self, troubles: Mapping[str, str]) -> "Sampling":
-        """Take what cannot be read at this tick, each an error of its source."""
-        if not troubles:
-            return msgspec.structs.replace(self, troubles={}) if self.troubles else self
+    def with_troubles(
+        self, troubles: Mapping[str, str], untried: Collection[str] = ()
+    ) -> "Sampling":
+        """Take what cannot be read at this tick, each an error of its source.
+
+        What could not be read of sources that were not tried is as it was.
+        """
+        if not troubles and not self.troubles:
+            return self
         errors = dict(self.errors)
         for where in troubles:
             source = where.partition(":")[0]
             errors[source] = errors.get(source, 0) + 1
-        return msgspec.structs.replace(self, errors=errors, troubles=troubles)
+        kept = {where: what for where, what in self.troubles.items() if where in untried}
+        return msgspec.structs.replace(self, errors=errors, troubles={**kept, **troubles})
 
     def works(self, source: str) -> bool:
         """Tell whether a source could be read when it was last tried."""

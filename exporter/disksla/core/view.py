@@ -89,6 +89,8 @@ class SamplerView(msgspec.Struct, frozen=True):
     """Errors by source; every source is present from the start."""
     collectors: Mapping[str, bool]
     """Whether each source of data could be read when it was last tried."""
+    troubles: Mapping[str, str] = {}
+    """What is wrong with those that could not, where there are words for it."""
 
 
 class View(msgspec.Struct, frozen=True):

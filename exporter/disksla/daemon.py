@@ -169,6 +169,7 @@ class Daemon:
                 **({"probes": self._prober.trouble is None} if self._prober.is_wanted else {}),
                 "verification": verified.success,
             },
+            troubles={**view.sampler.troubles, **self._troubles()},
         )
         disks = tuple(
             msgspec.structs.replace(
@@ -177,6 +178,15 @@ class Daemon:
             for each in view.disks
         )
         return msgspec.structs.replace(view, disks=disks, sampler=sampler)
+
+    def _troubles(self) -> dict[str, str]:
+        """Give what is wrong besides sampling, in words."""
+        told = {
+            "disks": "; ".join(self._watcher.health.problems),
+            "state": self._state_file.trouble,
+            "probes": self._prober.trouble if self._prober.is_wanted else None,
+        }
+        return {source: words for source, words in told.items() if words}
 
     def is_healthy(self) -> bool:
         """Tell whether the sampler ticks."""

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.mountinfo import Mount, parse_mountinfo
+from disksla.core.mountinfo import Mount, parse_mountinfo, stand_in
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
 
@@ -67,6 +67,33 @@ def test_other_lines_are_left_out(line: str) -> None:
     good = "2 1 8:2 / /home rw - ext4 /dev/sda2 rw"
     [mount] = parse_mountinfo(f"{line}\n{good}\n")
     assert mount[:5] == (8, 2, "/", "/home", "/dev/sda2")
+
+
+def mounted(file_system: str) -> Mount:
+    return Mount(0, 45, "/", "/", "any", file_system)
+
+
+@pytest.mark.parametrize(
+    ("file", "around", "shown_by"),
+    [
+        ("proc", "proc", None),
+        ("ext4", "ext4", None),
+        ("fuse.lxcfs", "proc", "fuse.lxcfs"),
+        ("fuse.lxcfs", "ext4", "fuse.lxcfs"),
+        ("fuse.lxcfs", "fuse.lxcfs", "fuse.lxcfs"),
+        ("devtmpfs", "proc", "devtmpfs"),
+    ],
+)
+def test_a_file_that_is_not_of_a_kind_with_what_is_around_it_is_a_stand_in(
+    file: str, around: str, shown_by: str | None
+) -> None:
+    assert stand_in(mounted(file), mounted(around)) == shown_by
+
+
+@given(st.text(), st.text())
+def test_only_what_is_all_of_one_kind_is_the_kernels(file: str, around: str) -> None:
+    is_stand_in = stand_in(mounted(file), mounted(around)) is not None
+    assert is_stand_in == (file != around or file == "fuse.lxcfs")
 
 
 @given(st.text())

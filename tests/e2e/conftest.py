@@ -19,7 +19,7 @@ def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
     """Start the daemon with some options, on a port that the kernel chooses."""
     with ExitStack() as stack:
 
-        def start(*options: str, before: tuple[str, ...] = ()) -> Daemon:
+        def start(*options: str, before: tuple[str, ...] = (), ready: bool = True) -> Daemon:
             log = tmp_path / "log"
             process = subprocess.Popen(
                 [*before, DISKSLA, "serve", "--web.listen-address", "127.0.0.1:0", *options],
@@ -30,7 +30,8 @@ def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
             stack.callback(_end, process)
             daemon = Daemon(process, log)
             assert daemon.address, log.read_text()
-            assert eventually(lambda: daemon.get("/-/ready")[0] == 200, PATIENCE_S)
+            page = "/-/ready" if ready else "/-/healthy"
+            assert eventually(lambda: daemon.get(page)[0] == 200, PATIENCE_S)
             return daemon
 
         yield start

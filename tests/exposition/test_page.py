@@ -3,6 +3,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
+import msgspec
 from hypothesis import example, given, settings
 
 from disksla.core.histogram import Histogram
@@ -123,6 +124,19 @@ def test_troubles_are_told_first() -> None:
     assert "Cannot be read now: inflight." in text
     assert "The configuration was refused" in text
     assert "The configuration was refused" not in page(view())
+
+
+def test_what_is_wrong_is_told_in_words_and_not_without_end() -> None:
+    troubles = {f"inflight:vd{number}": "<gone>" for number in range(12)}
+    text = page(View((), msgspec.structs.replace(SAMPLER, troubles=troubles)))
+    assert "<p>inflight:vd9: &lt;gone&gt;</p>" in text
+    assert "vd10" not in text
+    assert "<p>and 2 more</p>" in text
+
+
+def test_a_disk_that_was_never_sampled_has_no_rates() -> None:
+    row = cells(view(disk_view(totals=None)))
+    assert (row[5], row[8]) == ("\u2013", "\u2013")
 
 
 def sampler_line(lateness_s: Histogram) -> str:

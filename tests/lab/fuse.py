@@ -35,12 +35,13 @@ _INIT_FLAGS = 1 << 0 | 1 << 5 | 1 << 15 | 1 << 22
 _MOST_IN_BACKGROUND = 4096
 
 
-def mount(directory_entry: Path) -> int:
+def mount(directory_entry: Path, kind: str = "disksla-lab") -> int:
     """Mount a file upon a file; give the descriptor that its requests are read from."""
     descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"fd={descriptor},rootmode={stat.S_IFREG | 0o600:o},user_id=0,group_id=0"
-    words = (b"disksla-lab", bytes(directory_entry), b"fuse.disksla-lab", 0, options.encode())
+    kind_words = (f"fuse.{kind}".encode(), 0, options.encode())
+    words = (kind.encode(), bytes(directory_entry), *kind_words)
     if libc.mount(*words):
         number = ctypes.get_errno()
         os.close(descriptor)

@@ -29,9 +29,24 @@ class Mount(NamedTuple):
     """By which the kernel knows the mount, also in /proc/<pid>/fdinfo."""
 
 
+LXCFS = "fuse.lxcfs"
+"""The file system that shows a container its own share of the machine in place of procfs."""
+
+
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     """Give the mounts in the order of the text; lines that say something else are left out."""
     return tuple(mount for line in text.split("\n") if (mount := _parse_line(line)))
+
+
+def stand_in(file: Mount, around: Mount) -> str | None:
+    """Give the type of the file system that shows a file in place of the procfs around it.
+
+    `file` and `around` are the mounts that both were opened on. None if it is of one kind with
+    what is around it, as everything is that the kernel shows, and in a copy of procfs.
+    """
+    if file.file_system in {around.file_system} - {LXCFS}:
+        return None
+    return file.file_system
 
 
 def _parse_line(line: str) -> Mount | None:

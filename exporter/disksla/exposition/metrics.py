@@ -68,6 +68,11 @@ def _total(
     return value
 
 
+def _sampled(value: Callable[[DiskView], Value]) -> Callable[[DiskView], Value]:
+    """Give what samples add up to; nothing before the first, for absent is not zero."""
+    return lambda view: None if view.totals is None else value(view)
+
+
 def _burst(rate: Callable[[Rates], float | None]) -> Callable[[DiskView], Value]:
     def value(view: DiskView) -> Value:
         burst = view.assignment.limits.burst
@@ -301,21 +306,21 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "disksla_read_latency_seconds",
         "histogram",
         f"Seconds that reads took, queueing included. {_IN_WINDOW}: not the latency of each read.",
-        lambda view: view.read_latency_s,
+        _sampled(lambda view: view.read_latency_s),
     ),
     Metric(
         "disksla_write_latency_seconds",
         "histogram",
         f"Seconds that writes took, queueing included. {_IN_WINDOW}: not the latency of each"
         " write.",
-        lambda view: view.write_latency_s,
+        _sampled(lambda view: view.write_latency_s),
     ),
     Metric(
         "disksla_window_load_ratio",
         "histogram",
         "Load of each sampling window (100 ms by default): what its requests used of the promised"
         " limits, under the cost law of the terms; 1 is exactly at the promise.",
-        lambda view: view.load,
+        _sampled(lambda view: view.load),
     ),
     Metric(
         "disksla_verdict_seconds_total",
@@ -324,7 +329,7 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         " promise, or nothing is promised), met (at or above the promise), throttled (held at its"
         " limit while requests wait), below (gives less than promised to a load that is deep"
         " enough), stalled (requests in flight, none completes). Together, all seconds assessed.",
-        lambda view: _keyed(dict(zip(VERDICTS, view.ledger.seconds, strict=True))),
+        _sampled(lambda view: _keyed(dict(zip(VERDICTS, view.ledger.seconds, strict=True)))),
         ("verdict",),
     ),
     Metric(
@@ -332,7 +337,9 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "counter",
         "Seconds in which the disk was held at a limit while requests waited, by the limit: iops,"
         " bandwidth, or unknown (held at a flat rate that no terms explain).",
-        lambda view: _keyed(dict(zip(LIMIT_KINDS, view.ledger.throttled_s, strict=True))),
+        _sampled(
+            lambda view: _keyed(dict(zip(LIMIT_KINDS, view.ledger.throttled_s, strict=True)))
+        ),
         ("limit",),
     ),
     Metric(
@@ -340,7 +347,7 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "counter",
         "I/O-seconds that requests waited because the disk was throttled, beyond its own service"
         " time; told when they complete. With 32 in flight, 32 a second.",
-        lambda view: view.ledger.wait_s,
+        _sampled(lambda view: view.ledger.wait_s),
     ),
     Metric(
         "disksla_throttled_iowait_seconds_total",
@@ -348,7 +355,7 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "CPU seconds in iowait (all CPUs, /proc/stat) that fell into throttled windows, shared"
         " between the disks that were throttled by how long requests waited at each. A symptom by"
         " correlation: asynchronous I/O (libaio) causes next to none, and other work hides it.",
-        lambda view: view.ledger.host.iowait_s,
+        _sampled(lambda view: view.ledger.host.iowait_s),
     ),
     Metric(
         "disksla_throttled_pressure_seconds_total",
@@ -356,7 +363,7 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "Seconds in which some tasks, or all (full), of the host stood still for I/O"
         " (/proc/pressure/io) that fell into throttled windows, shared between the disks that were"
         " throttled. A symptom by correlation: asynchronous I/O (libaio) causes next to none.",
-        _pressure,
+        _sampled(_pressure),
         ("kind",),
     ),
     Metric(
@@ -414,25 +421,25 @@ DISK_METRICS: tuple[Metric[DiskView], ...] = (
         "disksla_peak_read_iops",
         "gauge",
         f"Highest rate of reads completed per second {_PEAK}",
-        lambda view: view.peak.read_iops,
+        _sampled(lambda view: view.peak.read_iops),
     ),
     Metric(
         "disksla_peak_write_iops",
         "gauge",
         f"Highest rate of writes completed per second {_PEAK}",
-        lambda view: view.peak.write_iops,
+        _sampled(lambda view: view.peak.write_iops),
     ),
     Metric(
         "disksla_peak_read_bytes_per_second",
         "gauge",
         f"Highest rate of bytes read per second {_PEAK}",
-        lambda view: view.peak.read_bytes_per_second,
+        _sampled(lambda view: view.peak.read_bytes_per_second),
     ),
     Metric(
         "disksla_peak_written_bytes_per_second",
         "gauge",
         f"Highest rate of bytes written per second {_PEAK}",
-        lambda view: view.peak.written_bytes_per_second,
+        _sampled(lambda view: view.peak.written_bytes_per_second),
     ),
     Metric(
         "disksla_limit_read_iops",

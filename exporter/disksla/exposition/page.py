@@ -49,6 +49,7 @@ _UNKNOWN = f'<span class="soft">{_DASH}</span>'
 _COLUMNS = (
     "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
 )  # fmt: skip
+_MOST_TROUBLES = 10
 _BAD_NEWS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 
 
@@ -80,7 +81,13 @@ def _troubles(sampler: SamplerView, about: About) -> str:
         )
     if unreadable:
         troubles.append(f"Cannot be read now: {escaped(', '.join(unreadable))}.")
-    return "\n".join(f'<p class="alarm">{trouble}</p>' for trouble in troubles)
+    words = [f"{where}: {what}" for where, what in sampler.troubles.items()]
+    if len(words) > _MOST_TROUBLES:
+        words[_MOST_TROUBLES:] = [f"and {len(words) - _MOST_TROUBLES} more"]
+    return "\n".join(
+        [f'<p class="alarm">{trouble}</p>' for trouble in troubles]
+        + [f"<p>{escaped(told)}</p>" for told in words]
+    )
 
 
 def _disks(disks: Iterable[DiskView]) -> str:
@@ -99,10 +106,10 @@ def _row(view: DiskView) -> str:
         _verdict(view),
         _lines([assignment.terms], soft=[assignment.provider]),
         _limits(assignment.limits),
-        _traffic(view.present),
+        _traffic(view, view.present),
         _load(view.present_load),
         _UNKNOWN if view.inflight is None else str(view.inflight),
-        _traffic(view.peak),
+        _traffic(view, view.peak),
     )
     name = _lines([disk.name], soft=filter(None, facts))
     rest = "\n".join(
@@ -112,7 +119,9 @@ def _row(view: DiskView) -> str:
     return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
 
 
-def _traffic(traffic: Traffic) -> str:
+def _traffic(view: DiskView, traffic: Traffic) -> str:
+    if view.totals is None:
+        return _UNKNOWN
     return _rates(
         (traffic.read_iops, traffic.write_iops),
         (traffic.read_bytes_per_second, traffic.written_bytes_per_second),

@@ -25,7 +25,9 @@ def busy_share(
         wait(seconds)
         after = _busy_ms(file.read(), device)
     except OSError as error:
-        raise Refusal(f"cannot read {paths.procfs / 'diskstats'}: {error.strerror}") from error
+        raise Refusal(
+            f"cannot read {paths.procfs / 'diskstats'}: {error.strerror or error}"
+        ) from error
     finally:
         file.close()
     return max(0, after - before) / (1000 * seconds)

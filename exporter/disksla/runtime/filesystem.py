@@ -1,13 +1,25 @@
-"""Which file system a directory lies on, and whether that is one of a disk."""
+"""Which file system something lies on, and whether that is one of a disk."""
 
+import re
 from pathlib import Path
 
 from disksla.core.disk import Disk
-from disksla.core.mountinfo import parse_mountinfo
+from disksla.core.mountinfo import Mount, parse_mountinfo
 from disksla.core.refusal import Refusal
 
-_MOUNTINFO = Path("/proc/self/mountinfo")
-"""Our own: the directory is named as we see it."""
+_PROCESS = Path("/proc/self")
+"""Our own: things are named as we see them."""
+_MOUNT_ID = re.compile(r"^mnt_id:\s*(\d+)$", re.MULTILINE)
+
+
+def mount_of(descriptor: int) -> Mount | None:
+    """Give the mount that something open is on; by path it could be another one.
+
+    None if it is out of our sight. Raises OSError without a procfs of our own.
+    """
+    told = (_PROCESS / "fdinfo" / str(descriptor)).read_text(encoding="ascii")
+    numbers = {int(number) for number in _MOUNT_ID.findall(told)}
+    return next((mount for mount in _mounts() if mount.number in numbers), None)
 
 
 def file_system_of(directory: Path, disk: Disk) -> str:
@@ -21,8 +33,7 @@ def file_system_of(directory: Path, disk: Disk) -> str:
         raise Refusal(f"{directory}: {error.strerror}") from error
     if not resolved.is_dir():
         raise Refusal(f"{directory} is no directory")
-    text = _MOUNTINFO.read_bytes().decode(errors="surrogateescape")
-    types = {mount.mount_point: mount.file_system for mount in parse_mountinfo(text)}
+    types = {mount.mount_point: mount.file_system for mount in _mounts()}
     mount_point = next(
         (str(place) for place in (resolved, *resolved.parents) if str(place) in types), "/"
     )
@@ -33,3 +44,8 @@ def file_system_of(directory: Path, disk: Disk) -> str:
             f" expected a directory below: {there}"
         )
     return types[mount_point]
+
+
+def _mounts() -> tuple[Mount, ...]:
+    table = (_PROCESS / "mountinfo").read_bytes()
+    return parse_mountinfo(table.decode(errors="surrogateescape"))

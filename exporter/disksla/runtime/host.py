@@ -1,12 +1,15 @@
 """Time that the host waited for I/O: iowait of its CPUs, and pressure."""
 
 import errno
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from disksla.core.hostwait import HostWait
 from disksla.core.pressure import parse_pressure_s
+from disksla.runtime.procfs import StandIn, refuse_stand_in
 
 
 class HostWaitFiles:
@@ -15,26 +18,46 @@ class HostWaitFiles:
     def __init__(self, procfs: Path) -> None:
         """Take the place of procfs, for psutil as well."""
         psutil.PROCFS_PATH = str(procfs)
+        self._procfs = procfs
         self._pressure = procfs / "pressure" / "io"
+        self._stand_ins: dict[str, str] | None = None
 
     def read(self) -> tuple[HostWait, dict[str, str]]:
         """Give the seconds since boot, and what could not be read.
 
         A kernel without pressure (before 4.20, or started with psi=0) is no trouble.
         """
+        if self._stand_ins is None:
+            self._stand_ins = self._find_stand_ins()
+        troubles = dict(self._stand_ins)
         iowait_s = some_s = full_s = None
-        troubles = {}
-        try:
-            iowait_s = psutil.cpu_times().iowait
-        except (OSError, ValueError, IndexError) as error:
-            troubles["iowait"] = f"{type(error).__name__}: {error}"
-        try:
-            some_s, full_s = parse_pressure_s(self._pressure.read_text(encoding="ascii"))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            if error.errno != errno.EOPNOTSUPP:
+        if "iowait" not in troubles:
+            try:
+                iowait_s = psutil.cpu_times().iowait
+            except (OSError, ValueError, IndexError) as error:
+                troubles["iowait"] = f"{type(error).__name__}: {error}"
+        if "pressure" not in troubles:
+            try:
+                some_s, full_s = parse_pressure_s(self._pressure.read_text(encoding="ascii"))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if error.errno != errno.EOPNOTSUPP:
+                    troubles["pressure"] = str(error)
+            except ValueError as error:
                 troubles["pressure"] = str(error)
-        except ValueError as error:
-            troubles["pressure"] = str(error)
         return HostWait(iowait_s, some_s, full_s), troubles
+
+    def _find_stand_ins(self) -> dict[str, str]:
+        """Look once which of the files are not the kernel's: they are opened at each reading."""
+        found = {}
+        for source, file in (("iowait", self._procfs / "stat"), ("pressure", self._pressure)):
+            with suppress(OSError):  # reading it fails as well, and is reported there
+                descriptor = os.open(file, os.O_PATH | os.O_CLOEXEC)
+                try:
+                    refuse_stand_in(descriptor, file, self._procfs)
+                except StandIn as stand_in:
+                    found[source] = str(stand_in)
+                finally:
+                    os.close(descriptor)
+        return found

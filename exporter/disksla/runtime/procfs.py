@@ -5,8 +5,37 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
+from disksla.core.mountinfo import stand_in
+from disksla.runtime.filesystem import mount_of
+
 _PAGE_BYTES = 65536
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
+
+
+class StandIn(OSError):  # noqa: N818 -- it describes the file
+    """A file of procfs is shown by something else than the kernel; the text says by what."""
+
+
+def refuse_stand_in(descriptor: int, file: Path, procfs: Path) -> None:
+    """Raise StandIn if an open file of procfs is not the kernel's.
+
+    In a container, lxcfs mounts files of its own over some of procfs, with the container's share
+    in them or none: an iowait of 0, and counters that no disk has. The mount table tells of it;
+    where there is none to be read, nothing does.
+    """
+    directory = os.open(procfs, os.O_PATH | os.O_CLOEXEC)
+    try:
+        shown, around = mount_of(descriptor), mount_of(directory)
+    except OSError:
+        return
+    finally:
+        os.close(directory)
+    kind = None if shown is None or around is None else stand_in(shown, around)
+    if kind is not None:
+        raise StandIn(
+            f"{file} is shown by {kind} and not by the kernel, so it does not tell of the disks;"
+            " mount the host's procfs into the container and name it with --path.procfs"
+        )
 
 
 class DiskstatsFile:
@@ -14,17 +43,19 @@ class DiskstatsFile:
 
     def __init__(self, procfs: Path) -> None:
         """Take the place; nothing is opened before the first reading."""
+        self._procfs = procfs
         self._path = procfs / "diskstats"
         self._descriptor: int | None = None
 
     def read(self) -> str:
-        """Give the whole text. Raises OSError; the next call opens the file again.
+        """Give the whole text. Raises OSError, also for a stand-in; the next call opens again.
 
         One read gives at most a page, so reading goes on until there is nothing left.
         """
         try:
             if self._descriptor is None:
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+                refuse_stand_in(self._descriptor, self._path, self._procfs)
             chunks = []
             offset = 0
             while chunk := os.pread(self._descriptor, _PAGE_BYTES, offset):

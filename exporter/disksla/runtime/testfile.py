@@ -23,7 +23,7 @@ from disksla.core.fileplace import (
     refuse_unfit,
     refuse_unless_room,
 )
-from disksla.core.mountinfo import Mount, parse_mountinfo
+from disksla.runtime.filesystem import mount_of
 
 __all__ = ["OUR_DIRECTORY", "PlaceRefusal", "remove_leftovers", "test_file"]
 
@@ -36,7 +36,6 @@ _TRIES = 10
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_PROCESS = Path("/proc/self")
 
 _REASONS: dict[int | None, PlaceReason] = {
     errno.ENOENT: "not_a_directory",
@@ -109,7 +108,10 @@ def remove_leftovers(directory: Path) -> tuple[str, ...]:
 def _made(directory: Path, size_bytes: int, undo: ExitStack) -> int:
     """Make the empty file in our directory, and lock it; `undo` removes both."""
     parent = _opened(str(directory), undo)
-    refuse_unfit(_mount_of(parent, directory))
+    mount = mount_of(parent)
+    if mount is None:
+        raise PlaceRefusal("error", f"{directory}: its mount is not in our mount table")
+    refuse_unfit(mount)
     room = os.fstatvfs(parent)
     total_bytes, free_bytes = room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize
     refuse_unless_room(size_bytes, total_bytes, free_bytes, str(directory))
@@ -167,17 +169,6 @@ def _entered(parent: int, directory: Path, undo: ExitStack) -> int | None:
         )
     fcntl.flock(own, fcntl.LOCK_EX)
     return own
-
-
-def _mount_of(descriptor: int, directory: Path) -> Mount:
-    """Give the mount that an open directory is on; by path it could be another one."""
-    told = (_PROCESS / "fdinfo" / str(descriptor)).read_text(encoding="ascii")
-    number = re.search(r"^mnt_id:\s*(\d+)$", told, re.MULTILINE)
-    table = (_PROCESS / "mountinfo").read_bytes().decode(errors="replace")
-    for mount in parse_mountinfo(table):
-        if number is not None and mount.number == int(number[1]):
-            return mount
-    raise PlaceRefusal("error", f"{directory}: its mount is not in {_PROCESS / 'mountinfo'}")
 
 
 def _write(descriptor: int, size_bytes: int, on_written: Callable[[int], None]) -> None:

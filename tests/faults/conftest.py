@@ -1,0 +1,15 @@
+"""What faults happen to: the daemon as its users start it, and a machine made of files."""
+
+from pathlib import Path
+
+import pytest
+
+from e2e.conftest import loop_device, start_daemon
+from filemachine import FakeMachine
+
+__all__ = ["loop_device", "start_daemon"]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> FakeMachine:
+    return FakeMachine(tmp_path)

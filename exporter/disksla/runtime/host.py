@@ -1,8 +1,6 @@
 """Time that the host waited for I/O: iowait of its CPUs, and pressure."""
 
 import errno
-import os
-from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -49,15 +47,11 @@ class HostWaitFiles:
         return HostWait(iowait_s, some_s, full_s), troubles
 
     def _find_stand_ins(self) -> dict[str, str]:
-        """Look once which of the files are not the kernel's: they are opened at each reading."""
+        """Tell which of the files are not the kernel's; looking costs more than reading."""
         found = {}
         for source, file in (("iowait", self._procfs / "stat"), ("pressure", self._pressure)):
-            with suppress(OSError):  # reading it fails as well, and is reported there
-                descriptor = os.open(file, os.O_PATH | os.O_CLOEXEC)
-                try:
-                    refuse_stand_in(descriptor, file, self._procfs)
-                except StandIn as stand_in:
-                    found[source] = str(stand_in)
-                finally:
-                    os.close(descriptor)
+            try:
+                refuse_stand_in(file, self._procfs)
+            except StandIn as stand_in:
+                found[source] = str(stand_in)
         return found

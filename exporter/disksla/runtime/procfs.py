@@ -5,7 +5,7 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from disksla.core.mountinfo import stand_in
+from disksla.core.mountinfo import Mount, stand_in
 from disksla.runtime.filesystem import mount_of
 
 _PAGE_BYTES = 65536
@@ -16,26 +16,32 @@ class StandIn(OSError):  # noqa: N818 -- it describes the file
     """A file of procfs is shown by something else than the kernel; the text says by what."""
 
 
-def refuse_stand_in(descriptor: int, file: Path, procfs: Path) -> None:
-    """Raise StandIn if an open file of procfs is not the kernel's.
+def refuse_stand_in(file: Path, procfs: Path) -> None:
+    """Raise StandIn if a file of procfs is not the kernel's.
 
     In a container, lxcfs mounts files of its own over some of procfs, with the container's share
     in them or none: an iowait of 0, and counters that no disk has. The mount table tells of it;
-    where there is none to be read, nothing does.
+    where there is none to be read, nothing does. The file itself is not opened: an lxcfs that
+    hangs would not let go.
     """
-    directory = os.open(procfs, os.O_PATH | os.O_CLOEXEC)
     try:
-        shown, around = mount_of(descriptor), mount_of(directory)
+        shown, around = _mount_at(file), _mount_at(procfs)
     except OSError:
         return
-    finally:
-        os.close(directory)
     kind = None if shown is None or around is None else stand_in(shown, around)
     if kind is not None:
         raise StandIn(
             f"{file} is shown by {kind} and not by the kernel, so it does not tell of the disks;"
             " mount the host's procfs into the container and name it with --path.procfs"
         )
+
+
+def _mount_at(path: Path) -> Mount | None:
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        return mount_of(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class DiskstatsFile:
@@ -54,8 +60,8 @@ class DiskstatsFile:
         """
         try:
             if self._descriptor is None:
+                refuse_stand_in(self._path, self._procfs)
                 self._descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-                refuse_stand_in(self._descriptor, self._path, self._procfs)
             chunks = []
             offset = 0
             while chunk := os.pread(self._descriptor, _PAGE_BYTES, offset):

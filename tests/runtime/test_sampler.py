@@ -1,6 +1,7 @@
 """The sampling thread."""
 
 import logging
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,23 @@ def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
         "ticks come through again",
     ]
     assert caplog.records[0].exc_info is not None
+
+
+def test_a_file_that_does_not_answer_is_not_waited_for_in_the_end(
+    paths: Paths, caplog: pytest.LogCaptureFixture
+) -> None:
+    (paths.procfs / "diskstats").unlink()
+    os.mkfifo(paths.procfs / "diskstats")
+    ticks: list[Tick] = []
+    sampler = a_sampler(paths, ticks)
+    sampler.start()
+    sampler.stop()
+    [said] = [record.getMessage() for record in caplog.records]
+    assert said == "the sampler does not end: a file that it reads does not answer"
+    assert ticks == []
+    os.close(os.open(paths.procfs / "diskstats", os.O_RDWR))  # now it answers, and is no file
+    assert eventually(lambda: bool(ticks), WITHIN_S)
+    assert "diskstats" in ticks[0].troubles
 
 
 def test_devices_that_nobody_knows_are_asked_after(paths: Paths) -> None:

@@ -18,6 +18,7 @@ from disksla.runtime.paths import Paths
 from disksla.runtime.procfs import DiskstatsFile, InflightFiles
 
 LONGEST_NAP_S = 0.25
+LONGEST_END_S = 3.0
 
 log = logging.getLogger("disksla.sampler")
 
@@ -72,10 +73,12 @@ class Sampler:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, and wait for the end."""
+        """End, and wait for the end, but not for a file that does not answer."""
         self._stopping.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(LONGEST_END_S)
+            if self._thread.is_alive():
+                log.warning("the sampler does not end: a file that it reads does not answer")
 
     def run_for(self, duration_s: float) -> None:
         """Sample in the calling thread for a while."""

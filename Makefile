@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench fleet demo fresh clean
+.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench soak fleet demo fresh clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -59,6 +59,9 @@ lab: .venv/check.stamp ## what is said of really throttled disks, beside what is
 bench: .venv/check.stamp ## what watching costs, beside node_exporter
 	@.ci/need bench
 	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
+
+soak: .venv/check.stamp ## a day of ticks in minutes, and whether memory stays flat
+	PYTHONPATH=tests .venv/bin/python -W error -m faults $(ARGS)
 
 fleet: .venv/check.stamp ## what a thousand simulated hosts cost a Prometheus
 	@.ci/need fleet

@@ -78,6 +78,7 @@ class Daemon:
         self._watcher = DiskWatcher(paths, self._sampler.post)
         self._sampler.on_doubt = self._watcher.rescan
         self._sampler.on_through = self._on_through
+        self._sampler.on_clock_set = self._schedule.clock_was_set
         self._prober = Prober(
             paths,
             self._boot if self._machine == UNKNOWN_MACHINE else self._machine,

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from disksla.core.interval import Clocks
 from disksla.core.namepattern import NamePattern
 from disksla.core.pipeline import State, Tick
 from disksla.core.settings import Discovery, Settings
 from disksla.runtime.paths import Paths
-from disksla.runtime.sampler import Sampler
+from disksla.runtime.sampler import Sampler, read_clocks
 from loopdevice import eventually
 from machine import CATALOG, a_disk
 
@@ -121,6 +122,32 @@ def test_a_file_that_does_not_answer_is_not_waited_for_in_the_end(
     os.close(os.open(paths.procfs / "diskstats", os.O_RDWR))  # now it answers, and is no file
     assert eventually(lambda: bool(ticks), WITHIN_S)
     assert "diskstats" in ticks[0].troubles
+
+
+def test_a_wall_clock_that_is_set_is_said_and_one_that_goes_astray_is_not(
+    paths: Paths, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    set_by_s = [0.0, 0.0, -7200.0, -7200.0, -7199.5, -7199.0, 0.0]
+    ahead_s = iter(set_by_s)
+    told: list[int] = []
+    ticks: list[Tick] = []
+
+    def clocks() -> Clocks:
+        now = read_clocks()
+        return Clocks(now.monotonic_s, now.boottime_s, now.realtime_s + next(ahead_s, 0.0))
+
+    sampler = Sampler(paths, State(Settings(), CATALOG), ticks.append, clocks)
+    sampler.on_clock_set = lambda: told.append(len(ticks))
+    sampler.start()
+    assert eventually(lambda: len(ticks) > len(set_by_s), WITHIN_S)
+    sampler.stop()
+    assert told == [3, 7]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the wall clock was set by -7200 s",
+        "the wall clock was set by +7199 s",
+    ]
+    assert sampler.state.sampling.gaps["clock_step"] >= 2
 
 
 def test_devices_that_nobody_knows_are_asked_after(paths: Paths) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.runtime.schedule import Schedule, Shifted, Times
+from disksla.runtime.schedule import Again, Schedule, Shifted, Times
 
 WITHIN_S = 10.0
 OFTEN_S = 0.02
@@ -125,6 +125,14 @@ def test_long_jobs_are_done_one_after_another_until_they_are_removed(schedule: S
     assert after.acquire(timeout=WITHIN_S)
     assert not done.acquire(blocking=False)
     assert overlaps == []
+
+
+def test_a_job_of_every_so_often_is_never_due_in_the_past() -> None:
+    again = Again(60.0)
+    assert again.get_next_fire_time(None, NOW) == NOW + timedelta(seconds=60)
+    before = NOW - timedelta(seconds=1)
+    assert again.get_next_fire_time(before, NOW) == NOW + timedelta(seconds=59)
+    assert again.get_next_fire_time(NOW - timedelta(hours=2), NOW) == NOW + timedelta(seconds=60)
 
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

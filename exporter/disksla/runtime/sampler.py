@@ -19,6 +19,8 @@ from disksla.runtime.procfs import DiskstatsFile, InflightFiles
 
 LONGEST_NAP_S = 0.25
 LONGEST_END_S = 3.0
+CLOCK_SET_S = 1.0
+"""A step of the wall clock that others have to know of."""
 
 log = logging.getLogger("disksla.sampler")
 
@@ -34,10 +36,19 @@ class Told(NamedTuple):
     probes: tuple[ProbeOutcome, ...]
 
 
+def read_clocks() -> Clocks:
+    """Read the machine's clocks."""
+    return Clocks(
+        monotonic_s=time.monotonic(),
+        boottime_s=time.clock_gettime(time.CLOCK_BOOTTIME),
+        realtime_s=time.time(),
+    )
+
+
 class Sampler:
     """Samples until it is stopped. Others read `state`, and post what they learned.
 
-    `on_tick` is called in the thread with each tick, for a recorder.
+    `on_tick` is called in the thread with each tick, for a recorder; `clocks` reads the clocks.
     """
 
     def __init__(
@@ -45,6 +56,7 @@ class Sampler:
         paths: Paths,
         state: State,
         on_tick: Callable[[Tick], None] = lambda _: None,
+        clocks: Callable[[], Clocks] = read_clocks,
     ) -> None:
         """Take all that is needed; nothing is read before `start` or `run_for`."""
         self.state = state
@@ -55,10 +67,16 @@ class Sampler:
         looks for devices sets it."""
         self.on_through: Callable[[Tick], None] = lambda _: None
         """Called in the thread when a tick came through and `state` is what it made of it."""
+        self.on_clock_set: Callable[[], None] = lambda: None
+        """Called in the thread when the wall clock was set; whoever has jobs in wall time sets
+        it."""
         self._diskstats = DiskstatsFile(paths.procfs)
         self._inflight = InflightFiles(paths.sysfs)
         self._host = HostWaitFiles(paths.procfs)
         self._on_tick = on_tick
+        self._clocks = clocks
+        self._wall_ahead_s: float | None = None
+        """Of the time since boot."""
         self._posted: queue.SimpleQueue[News] = queue.SimpleQueue()
         self._stopping = threading.Event()
         self._failure: str | None = None
@@ -126,6 +144,13 @@ class Sampler:
         if tick.disks is None and _devices_moved(before, self.state):
             self.on_doubt()
         self.on_through(tick)
+        self._watch_wall_clock(tick.clocks)
+
+    def _watch_wall_clock(self, clocks: Clocks) -> None:
+        before_s, self._wall_ahead_s = self._wall_ahead_s, clocks.realtime_s - clocks.boottime_s
+        if before_s is not None and abs(self._wall_ahead_s - before_s) > CLOCK_SET_S:
+            log.info("the wall clock was set by %+.0f s", self._wall_ahead_s - before_s)
+            self.on_clock_set()
 
     def _take_posted(self, state: State) -> tuple[State, Told]:
         disks: tuple[Disk, ...] | None = None
@@ -141,7 +166,7 @@ class Sampler:
         return state, Told(disks, tuple(probes))
 
     def _listen(self, state: State, due_s: float, missed_ticks: int, told: Told) -> Tick:
-        clocks = read_clocks()
+        clocks = self._clocks()
         text: str | None = None
         troubles = {}
         try:
@@ -164,15 +189,6 @@ class Sampler:
             troubles=troubles | unread,
             probes=told.probes,
         )
-
-
-def read_clocks() -> Clocks:
-    """Read the machine's clocks."""
-    return Clocks(
-        monotonic_s=time.monotonic(),
-        boottime_s=time.clock_gettime(time.CLOCK_BOOTTIME),
-        realtime_s=time.time(),
-    )
 
 
 def _log_changes(before: State, after: State) -> None:

@@ -3,10 +3,12 @@
 import logging
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
@@ -55,9 +57,7 @@ class Schedule:
 
     def every(self, seconds: float, job: Callable[[], object], name: str) -> None:
         """Do a short job every so many seconds, for the first time after as many."""
-        self._scheduler.add_job(
-            _Guarded(job, name), "interval", seconds=seconds, name=name, executor="short"
-        )
+        self._scheduler.add_job(_Guarded(job, name), Again(seconds), name=name, executor="short")
 
     def at(self, times: Times, job: Callable[[], object], name: str) -> Callable[[], None]:
         """Do a long job at these times, however late; give what takes it from the schedule."""
@@ -75,10 +75,32 @@ class Schedule:
         """Begin; jobs may be added before and after."""
         self._scheduler.start()
 
+    def clock_was_set(self) -> None:
+        """Reckon anew when each job is due.
+
+        Turns are kept in wall time: set back by two hours, all would be two hours late.
+        """
+        for job in self._scheduler.get_jobs():
+            with suppress(JobLookupError):  # taken away meanwhile
+                job.reschedule(job.trigger)
+
     def stop(self) -> None:
         """End, when the jobs that are being done are done."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
+
+
+class Again(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
+    """So many seconds after the turn before, or after now."""
+
+    def __init__(self, seconds: float) -> None:
+        """Take the time between turns."""
+        self._period = timedelta(seconds=seconds)
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
+        """Give the next turn, which is never one that was missed."""
+        due = (previous or now) + self._period
+        return due if due > now else now + self._period
 
 
 class Shifted(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types

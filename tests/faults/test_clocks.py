@@ -1,0 +1,53 @@
+"""Clocks that are set, and time that passes while nobody looks.
+
+Nobody's clock is set for it: a library between the process and the kernel tells another wall time,
+and a time namespace another time since boot.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FAKETIME = next(
+    (
+        library
+        for place in (Path("/"), ROOT / ".cache" / "tools")
+        for library in place.glob("usr/lib/*/faketime/libfaketimeMT.so.1")
+    ),
+    None,
+)
+SET_BACK = """
+import sys, threading
+from pathlib import Path
+from disksla.runtime.schedule import Schedule
+
+done = threading.Semaphore(0)
+schedule = Schedule()
+schedule.every(0.1, done.release, "short")
+schedule.start()
+for set_to in ("+0", "-7200", "+7200", "-86400"):
+    Path(sys.argv[1]).write_text(set_to)
+    schedule.clock_was_set()
+    assert all(done.acquire(timeout=20.0) for _ in range(3)), set_to
+schedule.stop()
+"""
+
+
+@pytest.mark.skipif(FAKETIME is None, reason="NOT TESTED: libfaketime is missing")
+def test_jobs_go_on_when_the_wall_clock_is_set(tmp_path: Path) -> None:
+    """Without being told, they would wait until the old time comes again."""
+    told = tmp_path / "time"
+    told.write_text("+0")
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(told),
+        "FAKETIME_NO_CACHE": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
+    subprocess.run([sys.executable, "-c", SET_BACK, told], check=True, env=environment)

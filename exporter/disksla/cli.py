@@ -9,6 +9,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from disksla.core.refusal import Refusal
+from disksla.exposition.text import visible
 from disksla.runtime.logs import error_lines
 
 COULD_NOT = 2
@@ -65,7 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except Refusal as refusal:
-        print(error_lines(f"disksla: {refusal}"), file=sys.stderr)  # noqa: T201 -- for a person
+        told = error_lines(f"disksla: {visible(str(refusal))}")
+        print(told, file=sys.stderr)  # noqa: T201 -- that is what a person sees
         return COULD_NOT
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.core.attributes import (
+    LONGEST_NAME,
     parse_count,
     parse_device_number,
     parse_name,
@@ -10,7 +11,7 @@ from disksla.core.attributes import (
 )
 
 
-@given(st.integers(min_value=0))
+@given(st.integers(0, 2**64 - 1))
 def test_a_count_is_read(count: int) -> None:
     assert parse_count(f"{count}\n") == count
 
@@ -20,7 +21,9 @@ def test_a_device_number_is_read(major: int, minor: int) -> None:
     assert parse_device_number(f"{major}:{minor}\n") == (major, minor)
 
 
-@pytest.mark.parametrize("text", ["", "\n", "-1", "+1", "1_000", "1 2", "1.5", "٣", "0x10"])
+@pytest.mark.parametrize(
+    "text", ["", "\n", "-1", "+1", "1_000", "1 2", "1.5", "٣", "0x10", "9" * 21]
+)
 def test_a_count_that_is_none_is_named(text: str) -> None:
     with pytest.raises(ValueError, match="expected a whole number, found"):
         parse_count(text)
@@ -43,6 +46,8 @@ def test_a_device_number_that_is_none_is_refused(text: str) -> None:
         ("\0" * 20, None),
         (" " * 20 + "\n", None),
         ("", None),
+        ("x" * 5000, "x" * LONGEST_NAME),
+        ("x" * (LONGEST_NAME - 1) + " y", "x" * (LONGEST_NAME - 1)),
     ],
 )
 def test_a_name_loses_its_padding(text: str, name: str | None) -> None:

@@ -5,13 +5,13 @@ from collections import defaultdict
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from disksla.commands.json_text import json_text
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
 from disksla.commands.promise_words import limits_document
+from disksla.commands.terminal import Terminal
 from disksla.core.disk import Disk
 from disksla.core.units import format_bandwidth, format_count, format_size
 
@@ -51,7 +51,7 @@ def _document(machine: Machine, disk: Disk) -> dict[str, Any]:
 
 
 def _print(machine: Machine) -> None:
-    console = Console(highlight=False)
+    console = Terminal()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("disk", no_wrap=True)
     table.add_column("size", no_wrap=True)

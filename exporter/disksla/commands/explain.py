@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from rich.console import Console
-
 from disksla.commands.machine import (
     Machine,
     add_machine_arguments,
@@ -22,6 +20,7 @@ from disksla.commands.promise_words import (
 )
 from disksla.commands.replay import replay
 from disksla.commands.sampling import prepare_sampler
+from disksla.commands.terminal import Terminal
 from disksla.core.account import Row, account
 from disksla.core.arithmetic import work_out
 from disksla.core.disk import Disk
@@ -63,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     assignment = machine.assignment(disk)
     written_out = assignment.terms == WRITTEN_OUT
     terms = None if written_out else machine.catalog[assignment.terms]
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
     console.print()
     console.print(facts_table(_identity(machine, disk)))

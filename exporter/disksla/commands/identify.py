@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.console import Console
 
 from disksla.commands.json_text import json_text
 from disksla.commands.machine import Machine, add_machine_arguments, read_machine
 from disksla.commands.options import duration_s
 from disksla.commands.promise_words import facts_table
 from disksla.commands.quiet import add_even_if_busy, undisturbed
+from disksla.commands.terminal import Terminal
 from disksla.core.disk import Disk
 from disksla.core.evidence import Evidence, Requests
 from disksla.core.examination import MOST_BYTES_PER_SECOND, jobs_for, requests_of
@@ -122,7 +122,7 @@ def _claim(machine: Machine, disk: Disk) -> Claim:
 
 
 def _print(name: str, evidence: Evidence, finding: Finding) -> None:
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     console.print(f"{name}: {finding.title}", style="bold")
     console.print()
     for sentence in (*finding.observations, finding.conclusion):

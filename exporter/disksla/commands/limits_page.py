@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rich.console import Console
-
 from disksla.commands.promise_words import facts_of, facts_table, rates_table
+from disksla.commands.terminal import Terminal
 from disksla.core.arithmetic import work_out
 from disksla.core.limits import Limits
 from disksla.core.promise import Band
@@ -35,7 +34,7 @@ class Asked(NamedTuple):
 
 def print_limits(terms: Terms, limits: Limits, asked: Asked, band: Band | None) -> None:
     """Print what the terms come to, how, and where that is written."""
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     gib = asked.size_bytes / GIB
     size = f"{gib:.6g} GiB" if gib >= 1 else format_size(asked.size_bytes)
     console.print(f"{terms.provider_name}, {terms.title} ({terms.id}), {size}", style="bold")

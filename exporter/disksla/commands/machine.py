@@ -13,6 +13,7 @@ from disksla.core.refusal import Refusal
 from disksla.core.settings import DiskEntry, Settings
 from disksla.core.terms import Catalog
 from disksla.core.view import Assignment
+from disksla.exposition.text import visible
 from disksla.runtime.blockdevices import read_disks
 from disksla.runtime.configuration import read_settings
 
@@ -62,5 +63,5 @@ def read_machine(arguments: argparse.Namespace) -> Machine:
     settings = read_settings(arguments.config_file, catalog)
     inventory = read_disks(paths_of(arguments))
     for problem in inventory.problems:
-        print(f"disksla: {problem}", file=sys.stderr)
+        print(f"disksla: {visible(problem)}", file=sys.stderr)
     return Machine(inventory.disks, settings, catalog)

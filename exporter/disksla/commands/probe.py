@@ -16,6 +16,7 @@ from disksla.commands.machine import add_machine_arguments, read_machine
 from disksla.commands.options import paths_of
 from disksla.commands.promise_words import facts_table
 from disksla.commands.sampling import prepare_sampler
+from disksla.commands.terminal import Terminal
 from disksla.core.fio import FioJob, fio_arguments
 from disksla.core.look import look_at
 from disksla.core.probeoutcome import ProbeOutcome, Skip, quantile_s
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     around = Surroundings(
         disk, machine.disks, Path(machine.settings.state.directory), paths_of(arguments)
     )
-    console = Console(highlight=False, markup=False, quiet=arguments.json)
+    console = Terminal(quiet=arguments.json)
     console.print(facts_table(_facts(plan, sight)))
     _print_skips(console, skips)
     outcome: ProbeOutcome | None = None

@@ -4,8 +4,9 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from disksla.commands.terminal import Terminal
 
 Tell = Callable[[str, float], None]
 """Takes what is being done, and the seconds of it that have passed."""
@@ -18,7 +19,7 @@ def shown_progress(total_s: float) -> Iterator[Tell]:
         yield lambda _what, _seconds: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Terminal(stderr=True), transient=True) as bar:
         yield _Told(bar, total_s)
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 from prometheus_client import CollectorRegistry
-from rich.console import Console
 from rich.table import Table
 
 from disksla.catalog import load_catalog
 from disksla.commands.options import add_config_file
+from disksla.commands.terminal import Terminal
 from disksla.core.account import account
 from disksla.core.diskstats import SECTOR_BYTES, Counters
 from disksla.core.look import look
@@ -90,7 +90,7 @@ def _metrics(state: State) -> str:
 
 
 def _summarise(first: State, last: State) -> None:
-    console = Console()
+    console = Terminal()
     if first.clocks is None or last.clocks is None:
         console.print("no tick of this recording could be read")
         return

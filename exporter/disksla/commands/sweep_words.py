@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
+from disksla.commands.terminal import Terminal
 from disksla.core.journal import Header
 from disksla.core.limits import Limits
 from disksla.core.matrix import Row, total_s
@@ -41,7 +41,7 @@ def announcement(header: Header, limits: Limits, finished: int) -> Iterator[str]
 
 def print_table(header: Header, rows: tuple[Row, ...]) -> None:
     """Print the rows in the columns of the article, a table for each number of workers."""
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     for workers in header.plan.workers:
         of_these = [row for row in rows if row.cell.workers == workers]
         title = f"{header.disk.name}, {workers} worker{'' if workers == 1 else 's'}"

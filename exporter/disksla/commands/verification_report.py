@@ -4,13 +4,12 @@ import argparse
 import os
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
+from disksla.commands.terminal import Terminal
 from disksla.core.refusal import Refusal
 from disksla.core.verification import VERDICT_WORDS, JudgedLine, Level, Verification, encode
 from disksla.exposition.junit import junit_xml
-from disksla.exposition.text import printable
 from disksla.exposition.verificationpage import verification_page
 from disksla.exposition.verificationwords import (
     amount_words,
@@ -61,7 +60,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _print(verification: Verification) -> None:
-    console = Console(highlight=False, markup=False)
+    console = Terminal()
     console.print(_table(verification))
     console.print()
     for reason in dict.fromkeys(line.reason for line in verification.lines if line.reason):
@@ -70,9 +69,9 @@ def _print(verification: Verification) -> None:
     for violation in verification.violations:
         console.print(f"condition violated: {violation.words}", style="yellow")
     for words in verification.unjudged:
-        console.print(f"not judged: {printable(words)}", style="yellow")
+        console.print(f"not judged: {words}", style="yellow")
     style = {"kept": "bold green", "broken": "bold red"}.get(verification.verdict, "bold yellow")
-    subject = printable(subject_words(verification))
+    subject = subject_words(verification)
     console.print(f"{subject}: {VERDICT_WORDS[verification.verdict]}", style=style)
 
 

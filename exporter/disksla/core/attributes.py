@@ -1,10 +1,16 @@
 """The values of sysfs attributes: numbers that must be numbers, names fit to be shown."""
 
+LONGEST_NAME = 256
+"""Of a serial number or a model."""
+
+_MOST_DIGITS = 20
+"""Of a number within 64 bits, which is all that a kernel counts to."""
+
 
 def parse_count(text: str) -> int:
     """Give the number that an attribute holds. Raises ValueError if it holds something else."""
     digits = text.strip(" \n")
-    if not (digits.isascii() and digits.isdigit()):
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
         raise ValueError(f"expected a whole number, found {_shown(text)}")
     return int(digits)
 
@@ -21,11 +27,13 @@ def parse_name(text: str) -> str | None:
     """Give a serial number or a model without its padding; None if nothing is left.
 
     Vendors pad with spaces, on either side, and with NULs (SPC-4, 4.3.1; NVMe 2.0, figure 275).
+    No standard has room for more than 252 characters (SPC-4, 7.8.15); what is longer is cut, for
+    a Prometheus that bounds the length of labels drops the whole scrape.
     """
     name = " ".join(text.split())
     if not name.isprintable():
         name = " ".join("".join(c if c.isprintable() else " " for c in name).split())
-    return name or None
+    return name[:LONGEST_NAME].rstrip() or None
 
 
 def parse_vpd_serial(page: bytes) -> str | None:

@@ -233,7 +233,12 @@ def _property(udev: Mapping[str, str], *keys: str) -> str | None:
 
 
 def _kernel_name(entry: str) -> str:
-    """Give the name as in /proc/diskstats; sysfs writes cciss/c0d0 with an exclamation mark."""
+    """Give the name as in /proc/diskstats; sysfs writes cciss/c0d0 with an exclamation mark.
+
+    Raises ValueError for a name that no driver gives, and nobody could be shown.
+    """
+    if not entry.isprintable():
+        raise ValueError(f"{entry!r} is no name of a device")
     return entry.replace("!", "/")
 
 

@@ -101,6 +101,10 @@ def test_what_a_sold_disk_pays_is_told(
     ("options", "words"),
     [
         (["--sizes=5"], "--sizes: expected a size such as"),
+        (
+            ["--sizes=" + ",".join(f"{n}KiB" for n in range(1, 102))],
+            "--sizes: found 101; expected",
+        ),
         (["--sizes=4KiB,100B"], "--sizes: expected a multiple of 512 bytes"),
         (["--sizes=0KiB"], "--sizes: expected a multiple of 512 bytes"),
         (["--sizes=50GiB", "--workers=4"], "4 workers with requests of 50 GiB do not fit"),

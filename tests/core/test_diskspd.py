@@ -3,6 +3,7 @@
 The samples were written after its source and its own tests, not printed by a machine with Windows.
 """
 
+import contextlib
 from pathlib import Path
 
 import pytest
@@ -161,6 +162,10 @@ BILLION_LAUGHS = (
         (TEXT.replace(" |       3.91 |    1000.00\n", "\n"), "a total of 2 columns"),
         (TEXT.replace("timespan:   1", "time"), "0 timespans in the parameters, 1 in results"),
         (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
+        (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
+        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads is 0"),
+        (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "RequestCount is 0"),
+        (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "BlockSize is 0"),
         (TEXT.replace("path: ", "way: "), "mixes 0 kinds"),
         (TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1), "mixes 2 kinds"),
         (
@@ -205,3 +210,17 @@ def test_a_result_is_known_by_its_beginning_or_its_heading() -> None:
     assert is_diskspd(TEXT)
     assert is_diskspd(f"\n {XML}")
     assert not is_diskspd('{"fio version": "fio-3.33"}')
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.replace("path: ", "\n" * 300_000 + "x"),
+        f"{TEXT}\n%-ile |  Read (ms)\n50th{' ' * 300_000}x",
+    ],
+    ids=["lines", "blanks"],
+)
+def test_a_long_emptiness_takes_time_by_its_length(text: str) -> None:
+    """By its square, either would take two minutes."""
+    with contextlib.suppress(Refusal):
+        assert parse_diskspd(text)

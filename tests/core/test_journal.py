@@ -52,7 +52,13 @@ def test_a_cell_that_was_measured_twice_counts_once() -> None:
         (b"", "line 1: not the journal"),
         (b"{}\n", "line 1: not the journal"),
         (written().replace(b'"sweep":1', b'"sweep":2'), "line 1: not the journal"),
+        (written().replace(b"vda", b"\xff"), "line 1: not the journal"),
+        (written().replace(b"[1]", b"[]"), "line 1: not the journal"),
+        (written().replace(b"[1]", b"[1%s]" % (b",1" * 100)), "line 1: not the journal"),
+        (written().replace(b"[1]", b"[%d]" % 2**41), "line 1: not the journal"),
         (written(ROWS[0]) + b"{}\n", "line 3: not a cell"),
+        (written(ROWS[0]) + b"\xff\n", "line 3: not a cell"),
+        (written(ROWS[0]) + b'{"x":' + b"[" * 10_000 + b"\n", "line 3: not a cell"),
         (written(replace(ROWS[0], cell=replace(ROWS[0].cell, workers=2))), "line 2: a cell that"),
     ],
 )

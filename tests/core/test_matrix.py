@@ -92,6 +92,11 @@ def test_a_table_can_be_read_again(table: tuple[Row, ...]) -> None:
     assert read_csv(csv_of(table)) == table
 
 
+def test_a_size_of_many_digits_is_whole_in_a_table() -> None:
+    row = Row(Cell(1, 2**40 - 1, 1.0, 1.0), None, 1.0, float(2**40 - 1))
+    assert read_csv(csv_of((row,)))[0].cell == row.cell
+
+
 @given(st.text() | st.text(alphabet='0123456789.,-"\n').map((",".join(COLUMNS) + "\n").__add__))
 def test_any_text_is_a_table_or_a_refusal(text: str) -> None:
     with contextlib.suppress(Refusal):
@@ -103,6 +108,8 @@ def test_any_text_is_a_table_or_a_refusal(text: str) -> None:
     [
         ("", "line 1: not the table of a sweep: no column workers"),
         (",".join(COLUMNS), "no row"),
+        ("x" * 200_000, "line "),
+        (",".join(COLUMNS) + f"\n{2**41},4096,1,1,0.01,100,4\n", "line 2: "),
         (",".join(COLUMNS) + "\n1,4096,1,1,0.01,100,409600\n1,4096,2,1,0.01,100,4\n", "line 3: "),
         (",".join(COLUMNS) + "\n1,4096\n", "line 2: "),
         (",".join(COLUMNS) + "\n1,4096,1,1,0.01,nan,4\n", "line 2: "),

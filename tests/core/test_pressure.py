@@ -16,7 +16,15 @@ def test_totals_are_seconds() -> None:
     assert parse_pressure_s(TEXT) == (4.940862, 4.799013)
 
 
-@pytest.mark.parametrize("text", ["", "some total=1\n", TEXT.replace("total", "sum")])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "some total=1\n",
+        TEXT.replace("total", "sum"),
+        TEXT.replace("total=", f"total={10**400}"),
+    ],
+)
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no totals of some and full"):
         parse_pressure_s(text)

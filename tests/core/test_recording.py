@@ -20,6 +20,7 @@ HEADER = Header(FORMAT, interval_s=0.1, kernel="6.1.0", disksla="0.1.0")
 PROBED = ProbeOutcome(
     device="vda", kind="read-latency", timestamp_s=1.7e9, requests=2, bins=(Bin(0.001, 2),)
 )
+CLOCKS = Clocks(1000.0, 1000.0, 1.7e9)
 times = st.floats(allow_nan=False, allow_infinity=False)
 ticks = st.builds(
     Tick,
@@ -50,6 +51,8 @@ def test_a_header_is_read_back() -> None:
     [
         (b"", "line 1: not the header of a recording"),
         (b"{}\n", "line 1: not the header of a recording"),
+        (b'{"x":' + b"[" * 10_000, "line 1: not the header of a recording"),
+        (encode(HEADER).replace(b"6.1.0", b"\xff"), "line 1: not the header of a recording"),
         (encode(Header(99, 0.1, "6.1.0", "9.0.0")), "line 1: format 99, where 1 is known"),
         (encode(Header(FORMAT, 0.0, "6.1.0", "0.1.0")), "interval_s 0.0 is not a time"),
         (encode(Header(FORMAT, -1.0, "6.1.0", "0.1.0")), "interval_s -1.0 is not a time"),
@@ -67,3 +70,8 @@ def test_any_line_is_a_tick_or_refused_with_its_number(line: bytes) -> None:
         return
     with pytest.raises(Refusal, match=r"^line 17: "):
         decode_tick(line, 17)
+
+
+def test_a_text_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(Refusal, match="line 17: not a tick: "):
+        decode_tick(encode(Tick(CLOCKS, "254 0 vda")).replace(b"vda", b"\xff\xfe"), 17)

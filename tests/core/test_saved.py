@@ -119,6 +119,7 @@ def test_a_state_that_was_cut_off_or_changed_is_refused(data: st.DataObject) -> 
     [
         (b"", MACHINE, "not a saved state"),
         (b"\xff\xfe", MACHINE, "not a saved state"),
+        (b'{"content":' + b"[" * 10_000, MACHINE, "not a saved state"),
         (enveloped(msgspec.json.encode(STATE), 2), MACHINE, "format 2, where 1 is known"),
         (encode(STATE).replace(b"vol-1", b"vol-2"), MACHINE, "the checksum is not"),
         (enveloped(b"{}"), MACHINE, "says what cannot be"),

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from disksla.core.hostwait import HostWait
 from disksla.runtime.host import HostWaitFiles
 
@@ -50,3 +52,12 @@ def test_the_machine_itself_tells() -> None:
     host, troubles = HostWaitFiles(Path("/proc")).read()
     assert host.iowait_s is not None
     assert troubles == {}
+
+
+@pytest.mark.parametrize(
+    "cpu", ["", "cpu\n", "cpu  1 2 3\n", "cpu  1 2 3 4 nan 6 7 8 9 10\n", "x\n"]
+)
+def test_what_the_kernel_cannot_have_written_is_a_trouble(tmp_path: Path, cpu: str) -> None:
+    host, troubles = HostWaitFiles(procfs(tmp_path, cpu)).read()
+    assert host == HostWait(None, 2.5, 7e-6)
+    assert troubles.keys() == {"iowait"}

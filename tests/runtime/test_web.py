@@ -104,7 +104,23 @@ def test_listen_addresses_are_read_and_written_alike(text: str, host: str, port:
     assert str(address) == text
 
 
-@pytest.mark.parametrize("text", ["", "10056", "::1:80", "host:", "host:65536", "[::1]", "a:b:80"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "10056",
+        "::1:80",
+        "host:",
+        "host:65536",
+        "[::1]",
+        "[80%1]:80",
+        "a:b:80",
+        "a b:80",
+        "a\0:80",
+        "\u0661:80",
+        ":\u0661",
+    ],
+)
 def test_other_addresses_are_refused(text: str) -> None:
     with pytest.raises(Refusal, match=r"is not an address to listen on: expected HOST:PORT"):
         parse_listen_address(text)
@@ -119,6 +135,11 @@ def test_an_address_in_use_is_refused_by_name() -> None:
 def test_a_name_that_is_not_known_is_refused() -> None:
     with pytest.raises(Refusal, match=r"cannot listen on no-such-host\.invalid:80: "):
         WebServer(application, [ListenAddress("no-such-host.invalid", 80)]).start()
+
+
+def test_a_name_that_no_name_server_could_have_is_refused() -> None:
+    with pytest.raises(Refusal, match=r"cannot listen on a{64}:80: .*label too long"):
+        WebServer(application, [parse_listen_address(f"{'a' * 64}:80")]).start()
 
 
 def test_several_addresses_are_served_at_once() -> None:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from disksla.commands.json_text import json_text
@@ -17,10 +16,11 @@ from disksla.commands.machine import Machine, add_machine_arguments, read_machin
 from disksla.commands.options import given, parsed
 from disksla.commands.quiet import add_even_if_busy, undisturbed
 from disksla.commands.sweep_words import announcement, document, print_table
+from disksla.commands.terminal import Terminal
 from disksla.core.disk import Disk
 from disksla.core.fio import SECTOR_BYTES, FioJob, fio_arguments
 from disksla.core.journal import Header, Journal, why_another
-from disksla.core.matrix import Cell, Plan, Row, csv_of, row_of
+from disksla.core.matrix import MOST_CHOICES, Cell, Plan, Row, csv_of, row_of
 from disksla.core.refusal import Refusal
 from disksla.core.units import format_size, parse_duration_s, parse_size_bytes
 from disksla.exposition.heatmap import heatmap_page
@@ -157,7 +157,10 @@ def _each(
     """Read numbers between commas, each once."""
     if text is None:
         return usual
-    return tuple(dict.fromkeys(parsed(option, part.strip(), parse) for part in text.split(",")))
+    numbers = tuple(dict.fromkeys(parsed(option, part.strip(), parse) for part in text.split(",")))
+    if len(numbers) > MOST_CHOICES:
+        raise Refusal(f"{option}: found {len(numbers)}; expected {MOST_CHOICES} at most")
+    return numbers
 
 
 def _size(text: str) -> int:
@@ -193,7 +196,7 @@ def _refuse_what_is_there(*paths: Path | None) -> None:
 
 def _announce(machine: Machine, header: Header, finished: int) -> None:
     limits = machine.assignment(header.disk).limits
-    console = Console(stderr=True, highlight=False, markup=False)
+    console = Terminal(stderr=True)
     for sentence in announcement(header, limits, finished):
         console.print(sentence)
 
@@ -217,7 +220,7 @@ def _measured(fio: Fio, cells: list[Cell], header: Header, file: JournalFile) ->
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True, highlight=False),
+        console=Terminal(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     )

@@ -99,8 +99,8 @@ def _xml_target(target: ET.Element) -> _Target:
     is_random = target.find("Random") is not None
     if target.find("RandomRatio") is not None:
         raise ValueError("random and sequential requests at the same time")
-    request_bytes = round(_number(target, "BlockSize"))
-    threads = round(_number(target, "ThreadsPerFile"))
+    request_bytes = _some("BlockSize", round(_number(target, "BlockSize")))
+    threads = _some("ThreadsPerFile", round(_number(target, "ThreadsPerFile")))
     uncached = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
     throughput = target.find("Throughput")
     return _Target(
@@ -108,7 +108,7 @@ def _xml_target(target: ET.Element) -> _Target:
         request_bytes,
         any(target.findtext(each) == "true" for each in uncached)
         and target.findtext("MemoryMappedIo") != "true",
-        threads * round(_number(target, "RequestCount")),
+        threads * _some("RequestCount", round(_number(target, "RequestCount"))),
         None
         if throughput is None or not (limit := _number(target, "Throughput"))
         else _rate(limit, throughput.get("unit") or "B/ms", request_bytes) * threads,
@@ -149,7 +149,7 @@ def _parse_text(text: str) -> tuple[Trial, ...]:
         _trial(
             f"timespan {number}",
             "DiskSpd",
-            [_text_target(_lines(target)) for target in re.split(r"(?m)^\s*path: ", told)[1:]],
+            [_text_target(_lines(target)) for target in re.split(r"(?m)^[ \t]*path: ", told)[1:]],
             _quantity(_found(r"actual test time:\s+([\d.]+)s", result)),
             {way: _text_total(result, way) for way in ("Read", "Write")},
             {"Read": _text_percentiles(result, 1), "Write": _text_percentiles(result, 2)},
@@ -160,8 +160,8 @@ def _parse_text(text: str) -> tuple[Trial, ...]:
 
 def _text_target(lines: list[str]) -> _Target:
     text = "\n".join(lines)
-    request_bytes = _size(_found(r"^block size: (\w+)$", text))
-    threads = int(_found(r"^threads per file: (\d{1,9})$", text))
+    request_bytes = _some("block size", _size(_found(r"^block size: (\w+)$", text)))
+    threads = _some("threads", int(_found(r"^threads per file: (\d{1,9})$", text)))
     outstanding = _found(
         r"^number of outstanding I/O operations(?: per thread)?: (\d{1,9})$", text
     )
@@ -171,7 +171,7 @@ def _text_target(lines: list[str]) -> _Target:
         _pattern(_write_percent(text), is_random=order == "random"),
         request_bytes,
         any(line in _UNCACHED for line in lines) and "memory mapped I/O enabled" not in text,
-        threads * int(outstanding),
+        threads * _some("outstanding", int(outstanding)),
         None if rate is None else _rate(float(rate[1]), rate[2], request_bytes) * threads,
     )
 
@@ -202,7 +202,7 @@ def _text_total(result: str, way: str) -> _Total:
 def _text_percentiles(result: str, column: int) -> dict[str, float]:
     """Read the last table: those before it are of single targets."""
     _, _, table = result.rpartition("%-ile")
-    rows = (re.split(r"\s*\|\s*", line) for line in _lines(table))
+    rows = ([cell.strip() for cell in line.split("|")] for line in _lines(table))
     return {
         row[0]: _quantity(row[column]) / _MS_PER_S
         for row in rows
@@ -279,6 +279,13 @@ def _quantity(text: str) -> float:
     number = float(text)
     if number >= _LARGEST:
         raise ValueError(f"{text[:40]} is beyond what can be counted")
+    return number
+
+
+def _some(what: str, number: int) -> int:
+    """Give a number that cannot be none."""
+    if not number:
+        raise ValueError(f"{what} is 0")
     return number
 
 

@@ -7,6 +7,7 @@ import msgspec
 from disksla.core.disk import Disk
 from disksla.core.matrix import Plan, Row
 from disksla.core.refusal import Refusal
+from disksla.core.undecodable import UNDECODABLE
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,14 +55,14 @@ def read_journal(content: bytes) -> Journal:
     first, *others = content[:whole_bytes].splitlines() or [b""]
     try:
         header = _header_decoder.decode(first)
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise Refusal(f"line 1: not the journal of a sweep: {error}") from None
     cells = set(header.plan.cells())
     rows: dict[object, Row] = {}
     for number, line in enumerate(others, start=2):
         try:
             row = _row_decoder.decode(line)
-        except msgspec.MsgspecError as error:
+        except UNDECODABLE as error:
             raise Refusal(f"line {number}: not a cell of a sweep: {error}") from None
         if row.cell not in cells:
             raise Refusal(f"line {number}: a cell that the plan does not have")

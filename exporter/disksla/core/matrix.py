@@ -33,7 +33,10 @@ COLUMNS = (
 )
 
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-_Count = Annotated[int, msgspec.Meta(gt=0)]
+_Count = Annotated[int, msgspec.Meta(gt=0, le=2**40)]
+MOST_CHOICES = 100
+"""Sizes, or numbers of workers, so that no journal can ask for cells without end."""
+_Counts = Annotated[tuple[_Count, ...], msgspec.Meta(min_length=1, max_length=MOST_CHOICES)]
 _NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 
 
@@ -75,8 +78,8 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is to be measured."""
 
-    sizes: tuple[_Count, ...] = SIZES
-    workers: tuple[_Count, ...] = WORKERS
+    sizes: _Counts = SIZES
+    workers: _Counts = WORKERS
     runtime_s: Annotated[float, msgspec.Meta(gt=0)] = 10.0
     """Of each cell."""
     writes: bool = False
@@ -134,11 +137,12 @@ def _mean_latency_s(both: tuple[Measured, ...]) -> float | None:
 def csv_of(rows: tuple[Row, ...]) -> str:
     """Write rows as comma-separated values in base units; nothing where nothing completed."""
     lines = [",".join(COLUMNS)]
-    lines += [
-        ",".join("" if value is None else f"{value:.10g}" for value in _values(row))
-        for row in rows
-    ]
+    lines += [",".join(map(_written, _values(row))) for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def _written(value: float | None) -> str:
+    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.10g}"
 
 
 def _values(row: Row) -> tuple[float | None, ...]:
@@ -160,11 +164,11 @@ def read_csv(text: str) -> tuple[Row, ...]:
     Raises Refusal with the number of the line.
     """
     reader = csv.DictReader(text.splitlines())
-    missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
-    if missing:
-        raise Refusal(f"line 1: not the table of a sweep: no column {', '.join(missing)}")
     rows: list[Row] = []
     try:
+        missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
+        if missing:
+            raise Refusal(f"line 1: not the table of a sweep: no column {', '.join(missing)}")
         rows.extend(_row(found) for found in reader)
     except (ValueError, TypeError, csv.Error) as error:
         raise Refusal(f"line {len(rows) + 2}: {error}") from None

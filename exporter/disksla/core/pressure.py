@@ -2,7 +2,7 @@
 
 import re
 
-_TOTAL = re.compile(r"^(some|full) .*\btotal=(\d+)$", re.MULTILINE)
+_TOTAL = re.compile(r"^(some|full) .*\btotal=(\d{1,20})$", re.MULTILINE)
 _MICROSECONDS = 1e6
 
 

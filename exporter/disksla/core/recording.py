@@ -4,6 +4,7 @@ import msgspec
 
 from disksla.core.pipeline import Tick
 from disksla.core.refusal import Refusal
+from disksla.core.undecodable import UNDECODABLE
 
 FORMAT = 1
 
@@ -35,7 +36,7 @@ def decode_header(line: bytes) -> Header:
     """Read the first line; raises Refusal if this is no recording that we know."""
     try:
         header = _header_decoder.decode(line)
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise Refusal(f"line 1: not the header of a recording: {error}") from None
     if header.recording != FORMAT:
         raise Refusal(f"line 1: format {header.recording}, where {FORMAT} is known")
@@ -48,5 +49,5 @@ def decode_tick(line: bytes, number: int) -> Tick:
     """Read one tick; raises Refusal with the number of the line if it is none."""
     try:
         return _tick_decoder.decode(line)
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise Refusal(f"line {number}: not a tick: {error}") from None

@@ -16,6 +16,7 @@ from disksla.core.interval import Clocks
 from disksla.core.limits import Bucket, Resource
 from disksla.core.refusal import Refusal
 from disksla.core.settings import ProbeKind
+from disksla.core.undecodable import UNDECODABLE
 
 FORMAT = 1
 CLOCK_DOUBT_S = 60.0
@@ -121,7 +122,7 @@ def decode(text: bytes, machine: str, now: Clocks) -> SavedState:
     """Read state that this machine saved before `now`; raises Refusal for anything else."""
     try:
         envelope = _decode_envelope(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Refusal(f"not a saved state: {error}") from None
     if envelope.disksla_state != FORMAT:
         raise Refusal(f"format {envelope.disksla_state}, where {FORMAT} is known")
@@ -129,7 +130,7 @@ def decode(text: bytes, machine: str, now: Clocks) -> SavedState:
         raise Refusal("damaged: the checksum is not that of the content")
     try:
         state = _decode_state(envelope.content)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise Refusal(f"says what cannot be: {error}") from None
     if state.machine != machine:
         raise Refusal("saved by another machine")

@@ -10,6 +10,7 @@ from disksla.core.refusal import Refusal
 from disksla.core.saved import disk_key
 from disksla.core.suite import Line, Requirement, Suite, SuiteName, Unit
 from disksla.core.trial import Percentile, Trial
+from disksla.core.undecodable import UNDECODABLE
 from disksla.core.units import format_count
 from disksla.core.verdict import Verdict as WindowVerdict
 
@@ -25,6 +26,9 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 
 _Number = Annotated[float, msgspec.Meta(ge=0)]
+_Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_Timestamp = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799)]
+"""Unix time up to the end of the year 9999, where calendars end."""
 
 
 class JudgedLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,7 +80,7 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     serial: str | None = None
     wwn: str | None = None
     model: str | None = None
-    size_bytes: int
+    size_bytes: _Bytes
     """The size that was sold."""
     terms: str
     provider: str
@@ -87,8 +91,8 @@ class Verification(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Share by which a line may miss what is required and still pass."""
     target: Target
     tool: str
-    began_timestamp_s: _Number
-    ended_timestamp_s: _Number
+    began_timestamp_s: _Timestamp
+    ended_timestamp_s: _Timestamp
     violations: tuple[Violation, ...] = ()
     unjudged: tuple[str, ...] = ()
     """Measurements of a result made elsewhere that fit no line, and why."""
@@ -232,7 +236,7 @@ def decode(text: bytes) -> Verification:
     """Read an account; raises Refusal for what is none, or says what cannot be."""
     try:
         found = _decode(text)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+    except UNDECODABLE as error:
         raise Refusal(f"not the account of a test: {error}") from None
     if found.verdict != verdict_of(found.lines, found.violations):
         raise Refusal(f"says '{found.verdict}', which does not follow from its lines")

@@ -1,6 +1,7 @@
 """Time that the host waited for I/O: iowait of its CPUs, and pressure."""
 
 import errno
+import math
 from pathlib import Path
 
 import psutil
@@ -31,8 +32,8 @@ class HostWaitFiles:
         iowait_s = some_s = full_s = None
         if "iowait" not in troubles:
             try:
-                iowait_s = psutil.cpu_times().iowait
-            except (OSError, ValueError, IndexError) as error:
+                iowait_s = _seconds(psutil.cpu_times().iowait)
+            except (OSError, ValueError, IndexError, TypeError) as error:  # too short a line
                 troubles["iowait"] = f"{type(error).__name__}: {error}"
         if "pressure" not in troubles:
             try:
@@ -55,3 +56,10 @@ class HostWaitFiles:
             except StandIn as stand_in:
                 found[source] = str(stand_in)
         return found
+
+
+def _seconds(number: float) -> float:
+    """Give what psutil read, unless the kernel cannot have written it."""
+    if not 0 <= number < math.inf:
+        raise ValueError(f"iowait of {number} s")
+    return number

@@ -50,7 +50,11 @@ _WORKERS = 2
 _BACKLOG = 1024
 """Connections that the kernel keeps until they are accepted; one it drops is retried after 1 s."""
 
-_ADDRESS = re.compile(r"(?:\[(?P<ipv6>[^\[\]]+)\]|(?P<host>[^\[\]:]*)):(?P<port>\d{1,5})")
+_ADDRESS = re.compile(
+    r"(?:\[(?P<ipv6>[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<host>[\w.-]*))"
+    r":(?P<port>\d{1,5})",
+    re.ASCII,
+)
 _HIGHEST_PORT = 65535
 
 
@@ -290,6 +294,8 @@ def _bind(address: Listen) -> socket.socket:
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         return socket.create_server(where, family=family, backlog=_BACKLOG)
+    except UnicodeError as error:  # a part of the name is longer than any that can be looked up
+        raise Refusal(f"cannot listen on {address}: {error}") from error
     except socket.gaierror as error:
         raise Refusal(f"cannot listen on {address}: {error.strerror}") from error
     except OSError as error:

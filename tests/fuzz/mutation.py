@@ -1,0 +1,101 @@
+"""Good input made bad, byte by byte or branch by branch.
+
+The choices are the caller's, so that the same ones can be made again.
+"""
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fuzz.target import Target, Tree
+
+Choose = Callable[[int], int]
+"""Gives a number from 0 to below the one given."""
+
+MOST_EDITS = 4
+LONGEST = 64 * 1024
+"""Longer input than this shows nothing new."""
+
+_ODD_BYTES = (
+    *(b"\x00", b"\xff", b"\n", b"\r\n", b"\t", b" ", b"\\", b'"', b"'", b"<", b"&", b"\x1b[2J"),
+    *("\u202e".encode(), "\u2028".encode(), "\u0661".encode(), b"\xed\xa0\x80", b"\xef\xbb\xbf"),
+    *(b"0", b"-1", b"1e999", b"NaN", b"18446744073709551616", b"9" * 5000, b"{", b"[", b"]", b"}"),
+)
+_ODD_VALUES: tuple[Any, ...] = (
+    *(None, "", "\x00", "\x1b[2J", "\ud800", "<script>", "a" * 5000, True, [], {}, [[[]]]),
+    *(-1, 0, 2**31, 2**32, 2**53, 2**63, 2**64, 10**30, 0.1, -0.0, 1e308, 5e-324, 1e19),
+)
+
+
+def mutate(content: bytes, target: Target, seeds: list[bytes], choose: Choose) -> bytes:
+    """Give the content edited in a few places, with pieces of the seeds."""
+    if target.tree is not None and choose(2):
+        content = _edit_tree(content, target.tree, choose)
+    for _ in range(choose(MOST_EDITS)):
+        content = _edit(content, target.words + _ODD_BYTES, seeds, choose)
+    return content[:LONGEST]
+
+
+def _edit(content: bytes, words: tuple[bytes, ...], seeds: list[bytes], choose: Choose) -> bytes:
+    """Change one place."""
+    begin = choose(len(content) + 1)
+    end = begin + 1 + choose(1 << choose(8))
+    before, place, after = content[:begin], content[begin:end], content[end:]
+    word = words[choose(len(words))]
+    other = seeds[choose(len(seeds))]
+    edits: tuple[Callable[[], bytes], ...] = (
+        lambda: before + after,
+        lambda: before + place + place + after,
+        lambda: before + word + place + after,
+        lambda: before + word + after,
+        lambda: before + bytes([choose(256)]) + place[1:] + after,
+        lambda: before + place * (2 << choose(10)) + after,
+        lambda: before,
+        lambda: after + place + before,
+        lambda: before + other[choose(len(other) + 1) :],
+    )
+    return edits[choose(len(edits))]()
+
+
+def _edit_tree(content: bytes, tree: Tree, choose: Choose) -> bytes:
+    """Change some branches; or give the content as it is, where it has none."""
+    try:
+        root = tree.loads(content)
+        for _ in range(1 + choose(MOST_EDITS)):
+            places = list(_places(root))
+            if places:
+                _edit_branch(*places[choose(len(places))], places[choose(len(places))], choose)
+        return tree.dumps(root)
+    except (ValueError, OverflowError, RecursionError):  # no tree, or none that can be written
+        return content
+
+
+def _edit_branch(parent: Any, key: Any, other: tuple[Any, Any], choose: Choose) -> None:
+    """Change what stands at one place of a tree."""
+    value = parent[key]
+    match choose(7):
+        case 0:
+            del parent[key]
+        case 1 | 2:
+            parent[key] = _ODD_VALUES[choose(len(_ODD_VALUES))]
+        case 3:
+            parent[key] = copy.deepcopy(other[0][other[1]])  # lest it be a ring
+        case 4 if isinstance(parent, dict):
+            parent[f"{key}{'x' * choose(3)}"] = parent.pop(key)
+        case 5 if isinstance(parent, list):
+            parent.extend([value] * (1 + choose(200)))
+        case _ if isinstance(value, int | float):
+            parent[key] = value * (-1, 0, 0.5, 2, 1e9, 2**32)[choose(6)]
+        case _:
+            parent[key] = str(value)
+
+
+def _places(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Give every place of a tree that can hold something else."""
+    if isinstance(node, dict):
+        entries = list(node.items())
+    else:
+        entries = list(enumerate(node)) if isinstance(node, list) else []
+    for key, value in entries:
+        yield node, key
+        yield from _places(value)

@@ -1,0 +1,213 @@
+"""What disksla wrote once and reads again: state, accounts of tests, recordings, sweeps."""
+
+import json
+import re
+import zlib
+from functools import cache
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+
+from accounts import LINES, an_account
+from disksla.core import saved, verification
+from disksla.core.account import account
+from disksla.core.interval import Clocks
+from disksla.core.journal import Header, read_journal
+from disksla.core.journal import encode as encode_journal
+from disksla.core.matrix import Plan, Row, csv_of, evidence_of, read_csv
+from disksla.core.medium import identify
+from disksla.core.memory import Memory
+from disksla.core.pipeline import State, Tick, advance, to_save
+from disksla.core.recording import decode_header, decode_tick
+from disksla.core.refusal import Refusal
+from disksla.core.settings import Sampling, Settings
+from disksla.exposition.heatmap import heatmap_page
+from disksla.exposition.junit import junit_xml
+from disksla.exposition.verificationpage import verification_page
+from fuzz.target import Target, Tree
+from fuzz.targets.kernel import HOSTS, published
+from fuzz.targets.settings import CATALOG
+from machine import a_disk
+
+SWEEPS = HOSTS.parent / "sweeps"
+NOW = Clocks(monotonic_s=1000.0, boottime_s=1000.0, realtime_s=1.7e9)
+DISK = a_disk(serial="vol-1")
+BURSTING = saved.SavedState(
+    "machine",
+    "boot-1",
+    NOW,
+    {
+        "serial:vol-1": saved.SavedDisk(
+            "yandex.network-hdd",
+            {"service_seconds": saved.SavedCredits(1800.0, 100.0, 300.0, 200.0, 0.0)},
+            300.0,
+            3e7,
+            {"read-latency": saved.SavedSpending(19000, 4096)},
+        )
+    },
+)
+
+
+def state(content: bytes) -> bool:
+    """It is refused, or gone on with inside its bounds; with a right checksum and without."""
+    envelope = b'{"disksla_state":1,"crc32":%d,"content":%s}' % (zlib.crc32(content), content)
+    read = [_resumed(text) for text in (content, envelope)]
+    return any(read)
+
+
+def _resumed(text: bytes) -> bool:
+    try:
+        known = saved.decode(text, "machine", NOW)
+    except Refusal as refusal:
+        assert str(refusal)
+        return False
+    assert saved.decode(saved.encode(known), "machine", NOW) == known
+    for boot in ("boot-1", "boot-2"):
+        now = State(Settings(), CATALOG, Memory(known, boot))
+        for later_s in (0.0, 0.1, 0.2):
+            clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
+            now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))
+        for watched in now.watched.values():
+            purse = watched.purse_at(NOW.boottime_s + 0.2)
+            for content in purse.contents if purse else ():
+                assert 0 <= content.lower_credits <= content.estimate_credits
+                assert content.estimate_credits <= content.upper_credits
+        published(now)
+        kept = to_save(now, "machine", boot)
+        assert kept is None or saved.decode(saved.encode(kept), "machine", NOW) == kept
+    return True
+
+
+def verified(content: bytes) -> bool:
+    """It is refused, or can be said again in every form."""
+    try:
+        known = verification.decode(content)
+    except Refusal:
+        return False
+    assert verification.decode(verification.encode(known)) == known
+    verification_page(known).encode()
+    ET.fromstring(junit_xml(known))
+    return True
+
+
+def recorded(content: bytes) -> bool:
+    """It is refused with the line that is wrong, or goes through the same reckoning as a disk."""
+    first, *lines = content.splitlines(keepends=True) or [b""]
+    number = 1
+    try:
+        header = decode_header(first)
+        settings = Settings(sampling=Sampling(interval_s=header.interval_s))
+        now = State(settings, CATALOG)
+        for number, line in enumerate(lines[:40], start=2):
+            tick = decode_tick(line, number)
+            before, now = now, advance(now, tick)
+            for row in account(before, now):
+                msgspec.json.encode(row)
+    except Refusal as refusal:
+        assert str(refusal).startswith(f"line {number}: ")
+        return False
+    published(now)
+    return True
+
+
+def swept(content: bytes) -> bool:
+    """A journal is refused with its line, or can be gone on with and shown."""
+    try:
+        known = read_journal(content)
+    except Refusal as refusal:
+        assert re.match(r"line \d+: ", str(refusal))
+        return False
+    again = _journal(known.header, *known.rows)
+    assert read_journal(again).rows == known.rows
+    assert known.whole_bytes <= len(content)
+    heatmap_page(known.header, known.rows, "then").encode()
+    _identified(known.rows)
+    return True
+
+
+def table(content: bytes) -> bool:
+    """A table is refused with its line, or says what it says when it is written again."""
+    try:
+        rows = read_csv(content.decode(errors="replace"))
+    except Refusal as refusal:
+        assert re.match(r"line \d+: |there is no row", str(refusal))
+        return False
+    assert csv_of(read_csv(csv_of(rows))) == csv_of(rows)
+    _identified(rows)
+    return True
+
+
+def _identified(rows: tuple[Row, ...]) -> None:
+    finding = identify(evidence_of(rows))
+    msgspec.json.encode(finding)
+
+
+def _lines(content: bytes) -> list[Any]:
+    return [json.loads(line) for line in content.splitlines()]
+
+
+def _unlined(lines: list[Any]) -> bytes:
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+JSON = Tree(json.loads, lambda tree: json.dumps(tree).encode())
+JSON_LINES = Tree(_lines, _unlined)
+
+
+@cache
+def _short_recordings() -> tuple[bytes, ...]:
+    """Give the beginnings of recordings: a mutation is one of few lines."""
+    return tuple(
+        b"".join(path.read_bytes().splitlines(keepends=True)[:6])
+        for path in sorted(HOSTS.glob("*/ticks.jsonl"))
+    )
+
+
+def _journal(header: Header, *rows: Row) -> bytes:
+    return encode_journal(header) + b"".join(encode_journal(row) for row in rows)
+
+
+def _journals() -> list[bytes]:
+    plan = Plan(sizes=(4096, 8192), workers=(1, 16), runtime_s=1.0)
+    rows = [Row(cell, 0.001, 1000.0, 4096000.0) for cell in plan.cells()]
+    header = Header(disk=DISK, plan=plan, started_at_s=1.7e9, disksla="0.1")
+    return [_journal(header, *rows), _journal(header)]
+
+
+TARGETS = (
+    Target(
+        "state",
+        state,
+        lambda: [saved.encode(BURSTING), msgspec.json.encode(BURSTING)],
+        words=(b'"crc32":0', b'"iops"', b'"bytes"', b'"serial:vol-1"', b"1e300", b"null"),
+        tree=JSON,
+    ),
+    Target(
+        "verification",
+        verified,
+        lambda: [verification.encode(an_account(*LINES))],
+        words=(b'"fail"', b'"pass"', b'"verdict":', b"null", b"[]", b"1e300", b'"\\u0000"'),
+        tree=JSON,
+    ),
+    Target(
+        "recording",
+        recorded,
+        lambda: list(_short_recordings()),
+        words=(b'"clocks":', b'"missed_ticks":', b'"lateness_s":', b"1e308", b"null", b"-"),
+        tree=JSON_LINES,
+    ),
+    Target(
+        "journal",
+        swept,
+        _journals,
+        words=(b'"workers":', b'"sizes":', b"1e300", b"null"),
+        tree=JSON_LINES,
+    ),
+    Target(
+        "table",
+        table,
+        lambda: [path.read_bytes() for path in sorted(SWEEPS.glob("*.csv"))],
+        words=(b",", b'"', b"workers", b"nan", b"inf", b"1e999", b"_", b"\r"),
+    ),
+)

@@ -1,0 +1,241 @@
+"""What the kernel and udev say: /proc/diskstats, mountinfo, sysfs, the udev database, pressure."""
+
+import math
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import msgspec
+import psutil
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+import ttar
+from disksla.core.blockstack import join, standing_on
+from disksla.core.diskstats import Counters, MalformedLine, named, parse_line
+from disksla.core.look import look
+from disksla.core.mountinfo import parse_mountinfo
+from disksla.core.pipeline import State, Tick
+from disksla.core.pressure import parse_pressure_s
+from disksla.core.udevdata import by_id_names, decode, parse_udev_data
+from disksla.exposition.collector import DiskCollector
+from disksla.exposition.scrape import print_metrics
+from disksla.runtime.blockdevices import read_disks
+from disksla.runtime.host import HostWaitFiles
+from disksla.runtime.paths import Paths
+from disksla.runtime.procfs import InflightFiles
+from fuzz.target import Target
+from machine import Machine, a_disk
+
+HOSTS = Path(__file__).parent.parent.parent / "hosts"
+MARK = b"\n--\n"
+"""Between the parts of an input that has several."""
+
+
+def published(state: State) -> None:
+    """What is known can be printed, read by a client, and makes sense."""
+    registry = CollectorRegistry(support_collectors_without_names=True)
+    registry.register(DiskCollector(lambda: look(state)))
+    for family in text_string_to_metric_families(print_metrics(registry).body.decode()):
+        for sample in family.samples:
+            assert not math.isnan(sample.value), sample
+            assert sample.value >= 0 or not sample.name.endswith(("_total", "_count")), sample
+
+
+def diskstats(content: bytes) -> bool:
+    """Lines are counters within 64 bits or malformed; and whatever is between two, we go on."""
+    text = content.decode(errors="replace")
+    accepted = True
+    for line in text.splitlines():
+        try:
+            reading, inflight = parse_line(line)
+        except MalformedLine as malformed:
+            assert str(malformed).isprintable()
+            accepted = False
+        else:
+            assert len(reading) <= len(Counters._fields)
+            assert all(0 <= count < 2**64 for count in (*reading, inflight) if count is not None)
+            named(reading)
+    whole, part = a_disk("vda"), msgspec.structs.replace(a_disk("vda1", 1), partition_of="vda")
+    machine = Machine(whole, part, a_disk("vdb", minor=16))
+    for said in (text, "as it is", text, text.replace("1", "2"), text):
+        machine.tick(text=said)
+    published(machine.state)
+    return accepted
+
+
+def mountinfo(content: bytes) -> bool:
+    """Whatever is mounted, disks are joined with it."""
+    mounts = parse_mountinfo(content.decode(errors="replace"))
+    disks = join((a_disk("vda"), a_disk("vdb", minor=16, slaves=("vda",))), mounts)
+    assert [disk.name for disk in disks] == ["vda", "vdb"]
+    assert set(disks[1].mount_points) <= set(disks[0].mount_points)
+    assert standing_on(disks[0], disks) == disks
+    return bool(mounts)
+
+
+def udev(content: bytes) -> bool:
+    """Properties and names come of it, and nothing longer than what was there."""
+    properties = parse_udev_data(content.decode(errors="replace"))
+    assert sum(map(len, properties.values())) <= 7 * len(content)  # of S:x we make /dev/x
+    assert all(name for name in map(decode, properties.values()) if name)
+    assert tuple(sorted(set(by_id_names(properties)))) == by_id_names(properties)
+    return bool(properties)
+
+
+ATTRIBUTES = (
+    *("dev", "size", "diskseq", "serial", "wwid", "hidden", "partition", "queue/rotational"),
+    *("device/serial", "device/wwid", "device/model", "device/vpd_pg80", "inflight"),
+)
+
+
+@cache
+def _machine_tree() -> tempfile.TemporaryDirectory[str]:
+    """Give a place for a machine of one disk, that is gone with this process."""
+    home: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory(prefix="disksla-fuzz-")
+    root = Path(home.name)
+    for directory in ("sys/class/block", "sys/devices/vda/device", "udev", "proc/pressure"):
+        (root / directory).mkdir(parents=True)
+    (root / "sys/devices/vda/queue").mkdir()
+    (root / "sys/class/block/vda").symlink_to(root / "sys/devices/vda")
+    return home
+
+
+def sysfs(content: bytes) -> bool:
+    """A device is described by names that can be shown, or left out with a sentence."""
+    root = Path(_machine_tree().name)
+    *attributes, entry = content.split(MARK)
+    for index, name in enumerate(ATTRIBUTES):
+        path = root / "sys/devices/vda" / name
+        path.unlink(missing_ok=True)
+        if index < len(attributes) and attributes[index]:
+            path.write_bytes(attributes[index])
+    for path in (root / "udev").iterdir():
+        path.unlink()
+    (root / "udev/b254:0").write_bytes(entry)
+    disks, problems = read_disks(Paths(root / "proc", root / "sys", root / "udev"))
+    assert all(problem.isprintable() for problem in problems), problems
+    InflightFiles(root / "sys").read(("vda",))
+    for disk in disks:
+        assert all(
+            name is None or name.isprintable() for name in (disk.serial, disk.wwn, disk.model)
+        )
+        machine = Machine(disk)
+        machine.tick()
+        published(machine.state)
+    return bool(disks)
+
+
+def pressure(content: bytes) -> bool:
+    """Seconds that are, or ValueError."""
+    try:
+        some_s, full_s = parse_pressure_s(content.decode(errors="replace"))
+    except ValueError:
+        return False
+    assert some_s >= 0 <= full_s
+    return True
+
+
+def host(content: bytes) -> bool:
+    """Of /proc/stat and /proc/pressure/io comes what they say, or a trouble each."""
+    root = Path(_machine_tree().name) / "proc"
+    stat, _, pressure_io = content.partition(MARK)
+    (root / "stat").write_bytes(stat)
+    (root / "pressure/io").write_bytes(pressure_io)
+    before = psutil.PROCFS_PATH
+    try:
+        waited, troubles = HostWaitFiles(root).read()
+    finally:
+        psutil.PROCFS_PATH = before
+    assert (waited.iowait_s is None) == ("iowait" in troubles)
+    assert waited.iowait_s is None or 0 <= waited.iowait_s < math.inf
+    assert (waited.pressure_some_s is None) == ("pressure" in troubles)
+    return not troubles
+
+
+def ticked(content: bytes) -> Iterator[str]:
+    """Give the texts of /proc/diskstats in a recording."""
+    for line in content.splitlines()[1:]:
+        text = msgspec.json.decode(line, type=Tick).diskstats
+        if text is not None:
+            yield text
+
+
+@cache
+def _unpacked(host_name: str, archive: str) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory(prefix="disksla-fuzz-") as home:
+        ttar.unpack(HOSTS / host_name / f"{archive}.ttar", Path(home))
+        return {
+            str(path.relative_to(home)): path.read_bytes()
+            for path in sorted(Path(home).rglob("*"))
+            if path.is_file()
+        }
+
+
+def _diskstats_samples() -> list[bytes]:
+    hosts = ("vm-virtio-6.18", "old-14", "partition-busy-6.18")
+    texts = [next(ticked((HOSTS / name / "ticks.jsonl").read_bytes())) for name in hosts]
+    return [text.encode() for text in texts]
+
+
+def _udev_samples() -> list[bytes]:
+    files = _unpacked("vm-virtio-6.x", "udev") | _unpacked("nvme-multipath", "udev")
+    return [content for content in files.values() if content]
+
+
+def _attributes(**given: bytes) -> bytes:
+    of_all = [given.get(name.replace("/", "_"), b"") for name in ATTRIBUTES]
+    return MARK.join([*of_all, b"E:ID_SERIAL=one\nS:disk/by-id/virtio-one\n"])
+
+
+TARGETS = (
+    Target(
+        "diskstats",
+        diskstats,
+        _diskstats_samples,
+        words=(b" 254 0 vda ", b" 254 1 vda1 ", b"4294967295 ", b"-1 ", b"\v", b"\x1c", b"1_0 "),
+    ),
+    Target(
+        "mountinfo",
+        mountinfo,
+        lambda: [
+            content
+            for name in ("vm-virtio-6.x", "nvme-multipath", "dm-over-nvme")
+            for path, content in _unpacked(name, "proc").items()
+            if path.endswith("mountinfo")
+        ],
+        words=(b" - ", b"254:0", b"0:0", b"/dev/vda", b"\\040", b"\\134", b"\\377", b"/a" * 500),
+    ),
+    Target("udev", udev, _udev_samples, words=(b"S:disk/by-id/", b"E:", b"=", b"\\x20", b"\\x1b")),
+    Target(
+        "sysfs",
+        sysfs,
+        lambda: [
+            _attributes(dev=b"254:0\n", size=b"2048\n", serial=b"vol-1\n", inflight=b"0 1\n"),
+            _attributes(
+                dev=b"8:0\n",
+                size=b"1000\n",
+                diskseq=b"9\n",
+                device_model=b"QEMU   HARDDISK\n",
+                device_vpd_pg80=b"\x00\x80\x00\x04abcd",
+                device_wwid=b"naa.5000\n",
+                queue_rotational=b"1\n",
+                partition=b"1\n",
+            ),
+        ],
+        words=(MARK, b"254:0", b"E:ID_SERIAL=", b"E:ID_MODEL_ENC=", b"S:disk/by-id/", b"\\x1b"),
+    ),
+    Target(
+        "pressure",
+        pressure,
+        lambda: [b"some avg10=0.00 avg60=0.00 total=12\nfull avg10=0.00 avg60=0.00 total=3\n"],
+        words=(b"some ", b"full ", b" total=", b"total=1 "),
+    ),
+    Target(
+        "host",
+        host,
+        lambda: [b"cpu  1 2 3 4 5 6 7 8 9 10\n" + MARK + b"some total=1\nfull total=2\n"],
+        words=(MARK, b"cpu ", b" 1" * 20, b"total="),
+    ),
+)

@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench soak fleet demo \
-	fuzz fresh clean
+	fuzz fresh service clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -77,6 +77,9 @@ fuzz: .venv/fuzz.stamp ## look for input that breaks a law, guided by coverage (
 
 fresh: ## both commands on a new Debian 12 (root, debootstrap, a few minutes)
 	tests/debian/fresh
+
+service: ## the unit on a booted Debian 12 in a container (root, debootstrap, a few minutes)
+	tests/debian/service
 
 clean: ## remove all that make has made
 	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \

@@ -37,7 +37,7 @@ log = logging.getLogger("disksla.daemon")
 SAVE_EVERY_S = 60.0
 VERIFICATIONS_EVERY_S = 15.0
 STATUS_EVERY_S = 5.0
-READY_WITHIN_S = 10.0
+READY_WITHIN_S = 5.0
 """Where the disks cannot be looked at, whoever started us is not kept waiting for longer."""
 
 
@@ -71,7 +71,6 @@ class Daemon:
             self._schedule.every(STATUS_EVERY_S, self.tell_status, "telling systemd")
         self._begun_s = time.monotonic()
         self._knows_disks = False
-        self._told_ready = False
         self._reloading = threading.Lock()
         state = State(settings, self._catalog, self._remember())
         self._sampler = Sampler(paths, state)
@@ -138,8 +137,7 @@ class Daemon:
         """Let systemd know, from the sampler's own thread, that it ticks."""
         self._knows_disks = self._knows_disks or tick.disks is not None
         is_late = tick.clocks.monotonic_s - self._begun_s > READY_WITHIN_S
-        if not self._told_ready and (is_late or self.is_ready()):
-            self._told_ready = True
+        if not self._manager.was_ready and (is_late or self.is_ready()):
             self._manager.ready()
             self.tell_status()
         self._manager.beat(tick.clocks.monotonic_s)

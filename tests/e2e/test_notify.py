@@ -34,6 +34,7 @@ def tree(tmp_path: Path) -> Paths:
     for made in (paths.procfs / "1", disk, paths.udev_data):
         made.mkdir(parents=True)
     (paths.procfs / "1" / "mountinfo").write_text("")
+    (paths.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
     for name, text in (("dev", "254:0"), ("size", "2048"), ("inflight", "0 0")):
         (disk / name).write_text(f"{text}\n")
     has_read(paths, 0)
@@ -91,6 +92,17 @@ def test_a_machine_without_disks_is_ready_too(
     start_daemon(*options(tree), before=told(ear))  # which waits for /-/ready
     assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
     assert eventually(lambda: "STATUS=0 disks watched" in ear.listen(), PATIENCE_S)
+
+
+def test_where_disks_cannot_be_looked_at_nobody_is_kept_waiting(
+    start_daemon: StartDaemon, tree: Paths, ear: Ear
+) -> None:
+    shutil.rmtree(tree.sysfs)
+    daemon = start_daemon(*options(tree), before=told(ear), ready=False)
+    assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
+    assert daemon.get("/-/ready")[0] == 503
+    trouble = "STATUS=0 disks watched; cannot be read: disks"
+    assert eventually(lambda: any(said.startswith(trouble) for said in ear.listen()), PATIENCE_S)
 
 
 def test_a_sampler_that_is_stuck_feeds_no_watchdog(

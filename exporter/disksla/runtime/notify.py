@@ -31,10 +31,11 @@ class ServiceManager:
         self.trouble: str | None = None
         """What was wrong with the last message; None if nothing was."""
         self.errors = 0
+        self.was_ready = False
+        """Whether `ready` was called."""
         self._address = address
         self._every_s = watchdog_s * _SHARE_OF_WATCHDOG if watchdog_s is not None else None
         self._due_s = 0.0
-        self._is_ready = False
         self._owed: str | None = None
         self._saying = threading.Lock()
         self._status = ""
@@ -56,19 +57,19 @@ class ServiceManager:
 
     def ready(self) -> None:
         """Say that we serve."""
-        self._is_ready = True
+        self.was_ready = True
         self._say("READY=1")
 
     @contextmanager
     def reloading(self) -> Iterator[None]:
         """Say that the configuration is read again, and when that is over, well or not."""
-        if self._is_ready:
+        if self.was_ready:
             # The time is for Type=notify-reload, which holds it against that of its signal.
             self._say(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
         try:
             yield
         finally:
-            if self._is_ready:
+            if self.was_ready:
                 self.ready()
 
     def stopping(self) -> None:

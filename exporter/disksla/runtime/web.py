@@ -260,6 +260,14 @@ class _Answerer(Server):
 class _Request(HTTPRequest):
     """A request whose body stays unread, so that none can follow it."""
 
+    def read_request_line(self) -> bool:
+        try:
+            understood: bool = super().read_request_line()  # type: ignore[no-untyped-call]  # same
+        except ValueError:  # of the standard library, about http://[
+            self.simple_response("400 Bad Request")
+            return False
+        return understood
+
     def read_request_headers(self) -> bool:
         understood: bool = super().read_request_headers()  # type: ignore[no-untyped-call]  # same
         if self.chunked_read or self.inheaders.get(b"Content-Length", b"0") != b"0":

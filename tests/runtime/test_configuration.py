@@ -156,8 +156,21 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="cannot be read: Is a directory"):
+    with pytest.raises(Refusal, match="cannot be read: it is no regular file"):
         read_settings(tmp_path, CATALOG)
+
+
+def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(Refusal, match=f"^{path}: cannot be read: it is no regular file$"):
+            read_settings(path, CATALOG)
+
+
+def test_a_link_is_followed(tmp_path: Path) -> None:
+    """Kubernetes mounts a configuration so."""
+    (tmp_path / "link").symlink_to(FILES / "good-empty.yml")
+    assert read_settings(tmp_path / "link", CATALOG) == Settings()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

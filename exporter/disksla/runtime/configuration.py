@@ -1,8 +1,10 @@
 """Reading the configuration file: YAML in, settings or a list of problems out."""
 
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import yaml
@@ -34,13 +36,25 @@ def read_settings(path: Path | None, catalog: Catalog) -> Settings:
     if path is None:
         return Settings()
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             data = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
         raise Refusal(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > LARGEST_FILE_BYTES:
         raise Refusal(f"{path}: larger than 1 MiB; expected a configuration file")
     return parse_settings(data, str(path), catalog)
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a regular file: a reload must not wait for whoever would write to a pipe.
+
+    Raises OSError, or Refusal for anything else than a file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise Refusal(f"{path}: cannot be read: it is no regular file")
 
 
 def parse_settings(data: bytes, name: str, catalog: Catalog) -> Settings:

@@ -1,18 +1,31 @@
 """The values of sysfs attributes: numbers that must be numbers, names fit to be shown."""
 
+from disksla.core.diskstats import SECTOR_BYTES
+
 LONGEST_NAME = 256
 """Of a serial number or a model."""
 
-_MOST_DIGITS = 20
-"""Of a number within 64 bits, which is all that a kernel counts to."""
+_TOO_MANY = 2**64
+_TOO_LARGE = 2**63
 
 
 def parse_count(text: str) -> int:
     """Give the number that an attribute holds. Raises ValueError if it holds something else."""
     digits = text.strip(" \n")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+    if not (digits.isascii() and digits.isdigit()):
         raise ValueError(f"expected a whole number, found {_shown(text)}")
-    return int(digits)
+    count = int(digits)
+    if count >= _TOO_MANY:
+        raise ValueError(f"expected a number within 64 bits, found {_shown(text)}")
+    return count
+
+
+def parse_sectors(text: str) -> int:
+    """Give the bytes of so many sectors. Raises ValueError beyond what files can be read to."""
+    size_bytes = parse_count(text) * SECTOR_BYTES
+    if size_bytes >= _TOO_LARGE:
+        raise ValueError(f"expected sectors of less than 8 EiB, found {_shown(text)}")
+    return size_bytes
 
 
 def parse_device_number(text: str) -> tuple[int, int]:

@@ -1,5 +1,7 @@
 """What a disk is: its identity, and which disks are watched unless told otherwise."""
 
+from typing import Annotated
+
 import msgspec
 
 
@@ -13,7 +15,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Kernel name without /dev/, as node_exporter's `device` label."""
     major: int
     minor: int
-    size_bytes: int
+    size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     diskseq: int | None = None
     """Number that the kernel never gives twice within a boot (since 5.15)."""
     serial: str | None = None

@@ -22,11 +22,11 @@ from disksla.core.attributes import (
     parse_count,
     parse_device_number,
     parse_name,
+    parse_sectors,
     parse_vpd_serial,
 )
 from disksla.core.blockstack import join
 from disksla.core.disk import Disk
-from disksla.core.diskstats import SECTOR_BYTES
 from disksla.core.mountinfo import Mount, parse_mountinfo
 from disksla.core.refusal import Refusal
 from disksla.core.udevdata import by_id_names, decode, parse_udev_data
@@ -175,7 +175,7 @@ def _describe(device: Device) -> Disk:
         name=_kernel_name(name),
         major=major,
         minor=minor,
-        size_bytes=files.parsed("size", parse_count) * SECTOR_BYTES,
+        size_bytes=files.parsed("size", parse_sectors),
         diskseq=files.parsed("diskseq", parse_count) if "diskseq" in files else None,
         serial=None if partition else _serial(files, device.properties),
         wwn=None if partition else _wwn(files, device.properties),

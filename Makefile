@@ -3,13 +3,14 @@
 
 PYTHON ?= python3
 PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
+AUDIT = 2.10.1
 export PYTHON
 export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench soak fleet demo \
-	fuzz fresh service clean
+.PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench soak fleet \
+	demo fuzz audit fresh service clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -75,6 +76,10 @@ demo: .venv/check.stamp ## Prometheus and what else there is, over a made-up day
 fuzz: .venv/fuzz.stamp ## look for input that breaks a law, guided by coverage (5 minutes)
 	PYTHONPATH=tests .venv/bin/python -m fuzz $(ARGS)
 
+audit: .cache/audit-$(AUDIT)/bin/pip-audit ## what is known against the versions that are pinned (asks PyPI)
+	.cache/audit-$(AUDIT)/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off \
+		--requirement requirements.txt --requirement requirements-dev.txt $(ARGS)
+
 fresh: ## both commands on a new Debian 12 (root, debootstrap, a few minutes)
 	tests/debian/fresh
 
@@ -104,3 +109,8 @@ clean: ## remove all that make has made
 	@echo 'disksla: adding to .venv what fuzzing needs' >&2
 	@$(PIP) install --requirement tests/fuzz/requirements.txt
 	@touch $@
+
+# Of its own, for it brings thirty packages that nothing else needs.
+.cache/audit-$(AUDIT)/bin/pip-audit:
+	@"$(PYTHON)" -m venv --clear .cache/audit-$(AUDIT)
+	@.cache/audit-$(AUDIT)/bin/pip --disable-pip-version-check --quiet install pip-audit==$(AUDIT)

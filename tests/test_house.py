@@ -27,7 +27,7 @@ README = ROOT / "README.md"
 SOURCE = ROOT / "exporter" / "disksla"
 MODULES = sorted(SOURCE.rglob("*.py"))
 PAPERS = [
-    *(README, ROOT / "CONTRIBUTING.md"),
+    *(README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 LINE_LENGTH = 99

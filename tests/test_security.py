@@ -1,0 +1,69 @@
+"""SECURITY.md: its claims have tests, and what no other test shows."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from fuzz.targets import TARGETS
+
+TESTS = Path(__file__).resolve().parent
+ROOT = TESTS.parent
+PAPER = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+SOURCE = ROOT / "exporter" / "disksla"
+CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAPER)))
+
+SOCKETS = {
+    "runtime/activation.py": "takes those that systemd listens on",
+    "runtime/notify.py": "tells systemd how it goes, on this machine",
+    "runtime/web.py": "listens",
+}
+"""Who may have a socket, and what for."""
+CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
+CLIENTS = {
+    *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),
+    *("socketserver", "telnetlib", "urllib.request", "urllib3", "xmlrpc.client"),
+}
+
+
+@pytest.mark.parametrize(("file", "test"), CITED)
+def test_a_claim_has_the_test_that_it_names(file: str, test: str) -> None:
+    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def test_there_are_claims_and_targets() -> None:
+    assert len(CITED) > 20
+    named = {
+        name
+        for sentence in re.findall(r"targets? (`[^;()]*)", PAPER)
+        for name in re.findall(r"`([\w-]+)`", sentence)
+    }
+    assert named
+    assert named <= TARGETS.keys()
+
+
+def imported(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return names
+
+
+def called(path: Path) -> set[str]:
+    return {
+        node.func.attr
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    }
+
+
+def test_nobody_is_asked_over_the_network() -> None:
+    by_file = {str(path.relative_to(SOURCE)): imported(path) for path in SOURCE.rglob("*.py")}
+    assert {file for file, names in by_file.items() if names & CLIENTS} == set()
+    assert {file for file, names in by_file.items() if "socket" in names} <= SOCKETS.keys()
+    assert not called(SOURCE / "runtime" / "web.py") & CONNECT

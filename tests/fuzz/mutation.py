@@ -16,6 +16,9 @@ MOST_EDITS = 4
 LONGEST = 64 * 1024
 """Longer input than this shows nothing new."""
 
+GREAT_LENGTH = 256 * 1024
+"""What takes time by the square of this takes minutes, and is noticed by whoever waits."""
+
 _ODD_BYTES = (
     *(b"\x00", b"\xff", b"\n", b"\r\n", b"\t", b" ", b"\\", b'"', b"'", b"<", b"&", b"\x1b[2J"),
     *("\u202e".encode(), "\u2028".encode(), "\u0661".encode(), b"\xed\xa0\x80", b"\xef\xbb\xbf"),
@@ -29,11 +32,20 @@ _ODD_VALUES: tuple[Any, ...] = (
 
 def mutate(content: bytes, target: Target, seeds: list[bytes], choose: Choose) -> bytes:
     """Give the content edited in a few places, with pieces of the seeds."""
+    edits = 1 + choose(MOST_EDITS)
     if target.tree is not None and choose(2):
         content = _edit_tree(content, target.tree, choose)
-    for _ in range(choose(MOST_EDITS)):
+        edits = choose(2)
+    for _ in range(edits):
         content = _edit(content, target.words + _ODD_BYTES, seeds, choose)
     return content[:LONGEST]
+
+
+def swollen(content: bytes, choose: Choose) -> bytes:
+    """Give the content with a few bytes of it, or of blanks, repeated to a great length."""
+    begin = choose(len(content) + 1)
+    piece = (content[begin : begin + 1 + choose(3)], b" ", b"\n", b"\t")[choose(4)] or b" "
+    return content[:begin] + piece * (GREAT_LENGTH // len(piece)) + content[begin:]
 
 
 def _edit(content: bytes, words: tuple[bytes, ...], seeds: list[bytes], choose: Choose) -> bytes:
@@ -77,9 +89,9 @@ def _edit_branch(parent: Any, key: Any, other: tuple[Any, Any], choose: Choose) 
         case 0:
             del parent[key]
         case 1 | 2:
-            parent[key] = _ODD_VALUES[choose(len(_ODD_VALUES))]
+            parent[key] = copy.deepcopy(_ODD_VALUES[choose(len(_ODD_VALUES))])
         case 3:
-            parent[key] = copy.deepcopy(other[0][other[1]])  # lest it be a ring
+            parent[key] = copy.deepcopy(other[0][other[1]])
         case 4 if isinstance(parent, dict):
             parent[f"{key}{'x' * choose(3)}"] = parent.pop(key)
         case 5 if isinstance(parent, list):

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.mutation import mutate
+from fuzz.mutation import mutate, swollen
 from fuzz.target import FOUND, Target
 from fuzz.targets import TARGETS
+
+SWOLLEN = 8
 
 each_target = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 
@@ -37,6 +39,15 @@ def test_no_mutation_breaks_the_law(target: Target) -> None:
         except BaseException as error:
             error.add_note(f"mutation {number} of {target.name}: {content[:5000]!r}")
             raise
+
+
+@each_target
+def test_a_great_length_takes_time_by_its_length(target: Target) -> None:
+    """Nothing is measured: by its square, it would take minutes."""
+    seeds = target.samples()
+    for number in range(SWOLLEN):
+        choose = random.Random(number).randrange
+        target.law(swollen(seeds[choose(len(seeds))], choose))
 
 
 @each_target

@@ -7,9 +7,18 @@ and a time namespace another time since boot.
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from faults.saved import LEVEL, bounds, leave, state_of
+from filemachine import CAPACITY, FakeMachine
+from served import Daemon
+
+StartDaemon = Callable[..., Daemon]
+
+REFILL_IOPS = 300.0
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FAKETIME = next(
@@ -37,6 +46,13 @@ schedule.stop()
 """
 
 
+needs_time_namespace = pytest.mark.skipif(
+    subprocess.run(["unshare", "--time", "true"], check=False, capture_output=True).returncode
+    != 0,
+    reason="NOT TESTED: this needs root and time namespaces",
+)
+
+
 @pytest.mark.skipif(FAKETIME is None, reason="NOT TESTED: libfaketime is missing")
 def test_jobs_go_on_when_the_wall_clock_is_set(tmp_path: Path) -> None:
     """Without being told, they would wait until the old time comes again."""
@@ -51,3 +67,26 @@ def test_jobs_go_on_when_the_wall_clock_is_set(tmp_path: Path) -> None:
         "DONT_FAKE_MONOTONIC": "1",
     }
     subprocess.run([sys.executable, "-c", SET_BACK, told], check=True, env=environment)
+
+
+@needs_time_namespace
+def test_time_that_passed_since_boot_while_nobody_looked_fills_the_bucket(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    """A machine that was suspended for a minute after its daemon was killed."""
+    leave(machine, state_of(machine))
+    later_by_a_minute = ("unshare", "--time", "--boottime", "60")
+    lower, upper = bounds(start_daemon(*machine.options, before=later_by_a_minute))
+    assert lower == 0
+    assert LEVEL + 60 * REFILL_IOPS <= upper <= LEVEL + 90 * REFILL_IOPS < CAPACITY
+
+
+@needs_time_namespace
+def test_a_time_since_boot_that_went_back_leaves_a_doubt_of_a_minute(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    leave(machine, state_of(machine))
+    earlier = ("unshare", "--time", "--boottime", "-500")
+    lower, upper = bounds(start_daemon(*machine.options, before=earlier))
+    assert lower == 0
+    assert LEVEL + 60 * REFILL_IOPS <= upper < CAPACITY

@@ -1,0 +1,199 @@
+"""Faults around the state file: a killed daemon, a full or a read-only disk, files that lie."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from disksla.core.saved import SavedState, decode
+from disksla.runtime.identity import read_machine
+from disksla.runtime.sampler import read_clocks
+from faults.saved import LEVEL, bounds, later, leave, state_of
+from filemachine import CAPACITY, FakeMachine
+from served import Daemon
+
+StartDaemon = Callable[..., Daemon]
+
+REFILL_IOPS = 300.0
+LONG_S = 30.0
+"""No test takes so long from saving a state to reading what became of it."""
+
+needs_mount = pytest.mark.skipif(
+    os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0,
+    reason="NOT TESTED: mounting needs root",
+)
+
+KILLED_AGAIN_AND_AGAIN = """
+import os, random, signal, sys, time
+from pathlib import Path
+from disksla.core.saved import decode, encode
+from disksla.runtime.sampler import read_clocks
+from disksla.runtime.statefile import StateFile
+import msgspec
+
+directory, chance = Path(sys.argv[1]), random.Random(4)
+clean = decode((directory / "state.json").read_bytes(), sys.argv[2], read_clocks())
+[(key, disk)] = clean.disks.items()
+drafts = last = 0
+for kills in range(1, 301):
+    child = os.fork()
+    if child == 0:
+        file = StateFile(directory)
+        number = last
+        while True:
+            number += 1
+            many = {f"{key}-{n}": disk for n in range(number % 100)}
+            told = msgspec.structs.replace(clean, boot=str(number), disks=many)
+            if not file.write(encode(told)):
+                os._exit(1)
+    time.sleep(chance.uniform(0.0, 0.03))
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    assert os.WTERMSIG(status) == signal.SIGKILL, status
+    drafts += (directory / "state.json.new").exists()
+    file = StateFile(directory)
+    found = file.read(lambda text: decode(text, sys.argv[2], read_clocks()))
+    assert found is not None, file.trouble
+    number = last if found is clean or not found.boot.isdigit() else int(found.boot)
+    assert number >= last
+    assert number == 0 or len(found.disks) == number % 100
+    last = number
+    if kills >= 30 and drafts >= 5:
+        break
+assert file.errors == 0
+print(kills, drafts, last)
+"""
+
+
+def test_a_state_is_whole_whenever_the_daemon_is_killed(machine: FakeMachine) -> None:
+    """Killed at least 30 times, and at least 5 times of these in the midst of writing."""
+    file = leave(machine, state_of(machine))
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AGAIN_AND_AGAIN, file.parent, read_machine()],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert killed.returncode == 0, killed.stderr
+    kills, drafts, last = map(int, killed.stdout.split())
+    assert kills >= 30
+    assert drafts >= 5, "never killed while it wrote"
+    assert last > 0
+    assert {path.name for path in machine.state.iterdir()} <= {"state.json", "state.json.new"}
+
+
+def test_credits_account_for_the_time_between_a_kill_and_the_next_start(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    """In it the bucket was filled, and anybody may have used the disk."""
+    leave(machine, state_of(machine))
+    killed = start_daemon(*machine.options)
+    bounds(killed)
+    killed.process.kill()
+    killed.process.wait()
+    leave(machine, state_of(machine, clocks=later(-50.0)))
+    lower, upper = bounds(start_daemon(*machine.options))
+    assert lower == 0
+    assert LEVEL + 50 * REFILL_IOPS <= upper <= LEVEL + (50 + LONG_S) * REFILL_IOPS < CAPACITY
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        ({"clocks": later(7200.0)}, "s in the future; is the clock right?"),
+        ({"machine": "another"}, "saved by another machine"),
+    ],
+    ids=["from the future", "of another machine"],
+)
+def test_a_state_that_is_not_ours_is_set_aside(
+    start_daemon: StartDaemon, machine: FakeMachine, told: dict[str, object], reason: str
+) -> None:
+    file = leave(machine, state_of(machine, **told))
+    left = file.read_bytes()
+    daemon = start_daemon(*machine.options)
+    assert bounds(daemon) == (0, CAPACITY)
+    [aside] = machine.state.glob("state.json.damaged-*")
+    assert aside.read_bytes() == left
+    [said] = [line for line in daemon.log() if "is not used" in line]
+    assert reason in said
+    assert daemon.samples(collector="state")["disksla_collector_success"] == 0
+    assert f"<p>state: {file} is not used" in daemon.get("/")[1]
+    assert daemon.end() == 0
+    assert saved_in(file).disks.keys() == {"serial:vol-1"}
+
+
+def saved_in(file: Path) -> SavedState:
+    return decode(file.read_bytes(), read_machine(), read_clocks())
+
+
+@pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
+def test_what_stands_in_the_place_of_the_state_is_neither_read_nor_waited_for(
+    start_daemon: StartDaemon, machine: FakeMachine, tmp_path: Path, kind: str
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    leave(machine, state_of(machine)).rename(elsewhere)
+    left = elsewhere.read_bytes()
+    file = machine.state / "state.json"
+    if kind == "directory":
+        file.mkdir()
+    elif kind == "fifo":
+        os.mkfifo(file)
+    else:
+        file.symlink_to(elsewhere)
+    daemon = start_daemon(*machine.options)
+    assert bounds(daemon) == (0, CAPACITY)
+    assert daemon.end() == 0
+    assert elsewhere.read_bytes() == left
+    assert len(list(machine.state.glob("state.json.damaged-*"))) == 1
+    assert not file.is_symlink()
+    assert saved_in(file).disks
+
+
+@contextmanager
+def small_disk(directory: Path) -> Iterator[None]:
+    """Let a directory be a file system of 64 KiB."""
+    directory.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", directory], check=True)
+
+
+def fill(directory: Path) -> None:
+    with pytest.raises(OSError, match="No space left"):
+        (directory / "junk").write_bytes(bytes(64 * 1024))
+
+
+def refuse_writes(directory: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", directory], check=True)
+
+
+@needs_mount
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [(fill, "No space left on device"), (refuse_writes, "Read-only file system")],
+    ids=["full", "read-only"],
+)
+def test_where_nothing_can_be_saved_the_old_state_stays_and_the_watch_goes_on(
+    start_daemon: StartDaemon,
+    machine: FakeMachine,
+    spoil: Callable[[Path], None],
+    reason: str,
+) -> None:
+    with small_disk(machine.state):
+        file = leave(machine, state_of(machine))
+        left = file.read_bytes()
+        spoil(machine.state)
+        daemon = start_daemon(*machine.options)
+        assert bounds(daemon)[1] < CAPACITY
+        assert daemon.end() == 0
+        [said] = [line for line in daemon.log() if "cannot save" in line]
+        assert f"cannot save to {file}: {reason}" in said
+        assert file.read_bytes() == left
+        assert not list(machine.state.glob("*.new"))

@@ -1,0 +1,129 @@
+"""Disks that hang, that are pulled under load, or that the kernel does not cease to tell of."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from faults.lxcfs import needs_fuse
+from lab.disk import Made, made
+from lab.scenario import read_scenario
+from loopdevice import eventually, needs_loop, used
+from served import PATIENCE_S, Daemon
+
+StartDaemon = Callable[..., Daemon]
+
+SCENARIO = Path(__file__).resolve().parent.parent / "lab" / "scenarios" / "stall.yml"
+EVENTS = 200
+NO_RUN = 'mount -t tmpfs none /run && exec "$0" "$@"'
+
+
+def watching_only(device: str, tmp_path: Path) -> tuple[str, str]:
+    config = tmp_path / "config.yml"
+    config.write_text(f"discovery: {{include: ['^{device}$'], exclude: ['^(?!{device}$)']}}\n")
+    return ("--config.file", str(config))
+
+
+def seconds(daemon: Daemon, verdict: str) -> float:
+    return daemon.samples(verdict=verdict)["disksla_verdict_seconds_total"]
+
+
+def reads(daemon: Daemon, device: str) -> float:
+    return daemon.samples(device=device)["disksla_reads_completed_total"]
+
+
+def inflight(daemon: Daemon, device: str) -> float | None:
+    return daemon.samples(device=device).get("disksla_inflight")
+
+
+def ticks(daemon: Daemon) -> float:
+    return daemon.samples()["disksla_sampler_ticks_total"]
+
+
+def bugs(daemon: Daemon) -> list[str]:
+    return [line for line in daemon.log() if "bug of disksla" in line or "level=error" in line]
+
+
+@contextmanager
+def a_served_disk(tmp_path: Path) -> Iterator[Made]:
+    """Give a disk whose every request a process of our own answers, after 2 ms."""
+    with made(SCENARIO, 0, read_scenario(SCENARIO).disks[0], tmp_path) as disk:
+        yield disk
+
+
+@needs_fuse
+@needs_loop
+def test_a_disk_that_hangs_is_stalled_until_it_answers_again(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    with a_served_disk(tmp_path) as disk:
+        assert disk.server is not None
+        daemon = start_daemon(*watching_only(disk.device, tmp_path))
+        with used(disk.device, tmp_path):
+            assert eventually(lambda: reads(daemon, disk.device) > 100, PATIENCE_S)
+            assert seconds(daemon, "stalled") < 1
+            disk.server.send_signal(signal.SIGSTOP)
+            try:
+                assert eventually(lambda: seconds(daemon, "stalled") > 2, PATIENCE_S)
+                assert inflight(daemon, disk.device) == 16
+                assert daemon.get("/-/healthy")[0] == 200
+                before = reads(daemon, disk.device)
+            finally:
+                disk.server.send_signal(signal.SIGCONT)
+            assert eventually(lambda: reads(daemon, disk.device) > before + 100, PATIENCE_S)
+        assert bugs(daemon) == []
+
+
+@needs_fuse
+@needs_loop
+def test_a_disk_that_is_pulled_under_load_ends_nothing_but_itself(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    with a_served_disk(tmp_path) as disk:
+        assert disk.server is not None
+        daemon = start_daemon(*watching_only(disk.device, tmp_path))
+        with used(disk.device, tmp_path):
+            assert eventually(lambda: reads(daemon, disk.device) > 100, PATIENCE_S)
+            disk.server.kill()
+            assert eventually(lambda: inflight(daemon, disk.device) == 0, PATIENCE_S)
+        before = ticks(daemon)
+        assert eventually(lambda: ticks(daemon) > before, PATIENCE_S)
+    size = "disksla_disk_size_bytes"
+    assert eventually(lambda: daemon.samples(device=disk.device)[size] == 0, PATIENCE_S)
+    assert daemon.get("/-/healthy")[0] == 200
+    assert daemon.samples(collector="diskstats")["disksla_collector_success"] == 1
+    assert bugs(daemon) == []
+    assert daemon.end() == 0
+
+
+def test_a_storm_of_events_costs_no_window_and_no_error(
+    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
+) -> None:
+    daemon = start_daemon(*watching_only(loop_device, tmp_path))
+    before = ticks(daemon)
+    with Path(f"/sys/class/block/{loop_device}/uevent").open("wb", buffering=0) as uevent:
+        uevent.writelines([b"change"] * EVENTS)
+    os.truncate(tmp_path / "disk", 32 * 2**20)
+    subprocess.run(["losetup", "--set-capacity", f"/dev/{loop_device}"], check=True)
+    size = "disksla_disk_size_bytes"
+    assert eventually(lambda: daemon.samples(device=loop_device)[size] == 32 * 2**20, PATIENCE_S)
+    assert ticks(daemon) > before
+    assert daemon.samples(source="disks")["disksla_errors_total"] == 0
+    for reason in ("replaced", "vanished", "reset"):
+        assert daemon.samples(reason=reason)["disksla_gaps_total"] == 0, reason
+
+
+def test_without_udev_changes_are_noticed_all_the_same(
+    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
+) -> None:
+    """Nothing is under /run, as where udevd never ran: the kernel itself tells of changes."""
+    before = ("unshare", "--mount", "--propagation", "private", "sh", "-c", NO_RUN)
+    daemon = start_daemon(*watching_only(loop_device, tmp_path), before=before)
+    assert daemon.samples(collector="disks")["disksla_collector_success"] == 1
+    os.truncate(tmp_path / "disk", 32 * 2**20)
+    subprocess.run(["losetup", "--set-capacity", f"/dev/{loop_device}"], check=True)
+    size = "disksla_disk_size_bytes"
+    assert eventually(lambda: daemon.samples(device=loop_device)[size] == 32 * 2**20, PATIENCE_S)
+    assert daemon.samples(source="disks")["disksla_errors_total"] == 0

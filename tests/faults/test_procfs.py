@@ -1,0 +1,71 @@
+"""A procfs that does not answer, or must not be read."""
+
+import os
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from filemachine import FakeMachine
+from loopdevice import eventually
+from served import PATIENCE_S, Daemon
+
+StartDaemon = Callable[..., Daemon]
+
+AS_ONE_WITHOUT_RIGHTS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+"""root, but bound by the modes of files as everybody else."""
+
+
+def test_a_procfs_that_does_not_answer_stops_the_sampler_and_nothing_else(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    diskstats = machine.paths.procfs / "diskstats"
+    diskstats.unlink()
+    os.mkfifo(diskstats)
+    daemon = start_daemon(*machine.options, ready=False)
+    assert eventually(lambda: daemon.get("/-/healthy")[0] == 503, PATIENCE_S)
+    assert daemon.get("/-/ready")[0] == 503
+    assert daemon.get("/")[0] == 200
+    assert daemon.samples()["disksla_sampler_ticks_total"] == 0
+    assert daemon.end() == 0
+    assert any("the sampler does not end" in line for line in daemon.log())
+
+
+@pytest.mark.skipif(
+    subprocess.run([*AS_ONE_WITHOUT_RIGHTS, "true"], check=False).returncode != 0,
+    reason="NOT TESTED: this needs root, and setpriv",
+)
+def test_a_procfs_that_must_not_be_read_is_said_once_until_it_may(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    files = [machine.paths.procfs / name for name in ("diskstats", "stat")]
+    for file in files:
+        file.chmod(0)
+    daemon = start_daemon(*machine.options, before=AS_ONE_WITHOUT_RIGHTS, ready=False)
+    success = "disksla_collector_success"
+    assert eventually(lambda: daemon.samples(collector="diskstats")[success] == 0, PATIENCE_S)
+    assert daemon.samples(collector="iowait")[success] == 0
+    assert daemon.get("/-/healthy")[0] == 200
+    assert daemon.get("/-/ready")[0] == 503
+    assert "Permission denied" in daemon.get("/")[1]
+    for file in files:
+        file.chmod(0o400)
+    assert eventually(lambda: daemon.samples(collector="diskstats")[success] == 1, PATIENCE_S)
+    assert eventually(lambda: daemon.get("/-/ready")[0] == 200, PATIENCE_S)
+    said = [line for line in daemon.log() if "diskstats" in line]
+    assert len(said) == 2
+    assert "Permission denied" in said[0]
+    assert "can read diskstats again" in said[1]
+
+
+def test_a_sysfs_that_is_gone_leaves_what_was_known(
+    start_daemon: StartDaemon, machine: FakeMachine
+) -> None:
+    daemon = start_daemon(*machine.options)
+    machine.paths.sysfs.rename(machine.paths.sysfs.with_name("away"))
+    machine.has_read(7)
+    assert eventually(
+        lambda: daemon.samples(device="vdx")["disksla_reads_completed_total"] == 7, PATIENCE_S
+    )
+    assert daemon.devices() == {"vdx"}
+    assert daemon.samples(collector="diskstats")["disksla_collector_success"] == 1

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench soak fleet \
-	demo fuzz audit fresh service clean
+	demo fuzz audit fresh service wheel deb rpm lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -86,10 +86,24 @@ fresh: ## both commands on a new Debian 12 (root, debootstrap, a few minutes)
 service: ## the unit on a booted Debian 12 in a container (root, debootstrap, a few minutes)
 	tests/debian/service
 
+wheel: .venv/run.stamp ## the wheel, into dist/
+	packaging/wheel dist
+
+deb: .venv/check.stamp ## the Debian package and its bill of materials, into dist/
+	@.ci/need deb
+	packaging/deb dist
+
+rpm: .venv/check.stamp ## the RPM and its bill of materials, into dist/
+	@.ci/need rpm
+	packaging/rpm dist
+
+lock: .venv/run.stamp ## pin anew, by hash, what travels inside the packages
+	packaging/lock
+
 clean: ## remove all that make has made
 	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache build dist exporter/*.egg-info
-	find exporter tests -name __pycache__ -prune -exec rm -rf {} +
+	find exporter packaging tests -name __pycache__ -prune -exec rm -rf {} +
 
 # Each environment has a stamp, and is made anew when what it is made of has changed.
 .venv/run.stamp: setup.cfg requirements.txt

@@ -1,0 +1,54 @@
+"""Completion of the command line in shells: `python packaging/completions.py bash|zsh`.
+
+shtab makes it from the parser; what it cannot know is which values are files, devices or terms.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Mapping
+
+import shtab
+
+from commandline import arguments, commands, placeholder
+from disksla.catalog import load_catalog
+from disksla.cli import build_parser
+
+SHELLS = ("bash", "zsh")
+
+DEVICES = {
+    "bash": "_disksla_devices",
+    "zsh": "{_values device /sys/class/block/*(:t)}",
+}
+DEVICES_OF_BASH = """\
+_disksla_devices() {
+  compgen -W "$(ls /sys/class/block 2>/dev/null)" -- "$1"
+}
+"""
+KINDS: Mapping[str, Mapping[str, object]] = {
+    "DEVICE": DEVICES,
+    "NAME": DEVICES,
+    "DIR": shtab.DIRECTORY,
+    "FILE": shtab.FILE,
+    "RESULT": shtab.FILE,
+}
+"""How a value is completed, by what stands for it in help."""
+
+
+def script(parser: argparse.ArgumentParser, shell: str, terms: Iterable[str]) -> str:
+    """Give the completion for one of SHELLS, where terms have one of these ids."""
+    ids = tuple(terms)
+    for command in commands(parser).values():
+        for action in arguments(command):
+            name = placeholder(action)
+            if name in {"TERMS", "ID"}:
+                action.choices = ids
+            elif name in KINDS:
+                # It is looked for under this name, which argparse does not know.
+                vars(action)["complete"] = KINDS[name]
+    return str(shtab.complete(parser, shell, preamble=DEVICES_OF_BASH if shell == "bash" else ""))
+
+
+if __name__ == "__main__":
+    [_, shell] = sys.argv
+    ids = [terms.id for terms in load_catalog().rows]
+    sys.stdout.write(script(build_parser(), shell, ids))

@@ -1,0 +1,102 @@
+"""The bill of materials."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sbom import bill
+
+SHA256 = "ab" * 32
+
+
+def install(directory: Path, name: str, version: str, *headers: str) -> None:
+    info = directory / f"{name}-{version}.dist-info"
+    info.mkdir()
+    lines = ["Metadata-Version: 2.4", f"Name: {name}", f"Version: {version}", *headers]
+    (info / "METADATA").write_text("\n".join(lines) + "\n")
+
+
+def report(*names: str) -> dict[str, Any]:
+    return {
+        "install": [
+            {
+                "metadata": {"name": name},
+                "download_info": {
+                    "url": f"https://example.org/simple/{name.lower()}-1-py3-none-any.whl",
+                    "archive_info": {"hashes": {"sha256": SHA256}},
+                },
+            }
+            for name in names
+        ]
+    }
+
+
+@pytest.fixture
+def libraries(tmp_path: Path) -> Path:
+    install(
+        tmp_path,
+        "disksla-exporter",
+        "9",
+        "License: Apache-2.0",
+        "Classifier: Topic :: System :: Monitoring",
+        "Requires-Dist: Tall.Tree>=1",
+    )
+    install(
+        tmp_path,
+        "Tall_Tree",
+        "1",
+        "License-Expression: MIT AND BSD-3-Clause",
+        "Requires-Dist: leaf; python_version < '4'",
+        "Requires-Dist: pytest; extra == 'test'",
+    )
+    install(tmp_path, "leaf", "1", "Classifier: License :: OSI Approved :: BSD License")
+    return tmp_path
+
+
+def test_each_library_is_named_with_its_wheel(libraries: Path) -> None:
+    made = bill(libraries, report("leaf", "Tall_Tree"), 1_790_000_000)
+    assert made["metadata"]["timestamp"] == "2026-09-21T14:13:20Z"
+    assert made["metadata"]["component"]["purl"] == "pkg:pypi/disksla-exporter@9"
+    assert [one["purl"] for one in made["components"]] == [
+        "pkg:pypi/leaf@1",
+        "pkg:pypi/tall-tree@1",
+    ]
+    for one in made["components"]:
+        assert one["hashes"] == [{"alg": "SHA-256", "content": SHA256}]
+        [wheel] = one["properties"]
+        assert wheel["value"] == f"{one['name'].lower()}-1-py3-none-any.whl"
+
+
+def test_licences_are_as_their_authors_wrote_them(libraries: Path) -> None:
+    made = bill(libraries, report("leaf", "Tall_Tree"), 0)
+    leaf, tree = made["components"]
+    assert tree["licenses"] == [{"expression": "MIT AND BSD-3-Clause"}]
+    assert leaf["licenses"] == [{"license": {"name": "BSD License"}}]
+    assert made["metadata"]["component"]["licenses"] == [{"license": {"name": "Apache-2.0"}}]
+
+
+def test_it_says_what_needs_what(libraries: Path) -> None:
+    made = bill(libraries, report("leaf", "Tall_Tree"), 0)
+    assert {one["ref"]: one["dependsOn"] for one in made["dependencies"]} == {
+        "pkg:pypi/disksla-exporter@9": ["pkg:pypi/tall-tree@1"],
+        "pkg:pypi/tall-tree@1": ["pkg:pypi/leaf@1"],
+        "pkg:pypi/leaf@1": [],
+    }
+
+
+def test_it_is_the_same_twice_and_another_for_another_package(libraries: Path) -> None:
+    once, twice = (
+        bill(libraries, report(*names), 0)
+        for names in (
+            ("leaf", "Tall_Tree"),
+            ("Tall_Tree", "leaf"),
+        )
+    )
+    assert once == twice
+    assert bill(libraries, report("leaf", "Tall_Tree"), 1)["serialNumber"] != once["serialNumber"]
+
+
+def test_what_nobody_accounts_for_is_refused(libraries: Path) -> None:
+    with pytest.raises(ValueError, match="not of one making"):
+        bill(libraries, report("leaf"), 0)

@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run check lint type floors test cover fmt docs mixin golden lab bench soak fleet \
-	demo fuzz audit fresh service wheel deb rpm lock clean
+	demo fuzz audit fresh service wheel deb rpm lock drill clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
@@ -99,6 +99,10 @@ rpm: .venv/check.stamp ## the RPM and its bill of materials, into dist/
 
 lock: .venv/run.stamp ## pin anew, by hash, what travels inside the packages
 	packaging/lock
+
+drill: .venv/check.stamp ## the packages on a new Debian 12 with systemd (root, a few minutes)
+	@.ci/need drill
+	packaging/drill
 
 clean: ## remove all that make has made
 	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \

@@ -29,7 +29,12 @@ FREE = {
     "PSF-2.0",
 }
 """Licences that ask for no more than to be named."""
-WEAK_COPYLEFT = {"pyudev": "LGPL-2.1-or-later", "hypothesis": "MPL-2.0", "pathspec": "MPL-2.0"}
+WEAK_COPYLEFT = {
+    "pyudev": "LGPL-2.1-or-later",
+    "hypothesis": "MPL-2.0",
+    "pathspec": "MPL-2.0",
+    "shtab": "MPL-2.0",
+}
 """Used as they are, unchanged and replaceable, which is all that these ask for."""
 IN_OTHER_WORDS = {
     "MIT License": "MIT",

@@ -22,7 +22,7 @@ NO_RUN = 'mount -t tmpfs none /run && exec "$0" "$@"'
 
 def watching_only(device: str, tmp_path: Path) -> tuple[str, str]:
     config = tmp_path / "config.yml"
-    config.write_text(f"discovery: {{include: ['^{device}$'], exclude: ['^(?!{device}$)']}}\n")
+    config.write_text(f"discovery: {{include: ['^{device}$']}}\n")
     return ("--config.file", str(config))
 
 

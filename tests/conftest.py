@@ -7,6 +7,8 @@ import psutil
 import pytest
 from hypothesis import settings
 
+from papers import make_papers
+
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci")
 
@@ -23,6 +25,14 @@ def own_procfs() -> Iterator[None]:
     """Let psutil look at this machine again, after a test of another one."""
     yield
     psutil.PROCFS_PATH = "/proc"
+
+
+@pytest.fixture(scope="session")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a directory of certificates, which no test changes."""
+    directory = tmp_path_factory.mktemp("papers")
+    make_papers(directory)
+    return directory
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from disksla.core.timetable import is_alive
 from disksla.core.view import View
 from disksla.exposition.statusline import status_line
 from disksla.runtime.about import read_about
+from disksla.runtime.access import Access
 from disksla.runtime.configuration import read_settings
 from disksla.runtime.hotplug import DiskWatcher
 from disksla.runtime.identity import UNKNOWN_MACHINE, read_boot, read_machine
@@ -30,7 +31,7 @@ from disksla.runtime.schedule import Schedule
 from disksla.runtime.site import Site
 from disksla.runtime.statefile import StateFile
 from disksla.runtime.verificationfiles import VerificationFiles
-from disksla.runtime.web import Listen, ListenAddress, WebServer
+from disksla.runtime.web import USUAL_SCRAPES, Listen, ListenAddress, ScrapeLimit, WebServer
 
 log = logging.getLogger("disksla.daemon")
 
@@ -51,6 +52,8 @@ class Daemon:
         listen: Sequence[Listen],
         telemetry_path: str,
         manager: ServiceManager,
+        access: Access | None = None,
+        most_scrapes: int = USUAL_SCRAPES.most,
     ) -> None:
         """Read the configuration; raises Refusal if anything in it is wrong."""
         self._config_file = config_file
@@ -93,7 +96,9 @@ class Daemon:
             reload=self.reload,
             telemetry_path=telemetry_path,
         )
-        self._server = WebServer(site, listen)
+        self._access = access or Access()
+        scrapes = ScrapeLimit(telemetry_path, most_scrapes)
+        self._server = WebServer(site, listen, access=self._access, scrapes=scrapes)
 
     def start(self) -> tuple[ListenAddress, ...]:
         """Begin to serve and to watch; give the addresses that are served.
@@ -160,6 +165,7 @@ class Daemon:
                 **({"probes": self._prober.errors} if self._prober.is_wanted else {}),
                 "verification": verified.errors,
                 **({"systemd": self._manager.errors} if self._manager.is_there else {}),
+                **({"web": self._access.errors} if self._access.is_wanted else {}),
             },
             collectors={
                 **view.sampler.collectors,
@@ -167,6 +173,7 @@ class Daemon:
                 "state": self._state_file.trouble is None,
                 **({"probes": self._prober.trouble is None} if self._prober.is_wanted else {}),
                 "verification": verified.success,
+                **({"web": self._access.trouble is None} if self._access.is_wanted else {}),
             },
             troubles={**view.sampler.troubles, **self._troubles()},
         )

@@ -170,6 +170,30 @@ def test_check_config_of_a_good_file(config: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == f"{config}: good: 2 disks, 0 probes\n"
 
 
+def test_check_config_of_a_web_configuration(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = tmp_path / "web.yml"
+    web.write_text("rate_limit: {interval: 1s, burst: 5}\n")
+    assert main(["check-config", str(config), f"--web.config.file={web}"]) == 0
+    assert capsys.readouterr().out == (
+        f"{config}: good: 2 disks, 0 probes\n{web}: good: no TLS, no passwords, rate limit\n"
+    )
+    web.write_text("rate_limit: {interval: 1s}\nusers: {}\n")
+    assert main(["check-config", f"--web.config.file={web}"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert [line.partition(": ")[0] for line in captured.err.splitlines()] == [
+        f"{web}:1",
+        f"{web}:2",
+    ]
+
+
+def test_check_config_wants_something_to_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config"]) == 2
+    assert "nothing to check: expected FILE" in capsys.readouterr().err
+
+
 def test_check_config_names_every_problem_in_a_line_of_its_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

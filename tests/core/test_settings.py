@@ -14,17 +14,7 @@ from disksla.core.form import MOST_PROBLEMS, Node, Problem, read_form
 from disksla.core.limits import Bucket, Burst, Limits, Rates, assemble_limits
 from disksla.core.settings import DiskEntry, Match, ProbeEntry, Settings
 from disksla.core.units import GIB
-
-
-def node(value: Any, line: int = 1) -> Node:
-    """Give the nodes of plain data; everything stands in one line."""
-    match value:
-        case dict():
-            return Node(line, {key: node(item, line) for key, item in value.items()})
-        case list():
-            return Node(line, [node(item, line) for item in value])
-        case _:
-            return Node(line, value)
+from forms import node
 
 
 def read(value: Any) -> Settings:

@@ -23,6 +23,18 @@ def add_config_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_web_config_file(parser: argparse.ArgumentParser) -> None:
+    """Add --web.config.file."""
+    parser.add_argument(
+        "--web.config.file",
+        dest="web_config_file",
+        type=Path,
+        metavar="FILE",
+        help="YAML of TLS, client certificates and passwords, as for node_exporter"
+        " (default: none; everybody is answered, in clear)",
+    )
+
+
 def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) -> None:
     """Add --duration."""
     parser.add_argument(

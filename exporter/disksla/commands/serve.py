@@ -8,14 +8,21 @@ import os
 import signal
 from collections.abc import Sequence
 
-from disksla.commands.options import add_config_file, add_paths, paths_of
+from disksla.commands.options import (
+    add_config_file,
+    add_paths,
+    add_web_config_file,
+    paths_of,
+)
 from disksla.core.refusal import Refusal
 from disksla.daemon import Daemon
+from disksla.runtime.access import Access
 from disksla.runtime.activation import inherited_sockets
 from disksla.runtime.logs import set_up_logging
 from disksla.runtime.notify import ServiceManager
 from disksla.runtime.web import (
     DEFAULT_LISTEN_ADDRESS,
+    USUAL_SCRAPES,
     Listen,
     ListenAddress,
     parse_listen_address,
@@ -50,6 +57,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="path of the metrics (default: %(default)s)",
     )
+    add_web_config_file(parser)
+    parser.add_argument(
+        "--web.max-requests",
+        dest="max_requests",
+        type=_count,
+        default=USUAL_SCRAPES.most,
+        metavar="N",
+        help="scrapes that are answered at once, 0 for any number (default: %(default)s)",
+    )
     parser.add_argument(
         "--log.level",
         dest="log_level",
@@ -80,13 +96,21 @@ def run(arguments: argparse.Namespace) -> int:
             f"--web.telemetry-path is '{telemetry_path}': expected a path such as /metrics"
         )
     listen = _places(arguments)
-    manager = ServiceManager.of(os.environ)
-    daemon = Daemon(paths_of(arguments), arguments.config_file, listen, telemetry_path, manager)
+    access = Access(arguments.web_config_file)
+    daemon = Daemon(
+        paths_of(arguments),
+        arguments.config_file,
+        listen,
+        telemetry_path,
+        ServiceManager.of(os.environ),
+        access,
+        arguments.max_requests,
+    )
     faulthandler.enable()  # the watchdog ends us by SIGABRT, and the log then says where we were
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         addresses = daemon.start()
-        _tell_where_to_look(addresses, telemetry_path)
+        _tell_where_to_look(addresses, telemetry_path, "https" if access.speaks_tls else "http")
         while signal.sigwait(SIGNALS) == signal.SIGHUP:
             with contextlib.suppress(Refusal):  # logged, and visible in the metrics
                 daemon.reload()
@@ -119,12 +143,20 @@ def _places(arguments: argparse.Namespace) -> list[Listen]:
     return [parse_listen_address(text) for text in arguments.listen or [DEFAULT_LISTEN_ADDRESS]]
 
 
-def _tell_where_to_look(addresses: Sequence[ListenAddress], telemetry_path: str) -> None:
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a whole number such as 40, not '{text}'")
+    return int(text)
+
+
+def _tell_where_to_look(
+    addresses: Sequence[ListenAddress], telemetry_path: str, scheme: str
+) -> None:
     for address in addresses:
         host = address.host or "localhost"
         shown = f"[{host}]" if ":" in host else host
         print(
-            f"disksla: look at http://{shown}:{address.port}/"
-            f" and scrape http://{shown}:{address.port}{telemetry_path}",
+            f"disksla: look at {scheme}://{shown}:{address.port}/"
+            f" and scrape {scheme}://{shown}:{address.port}{telemetry_path}",
             flush=True,
         )

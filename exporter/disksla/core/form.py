@@ -5,6 +5,7 @@ The records are the schema. A field is one of:
 - `Annotated[T, Door(...)]`: one value, which the door makes of its text;
 - a `msgspec.Struct`: a mapping;
 - `tuple[X, ...]`: a list;
+- `Mapping[str, X]`: a mapping whose keys are names that the writer chose;
 - a union of these: the shape of what was written decides, and between Structs their tag.
 
 A value is text until its door is reached, so nothing depends on how a file format guesses types
@@ -42,6 +43,10 @@ class Door(msgspec.Struct, frozen=True):
     """What may be written, such as 'a duration such as 100ms'."""
     parse: Callable[[str], Any]
     """Raises ValueError with what was found and what would be right."""
+    longest: int = _LONGEST_TEXT
+    """Characters of the longest text that is looked at."""
+    is_secret: bool = False
+    """Whether no problem may quote what was found."""
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -129,13 +134,16 @@ class _Reader:
             for choice in filter(_is_list, choices):
                 return self.listing(typing.get_args(choice)[0], written, path)
         elif isinstance(written, dict):
+            for choice in filter(_is_mapping, choices):
+                return self.mapping(typing.get_args(choice)[1], written, path)
             records = [choice for choice in choices if _is_record(choice)]
             if records:
                 return self.record(records, written, node.line, path)
-        raise self.refuse(node.line, path, f"{_found(node)}; expected {_expected(choices)}")
+        found = _found(node, is_secret=any(map(_holds_secrets, choices)))
+        raise self.refuse(node.line, path, f"{found}; expected {_expected(choices)}")
 
     def leaf(self, door: Door, text: str, line: int, path: str) -> Any:
-        if len(text) > _LONGEST_TEXT:
+        if len(text) > door.longest:
             raise self.refuse(
                 line, path, f"found {len(text)} characters; expected {door.expected}"
             )
@@ -153,6 +161,15 @@ class _Reader:
         if len(values) < len(items):
             raise _Wrong
         return tuple(values)
+
+    def mapping(self, kind: Any, entries: dict[str, Node], path: str) -> dict[str, Any]:
+        values = {}
+        for key, node in entries.items():
+            with contextlib.suppress(_Wrong):
+                values[key] = self.value(kind, node, joined(path, key))
+        if len(values) < len(entries):
+            raise _Wrong
+        return values
 
     def record(
         self, records: list[type[msgspec.Struct]], entries: dict[str, Node], line: int, path: str
@@ -234,6 +251,18 @@ def _is_list(kind: Any) -> bool:
     return typing.get_origin(kind) is tuple
 
 
+def _is_mapping(kind: Any) -> bool:
+    return typing.get_origin(kind) is Mapping
+
+
+def _holds_secrets(kind: Any) -> bool:
+    if _is_leaf(kind):
+        return _door(kind).is_secret
+    if _is_record(kind):
+        return any(_holds_secrets(field.type) for field in msgspec.structs.fields(kind))
+    return _is_mapping(kind) and _holds_secrets(typing.get_args(kind)[1])
+
+
 def _is_leaf(kind: Any) -> bool:
     return typing.get_origin(kind) is Annotated
 
@@ -250,6 +279,11 @@ def _expected(choices: tuple[Any, ...]) -> str:
         for choice in choices
         if _is_list(choice)
     ]
+    words += [
+        f"a mapping of names, each to {_expected(_choices(typing.get_args(choice)[1]))}"
+        for choice in choices
+        if _is_mapping(choice)
+    ]
     records = [choice for choice in choices if _is_record(choice)]
     if len(records) == 1:
         words.append(f"a mapping of {', '.join(keys_of(records[0]))}")
@@ -258,8 +292,10 @@ def _expected(choices: tuple[Any, ...]) -> str:
     return ", or ".join(words)
 
 
-def _found(node: Node) -> str:
+def _found(node: Node, *, is_secret: bool = False) -> str:
     match node.value:
+        case str() if is_secret:
+            return "found a text"
         case str() as text:
             return f"found '{text[:_LONGEST_SHOWN]}'"
         case dict():

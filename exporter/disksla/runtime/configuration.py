@@ -11,7 +11,7 @@ import yaml
 from apscheduler.triggers.cron import CronTrigger
 
 from disksla.core.doors import CATALOGUE_ID, CRONTAB
-from disksla.core.form import MOST_PROBLEMS, Node, Problem, Rules, joined, read_form
+from disksla.core.form import MOST_PROBLEMS, Node, Problem, Record, Rules, joined, read_form
 from disksla.core.matching import provision_of
 from disksla.core.promise import derive_limits
 from disksla.core.refusal import Refusal
@@ -37,40 +37,53 @@ def read_settings(path: Path | None, catalog: Catalog) -> Settings:
         return Settings()
     try:
         with opened(path) as file:
-            data = file.read(LARGEST_FILE_BYTES + 1)
+            data = bounded_content(file)
     except OSError as error:
         raise Refusal(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > LARGEST_FILE_BYTES:
-        raise Refusal(f"{path}: larger than 1 MiB; expected a configuration file")
+    except ValueError as error:
+        raise Refusal(f"{path}: {error}; expected a configuration file") from error
     return parse_settings(data, str(path), catalog)
 
 
 def opened(path: Path) -> BinaryIO:
     """Open a regular file: a reload must not wait for whoever would write to a pipe.
 
-    Raises OSError, or Refusal for anything else than a file.
+    Raises OSError, or ValueError for anything else than a file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise Refusal(f"{path}: cannot be read: it is no regular file")
+    raise ValueError("no regular file")
+
+
+def bounded_content(file: BinaryIO) -> bytes:
+    """Read a file whole; raises ValueError where it is too large to be what was meant."""
+    data = file.read(LARGEST_FILE_BYTES + 1)
+    if len(data) > LARGEST_FILE_BYTES:
+        raise ValueError("larger than 1 MiB")
+    return data
 
 
 def parse_settings(data: bytes, name: str, catalog: Catalog) -> Settings:
     """Give the settings that the content of a file states; `name` stands before each problem."""
+    return parse_record(data, name, Settings, _rules(catalog))
+
+
+def parse_record(data: bytes, name: str, record: type[Record], rules: Rules) -> Record:
+    """Give the record that YAML states; raises Refusal as `read_settings` does."""
     try:
         builder = _Builder(_text_of(data))
-        settings, problems = read_form(builder.document(), Settings, _rules(catalog))
+        value, problems = read_form(builder.document(), record, rules)
     except _BadDocument as bad:
         raise Refusal(f"{name}:{bad.problem.as_line()}") from bad
     all_problems = sorted([*builder.duplicates, *problems], key=lambda problem: problem.line)
-    if settings is None or all_problems:
+    if value is None or all_problems:
         lines = [f"{name}:{problem.as_line()}" for problem in all_problems[:MOST_PROBLEMS]]
         if len(all_problems) >= MOST_PROBLEMS:
             lines.append(f"{name}: no more than {MOST_PROBLEMS} problems are listed")
         raise Refusal("\n".join(lines))
-    return settings
+    return value
 
 
 def _rules(catalog: Catalog) -> Rules:

@@ -9,7 +9,9 @@ waits for a client but one event loop, to which a waiting client costs a few kil
 - A client has only so long, in all, to send the head of a request and to take the answer
   (`Patience`), however its bytes are spread over that time.
 - When too many clients are waited for, the one that has been waited for longest is dropped, so
-  that a newcomer, such as a scrape, always gets in.
+  that a newcomer, such as a scrape, always gets in. Agreeing on TLS counts as waiting.
+- Whether a request is to be answered (`Access`) is settled before a worker has it. Passwords are
+  held against their hashes by a thread that does nothing else.
 
 Bodies are not read: nothing here takes one. An answer to a request that announced a body is the
 last of its connection.
@@ -21,8 +23,10 @@ import logging
 import os
 import re
 import socket
+import ssl
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
@@ -32,6 +36,10 @@ from cheroot.server import HTTPConnection, HTTPRequest
 from cheroot.wsgi import Server
 
 from disksla.core.refusal import Refusal
+from disksla.runtime.access import Access, Guard, HeaderLines
+from disksla.runtime.passwords import Crowded
+from disksla.runtime.tls import names_of
+from disksla.runtime.wire import TlsWire, Wire
 
 DEFAULT_LISTEN_ADDRESS = ":10056"
 
@@ -49,6 +57,12 @@ _WORKERS = 2
 """One for a scrape and one for the rest: more would only contend with the sampler for the GIL."""
 _BACKLOG = 1024
 """Connections that the kernel keeps until they are accepted; one it drops is retried after 1 s."""
+
+_TLS_INTERNAL_ERROR = bytes.fromhex("15 0303 0002 02 50")
+"""An alert record with the fatal alert 80 (RFC 8446): what Go's servers say in such a case."""
+_IN_CLEAR = "This port speaks HTTPS, and the request was sent in clear.\n"
+_BAD_WEB_CONFIG = "The web configuration is wrong; the log says what.\n"
+_CROWDED = "Too many passwords are being looked at; come back later.\n"
 
 _ADDRESS = re.compile(
     r"(?:\[(?P<ipv6>[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<host>[\w.-]*))"
@@ -88,6 +102,8 @@ Listen = ListenAddress | socket.socket
 class Patience(NamedTuple):
     """How long a client is waited for, in seconds."""
 
+    handshake_s: float = 5.0
+    """For agreeing on TLS."""
     head_s: float = 5.0
     """For the whole head of a request, of a new connection or from its first byte on."""
     answer_s: float = 10.0
@@ -99,6 +115,17 @@ class Patience(NamedTuple):
 USUAL_PATIENCE = Patience()
 
 
+class ScrapeLimit(NamedTuple):
+    """How many scrapes are answered at once."""
+
+    path: str = "/metrics"
+    most: int = 40
+    """As node_exporter has it; 0 for no limit of its own."""
+
+
+USUAL_SCRAPES = ScrapeLimit()
+
+
 class WebServer:
     """Serves a WSGI application on some addresses, from a thread of its own."""
 
@@ -107,15 +134,20 @@ class WebServer:
         application: WSGIApplication,
         listen: Sequence[Listen],
         patience: Patience = USUAL_PATIENCE,
+        access: Access | None = None,
+        scrapes: ScrapeLimit = USUAL_SCRAPES,
     ) -> None:
         """Prepare to serve `application`; nothing is bound before `start`."""
         self._listen = listen
         self._patience = patience
+        self._access = access or Access()
+        self._scrapes = scrapes
         self._answerer = _Answerer(application)
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="web-worker")
         self._receiving = _Crowd(_MOST_RECEIVING)
         self._sending = _Crowd(_MOST_SENDING)
         self._answering = 0
+        self._scraping = 0
         self._stop: Future[None] = Future()
         self._thread: threading.Thread | None = None
 
@@ -158,54 +190,124 @@ class WebServer:
         for server in servers:
             server.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
+        self._access.passwords.stop()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, one after the other."""
-        writer.transport.set_write_buffer_limits(0)  # drained means that the kernel has it all
+        guard = self._access.guard()
+        wire = Wire(reader, writer)
+        if guard.is_open and guard.context is not None:
+            wire = TlsWire(reader, writer, guard.context)
         with suppress(OSError, TimeoutError, EOFError, asyncio.CancelledError):
-            keep = await self._exchange(reader, writer, idle_s=0)
+            keep = not self._access.speaks_tls or await self._agree(wire, guard)
+            idle_s = 0.0
             while keep:
-                keep = await self._exchange(reader, writer, self._patience.idle_s)
-        writer.transport.abort()
+                keep = await self._exchange(wire, idle_s)
+                idle_s = self._patience.idle_s
+        wire.close()
 
-    async def _exchange(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle_s: float
-    ) -> bool:
+    async def _agree(self, wire: Wire, guard: Guard) -> bool:
+        """Agree with a client on TLS; say whether it may ask for something."""
+        with self._receiving.joined_by(wire.transport):
+            async with asyncio.timeout(self._patience.handshake_s):
+                if not isinstance(wire, TlsWire):
+                    await wire.receive()
+                    await wire.send(_TLS_INTERNAL_ERROR)
+                    return False
+                try:
+                    await wire.shake_hands()
+                except ssl.SSLError as error:
+                    _LOG.debug("no TLS with %s: %s", wire.peer, error)
+                    if error.reason == "HTTP_REQUEST":
+                        await wire.send_in_clear(_brief_answer("400 Bad Request", _IN_CLEAR))
+                    return False
+        names = names_of(wire.certificate())
+        if guard.allowed_names is None or names & guard.allowed_names:
+            return True
+        _LOG.debug("certificate of %s is for none of client_allowed_sans: %s", wire.peer, names)
+        return False
+
+    async def _exchange(self, wire: Wire, idle_s: float) -> bool:
         """Answer one request; say whether another may follow."""
-        head = await self._receive(reader, writer, idle_s)
-        answer, keep = await self._answer(head, writer.get_extra_info("peername"))
-        with self._sending.joined_by(writer.transport):
-            writer.write(answer)
-            async with asyncio.timeout(self._patience.answer_s):
-                await writer.drain()
-        return keep
+        head = await self._receive(wire, idle_s)
+        guard = self._access.guard()
+        if not self._access.covers(wire.context):
+            return False  # it was made before TLS was asked for, or by other certificates
+        try:
+            exchange = await self._admit(head, wire, guard)
+        except _TurnedAway as turned_away:
+            await self._send(wire, turned_away.answer)
+            return False
+        with self._counted(exchange):
+            loop = asyncio.get_running_loop()
+            answer = await loop.run_in_executor(self._workers, exchange.answer)
+            await self._send(wire, answer)
+        return not exchange.request.close_connection
 
-    async def _receive(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, idle_s: float
-    ) -> bytes:
+    async def _receive(self, wire: Wire, idle_s: float) -> bytes:
         """Give the head of the next request; empty where it is too large."""
-        with self._receiving.joined_by(writer.transport):
-            first = b""
+        with self._receiving.joined_by(wire.transport):
             if idle_s:
                 async with asyncio.timeout(idle_s):
-                    first = await reader.readexactly(1)
+                    await wire.begun()
             async with asyncio.timeout(self._patience.head_s):
-                try:
-                    return first + await reader.readuntil(b"\r\n\r\n")
-                except asyncio.LimitOverrunError:
-                    return b""
+                return await wire.head(_LARGEST_HEAD_BYTES)
 
-    async def _answer(self, head: bytes, peer: Any) -> tuple[bytes, bool]:
+    async def _send(self, wire: Wire, answer: bytes) -> None:
+        with self._sending.joined_by(wire.transport):
+            async with asyncio.timeout(self._patience.answer_s):
+                await wire.send(answer)
+
+    async def _admit(self, head: bytes, wire: Wire, guard: Guard) -> "_Exchange":
+        """Give the request that a head is, if it is to be answered; raises _TurnedAway."""
         if not head:
-            return _brief_answer("431 Request Header Fields Too Large"), False
+            raise _TurnedAway(_brief_answer("431 Request Header Fields Too Large"))
+        if guard.config is None:
+            raise _TurnedAway(_brief_answer("500 Internal Server Error", _BAD_WEB_CONFIG))
+        if not self._access.within_rate(guard.config.rate_limit, time.monotonic()):
+            raise _TurnedAway(_brief_answer("429 Too Many Requests"))
+        exchange = _Exchange(self._answerer, head, wire.peer, guard.headers)
+        exchange.understand()
+        if guard.config.users:
+            await self._know(exchange, guard.config.users, guard.headers)
         if self._answering >= _MOST_ANSWERING:
-            return _brief_answer("503 Service Unavailable"), False
-        self._answering += 1
+            raise _TurnedAway(_brief_answer("503 Service Unavailable", "", guard.headers))
+        if self._is_scrape(exchange) and 0 < self._scrapes.most <= self._scraping:
+            text = f"{self._scrapes.most} scrapes are being answered; come back later.\n"
+            raise _TurnedAway(_brief_answer("503 Service Unavailable", text, guard.headers))
+        return exchange
+
+    async def _know(
+        self, exchange: "_Exchange", users: Mapping[str, bytes], headers: HeaderLines
+    ) -> None:
+        """Turn away whoever does not show that it is one of `users`."""
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._workers, self._answerer.answer, head, peer)
+            is_known = await self._access.passwords.accept(
+                users, exchange.request.inheaders.get(b"Authorization", b""), exchange.remote_addr
+            )
+        except Crowded:
+            raise _TurnedAway(
+                _brief_answer("503 Service Unavailable", _CROWDED, headers)
+            ) from None
+        if not is_known:
+            asked = (b"WWW-Authenticate", b'Basic realm="disksla"')
+            raise _TurnedAway(_brief_answer("401 Unauthorized", "", (*headers, asked)))
+
+    def _is_scrape(self, exchange: "_Exchange") -> bool:
+        path: bytes = exchange.request.path
+        return path == self._scrapes.path.encode()
+
+    @contextmanager
+    def _counted(self, exchange: "_Exchange") -> Iterator[None]:
+        """Count a request among those that are being answered."""
+        is_scrape = self._is_scrape(exchange)
+        self._answering += 1
+        self._scraping += is_scrape
+        try:
+            yield
         finally:
             self._answering -= 1
+            self._scraping -= is_scrape
 
 
 class _Crowd:
@@ -228,21 +330,21 @@ class _Crowd:
             self._waited_for.pop(transport, None)
 
 
+class _TurnedAway(Exception):  # noqa: N818 -- it is an answer
+    """The application is not to see a request."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 class _Answerer(Server):
-    """cheroot without its sockets and threads: bytes of a request in, bytes of an answer out."""
+    """cheroot without its sockets and threads."""
 
     def __init__(self, application: WSGIApplication) -> None:
         super().__init__(("localhost", 0), application, server_name="disksla")
         self.software = "disksla"
         self.max_request_header_size = _LARGEST_HEAD_BYTES
-
-    def answer(self, head: bytes, peer: Any) -> tuple[bytes, bool]:
-        """Give the answer, and whether the connection may be used for another request."""
-        exchange = _Exchange(self, head, peer)
-        keep: bool = exchange.communicate()  # type: ignore[no-untyped-call]  # cheroot's gap
-        answer: bytes = exchange.wfile.getvalue()
-        exchange.wfile.close()  # cheroot's objects point at each other and live on for a while
-        return answer, keep
 
     @property
     def can_add_keepalive_connection(self) -> bool:
@@ -274,21 +376,63 @@ class _Request(HTTPRequest):
             self.close_connection = True
         return understood
 
+    def send_headers(self) -> None:
+        """Let what the web configuration says stand in place of our own."""
+        said = {name.lower() for name, _ in self.conn.headers}
+        own = [pair for pair in self.outheaders if pair[0].lower() not in said]
+        self.outheaders = [*own, *self.conn.headers]
+        super().send_headers()
+
 
 class _Exchange(HTTPConnection):
     """One request and its answer, in memory."""
 
-    RequestHandlerClass = _Request
-
-    def __init__(self, server: Server, head: bytes, peer: Any) -> None:
+    def __init__(self, server: Server, head: bytes, peer: Any, headers: HeaderLines) -> None:
         files = {"rb": io.BytesIO(head), "wb": io.BytesIO()}
         super().__init__(server, None, lambda _socket, mode, _size: files[mode])
+        self.remote_addr = ""
         if isinstance(peer, tuple):
             self.remote_addr, self.remote_port = peer[:2]
+        self.headers = headers
+        self.request = _Request(server, self)
+
+    def understand(self) -> None:
+        """Read the head; raises _TurnedAway where it is none."""
+        try:
+            self.request.parse_request()
+        except Exception as error:
+            raise _TurnedAway(self._failed(error)) from error
+        if not self.request.ready:
+            raise _TurnedAway(self._said())
+
+    def answer(self) -> bytes:
+        """Let the application answer."""
+        try:
+            self.request.respond()
+        except Exception as error:  # noqa: BLE001 -- whatever is wrong with it, others are answered
+            return self._failed(error)
+        return self._said()
+
+    def _said(self) -> bytes:
+        said: bytes = self.wfile.getvalue()
+        self.wfile.close()  # cheroot's objects point at each other and live on for a while
+        return said
+
+    def _failed(self, error: Exception) -> bytes:
+        self.server.error_log(repr(error), level=logging.ERROR, traceback=True)
+        self.request.close_connection = True
+        return _brief_answer("500 Internal Server Error")
 
 
-def _brief_answer(status: str) -> bytes:
-    return f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode()
+def _brief_answer(status: str, text: str = "", headers: HeaderLines = ()) -> bytes:
+    """Give an answer of few words, the last of its connection."""
+    own = (
+        (b"Content-Type", b"text/plain; charset=utf-8"),
+        (b"Content-Length", str(len(text)).encode()),
+        (b"Connection", b"close"),
+    )
+    lines = [b"HTTP/1.1 " + status.encode(), *(b": ".join(pair) for pair in (*headers, *own))]
+    return b"\r\n".join([*lines, b"", text.encode()])
 
 
 def _bind(address: Listen) -> socket.socket:

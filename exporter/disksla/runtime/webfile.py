@@ -1,0 +1,121 @@
+"""Reading the web configuration file, and the certificates that it names."""
+
+import contextlib
+import os
+import ssl
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from disksla.core.form import Rules
+from disksla.core.refusal import Refusal
+from disksla.core.webconfig import FILE, TlsServer, WebConfig
+from disksla.runtime.configuration import bounded_content, opened, parse_record
+from disksla.runtime.tls import Papers, make_context
+
+_GRAIN_NS = 50_000_000
+"""Changes of a file in so short a time may leave it with the same stamp."""
+
+Stamp = tuple[int, ...]
+"""What stat says of a file that is different if its content is; empty where there is none."""
+
+
+class WebFile(NamedTuple):
+    """What the files said when they were read."""
+
+    config: WebConfig | None
+    """None where the file itself is wrong."""
+    trouble: str | None
+    """Every problem, a line each, those of certificates among them."""
+    papers: Papers | None
+    context: ssl.SSLContext | None
+    """None where TLS is not asked for, or cannot be had."""
+    stamps: Mapping[Path, Stamp]
+    is_young: bool
+    """Whether one of them was changed just before it was read."""
+
+    def is_as_it_was(self) -> bool:
+        """Tell whether to read again would give the same; it costs a stat of each file."""
+        return not self.is_young and all(
+            _stamp_of(path) == stamp for path, stamp in self.stamps.items()
+        )
+
+
+def read_web_file(path: Path) -> WebFile:
+    """Read a web configuration file and what it names; what is wrong stands in what is given."""
+    reading = _Reading(path.parent)
+    config = trouble = None
+    try:
+        data = reading.content_of(path)
+    except ValueError as error:
+        trouble = f"{path}: {error}; expected a web configuration file"
+    else:
+        try:
+            config = parse_record(data, str(path), WebConfig, reading.rules())
+        except Refusal as refusal:
+            trouble = str(refusal)
+            with contextlib.suppress(Refusal):  # it may be that only the certificates are wrong
+                config = parse_record(data, str(path), WebConfig, {})
+    now_ns = time.time_ns()
+    stamps = reading.stamps
+    is_young = any(abs(now_ns - stamp[0]) < _GRAIN_NS for stamp in stamps.values() if stamp)
+    context = None if trouble else reading.context
+    return WebFile(config, trouble, reading.papers, context, stamps, is_young)
+
+
+class _Reading:
+    """One reading: the rules that only whoever has the files can follow, and what came of them."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._contents: dict[str, bytes] = {}
+        self.stamps: dict[Path, Stamp] = {}
+        self.papers: Papers | None = None
+        self.context: ssl.SSLContext | None = None
+
+    def rules(self) -> Rules:
+        return {FILE: self._file, TlsServer: self._load}
+
+    def content_of(self, path: Path) -> bytes:
+        """Read a file; raises ValueError."""
+        try:
+            with opened(path) as file:
+                self.stamps[path] = _stamp(os.fstat(file.fileno()))
+                return bounded_content(file)
+        except OSError as error:
+            self.stamps.setdefault(path, ())
+            raise ValueError(f"cannot be read: {error.strerror}") from error
+
+    def _file(self, text: str) -> str:
+        named: str = FILE.parse(text)
+        if named:
+            try:
+                self._contents[named] = self.content_of(self._directory / named)
+            except ValueError as error:
+                raise ValueError(f"'{named}' {error}; expected {FILE.expected}") from error
+        return named
+
+    def _load(self, tls: TlsServer) -> None:
+        if not tls.is_wanted:
+            return
+        asks_for_authority = tls.client_ca_file or tls.client_ca
+        self.papers = Papers(
+            self._contents.get(tls.cert_file, tls.cert.encode()),
+            self._contents.get(tls.key_file, tls.key.encode()),
+            self._contents.get(tls.client_ca_file, tls.client_ca.encode())
+            if asks_for_authority
+            else None,
+        )
+        self.context = make_context(tls, self.papers)
+
+
+def _stamp_of(path: Path) -> Stamp:
+    try:
+        return _stamp(path.stat())
+    except OSError:
+        return ()
+
+
+def _stamp(stat: os.stat_result) -> Stamp:
+    return (stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_dev)

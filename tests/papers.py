@@ -1,0 +1,59 @@
+"""Certificates for tests, made by the openssl command: an authority, a server, and clients."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+DAYS = "30"
+
+
+def make_papers(directory: Path) -> None:
+    """Fill a directory with `NAME.crt` and `NAME.key`; skip the test where openssl is missing."""
+    if shutil.which("openssl") is None:
+        pytest.skip("NOT TESTED: certificates are made by openssl (apt install openssl)")
+    make_authority(directory, "authority")
+    make_authority(directory, "stranger")
+    make_authority(directory, "itself", "basicConstraints=critical,CA:FALSE")
+    for name, names in (
+        ("server", "DNS:localhost,IP:127.0.0.1"),
+        ("renewed", "DNS:localhost,IP:127.0.0.1"),
+        ("client", "DNS:prometheus,IP:2001:db8::1,URI:spiffe://a/b,email:a@b.c"),
+        ("other", "DNS:other"),
+    ):
+        make_signed(directory, name, names)
+    make_signed(directory, "unknown", "DNS:prometheus", authority="stranger")
+    lock = ["-aes128", "-passout", "pass:x", "-out", "locked.key"]
+    _openssl(directory, "ec", "-in", "server.key", *lock)
+    (directory / "empty.crt").write_text("-----BEGIN NOTHING-----\n")
+
+
+def make_authority(directory: Path, name: str, extension: str = "") -> None:
+    """Make a certificate that stands for itself."""
+    _make_key(directory, name)
+    extensions = ["-addext", extension] if extension else []
+    subject = ["-subj", f"/CN={name}", "-days", DAYS]
+    command = ["req", "-x509", "-new", "-key", f"{name}.key", "-out", f"{name}.crt"]
+    _openssl(directory, *command, *subject, *extensions)
+
+
+def make_signed(directory: Path, name: str, names: str, authority: str = "authority") -> None:
+    """Make a certificate for some alternative names that an authority stands for."""
+    _make_key(directory, name)
+    request, extensions = f"{name}.csr", f"{name}.ext"
+    (directory / extensions).write_text(f"subjectAltName={names}\n")
+    command = ["req", "-new", "-key", f"{name}.key", "-subj", f"/CN={name}", "-out", request]
+    _openssl(directory, *command)
+    signer = ["-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial"]
+    command = ["x509", "-req", "-in", request, "-out", f"{name}.crt", "-days", DAYS]
+    _openssl(directory, *command, *signer, "-extfile", extensions)
+
+
+def _make_key(directory: Path, name: str) -> None:
+    curve = ["-name", "prime256v1"]
+    _openssl(directory, "ecparam", "-genkey", "-noout", *curve, "-out", f"{name}.key")
+
+
+def _openssl(directory: Path, *words: str) -> None:
+    subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)

@@ -1,0 +1,237 @@
+"""The daemon with a web configuration file, as its users and Prometheus meet it."""
+
+import base64
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import bcrypt
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from loopdevice import eventually
+from monitoring import needs_prometheus, prometheus
+from served import DISKSLA, PATIENCE_S, run
+
+PASSWORD = "correct horse"
+USERS = (
+    "basic_auth_users:\n"
+    f"  prometheus: {bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()}\n"
+)
+TLS = "tls_server_config:\n  cert_file: server.crt\n  key_file: server.key\n"
+VERIFIED = TLS + (
+    "  client_auth_type: RequireAndVerifyClientCert\n"
+    "  client_ca_file: authority.crt\n"
+    "  client_allowed_sans: [prometheus]\n"
+)
+GROWTH_MIB = 40.0
+"""More than 200 connections in TLS and 16 answers of some 100 KiB can need."""
+
+
+class SecureDaemon:
+    """A running `disksla serve`, and a client of it that shows a certificate and a password."""
+
+    def __init__(self, process: subprocess.Popen[str], web: Path, log: Path) -> None:
+        assert process.stdout is not None
+        self.process = process
+        self.web = web
+        self.said = process.stdout.readline()
+        self.port = int(self.said.partition("127.0.0.1:")[2].partition("/")[0])
+        self._log = log
+        self.context = ssl.create_default_context(cafile=web.with_name("authority.crt"))
+        self.context.load_cert_chain(web.with_name("client.crt"), web.with_name("client.key"))
+
+    def get(self, path: str, password: str = PASSWORD, method: str = "GET") -> tuple[int, str]:
+        connection = http.client.HTTPSConnection(
+            "localhost", self.port, timeout=PATIENCE_S, context=self.context
+        )
+        encoded = base64.b64encode(f"prometheus:{password}".encode()).decode()
+        try:
+            connection.request(method, path, headers={"Authorization": f"Basic {encoded}"})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def connected(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def value(self, name: str, **labels: str) -> float:
+        """Give the value of one sample."""
+        (value,) = [
+            sample.value
+            for family in text_string_to_metric_families(self.get("/metrics")[1])
+            for sample in family.samples
+            if sample.name == name and sample.labels == labels
+        ]
+        return value
+
+    def resident_mib(self) -> float:
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+
+StartDaemon = Callable[..., SecureDaemon]
+
+
+@pytest.fixture
+def start_daemon(papers: Path, tmp_path: Path) -> Iterator[StartDaemon]:
+    """Start the daemon with a web configuration of this text."""
+    with ExitStack() as stack:
+
+        def start(text: str, *options: str) -> SecureDaemon:
+            web = Path(shutil.copytree(papers, tmp_path / "web")) / "web.yml"
+            web.write_text(text)
+            config = tmp_path / "config.yml"
+            config.write_text(json.dumps({"state": {"directory": str(tmp_path / "state")}}))
+            command = [str(DISKSLA), "serve", "--web.listen-address", "127.0.0.1:0"]
+            files = ["--web.config.file", str(web), "--config.file", str(config)]
+            log = tmp_path / "log"
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [*command, *files, *options],
+                    stdout=subprocess.PIPE,
+                    stderr=stack.enter_context(log.open("w")),
+                    text=True,
+                )
+            )
+            stack.callback(process.kill)
+            daemon = SecureDaemon(process, web, log)
+            assert eventually(lambda: daemon.get("/-/ready")[0] == 200, PATIENCE_S)
+            return daemon
+
+        yield start
+
+
+def test_everything_is_behind_the_certificate_and_the_password(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon(VERIFIED + USERS)
+    assert daemon.said.startswith(f"disksla: look at https://127.0.0.1:{daemon.port}/ and scrape")
+    assert "client certificates required, 1 user" in daemon.log()
+    for path, method in (
+        *(("/", "GET"), ("/metrics", "GET"), ("/-/healthy", "GET"), ("/-/ready", "GET")),
+        ("/-/reload", "POST"),
+    ):
+        assert daemon.get(path, method=method)[0] == 200
+        assert daemon.get(path, "wrong", method)[0] == 401
+    stranger = ssl.create_default_context(cafile=daemon.web.with_name("authority.crt"))
+    with (
+        daemon.connected() as plain,
+        stranger.wrap_socket(plain, server_hostname="localhost") as client,
+        pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"),
+    ):
+        client.recv(1)
+
+
+def test_a_bad_file_is_no_start(tmp_path: Path) -> None:
+    web = tmp_path / "web.yml"
+    web.write_text("basic_auth_users: {alice: secret}\ntls: {}\n")
+    ended = run("serve", "--web.config.file", str(web), status=2)
+    assert [line.partition(": ")[2].partition(": ")[0] for line in ended.stderr.splitlines()] == [
+        f"{web}:1",
+        "tls",
+    ]
+    assert "secret" not in ended.stderr
+
+
+def test_a_broken_certificate_is_visible_to_those_that_are_connected(
+    start_daemon: StartDaemon,
+) -> None:
+    daemon = start_daemon(TLS)
+    staying = http.client.HTTPSConnection(
+        "localhost", daemon.port, timeout=PATIENCE_S, context=daemon.context
+    )
+
+    def page() -> str:
+        staying.request("GET", "/metrics")
+        return staying.getresponse().read().decode()
+
+    assert 'disksla_collector_success{collector="web"} 1.0' in page()
+    daemon.web.with_name("server.key").write_text("")
+    assert 'disksla_collector_success{collector="web"} 0.0' in page()
+    assert 'disksla_errors_total{source="web"} 1.0' in page()
+    staying.close()
+    assert daemon.log().count("nobody new is let in") == 1
+
+
+def test_passwords_are_swapped_without_a_signal(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon(TLS + USERS)
+    hashed = bcrypt.hashpw(b"battery staple", bcrypt.gensalt(4)).decode()
+    daemon.web.write_text(f"{TLS}basic_auth_users:\n  prometheus: {hashed}\n")
+    assert daemon.get("/metrics")[0] == 401
+    assert daemon.get("/metrics", "battery staple")[0] == 200
+
+
+def test_crowds_leave_the_daemon_as_it_was(start_daemon: StartDaemon) -> None:
+    daemon = start_daemon(TLS + USERS, "--web.max-requests", "5")
+    ticks = daemon.value("disksla_sampler_ticks_total")
+    before = daemon.resident_mib()
+    with ExitStack() as opened:
+        for _ in range(300):  # neither of these ever says anything
+            opened.enter_context(daemon.connected())
+        idle = 0
+        while idle < 100:
+            with suppress(OSError):
+                context = daemon.context
+                plain = opened.enter_context(daemon.connected())
+                secured = context.wrap_socket(plain, server_hostname="localhost")
+                opened.callback(secured.close)
+                idle += 1
+        statuses = {daemon.get("/metrics", f"guess {number}")[0] for number in range(50)}
+        assert statuses == {401}
+        assert daemon.get("/metrics")[0] == 200
+        assert daemon.resident_mib() - before < GROWTH_MIB
+    assert eventually(lambda: daemon.value("disksla_sampler_ticks_total") > ticks, PATIENCE_S)
+    daemon.process.send_signal(signal.SIGTERM)
+    begun_s = time.monotonic()
+    assert daemon.process.wait(PATIENCE_S) == 0
+    assert time.monotonic() - begun_s < PATIENCE_S
+
+
+@needs_prometheus
+def test_prometheus_scrapes_it_as_the_reference_says(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    daemon = start_daemon(VERIFIED + USERS)
+    directory = daemon.web.parent
+    (directory / "password").write_text(PASSWORD)
+    config = tmp_path / "prometheus.yml"
+    shown = {"cert_file": str(directory / "client.crt"), "key_file": str(directory / "client.key")}
+    job = {
+        "job_name": "disksla",
+        "scrape_interval": "1s",
+        "scheme": "https",
+        "tls_config": {"ca_file": str(directory / "authority.crt"), **shown},
+        "basic_auth": {"username": "prometheus", "password_file": str(directory / "password")},
+        "static_configs": [{"targets": [f"localhost:{daemon.port}"]}],
+    }
+    config.write_text(json.dumps({"scrape_configs": [job]}))
+    with prometheus(config, tmp_path / "data") as server:
+
+        def is_up() -> bool:
+            return [each["value"][1] for each in server.query('up{job="disksla"}')] == ["1"]
+
+        assert eventually(is_up, PATIENCE_S)
+        for end in ("crt", "key"):
+            shutil.copy(directory / f"renewed.{end}", directory / f"server.{end}")
+        scrapes = 'count_over_time(up{job="disksla"}[1h])'
+
+        def count() -> float:
+            return sum(float(each["value"][1]) for each in server.query(scrapes))
+
+        seen = count()
+        assert eventually(lambda: count() >= seen + 2, PATIENCE_S)
+        assert is_up()
+        (lowest,) = server.query('min_over_time(up{job="disksla"}[1h])')
+        assert lowest["value"][1] == "1", "not one scrape was lost to the new certificate"

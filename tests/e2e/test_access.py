@@ -9,7 +9,6 @@ import signal
 import socket
 import ssl
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -194,9 +193,7 @@ def test_crowds_leave_the_daemon_as_it_was(start_daemon: StartDaemon) -> None:
         assert daemon.resident_mib() - before < GROWTH_MIB
     assert eventually(lambda: daemon.value("disksla_sampler_ticks_total") > ticks, PATIENCE_S)
     daemon.process.send_signal(signal.SIGTERM)
-    begun_s = time.monotonic()
     assert daemon.process.wait(PATIENCE_S) == 0
-    assert time.monotonic() - begun_s < PATIENCE_S
 
 
 @needs_prometheus

@@ -6,7 +6,6 @@ import shutil
 import socket
 import ssl
 import threading
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -458,13 +457,12 @@ def test_no_limit_of_scrapes(serve: Serve) -> None:
 
 
 def test_agreeing_on_tls_takes_no_longer_than_it_may(serve: Serve) -> None:
-    server = serve(TLS, patience=Patience(handshake_s=0.3))
+    endless = Patience(head_s=3600.0, answer_s=3600.0, idle_s=3600.0)
+    server = serve(TLS, patience=endless._replace(handshake_s=0.3))
     with server.connected() as silent, server.connected() as stopping:
         stopping.sendall(b"\x16\x03\x01")  # how a handshake begins
-        begun_s = time.monotonic()
         assert silent.recv(1) == b""
         assert stopping.recv(1) == b""
-        assert time.monotonic() - begun_s < 5
     assert ask(server.connection())[0] == 200
 
 

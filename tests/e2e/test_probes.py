@@ -303,3 +303,51 @@ def test_what_a_killed_one_left_is_removed_when_the_daemon_begins(
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
     assert loopdevice.eventually(lambda: left_on(place) == set(), DUE_WITHIN_S)
     assert daemon.end() == 0
+
+
+def killed_in_a_probe(
+    start_daemon: StartDaemon, config: str, programs: Path, whom: Callable[[Daemon], int]
+) -> Daemon:
+    """Let the daemon probe with a fio that hangs, and kill a process meanwhile."""
+    fake_fio(programs, HANGS)
+    daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
+    assert loopdevice.eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
+    os.kill(whom(daemon), signal.SIGKILL)
+    return daemon
+
+
+def test_a_daemon_that_is_killed_takes_fio_along_and_the_next_one_tidies_up(
+    start_daemon: StartDaemon, loop_device: str, place: Path, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    config = config_for(loop_device, tmp_path, more=", target: file")
+    killed = killed_in_a_probe(start_daemon, config, programs, lambda daemon: daemon.process.pid)
+    killed.process.wait()
+    pid = pid_left(programs)
+    assert loopdevice.eventually(lambda: not psutil.pid_exists(pid), PATIENCE_S)
+    assert left_on(place) == {".disksla"}
+    fake_fio(programs, ANSWERS)
+    daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
+    assert loopdevice.eventually(lambda: left_on(place) == set(), DUE_WITHIN_S)
+    assert daemon.end() == 0
+
+
+def test_a_fio_that_is_killed_is_a_failure_and_leaves_no_file(
+    start_daemon: StartDaemon, loop_device: str, place: Path, tmp_path: Path
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    config = config_for(loop_device, tmp_path, more=", target: file")
+    daemon = killed_in_a_probe(start_daemon, config, programs, lambda _: pid_left(programs))
+    assert loopdevice.eventually(lambda: runs(daemon) == 1, ENDED_WITHIN_S), daemon.log()
+    assert daemon.samples(device=loop_device)["disksla_probe_success"] == 0
+    [reason] = {
+        line.partition('reason="')[2].partition('"')[0]
+        for line in daemon.get("/metrics")[1].splitlines()
+        if line.startswith("disksla_probe_failures_total{")
+    }
+    assert reason == "error"
+    assert any("fio ended with signal 9" in line for line in daemon.log())
+    assert left_on(place) == set()
+    assert daemon.end() == 0

@@ -85,7 +85,9 @@ def _exchange(content: bytes) -> bytes:
             client.shutdown(socket.SHUT_WR)
             while chunk := client.recv(65536):
                 said += chunk
-        except ConnectionError:  # it was told to go away before it had said all
+        except TimeoutError:
+            raise
+        except OSError:  # it was told to go away before it had said all
             pass
     return bytes(said)
 

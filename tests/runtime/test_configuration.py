@@ -163,9 +163,7 @@ def test_a_directory(tmp_path: Path) -> None:
 def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(
-            Refusal, match=f"^{path}: no regular file; expected a configuration file$"
-        ):
+        with pytest.raises(Refusal, match=f"^{path}: no regular file; expected"):
             read_settings(path, CATALOG)
 
 

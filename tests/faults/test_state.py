@@ -1,8 +1,11 @@
 """Faults around the state file: a killed daemon, a full or a read-only disk, files that lie."""
 
+import gc
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +13,14 @@ from pathlib import Path
 import pytest
 
 from disksla.core.saved import SavedState, decode
+from disksla.daemon import Daemon as DaemonInside
 from disksla.runtime.identity import read_machine
 from disksla.runtime.sampler import read_clocks
+from disksla.runtime.web import ListenAddress
 from faults.saved import LEVEL, bounds, later, leave, state_of
 from filemachine import CAPACITY, FakeMachine
-from served import Daemon
+from loopdevice import eventually
+from served import PATIENCE_S, Daemon
 
 StartDaemon = Callable[..., Daemon]
 
@@ -197,3 +203,41 @@ def test_where_nothing_can_be_saved_the_old_state_stays_and_the_watch_goes_on(
         assert f"cannot save to {file}: {reason}" in said
         assert file.read_bytes() == left
         assert not list(machine.state.glob("*.new"))
+
+
+@needs_mount
+@pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="NOT TESTED: needs mkfs.ext4")
+def test_while_the_disk_of_the_state_hangs_the_watch_goes_on(
+    machine: FakeMachine, loop_device: str
+) -> None:
+    subprocess.run(["mkfs.ext4", "-q", f"/dev/{loop_device}"], check=True)
+    machine.state.mkdir()
+    subprocess.run(["mount", f"/dev/{loop_device}", machine.state], check=True)
+    listen = [ListenAddress("127.0.0.1", 0)]
+    daemon = DaemonInside(machine.paths, machine.config, listen, "/metrics")
+    saving = threading.Thread(target=daemon.save)
+    try:
+        daemon.start()
+        assert eventually(lambda: any(disk.credits for disk in daemon.view().disks), PATIENCE_S)
+        with frozen(machine.state):
+            saving.start()
+            before = daemon.view().sampler.ticks
+            assert eventually(lambda: daemon.view().sampler.ticks > before + 10, PATIENCE_S)
+            assert daemon.is_healthy()
+            assert saving.is_alive()
+        saving.join(PATIENCE_S)
+        assert saved_in(machine.state / "state.json").disks
+    finally:
+        daemon.stop()
+        gc.unfreeze()
+        subprocess.run(["umount", machine.state], check=True)
+
+
+@contextmanager
+def frozen(directory: Path) -> Iterator[None]:
+    """Let whoever writes to a file system wait."""
+    subprocess.run(["fsfreeze", "--freeze", directory], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["fsfreeze", "--unfreeze", directory], check=True)

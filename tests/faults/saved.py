@@ -14,6 +14,9 @@ from served import PATIENCE_S, Daemon
 
 LEVEL = 1000.0
 """Credits that were surely there."""
+REFILL_IOPS = 300.0
+A_WINDOW_OR_TWO_S = 0.2
+"""By which the upper bound is ahead: the bucket is filled once per window."""
 
 
 def state_of(made: FakeMachine, **told: object) -> SavedState:

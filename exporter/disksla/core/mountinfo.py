@@ -7,6 +7,9 @@ space, tab, newline, backslash and #, which the kernel writes as three octal dig
 import re
 from typing import NamedTuple
 
+LXCFS = "fuse.lxcfs"
+"""The file system that shows a container its own share of the machine in place of procfs."""
+
 _ESCAPED = re.compile(r"\\([0-3][0-7]{2})")
 _LEAST_FIELDS = 6
 
@@ -29,10 +32,6 @@ class Mount(NamedTuple):
     """By which the kernel knows the mount, also in /proc/<pid>/fdinfo."""
 
 
-LXCFS = "fuse.lxcfs"
-"""The file system that shows a container its own share of the machine in place of procfs."""
-
-
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     """Give the mounts in the order of the text; lines that say something else are left out."""
     return tuple(mount for line in text.split("\n") if (mount := _parse_line(line)))
@@ -44,7 +43,7 @@ def stand_in(file: Mount, around: Mount) -> str | None:
     `file` and `around` are the mounts that both were opened on. None if it is of one kind with
     what is around it, as everything is that the kernel shows, and in a copy of procfs.
     """
-    if file.file_system in {around.file_system} - {LXCFS}:
+    if file.file_system == around.file_system != LXCFS:
         return None
     return file.file_system
 

@@ -101,15 +101,16 @@ def _disks(disks: Iterable[DiskView]) -> str:
 def _row(view: DiskView) -> str:
     disk, assignment = view.disk, view.assignment
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
+    present, peak = (None, None) if view.totals is None else (view.present, view.peak)
     cells = (
         _lines(disk.mount_points) or _UNKNOWN,
         _verdict(view),
         _lines([assignment.terms], soft=[assignment.provider]),
         _limits(assignment.limits),
-        _traffic(view, view.present),
+        _traffic(present),
         _load(view.present_load),
         _UNKNOWN if view.inflight is None else str(view.inflight),
-        _traffic(view, view.peak),
+        _traffic(peak),
     )
     name = _lines([disk.name], soft=filter(None, facts))
     rest = "\n".join(
@@ -119,8 +120,8 @@ def _row(view: DiskView) -> str:
     return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
 
 
-def _traffic(view: DiskView, traffic: Traffic) -> str:
-    if view.totals is None:
+def _traffic(traffic: Traffic | None) -> str:
+    if traffic is None:
         return _UNKNOWN
     return _rates(
         (traffic.read_iops, traffic.write_iops),

@@ -1,7 +1,9 @@
 """A procfs that does not answer, or must not be read."""
 
 import os
+import platform
 import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -69,3 +71,41 @@ def test_a_sysfs_that_is_gone_leaves_what_was_known(
     )
     assert daemon.devices() == {"vdx"}
     assert daemon.samples(collector="diskstats")["disksla_collector_success"] == 1
+
+
+PSI_IS_OFF = """
+import ctypes, os, struct, sys
+from pathlib import Path
+from disksla.runtime.host import HostWaitFiles
+
+procfs = Path(sys.argv[1])
+pressure = procfs / "pressure" / "io"
+pressure.parent.mkdir()
+pressure.write_text("full avg10=0 total=1 some avg10=0 total=7".ljust(31_336) + chr(10))
+asked = pressure.stat().st_size + 1  # what a file is read with as a whole
+
+# seccomp: read (0) of so many bytes says EOPNOTSUPP (95), all else is allowed.
+lines = [(0x20, 0, 0, 0), (0x15, 0, 3, 0), (0x20, 0, 0, 32), (0x15, 0, 1, asked),
+         (0x06, 0, 0, 0x50000 | 95), (0x06, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+sock_filter = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(program))
+files = HostWaitFiles(procfs)
+assert set(files.read()[1]) == {"pressure"}, "it is no good text, and is read"
+assert libc.prctl(22, 2, sock_filter) == 0, ctypes.get_errno()
+host, troubles = files.read()
+assert troubles == {}, troubles
+assert host.pressure_some_s is None
+assert host.iowait_s is not None
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
+def test_pressure_that_the_kernel_refuses_is_absent(machine: FakeMachine) -> None:
+    """A kernel that was started with psi=0 has the file, and says EOPNOTSUPP when it is read."""
+    subprocess.run(
+        [sys.executable, "-W", "error", "-c", PSI_IS_OFF, machine.paths.procfs],
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )

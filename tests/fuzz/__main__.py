@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -62,17 +63,19 @@ def _try(target: Target, seconds: int) -> Outcome:
     for number, seed in enumerate(target.seeds()):
         (corpus / f"seed-{number}").write_bytes(seed)
     (FOUND / target.name).mkdir(exist_ok=True)
-    ended = subprocess.run(
-        [
-            *(sys.executable, "-m", "fuzz.guided", target.name, str(corpus)),
-            *(f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={SLOWEST_S}"),
-            *(f"-rss_limit_mb={MOST_MIB}", f"-artifact_prefix={FOUND / target.name}/"),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-        preexec_fn=lambda: os.nice(19) and None,
-    )
+    with tempfile.TemporaryDirectory(prefix="disksla-fuzz-") as room:
+        ended = subprocess.run(
+            [
+                *(sys.executable, "-m", "fuzz.guided", target.name, str(corpus)),
+                *(f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={SLOWEST_S}"),
+                *(f"-rss_limit_mb={MOST_MIB}", f"-artifact_prefix={FOUND / target.name}/"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            env={**os.environ, "TMPDIR": room},  # it may end without tidying up
+            preexec_fn=lambda: os.nice(19) and None,
+        )
     said = ended.stdout.decode(errors="replace")
     states = _STATE.findall(said)
     runs, edges = states[-1] if states else (0, 0)
@@ -81,7 +84,7 @@ def _try(target: Target, seconds: int) -> Outcome:
     if ended.returncode and finding is None:
         raise SystemExit(f"fuzz: {target.name} ended with {ended.returncode}:\n{said[-3000:]}")
     if finding is not None:
-        (CORPUS / f"{target.name}.log").write_text(said)
+        (CORPUS / f"{target.name}.log").write_text(said, encoding="utf-8")
     elif not any((FOUND / target.name).iterdir()):
         (FOUND / target.name).rmdir()
     return Outcome(target.name, int(runs), int(edges), finding)

@@ -116,7 +116,9 @@ def sysfs(content: bytes) -> bool:
     (root / "udev/b254:0").write_bytes(entry)
     disks, problems = read_disks(Paths(root / "proc", root / "sys", root / "udev"))
     assert all(problem.isprintable() for problem in problems), problems
-    InflightFiles(root / "sys").read(("vda",))
+    inflight = InflightFiles(root / "sys")
+    inflight.read(("vda",))
+    inflight.close()
     for disk in disks:
         assert all(
             name is None or name.isprintable() for name in (disk.serial, disk.wwn, disk.model)

@@ -29,7 +29,12 @@ def _scrape(directory: Path, rounds: int) -> bool:
     """Flood a daemon that watches the disks of this machine, loops among them."""
     config, log = directory / "config.yml", directory / "log"
     config.write_text(json.dumps({"discovery": {"include": ["^loop"]}}), encoding="utf-8")
-    words = ("serve", "--config.file", str(config), "--web.listen-address", "127.0.0.1:0")
+    words = (
+        "serve",
+        f"--config.file={config}",
+        "--web.listen-address=127.0.0.1:0",
+        "--web.max-requests=0",  # the worst: by default it answers 40 at once
+    )
     with (
         log.open("w", encoding="utf-8") as errors,
         subprocess.Popen(

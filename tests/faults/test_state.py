@@ -16,6 +16,7 @@ import pytest
 from disksla.core.saved import SavedState, decode
 from disksla.daemon import Daemon as DaemonInside
 from disksla.runtime.identity import read_machine
+from disksla.runtime.notify import ServiceManager
 from disksla.runtime.sampler import read_clocks
 from disksla.runtime.web import ListenAddress
 from faults.saved import A_WINDOW_OR_TWO_S, LEVEL, REFILL_IOPS, bounds, later, leave, state_of
@@ -213,7 +214,7 @@ def test_while_the_disk_of_the_state_hangs_the_watch_goes_on(
     machine.state.mkdir()
     subprocess.run(["mount", f"/dev/{loop_device}", machine.state], check=True)
     listen = [ListenAddress("127.0.0.1", 0)]
-    daemon = DaemonInside(machine.paths, machine.config, listen, "/metrics")
+    daemon = DaemonInside(machine.paths, machine.config, listen, "/metrics", ServiceManager())
     saving = threading.Thread(target=daemon.save)
     try:
         daemon.start()

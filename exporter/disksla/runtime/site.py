@@ -14,7 +14,8 @@ from disksla.core.view import View
 from disksla.exposition.collector import make_registry
 from disksla.exposition.metrics import About
 from disksla.exposition.page import CONTENT_SECURITY_POLICY, landing_page
-from disksla.exposition.scrape import print_metrics
+from disksla.exposition.scrape import Page, print_metrics
+from disksla.runtime.sharedpage import SharedPage
 
 Environ = dict[str, Any]
 """A WSGI environment, as PEP 3333 has it."""
@@ -46,8 +47,12 @@ class Site:
         ready: Callable[[], bool],
         reload: Callable[[], None],
         telemetry_path: str = "/metrics",
+        share_s: float = 0.0,
     ) -> None:
-        """Serve `view` at `telemetry_path`; `reload` raises a Refusal where it changed nothing."""
+        """Serve `view` at `telemetry_path`; `reload` raises a Refusal where it changed nothing.
+
+        Whole scrapes that come within `share_s` of each other get the same page.
+        """
         self._view = view
         self._about = about
         self._healthy = healthy
@@ -55,6 +60,7 @@ class Site:
         self._reload = reload
         self._telemetry_path = telemetry_path
         self._registry = make_registry(view, about)
+        self._whole_page: SharedPage[Page] = SharedPage(share_s)
         self._failing: set[str] = set()
         self._pages: dict[str, tuple[tuple[str, ...], Callable[[Environ], Answer]]] = {
             "/": (_READ, self._landing),
@@ -118,11 +124,12 @@ class Site:
         return Answer(page.encode(), headers=headers)
 
     def _metrics(self, environ: Environ) -> Answer:
-        page = print_metrics(
-            self._registry,
-            environ.get("HTTP_ACCEPT", ""),
-            environ.get("HTTP_ACCEPT_ENCODING", ""),
-            parse_qs(environ.get("QUERY_STRING", "")).get("name[]", ()),
+        accept = environ.get("HTTP_ACCEPT", "")
+        encoding = environ.get("HTTP_ACCEPT_ENCODING", "")
+        names = tuple(parse_qs(environ.get("QUERY_STRING", "")).get("name[]", ()))
+        page = self._whole_page.give(
+            (accept, encoding, names, self._about()),
+            lambda: print_metrics(self._registry, accept, encoding, names),
         )
         return Answer(page.body, headers=page.headers)
 

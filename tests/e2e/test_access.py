@@ -162,7 +162,7 @@ def test_a_broken_certificate_is_visible_to_those_that_are_connected(
     assert eventually(lambda: broken in page(), PATIENCE_S)
     assert 'disksla_errors_total{source="web"} 1.0' in page()
     staying.close()
-    assert daemon.log().count("nobody new is let in") == 1
+    assert daemon.log().count("new connections are refused until") == 1
 
 
 def test_passwords_are_swapped_without_a_signal(start_daemon: StartDaemon) -> None:

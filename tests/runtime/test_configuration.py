@@ -156,14 +156,14 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_a_directory(tmp_path: Path) -> None:
-    with pytest.raises(Refusal, match="no regular file; expected a configuration file"):
+    with pytest.raises(Refusal, match="is no regular file; expected a configuration file"):
         read_settings(tmp_path, CATALOG)
 
 
 def test_nobody_waits_for_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(Refusal, match=f"^{path}: no regular file; expected"):
+        with pytest.raises(Refusal, match=f"^{path} is no regular file; expected"):
             read_settings(path, CATALOG)
 
 

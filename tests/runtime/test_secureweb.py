@@ -302,6 +302,29 @@ def test_no_path_is_without_a_password(serve: Serve, path: str, method: str) -> 
         assert answer.status == status
         shown = 'Basic realm="disksla"' if status == 401 else None
         assert answer.getheader("WWW-Authenticate") == shown
+        assert connection.sock is not None, "to be asked for a password costs no connection"
+
+
+def test_too_many_guesses_are_told_to_come_back(serve: Serve) -> None:
+    dear = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(12)).decode()
+    server = serve(USERS.replace(HASH, dear))
+    guesses = [server.in_clear() for _ in range(10)]
+    for number, guess in enumerate(guesses):
+        encoded = base64.b64encode(b"alice:%d" % number).decode()
+        guess.request("GET", "/", headers={"Authorization": f"Basic {encoded}"})
+    answers = [guess.getresponse() for guess in guesses]
+    statuses = sorted(answer.status for answer in answers)
+    assert statuses[0] == 401
+    assert statuses[-1] == 503
+    assert all(answer.read() == b"" for answer in answers)
+
+
+def test_who_wants_no_other_request_gets_none(serve: Serve) -> None:
+    with serve(USERS).connected() as client:
+        client.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        said = b"".join(iter(lambda: client.recv(4096), b""))
+    assert said.startswith(b"HTTP/1.1 401")
+    assert b"Connection: close" in said
 
 
 def test_passwords_and_certificates_go_together(serve: Serve) -> None:

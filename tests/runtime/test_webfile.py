@@ -160,6 +160,32 @@ def test_a_huge_file(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "what"),
+    [("pipe", "is no regular file"), (".", "is no regular file")],
+)
+def test_what_is_no_file_is_not_waited_for(named: str, what: str, directory: Path) -> None:
+    os.mkfifo(directory / "pipe")
+    file = read_web_file(written(directory, SHOWN.replace("server.crt", named)))
+    assert f"cert_file: '{named}' {what}; expected a path" in str(file.trouble)
+    assert what in str(read_web_file(directory / named).trouble)
+
+
+def test_a_key_in_place_of_its_path_is_not_quoted(directory: Path) -> None:
+    key = (directory / "server.key").read_text().replace("\n", "\n    ")
+    text = f"tls_server_config:\n  cert_file: server.crt\n  key_file: |\n    {key}\n"
+    trouble = read_web_file(written(directory, text)).trouble
+    assert trouble == (
+        f"{directory}/web.yml:3: tls_server_config.key_file: found PEM; expected a path of a file,"
+        " relative to this one (PEM goes to cert, key or client_ca)"
+    )
+
+
+def test_a_path_that_cannot_be_one(directory: Path) -> None:
+    file = read_web_file(written(directory, SHOWN.replace("server.crt", '"a\\0b"')))
+    assert "cert_file: " in str(file.trouble)
+
+
 def test_a_certificate_that_is_wrong_leaves_what_else_is_known(directory: Path) -> None:
     path = written(directory, SHOWN.replace("server.key", "client.key"))
     file = read_web_file(path)

@@ -19,7 +19,6 @@ from disksla.runtime.webfile import WebFile, read_web_file
 
 _LOG = logging.getLogger("disksla.web")
 
-
 HeaderLines = tuple[tuple[bytes, bytes], ...]
 """Names and values of headers, as they are sent."""
 
@@ -74,9 +73,8 @@ class Access:
         if self._path is not None and self._file is not None and not self._file.is_as_it_was():
             before, trouble = self._file, self.trouble
             self._take(read_web_file(self._path))
-            if (self._file.config, self._file.papers, self.trouble) != (
-                (before.config, before.papers, trouble)
-            ):
+            now = (self._file.config, self._file.papers, self.trouble)
+            if now != (before.config, before.papers, trouble):
                 self._tell_of_change()
         return self._guard
 
@@ -129,7 +127,8 @@ class Access:
     def _tell_of_change(self) -> None:
         if self.trouble is not None:
             self.errors += 1
-            _LOG.error("nobody new is let in until this is put right: %s", self.trouble)
+            what = "every request is" if self._guard.config is None else "new connections are"
+            _LOG.error("%s refused until this is put right: %s", what, self.trouble)
         else:
             self._announce()
 

@@ -41,7 +41,7 @@ def read_settings(path: Path | None, catalog: Catalog) -> Settings:
     except OSError as error:
         raise Refusal(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
-        raise Refusal(f"{path}: {error}; expected a configuration file") from error
+        raise Refusal(f"{path} {error}; expected a configuration file") from error
     return parse_settings(data, str(path), catalog)
 
 
@@ -54,14 +54,14 @@ def opened(path: Path) -> BinaryIO:
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise ValueError("no regular file")
+    raise ValueError("is no regular file")
 
 
 def bounded_content(file: BinaryIO) -> bytes:
     """Read a file whole; raises ValueError where it is too large to be what was meant."""
     data = file.read(LARGEST_FILE_BYTES + 1)
     if len(data) > LARGEST_FILE_BYTES:
-        raise ValueError("larger than 1 MiB")
+        raise ValueError("is larger than 1 MiB")
     return data
 
 

@@ -54,7 +54,7 @@ class Passwords:
         if credentials is None:
             return False
         name, _, password = credentials.partition(b":")
-        known = {user.encode(): hashed for user, hashed in users.items()}
+        known = {user.encode(errors="surrogatepass"): hashed for user, hashed in users.items()}
         hashed = known.get(name) or _nobodys_hash(known.values())
         # A name holds no colon and a hash has its length, so no two of these read the same.
         digest = hashlib.blake2b(hashed + credentials, key=self._secret).digest()

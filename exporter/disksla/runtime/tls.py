@@ -32,13 +32,15 @@ def make_context(tls: TlsServer, papers: Papers) -> ssl.SSLContext:
     """Give the context; raises ValueError with what is wrong with the papers."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _show(context, papers)
-    _speak(context, tls)
+    try:
+        _speak(context, tls)
+    except ssl.SSLError as error:
+        raise ValueError(f"OpenSSL cannot do what is asked for: {_reason(error)}") from error
     if tls.client_auth in {"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"}:
         required = tls.client_auth == "RequireAndVerifyClientCert"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        context.verify_flags |= (
-            ssl.VERIFY_X509_PARTIAL_CHAIN
-        )  # as Go: whatever is given is trusted
+        # As Go has it: a certificate that is given to be trusted is, whoever signed it.
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         if papers.client_ca is None:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     if papers.client_ca is not None:

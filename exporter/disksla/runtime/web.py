@@ -62,7 +62,6 @@ _TLS_INTERNAL_ERROR = bytes.fromhex("15 0303 0002 02 50")
 """An alert record with the fatal alert 80 (RFC 8446): what Go's servers say in such a case."""
 _IN_CLEAR = "This port speaks HTTPS, and the request was sent in clear.\n"
 _BAD_WEB_CONFIG = "The web configuration is wrong; the log says what.\n"
-_CROWDED = "Too many passwords are being looked at; come back later.\n"
 
 _ADDRESS = re.compile(
     r"(?:\[(?P<ipv6>[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:%[\w.-]+)?)\]|(?P<host>[\w.-]*))"
@@ -198,13 +197,15 @@ class WebServer:
         wire = Wire(reader, writer)
         if guard.is_open and guard.context is not None:
             wire = TlsWire(reader, writer, guard.context)
-        with suppress(OSError, TimeoutError, EOFError, asyncio.CancelledError):
-            keep = not self._access.speaks_tls or await self._agree(wire, guard)
-            idle_s = 0.0
-            while keep:
-                keep = await self._exchange(wire, idle_s)
-                idle_s = self._patience.idle_s
-        wire.close()
+        try:
+            with suppress(OSError, TimeoutError, EOFError, asyncio.CancelledError):
+                keep = not self._access.speaks_tls or await self._agree(wire, guard)
+                idle_s = 0.0
+                while keep:
+                    keep = await self._exchange(wire, idle_s)
+                    idle_s = self._patience.idle_s
+        finally:
+            wire.close()
 
     async def _agree(self, wire: Wire, guard: Guard) -> bool:
         """Agree with a client on TLS; say whether it may ask for something."""
@@ -221,8 +222,10 @@ class WebServer:
                     if error.reason == "HTTP_REQUEST":
                         await wire.send_in_clear(_brief_answer("400 Bad Request", _IN_CLEAR))
                     return False
+        if guard.allowed_names is None:
+            return True
         names = names_of(wire.certificate())
-        if guard.allowed_names is None or names & guard.allowed_names:
+        if names & guard.allowed_names:
             return True
         _LOG.debug("certificate of %s is for none of client_allowed_sans: %s", wire.peer, names)
         return False
@@ -237,7 +240,7 @@ class WebServer:
             exchange = await self._admit(head, wire, guard)
         except _TurnedAway as turned_away:
             await self._send(wire, turned_away.answer)
-            return False
+            return turned_away.keeps
         with self._counted(exchange):
             loop = asyncio.get_running_loop()
             answer = await loop.run_in_executor(self._workers, exchange.answer)
@@ -286,12 +289,17 @@ class WebServer:
                 users, exchange.request.inheaders.get(b"Authorization", b""), exchange.remote_addr
             )
         except Crowded:
-            raise _TurnedAway(
-                _brief_answer("503 Service Unavailable", _CROWDED, headers)
-            ) from None
-        if not is_known:
-            asked = (b"WWW-Authenticate", b'Basic realm="disksla"')
-            raise _TurnedAway(_brief_answer("401 Unauthorized", "", (*headers, asked)))
+            is_known = None
+        if is_known:
+            return
+        asked = (b"WWW-Authenticate", b'Basic realm="disksla"')
+        status, said = (
+            ("503 Service Unavailable", headers)
+            if is_known is None
+            else ("401 Unauthorized", (*headers, asked))
+        )
+        keeps = not exchange.request.close_connection  # to make another costs more than to ask
+        raise _TurnedAway(_brief_answer(status, "", said, keeps=keeps), keeps=keeps)
 
     def _is_scrape(self, exchange: "_Exchange") -> bool:
         path: bytes = exchange.request.path
@@ -333,9 +341,11 @@ class _Crowd:
 class _TurnedAway(Exception):  # noqa: N818 -- it is an answer
     """The application is not to see a request."""
 
-    def __init__(self, answer: bytes) -> None:
+    def __init__(self, answer: bytes, *, keeps: bool = False) -> None:
         super().__init__()
         self.answer = answer
+        self.keeps = keeps
+        """Whether another request may follow."""
 
 
 class _Answerer(Server):
@@ -424,12 +434,14 @@ class _Exchange(HTTPConnection):
         return _brief_answer("500 Internal Server Error")
 
 
-def _brief_answer(status: str, text: str = "", headers: HeaderLines = ()) -> bytes:
-    """Give an answer of few words, the last of its connection."""
+def _brief_answer(
+    status: str, text: str = "", headers: HeaderLines = (), *, keeps: bool = False
+) -> bytes:
+    """Give an answer of few words; with any, it is to be the last of its connection."""
     own = (
         (b"Content-Type", b"text/plain; charset=utf-8"),
         (b"Content-Length", str(len(text)).encode()),
-        (b"Connection", b"close"),
+        (b"Connection", b"keep-alive" if keeps else b"close"),
     )
     lines = [b"HTTP/1.1 " + status.encode(), *(b": ".join(pair) for pair in (*headers, *own))]
     return b"\r\n".join([*lines, b"", text.encode()])

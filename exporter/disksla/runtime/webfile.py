@@ -80,6 +80,7 @@ class _Reading:
     def content_of(self, path: Path) -> bytes:
         """Read a file; raises ValueError."""
         try:
+            self.stamps[path] = _stamp(path.stat())
             with opened(path) as file:
                 self.stamps[path] = _stamp(os.fstat(file.fileno()))
                 return bounded_content(file)
@@ -89,6 +90,9 @@ class _Reading:
 
     def _file(self, text: str) -> str:
         named: str = FILE.parse(text)
+        if "-----BEGIN" in named:  # it may be a key, so it is not quoted
+            where = "PEM goes to cert, key or client_ca"
+            raise ValueError(f"found PEM; expected {FILE.expected} ({where})")
         if named:
             try:
                 self._contents[named] = self.content_of(self._directory / named)
@@ -117,5 +121,6 @@ def _stamp_of(path: Path) -> Stamp:
         return ()
 
 
-def _stamp(stat: os.stat_result) -> Stamp:
-    return (stat.st_ctime_ns, stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_dev)
+def _stamp(status: os.stat_result) -> Stamp:
+    times = (status.st_ctime_ns, status.st_mtime_ns)
+    return (*times, status.st_size, status.st_ino, status.st_dev)

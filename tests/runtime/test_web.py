@@ -188,6 +188,8 @@ def test_requests_sent_together_are_answered_in_turn(port: int) -> None:
         (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n", b"431"),
         (b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 4000 + b"\r\n", b"431"),
         (b"GET /\xff HTTP/1.1\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n folded: from nothing\r\n\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: x\r\n\ty\r\n\r\n", b"400"),
         (b"GET http://[ HTTP/1.1\r\n\r\n", b"400"),
         (b"GET /%ff HTTP/1.1\r\nConnection: close\r\n\r\n", b"200"),
     ],

@@ -69,6 +69,8 @@ _ADDRESS = re.compile(
     re.ASCII,
 )
 _HIGHEST_PORT = 65535
+_FOLDED = re.compile(rb"\r\n[ \t]")
+"""A header that goes on in the next line, which nobody sends and RFC 9112 (5.2) lets us refuse."""
 
 
 class ListenAddress(NamedTuple):
@@ -381,6 +383,9 @@ class _Request(HTTPRequest):
         return understood
 
     def read_request_headers(self) -> bool:
+        if _FOLDED.search(self.conn.rfile.getvalue()):
+            self.simple_response("400 Bad Request")
+            return False
         understood: bool = super().read_request_headers()  # type: ignore[no-untyped-call]  # same
         if self.chunked_read or self.inheaders.get(b"Content-Length", b"0") != b"0":
             self.close_connection = True

@@ -27,6 +27,8 @@ def make_papers(directory: Path) -> None:
     lock = ["-aes128", "-passout", "pass:x", "-out", "locked.key"]
     _openssl(directory, "ec", "-in", "server.key", *lock)
     (directory / "empty.crt").write_text("-----BEGIN NOTHING-----\n")
+    broken = (directory / "server.crt").read_text().replace("M", "N")
+    (directory / "broken.crt").write_text(broken)
 
 
 def make_authority(directory: Path, name: str, extension: str = "") -> None:

@@ -2,27 +2,33 @@
 
 Everything is measured side by side in one run, because machines are shared and noisy: the daemon,
 a process that only reads /proc/diskstats at the same pace, and node_exporter's diskstats
-collector scraped at the same pace. CPU time is the scheduler's own account in nanoseconds
-(/proc/PID/task/*/schedstat, fields 1 and 2 of Documentation/scheduler/sched-stats.rst).
+collector scraped at the same pace.
 """
 
 import http.client
-import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
 
 from bench.loops import loop_devices
+from bench.measures import (
+    Process,
+    cpu_s,
+    fio_arguments,
+    get,
+    resident_mib,
+    start_daemon,
+    started,
+    value,
+    wait_for,
+)
+from bench.web import measure_web
 
 HERE = Path(__file__).parent
 PACE_S = 0.1
@@ -38,93 +44,6 @@ LIBRARIES = (
     "cheroot.wsgi",
     "disksla.commands.serve",
 )
-
-
-class Process(NamedTuple):
-    """A process under measurement."""
-
-    name: str
-    pid: int
-    address: str | None = None
-
-
-def cpu_s(pid: int) -> float:
-    """Give the seconds that all threads of a process ran."""
-    total_ns = 0
-    for schedstat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        total_ns += int(schedstat.read_text().split()[0])
-    return total_ns / 1e9
-
-
-def resident_mib(pid: int) -> float:
-    """Give the resident memory of a process."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
-@contextmanager
-def started(arguments: list[str], **options: object) -> Iterator[subprocess.Popen[str]]:
-    """Run a program until the end of the block."""
-    process = subprocess.Popen(arguments, text=True, **options)  # type: ignore[call-overload]
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(10)
-
-
-def get(address: str, path: str = "/metrics", accept: str = "text/plain") -> bytes:
-    """Scrape."""
-    connection = http.client.HTTPConnection(address, timeout=10)
-    connection.request("GET", path, headers={"Accept": accept})
-    body = connection.getresponse().read()
-    connection.close()
-    return body
-
-
-def value(page: bytes, name: str) -> float:
-    """Give the value of a metric without labels."""
-    (line,) = [line for line in page.decode().splitlines() if line.startswith(f"{name} ")]
-    return float(line.split()[1])
-
-
-def wait_for(address: str, path: str) -> None:
-    """Wait until somebody answers."""
-    for _ in range(200):
-        try:
-            get(address, path)
-        except OSError:
-            time.sleep(0.05)
-        else:
-            return
-    raise TimeoutError(address)
-
-
-def start_daemon(stack: ExitStack, names: list[str]) -> Process:
-    """Start the daemon on just these devices."""
-    directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    config = directory / "config.yml"
-    devices = [
-        {"match": {"device": name}, "terms": "vk.ceph-ssd", "size": "500GiB"} for name in names
-    ]
-    config.write_text(json.dumps({"discovery": {"include": ["^nothing else$"]}, "disks": devices}))
-    daemon = stack.enter_context(
-        started(
-            [
-                str(Path(sys.executable).with_name("disksla")),
-                "serve",
-                "--config.file",
-                str(config),
-                "--web.listen-address",
-                "127.0.0.1:0",
-            ],
-            stdout=subprocess.PIPE,
-        )
-    )
-    assert daemon.stdout is not None
-    address = daemon.stdout.readline().partition("http://")[2].partition("/")[0]
-    wait_for(address, "/-/ready")
-    return Process("disksla", daemon.pid, address)
 
 
 def start_node_exporter(stack: ExitStack) -> Process | None:
@@ -166,7 +85,9 @@ def measure_cost(devices: int, busy: int, seconds: float) -> None:
     with ExitStack() as stack:
         names, loaded = stack.enter_context(loop_devices(devices, min(BUSY, devices)))
         bare = stack.enter_context(started([sys.executable, str(HERE / "bare_read.py")]))
-        processes = [Process("bare read", bare.pid), start_daemon(stack, names)]
+        daemon = start_daemon(stack, names)
+        wait_for(daemon.address or "", "/-/ready")
+        processes = [Process("bare read", bare.pid), daemon]
         exporter = start_node_exporter(stack)
         if exporter is not None and exporter.address is not None:
             processes.append(exporter)
@@ -205,32 +126,13 @@ def report_cost(
     )
 
 
-def fio_arguments(devices: list[str], seconds: float) -> list[str]:
-    """Give a steady light load on every one of some devices."""
-    arguments = [
-        "fio",
-        "--output=/dev/null",
-        "--ioengine=libaio",
-        "--direct=1",
-        "--rw=randrw",
-        "--bs=4k",
-        "--iodepth=4",
-        "--rate_iops=100,100",
-        "--time_based",
-        f"--runtime={seconds:.0f}",
-        "--thread",
-    ]
-    for device in devices:
-        arguments += [f"--name={device}", f"--filename=/dev/{device}"]
-    return arguments
-
-
 def measure_scrapes(devices: int, scrapes: int) -> None:
     """Print how long scrapes take while the sampler goes on, and whether it missed a tick."""
     with ExitStack() as stack:
         names, loaded = stack.enter_context(loop_devices(devices, BUSY))
         daemon = start_daemon(stack, names)
         address = daemon.address or ""
+        wait_for(address, "/-/ready")
         stack.enter_context(started(fio_arguments(loaded, 120)))
         time.sleep(SETTLE_S)
         for name, accept in (
@@ -279,6 +181,9 @@ def main() -> int:
     """Measure everything, or say why not."""
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         print("bench: SKIPPED: needs root and /dev/loop-control to make devices")
+        return 0
+    if sys.argv[1:2] == ["web"]:
+        measure_web(float(sys.argv[2]) if len(sys.argv) > 2 else 30.0)
         return 0
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     print("CPU in ms per second of a core, at 10 Hz:\n")

@@ -17,6 +17,7 @@ import bcrypt
 import pytest
 
 from disksla.runtime.access import Access
+from disksla.runtime.tls import names_of
 from disksla.runtime.web import (
     USUAL_PATIENCE,
     USUAL_SCRAPES,
@@ -535,3 +536,18 @@ def test_the_end_of_a_connection_is_said(serve: Serve) -> None:
         client.sendall(b"GET /hello HTTP/1.0\r\n\r\n")
         said = b"".join(iter(lambda: client.recv(65536), b""))
     assert said.endswith(b"/hello\n")
+
+
+def test_names_are_written_as_go_writes_them() -> None:
+    given = (
+        ("DNS", "Prometheus.example"),
+        ("IP Address", "2001:DB8:0:0:0:0:0:1"),
+        ("IP Address", "0:0:0:0:0:FFFF:A00:1"),
+        ("IP Address", "10.0.0.2"),
+        ("IP Address", "<invalid>"),
+        ("othername", "<unsupported>"),
+    )
+    assert names_of({"subjectAltName": given}) == {
+        *("Prometheus.example", "2001:db8::1", "10.0.0.1", "10.0.0.2", "<invalid>")
+    }
+    assert names_of({}) == set()

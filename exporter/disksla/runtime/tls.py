@@ -85,7 +85,7 @@ def _show(context: ssl.SSLContext, papers: Papers) -> None:
         if error.reason == "KEY_VALUES_MISMATCH":
             raise ValueError("certificate and private key do not belong together") from error
         raise ValueError(
-            f"certificate and private key cannot be used: {_reason(error)}"
+            f"OpenSSL cannot use certificate and private key: {_reason(error)}"
         ) from error
 
 
@@ -122,4 +122,4 @@ def _readable(data: bytes) -> Iterator[str]:
 
 
 def _reason(error: ssl.SSLError) -> str:
-    return (error.reason or "not what OpenSSL understands").replace("_", " ").lower()
+    return (error.reason or "no reason given").replace("_", " ").lower()

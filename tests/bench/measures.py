@@ -1,0 +1,125 @@
+"""What is measured of processes, and how those that are measured are started.
+
+CPU time is the scheduler's own account in nanoseconds (/proc/PID/task/*/schedstat, fields 1 and 2
+of Documentation/scheduler/sched-stats.rst).
+"""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Process(NamedTuple):
+    """A process under measurement."""
+
+    name: str
+    pid: int
+    address: str | None = None
+
+
+def cpu_s(pid: int) -> float:
+    """Give the seconds that all threads of a process ran."""
+    total_ns = 0
+    for schedstat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        total_ns += int(schedstat.read_text().split()[0])
+    return total_ns / 1e9
+
+
+def resident_mib(pid: int) -> float:
+    """Give the resident memory of a process."""
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@contextmanager
+def started(arguments: list[str], **options: object) -> Iterator[subprocess.Popen[str]]:
+    """Run a program until the end of the block."""
+    process = subprocess.Popen(arguments, text=True, **options)  # type: ignore[call-overload]
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(10)
+
+
+def get(address: str, path: str = "/metrics", accept: str = "text/plain") -> bytes:
+    """Scrape."""
+    connection = http.client.HTTPConnection(address, timeout=10)
+    connection.request("GET", path, headers={"Accept": accept})
+    body = connection.getresponse().read()
+    connection.close()
+    return body
+
+
+def value(page: bytes, name: str) -> float:
+    """Give the value of a metric without labels."""
+    (line,) = [line for line in page.decode().splitlines() if line.startswith(f"{name} ")]
+    return float(line.split()[1])
+
+
+def wait_for(address: str, path: str) -> None:
+    """Wait until somebody answers."""
+    for _ in range(200):
+        try:
+            get(address, path)
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise TimeoutError(address)
+
+
+def start_daemon(stack: ExitStack, names: list[str], *options: str) -> Process:
+    """Start the daemon on just these devices."""
+    directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    config = directory / "config.yml"
+    devices = [
+        {"match": {"device": name}, "terms": "vk.ceph-ssd", "size": "500GiB"} for name in names
+    ]
+    config.write_text(json.dumps({"discovery": {"include": ["^nothing else$"]}, "disks": devices}))
+    daemon = stack.enter_context(
+        started(
+            [
+                str(Path(sys.executable).with_name("disksla")),
+                "serve",
+                "--config.file",
+                str(config),
+                "--web.listen-address",
+                "127.0.0.1:0",
+                *options,
+            ],
+            stdout=subprocess.PIPE,
+        )
+    )
+    assert daemon.stdout is not None
+    address = daemon.stdout.readline().partition("://")[2].partition("/")[0]
+    return Process("disksla", daemon.pid, address)
+
+
+def fio_arguments(devices: list[str], seconds: float) -> list[str]:
+    """Give a steady light load on every one of some devices."""
+    arguments = [
+        "fio",
+        "--output=/dev/null",
+        "--ioengine=libaio",
+        "--direct=1",
+        "--rw=randrw",
+        "--bs=4k",
+        "--iodepth=4",
+        "--rate_iops=100,100",
+        "--time_based",
+        f"--runtime={seconds:.0f}",
+        "--thread",
+    ]
+    for device in devices:
+        arguments += [f"--name={device}", f"--filename=/dev/{device}"]
+    return arguments

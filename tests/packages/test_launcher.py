@@ -1,6 +1,8 @@
 """The command as it is installed: nobody else has a say in what it runs."""
 
+import importlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,13 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 LAUNCHER = ROOT / "packaging" / "files" / "disksla"
 LIBRARIES = "/usr/lib/disksla"
+HOLD = """
+import os, subprocess, sys
+from disksla.runtime.leash import Leash, leash_command
+def main():
+    leash = Leash(os.getpid(), None, 2**32, gentle=False)
+    return subprocess.run(leash_command(leash, ("/bin/echo", "held")), cwd="/proc").returncode
+"""
 HONEST = "import sys\ndef main():\n    print(sys.argv[1:])\n    return 7\n"
 EVIL = "raise SystemExit('led astray')\n"
 
@@ -17,10 +26,11 @@ EVIL = "raise SystemExit('led astray')\n"
 @pytest.fixture
 def launch(tmp_path: Path) -> list[str]:
     """Give the command, with libraries of ours and this interpreter in the place of Debian's."""
-    package = tmp_path / "lib" / "disksla"
-    package.mkdir(parents=True)
-    (package / "__init__.py").touch()
-    (package / "cli.py").write_text(HONEST)
+    shutil.copytree(ROOT / "exporter" / "disksla", tmp_path / "lib" / "disksla")
+    for library in ("msgspec", "psutil"):
+        [home] = importlib.import_module(library).__path__
+        (tmp_path / "lib" / library).symlink_to(home)
+    (tmp_path / "lib" / "disksla" / "cli.py").write_text(HONEST)
     text = LAUNCHER.read_text()
     assert text.count(LIBRARIES) == 1
     installed = tmp_path / "disksla"
@@ -52,3 +62,12 @@ def test_neither_environment_nor_place_lead_it_astray(launch: list[str], tmp_pat
         launch, capture_output=True, text=True, check=False, env=environment, cwd=evil
     )
     assert (ended.stdout, ended.returncode) == ("['one', '--two']\n", 7), ended.stderr
+
+
+def test_nor_what_it_starts(launch: list[str], tmp_path: Path) -> None:
+    (tmp_path / "lib" / "disksla" / "cli.py").write_text(HOLD)
+    (tmp_path / "evil").mkdir()
+    (tmp_path / "evil" / "msgspec.py").write_text(EVIL)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "evil")}
+    ended = subprocess.run(launch, capture_output=True, text=True, check=False, env=environment)
+    assert (ended.stdout, ended.returncode) == ("held\n", 0), ended.stderr

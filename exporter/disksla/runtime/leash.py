@@ -1,8 +1,8 @@
 """Starts a program that dies with the thread that asked for it, held to limits from its beginning.
 
-Run as a script, in a process of its own, which then becomes the program. It has to happen between
-fork and exec, where a process with threads may not run Python (`preexec_fn` can deadlock); and
-before the program has threads, because nice and I/O priority belong to each thread.
+Run in a process of its own, which then becomes the program. It has to happen between fork and
+exec, where a process with threads may not run Python (`preexec_fn` can deadlock); and before the
+program has threads, because nice and I/O priority belong to each thread.
 """
 
 import ctypes
@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+from pathlib import Path
 
 import msgspec
 import psutil
@@ -19,6 +20,15 @@ LOWEST_PRIORITY = 7
 NOT_RUN = 127  # as in shells
 NICE = 5
 """Not the lowest: the wait for a CPU would be measured as the disk's."""
+
+_HOME = str(Path(__file__).resolve().parent.parent.parent)
+"""Where this package lies, and all that it needs if a distribution's package brought it."""
+_ISOLATION = "-IS" if sys.flags.isolated and sys.flags.no_site else "-P"
+"""How much of its surroundings it may look at: as much as we."""
+_BEGIN = (
+    "import sys; sys.path.append(sys.argv.pop(1));"
+    " from disksla.runtime.leash import main; main(sys.argv[1:])"
+)
 
 
 class Leash(msgspec.Struct, frozen=True):
@@ -36,7 +46,8 @@ class Leash(msgspec.Struct, frozen=True):
 
 def leash_command(leash: Leash, command: tuple[str, ...]) -> tuple[str, ...]:
     """Give the command that starts another one on a leash."""
-    return (sys.executable, "-P", __file__, msgspec.json.encode(leash).decode(), *command)
+    described = msgspec.json.encode(leash).decode()
+    return (sys.executable, _ISOLATION, "-c", _BEGIN, _HOME, described, *command)
 
 
 def put_on(leash: Leash) -> None:
@@ -67,7 +78,3 @@ def main(words: list[str]) -> None:
     except OSError as error:
         os.write(2, f"{words[1]} cannot be run: {error.strerror}\n".encode())
         os._exit(NOT_RUN)  # without what Python does at its end: it may not write any file
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -106,12 +106,14 @@ def _configs() -> list[bytes]:
     return [path.read_bytes() for path in sorted(CONFIGS.glob("good-*.yml"))]
 
 
-def _loads(content: bytes) -> Any:
+def loads_yaml(content: bytes) -> Any:
     try:
         return yaml.safe_load(content)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ValueError(str(error)) from error
 
+
+YAML = Tree(loads_yaml, lambda tree: yaml.safe_dump(tree, allow_unicode=True).encode())
 
 TARGETS = (
     Target(
@@ -124,7 +126,7 @@ TARGETS = (
             *(b"100ms", b"25MB/s", b"0.0000000001s", b"99999999999TiB", b"300", b"3%", b"vk.hdd"),
             *(b"%YAML 1.1\n", b"{" * 50, b"[" * 50, b"- " * 50, b"cron: '* * * * *'\n"),
         ),
-        tree=Tree(_loads, lambda tree: yaml.safe_dump(tree, allow_unicode=True).encode()),
+        tree=YAML,
     ),
     Target(
         "expression",

@@ -32,33 +32,45 @@ class _Errors(logging.Handler):
 
 
 @cache
-def _errors() -> _Errors:
+def logged() -> _Errors:
+    """Give the errors that were logged since this was first called."""
     handler = _Errors()
     for name in ("disksla.web", "asyncio"):
         logging.getLogger(name).addHandler(handler)
     return handler
 
 
-@cache
-def _port() -> int:
-    """Begin to serve, until this process ends."""
-    site = Site(
+def a_site() -> Site:
+    """Give something to serve."""
+    return Site(
         lambda: view(disk_view()),
         lambda: ABOUT,
         healthy=lambda: True,
         ready=lambda: True,
         reload=lambda: None,
     )
-    server = WebServer(site, [ListenAddress("127.0.0.1", 0)], Patience(PATIENCE_S, PATIENCE_S))
+
+
+@cache
+def _port() -> int:
+    """Begin to serve, until this process ends."""
+    server = WebServer(a_site(), [ListenAddress("127.0.0.1", 0)], Patience(PATIENCE_S, PATIENCE_S))
     [bound] = server.start()
     return bound.port
 
 
 def request(content: bytes) -> bool:
     """Every answer is whole and foreseen, and the next client is served."""
-    said = _exchange(content)
+    statuses = statuses_in(_exchange(content))
+    assert set(statuses) <= STATUSES, statuses
+    assert b"\nhealthy\n" in _exchange(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert not logged().said, logged().said
+    return 200 in statuses
+
+
+def statuses_in(rest: bytes) -> list[int]:
+    """Give the statuses of whole answers, and nothing else."""
     statuses = []
-    rest = said
     while rest:
         rest = rest.removeprefix(_CONTINUE)
         head = _HEAD.match(rest)
@@ -69,15 +81,12 @@ def request(content: bytes) -> bool:
         # An answer to HEAD names the length of what it leaves out.
         body = rest[head.end() :]
         rest = body if body.startswith(b"HTTP/1.") else body[int(length[1]) :]
-    assert set(statuses) <= STATUSES, statuses
-    assert b"\nhealthy\n" in _exchange(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert not _errors().said, _errors().said
-    return 200 in statuses
+    return statuses
 
 
 def _exchange(content: bytes) -> bytes:
     """Send everything, then listen to the end."""
-    _errors()
+    logged()
     said = bytearray()
     with socket.create_connection(("127.0.0.1", _port()), timeout=PATIENCE_S) as client:
         try:
@@ -107,19 +116,19 @@ def listen_address(content: bytes) -> bool:
     return True
 
 
-def _request(line: str, *headers: str, body: bytes = b"") -> bytes:
+def a_request(line: str, *headers: str, body: bytes = b"") -> bytes:
     return "\r\n".join([line, "Host: x", *headers, "", ""]).encode() + body
 
 
-def _requests() -> list[bytes]:
+def requests() -> list[bytes]:
     openmetrics = "Accept: application/openmetrics-text;version=1.0.0"
     return [
-        _request("GET / HTTP/1.1"),
-        _request("GET /metrics?name[]=disksla_disk_info HTTP/1.1", "Accept-Encoding: gzip"),
-        _request("GET /metrics HTTP/1.0", openmetrics),
-        _request("HEAD /-/ready HTTP/1.1") + _request("GET /-/healthy HTTP/1.1"),
-        _request("POST /-/reload HTTP/1.1", "Content-Length: 0") + _request("GET / HTTP/1.0"),
-        _request(
+        a_request("GET / HTTP/1.1"),
+        a_request("GET /metrics?name[]=disksla_disk_info HTTP/1.1", "Accept-Encoding: gzip"),
+        a_request("GET /metrics HTTP/1.0", openmetrics),
+        a_request("HEAD /-/ready HTTP/1.1") + a_request("GET /-/healthy HTTP/1.1"),
+        a_request("POST /-/reload HTTP/1.1", "Content-Length: 0") + a_request("GET / HTTP/1.0"),
+        a_request(
             "POST /-/reload HTTP/1.1", "Transfer-Encoding: chunked", body=b"2\r\nhi\r\n0\r\n\r\n"
         ),
     ]
@@ -129,7 +138,7 @@ TARGETS = (
     Target(
         "request",
         request,
-        _requests,
+        requests,
         words=(
             *(b"GET ", b" HTTP/1.1\r\n", b"\r\n\r\n", b"Content-Length: ", b"X: " + b"y" * 9000),
             *(b"Transfer-Encoding: chunked\r\n", b"Expect: 100-continue\r\n", b"a: b\r\n" * 500),

@@ -69,7 +69,7 @@ def _plain(value: Any, name: str) -> Any:
             given = {
                 field.encode_name: _plain(getattr(value, field.name), field.name)
                 for field in msgspec.structs.fields(value)
-                if getattr(value, field.name) not in (None, ())
+                if getattr(value, field.name) != field.default
             }
             return given if config.tag is None else {str(config.tag_field): config.tag, **given}
         case tuple():

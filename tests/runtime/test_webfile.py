@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.core.webconfig import WebConfig
+from disksla.core.webconfig import CURVES, WebConfig
 from disksla.runtime.configuration import LARGEST_FILE_BYTES
 from disksla.runtime.webfile import WebFile, read_web_file
 
@@ -78,6 +78,17 @@ def test_an_invalid_file_names_its_problems(source: Path, directory: Path) -> No
     assert file.trouble is not None
     assert file.trouble.splitlines() == expected
     assert file.context is None
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_a_curve_is_all_that_is_spoken_or_refused_by_its_name(curve: str, directory: Path) -> None:
+    path = directory / "web.yml"
+    path.write_text(SHOWN.replace("}", f", curve_preferences: [{curve}]}}"))
+    trouble = read_web_file(path).trouble
+    if curve == "X25519" and trouble is not None:
+        assert "this Python cannot be held to X25519" in trouble
+    else:
+        assert trouble is None
 
 
 @pytest.mark.parametrize("source", sorted(FILES.glob("good-*.yml")), ids=lambda path: path.stem)

@@ -106,7 +106,13 @@ def _speak(context: ssl.SSLContext, tls: TlsServer) -> None:
     if not tls.prefer_server_cipher_suites:
         context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
     for curve in tls.curve_preferences:
-        context.set_ecdh_curve(CURVES[curve])
+        try:
+            context.set_ecdh_curve(CURVES[curve])
+        except ssl.SSLError as error:  # X25519, to Python 3.11.2, which Debian 12 has
+            raise ValueError(
+                f"curve_preferences: this Python cannot be held to {curve}; expected another"
+                " curve, or none named, by which all are spoken"
+            ) from error
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The man page disksla(1), from the parser: `python packaging/manpage.py > disksla.1`.
+"""The man page disksla(1), from the parser: `SOURCE_DATE_EPOCH=0 python packaging/manpage.py`.
 
 Options that several commands share are told once. argparse-manpage would repeat them fourteen
 times, and breaks the lines of a synopsis at the blanks inside of its brackets.

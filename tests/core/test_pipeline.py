@@ -11,7 +11,7 @@ from disksla.core.contract import SumBurst, SumContract
 from disksla.core.hostwait import HostWait
 from disksla.core.look import look
 from disksla.core.namepattern import NamePattern
-from disksla.core.pipeline import Tick, configure, wants_host
+from disksla.core.pipeline import State, Tick, configure, wants_host
 from disksla.core.probeledger import ProbeLedger
 from disksla.core.probeoutcome import ProbeOutcome
 from disksla.core.purse import CreditLevel
@@ -518,6 +518,13 @@ def test_probes_that_are_configured_are_there_from_the_start() -> None:
     of_vda, of_vdb = (disk.probes for disk in look(machine.state).disks)
     assert of_vda == {"write-latency": ProbeLedger(turn_s=machine.clocks().realtime_s)}
     assert of_vdb == {}
+
+
+def test_settings_may_change_before_the_first_tick() -> None:
+    asked = Settings(probes=(ProbeEntry(kind="read-latency"),))
+    state = configure(State(Settings(), Machine().state.catalog), asked)
+    assert state.settings == asked
+    assert look(state).disks == ()
 
 
 def test_a_probe_waits_for_its_turn_since_it_was_asked_for() -> None:

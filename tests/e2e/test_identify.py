@@ -63,6 +63,7 @@ disks:
   - disk: {model}
     load: [{{for: 1s}}]
 """
+ATTEMPTS = 3
 LIMITED = "{meters: [{limit: iops, iops: 300, window: 0}], service: {latency: 200us}}"
 REMOTE = "{service: {latency: 1500us, spread: 0.3}}"
 
@@ -108,13 +109,22 @@ def ioping(device: str, *words: str) -> Requests:
 @needs_fuse
 @pytest.mark.skipif(shutil.which("ioping") is None, reason="NOT TESTED: ioping is missing")
 def test_ioping_finds_the_same(tmp_path: Path) -> None:
+    """Both are measured, one after the other, on a shared machine: so again, if need be."""
+    differing = []
     with disk_of_the_lab(REMOTE, tmp_path) as device:
-        words = ("--runtime=1s", "--json", "--even-if-busy")
-        ours = json.loads(run("identify", device, *words).stdout)
-        random, streamed = ioping(device), ioping(device, "-L")
-    theirs = identify(Evidence(random=random, streamed=streamed))
-    assert ours["medium"] == theirs.medium == "network"
-    for mine, other in (("random", random), ("streamed", streamed)):
-        # Of one order: both are measured, one after the other, on a machine that others use.
-        assert other.iops / 5 < ours["evidence"][mine]["iops"] < other.iops * 5
-        assert other.mean_s / 5 < ours["evidence"][mine]["mean_seconds"] < other.mean_s * 5
+        for _ in range(ATTEMPTS):
+            words = ("--runtime=1s", "--json", "--even-if-busy")
+            ours = json.loads(run("identify", device, *words).stdout)
+            theirs = Evidence(random=ioping(device), streamed=ioping(device, "-L"))
+            if ours["medium"] == identify(theirs).medium == "network" and all(
+                is_of_one_order(ours["evidence"][name], getattr(theirs, name))
+                for name in ("random", "streamed")
+            ):
+                return
+            differing.append((ours, theirs))
+    pytest.fail(f"{ATTEMPTS} times: {differing}")
+
+
+def is_of_one_order(mine: dict[str, float], other: Requests) -> bool:
+    pairs = ((mine["iops"], other.iops), (mine["mean_seconds"], other.mean_s))
+    return all(theirs / 5 < ours < theirs * 5 for ours, theirs in pairs)

@@ -14,7 +14,9 @@ settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci")
 
 # A shell that begins us in the background makes us deaf to Ctrl-C, and what we begin after us.
-signal.signal(signal.SIGINT, signal.default_int_handler)
+# Who ends us otherwise would leave mounts and loop devices: as after Ctrl-C, they are let go.
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Sequence
 
 from disksla.core.refusal import Refusal
-from disksla.exposition.text import visible
+from disksla.core.visible import visible
 from disksla.runtime.logs import error_lines
 
 COULD_NOT = 2

@@ -1,7 +1,7 @@
 import pytest
 
 from accounts import LINES, an_account
-from disksla.exposition.text import fit_for_xml, visible
+from disksla.exposition.text import fit_for_xml
 from disksla.exposition.verificationwords import (
     amount_words,
     judged_words,
@@ -44,19 +44,6 @@ def test_a_contract_has_no_name() -> None:
     written_out = an_account(terms="configuration")
     assert subject_words(written_out) == "vdb against the terms in the configuration"
     assert subject_words(an_account(device=None)) == "a result made elsewhere against vk.ceph-ssd"
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("vdb, 16 GiB\nö 東", "vdb, 16 GiB\nö 東"),
-        ("a\x1b[2J\x9b\x07\t\r", r"a\x1b[2J\x9b\x07\t\r"),
-        ("\u202eads\udcff\u200b", r"\u202eads\udcff\u200b"),
-    ],
-)
-def test_what_a_terminal_obeys_is_written_out(text: str, shown: str) -> None:
-    assert visible(text) == shown
-    assert visible(shown) == shown
 
 
 def test_what_xml_forbids_is_written_out() -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from faults.lxcfs import needs_fuse
-from lab.disk import Made, made
+from lab.disk import made
 from lab.scenario import read_scenario
 from loopdevice import eventually, needs_loop, used
 from served import PATIENCE_S, Daemon
@@ -47,10 +47,16 @@ def bugs(daemon: Daemon) -> list[str]:
 
 
 @contextmanager
-def a_served_disk(tmp_path: Path) -> Iterator[Made]:
-    """Give a disk whose every request a process of our own answers, after 2 ms."""
+def a_used_disk(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> Iterator[tuple[Daemon, str, subprocess.Popen[str]]]:
+    """Give a daemon, a disk that it sees used, and who answers its every request, after 2 ms."""
     with made(SCENARIO, 0, read_scenario(SCENARIO).disks[0], tmp_path) as disk:
-        yield disk
+        assert disk.server is not None
+        daemon = start_daemon(*watching_only(disk.device, tmp_path))
+        with used(disk.device, tmp_path):
+            assert eventually(lambda: reads(daemon, disk.device) > 100, PATIENCE_S)
+            yield daemon, disk.device, disk.server
 
 
 @needs_fuse
@@ -58,22 +64,18 @@ def a_served_disk(tmp_path: Path) -> Iterator[Made]:
 def test_a_disk_that_hangs_is_stalled_until_it_answers_again(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
-    with a_served_disk(tmp_path) as disk:
-        assert disk.server is not None
-        daemon = start_daemon(*watching_only(disk.device, tmp_path))
-        with used(disk.device, tmp_path):
-            assert eventually(lambda: reads(daemon, disk.device) > 100, PATIENCE_S)
-            assert seconds(daemon, "stalled") < 1
-            disk.server.send_signal(signal.SIGSTOP)
-            try:
-                assert eventually(lambda: seconds(daemon, "stalled") > 2, PATIENCE_S)
-                assert inflight(daemon, disk.device) == 16
-                assert daemon.get("/-/healthy")[0] == 200
-                before = reads(daemon, disk.device)
-            finally:
-                disk.server.send_signal(signal.SIGCONT)
-            assert eventually(lambda: reads(daemon, disk.device) > before + 100, PATIENCE_S)
-        assert bugs(daemon) == []
+    with a_used_disk(start_daemon, tmp_path) as (daemon, device, server):
+        assert seconds(daemon, "stalled") < 1
+        server.send_signal(signal.SIGSTOP)
+        try:
+            assert eventually(lambda: seconds(daemon, "stalled") > 2, PATIENCE_S)
+            assert inflight(daemon, device) == 16
+            assert daemon.get("/-/healthy")[0] == 200
+            before = reads(daemon, device)
+        finally:
+            server.send_signal(signal.SIGCONT)
+        assert eventually(lambda: reads(daemon, device) > before + 100, PATIENCE_S)
+    assert bugs(daemon) == []
 
 
 @needs_fuse
@@ -81,17 +83,13 @@ def test_a_disk_that_hangs_is_stalled_until_it_answers_again(
 def test_a_disk_that_is_pulled_under_load_ends_nothing_but_itself(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
-    with a_served_disk(tmp_path) as disk:
-        assert disk.server is not None
-        daemon = start_daemon(*watching_only(disk.device, tmp_path))
-        with used(disk.device, tmp_path):
-            assert eventually(lambda: reads(daemon, disk.device) > 100, PATIENCE_S)
-            disk.server.kill()
-            assert eventually(lambda: inflight(daemon, disk.device) == 0, PATIENCE_S)
-        before = ticks(daemon)
-        assert eventually(lambda: ticks(daemon) > before, PATIENCE_S)
+    with a_used_disk(start_daemon, tmp_path) as (daemon, device, server):
+        server.kill()
+        assert eventually(lambda: inflight(daemon, device) == 0, PATIENCE_S)
+    before = ticks(daemon)
+    assert eventually(lambda: ticks(daemon) > before, PATIENCE_S)
     size = "disksla_disk_size_bytes"
-    assert eventually(lambda: daemon.samples(device=disk.device)[size] == 0, PATIENCE_S)
+    assert eventually(lambda: daemon.samples(device=device)[size] == 0, PATIENCE_S)
     assert daemon.get("/-/healthy")[0] == 200
     assert daemon.samples(collector="diskstats")["disksla_collector_success"] == 1
     assert bugs(daemon) == []

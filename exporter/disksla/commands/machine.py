@@ -13,7 +13,7 @@ from disksla.core.refusal import Refusal
 from disksla.core.settings import DiskEntry, Settings
 from disksla.core.terms import Catalog
 from disksla.core.view import Assignment
-from disksla.exposition.text import visible
+from disksla.core.visible import visible
 from disksla.runtime.blockdevices import read_disks
 from disksla.runtime.configuration import read_settings
 

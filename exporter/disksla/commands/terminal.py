@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from disksla.exposition.text import visible
+from disksla.core.visible import visible
 
 
 class Terminal(Console):

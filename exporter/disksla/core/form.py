@@ -21,6 +21,8 @@ from typing import Annotated, Any, TypeVar, assert_never
 
 import msgspec
 
+from disksla.core.visible import visible
+
 MOST_PROBLEMS = 100
 """Enough for a person; and what bounds the work that a hostile file can cause."""
 
@@ -69,7 +71,7 @@ class Problem(msgspec.Struct, frozen=True):
     def as_line(self) -> str:
         """Give one line of text, whatever characters the problem quotes."""
         text = f"{self.line}: {self.path}{': ' if self.path else ''}{self.text}"
-        return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+        return visible(text).replace("\n", r"\n")
 
 
 class _Wrong(Exception):  # noqa: N818 -- unwinds to where reading can go on; the problem is noted
@@ -306,7 +308,3 @@ def _found(node: Node, *, is_secret: bool = False) -> str:
             return "nothing given"
         case _:
             assert_never(node.value)
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode("ascii")

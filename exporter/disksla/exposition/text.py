@@ -1,5 +1,7 @@
 """Text from devices and file systems, made fit to be sent."""
 
+from disksla.core.visible import escaped
+
 
 def printable(text: str) -> str:
     """Give `text` with every byte that is not UTF-8 as a backslash escape.
@@ -10,30 +12,14 @@ def printable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def visible(text: str) -> str:
-    """Give `text` with every character that a terminal would obey, or not show, as an escape.
-
-    Ends of lines stay. A direction mark, for one, would let 'sda' be read where 'ads' stands.
-    """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        letter if letter.isprintable() or letter == "\n" else _escaped(letter) for letter in text
-    )
-
-
 def fit_for_xml(text: str) -> str:
     """Give `text` with every character that XML 1.0 forbids as a backslash escape.
 
     Source: https://www.w3.org/TR/xml/#charsets.
     """
     return "".join(
-        letter if _is_allowed(letter) else _escaped(letter) for letter in printable(text)
+        letter if _is_allowed(letter) else escaped(letter) for letter in printable(text)
     )
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape").decode()
 
 
 def _is_allowed(letter: str) -> bool:

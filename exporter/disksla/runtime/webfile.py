@@ -1,7 +1,6 @@
 """Reading the web configuration file, and the certificates that it names."""
 
 import contextlib
-import os
 import ssl
 import time
 from collections.abc import Mapping
@@ -79,13 +78,11 @@ class _Reading:
 
     def content_of(self, path: Path) -> bytes:
         """Read a file; raises ValueError."""
+        self.stamps[path] = _stamp_of(path)  # first: what changes meanwhile is read again
         try:
-            self.stamps[path] = _stamp(path.stat())
             with opened(path) as file:
-                self.stamps[path] = _stamp(os.fstat(file.fileno()))
                 return bounded_content(file)
         except OSError as error:
-            self.stamps.setdefault(path, ())
             raise ValueError(f"cannot be read: {error.strerror}") from error
 
     def _file(self, text: str) -> str:
@@ -116,11 +113,8 @@ class _Reading:
 
 def _stamp_of(path: Path) -> Stamp:
     try:
-        return _stamp(path.stat())
+        status = path.stat()
     except OSError:
         return ()
-
-
-def _stamp(status: os.stat_result) -> Stamp:
     times = (status.st_ctime_ns, status.st_mtime_ns)
     return (*times, status.st_size, status.st_ino, status.st_dev)

@@ -7,7 +7,6 @@ import shutil
 import socket
 import ssl
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from disksla.runtime.web import ListenAddress, Patience, WebServer
 from disksla.runtime.webfile import read_web_file
 from fuzz.target import Target
 from fuzz.targets.settings import YAML, loads_yaml
-from fuzz.targets.web import PATIENCE_S, STATUSES, a_site, logged, requests, statuses_in
+from fuzz.targets.web import PATIENCE_S, STATUSES, a_site, heard, logged, requests, statuses_in
 from papers import make_authority, make_signed
 
 WEBCONFIGS = Path(__file__).parent.parent.parent / "webconfig"
@@ -128,32 +127,17 @@ def stranger(content: bytes) -> bool:
 
 def _told_in_clear(content: bytes) -> bytes:
     with _connected() as client:
-        return _heard(client, content, lambda: client.shutdown(socket.SHUT_WR))
+        return heard(client, content, lambda: client.shutdown(socket.SHUT_WR))
 
 
 def _told_in_tls(content: bytes) -> bytes:
     """The end of a connection in TLS cannot be said and the answer be listened to."""
     with _context().wrap_socket(_connected(), server_hostname="localhost") as client:
-        return _heard(client, content + _LAST, lambda: None)
+        return heard(client, content + _LAST, lambda: None)
 
 
 def _connected() -> socket.socket:
     return socket.create_connection(("127.0.0.1", _secure_port()), timeout=PATIENCE_S)
-
-
-def _heard(client: socket.socket, content: bytes, end: Callable[[], None]) -> bytes:
-    """Send everything, then listen to the end."""
-    said = bytearray()
-    try:
-        client.sendall(content)
-        end()
-        while chunk := client.recv(65536):
-            said += chunk
-    except TimeoutError:
-        raise
-    except OSError:  # it was told to go away before it had said all
-        pass
-    return bytes(said)
 
 
 _BAD_HELLO = bytes.fromhex("16 0301 0005 01 000001 00")

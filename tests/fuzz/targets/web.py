@@ -3,6 +3,7 @@
 import logging
 import re
 import socket
+from collections.abc import Callable
 from functools import cache
 
 from disksla.core.refusal import Refusal
@@ -85,19 +86,23 @@ def statuses_in(rest: bytes) -> list[int]:
 
 
 def _exchange(content: bytes) -> bytes:
-    """Send everything, then listen to the end."""
     logged()
-    said = bytearray()
     with socket.create_connection(("127.0.0.1", _port()), timeout=PATIENCE_S) as client:
-        try:
-            client.sendall(content)
-            client.shutdown(socket.SHUT_WR)
-            while chunk := client.recv(65536):
-                said += chunk
-        except TimeoutError:
-            raise
-        except OSError:  # it was told to go away before it had said all
-            pass
+        return heard(client, content, lambda: client.shutdown(socket.SHUT_WR))
+
+
+def heard(client: socket.socket, content: bytes, end: Callable[[], None]) -> bytes:
+    """Send everything, `end` that, then listen to the end."""
+    said = bytearray()
+    try:
+        client.sendall(content)
+        end()
+        while chunk := client.recv(65536):
+            said += chunk
+    except TimeoutError:
+        raise
+    except OSError:  # it was told to go away before it had said all
+        pass
     return bytes(said)
 
 

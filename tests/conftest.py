@@ -8,7 +8,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from papers import make_papers
+from support.certificates import make_papers
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci")

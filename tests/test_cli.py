@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from disksla.cli import COMMANDS, build_parser, main
-from loopdevice import eventually
-from served import DISKSLA, PATIENCE_S
+from support.daemon_process import DISKSLA, PATIENCE_S
+from support.loop_device import eventually
 
 
 def test_every_command_has_its_options(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,10 +8,13 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from disksla.core.diskstats import Counters, named, parse_line
-from disksla.core.pipeline import State, advance
-from disksla.core.units import KIB
-from limiter import (
+from disksla.pipeline.advance import advance
+from disksla.pipeline.state import State
+from disksla.procfs.diskstats import Counters, parse_line, to_counters
+from disksla.units import KIB
+from support.scenarios import AT_TIMES, FREE, SCENARIOS, THROTTLED
+from support.simulated_host import CATALOG
+from support.simulated_limiter import (
     ORIGIN_S,
     Bucket,
     Closed,
@@ -25,8 +28,6 @@ from limiter import (
     separate,
     summed,
 )
-from machine import CATALOG
-from scenarios import AT_TIMES, FREE, SCENARIOS, THROTTLED
 
 ALWAYS_ACTIVE = [
     name
@@ -36,7 +37,7 @@ ALWAYS_ACTIVE = [
 
 
 def counters(result: Run) -> list[Counters]:
-    return [named(parse_line(tick.diskstats or "").reading) for tick in result.ticks]
+    return [to_counters(parse_line(tick.diskstats or "").reading) for tick in result.ticks]
 
 
 def requests_per_tick(result: Run) -> list[int]:
@@ -277,8 +278,8 @@ def test_the_pipeline_takes_the_ticks(name: str) -> None:
     for tick in result.ticks:
         state = advance(state, tick)
     watched = state.watched["vdx"]
-    assert watched.totals == counters(result)[-1]
-    assert not any(state.sampling.gaps.values())
+    assert watched.counters == counters(result)[-1]
+    assert not any(state.sampler_stats.gaps.values())
     assert bool(watched.assignment.limits.promise_charges) == (scenario.terms is not None)
 
 

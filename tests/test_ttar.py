@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-import ttar
+from support import ttar
 
 
 def test_what_is_packed_is_unpacked(tmp_path: Path) -> None:

@@ -1,85 +1,118 @@
-"""The files for systemd, as systemd reads them."""
+"""Quantities as people write them."""
 
-import os
-import re
-import shutil
-import subprocess
-from pathlib import Path
+from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from served import DISKSLA
-
-SYSTEMD = Path(__file__).resolve().parent.parent / "systemd"
-UNITS = ("disksla-exporter.service", "disksla-exporter.socket")
-DROP_INS = sorted((SYSTEMD / "disksla-exporter.service.d").glob("*.conf"))
-MOST_EXPOSED = {"": 1.5, "10-probe-devices.conf": 1.9, "20-probe-files.conf": 1.5}
-"""What `systemd-analyze security` may say by the drop-in beside the unit; 10 is the worst, and
-systemd 252 says 0.2 less of each."""
-
-needs_systemd = pytest.mark.skipif(
-    shutil.which("systemd-analyze") is None,
-    reason="NOT TESTED: unit files need systemd-analyze (apt-get install systemd)",
+from disksla.units import (
+    BYTES_PER_UNIT,
+    GIB,
+    MIB,
+    SECONDS_PER_UNIT,
+    format_bandwidth,
+    format_count,
+    format_duration,
+    format_size,
+    parse_bandwidth_bytes_per_second,
+    parse_duration_s,
+    parse_size_bytes,
 )
 
-
-def analyze(*words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "LC_ALL": "C", "SYSTEMD_COLORS": "0", "SYSTEMD_PAGER": ""}
-    return subprocess.run(
-        ["systemd-analyze", *words], capture_output=True, text=True, check=False, env=environment
-    )
-
-
-def installed(tmp_path: Path, *drop_ins: Path) -> list[str]:
-    """Copy the units to where their program is another, and some drop-ins beside them."""
-    for name in UNITS:
-        text = (SYSTEMD / name).read_text()
-        (tmp_path / name).write_text(text.replace("/usr/bin/disksla", str(DISKSLA)))
-    for drop_in in drop_ins:
-        directory = tmp_path / "disksla-exporter.service.d"
-        directory.mkdir(exist_ok=True)
-        shutil.copy(drop_in, directory)
-    return [str(tmp_path / name) for name in UNITS]
-
-
-@needs_systemd
-@pytest.mark.parametrize("drop_ins", [[], DROP_INS], ids=["alone", "with-drop-ins"])
-def test_systemd_has_nothing_to_say_against_them(tmp_path: Path, drop_ins: list[Path]) -> None:
-    verified = analyze("verify", *installed(tmp_path, *drop_ins))
-    assert (verified.returncode, verified.stderr, verified.stdout) == (0, "", "")
-
-
-@needs_systemd
-def test_systemd_does_speak_up(tmp_path: Path) -> None:
-    drop_in = tmp_path / "wrong.conf"
-    drop_in.write_text("[Service]\nPrivateDevice=yes\n")
-    verified = analyze("verify", *installed(tmp_path, drop_in))
-    assert "PrivateDevice" in verified.stderr
-
-
-@needs_systemd
-@pytest.mark.parametrize("name", MOST_EXPOSED)
-def test_little_is_left_open(tmp_path: Path, name: str) -> None:
-    drop_ins = [path for path in DROP_INS if path.name == name]
-    service, _ = installed(tmp_path, *drop_ins)
-    told = analyze("security", "--offline=true", "--no-pager", service).stdout
-    exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", told)
-    assert exposure is not None, told
-    assert float(exposure[1]) <= MOST_EXPOSED[name]
-
-
-def test_every_drop_in_is_measured() -> None:
-    assert {path.name for path in DROP_INS} == MOST_EXPOSED.keys() - {""}
+PARSERS = (parse_size_bytes, parse_bandwidth_bytes_per_second, parse_duration_s)
 
 
 @pytest.mark.parametrize(
-    "path", [SYSTEMD / "disksla-exporter.service", *DROP_INS], ids=lambda path: path.name
+    ("text", "size_bytes"),
+    [
+        ("500GiB", 500 * GIB),
+        ("500 GiB", 500 * GIB),
+        ("500GB", 500 * 10**9),
+        ("1.5TB", 1_500_000_000_000),
+        ("1.005kB", 1005),
+        ("4.35MB", 4_350_000),
+        ("4096B", 4096),
+        ("0B", 0),
+        ("9007199254740993B", 9007199254740993),
+    ],
 )
-def test_every_directive_has_its_reason(path: Path) -> None:
-    """Directives that share one follow each other; what says itself is left alone."""
-    plain = ("Description=", "Documentation=", "ExecStart=", "WantedBy=")
-    before = ""
-    for line in path.read_text().splitlines():
-        if re.match(r"\w+=", line) and not line.startswith(plain):
-            assert before.startswith("#") or re.match(r"\w+=", before), line
-        before = line
+def test_sizes_are_exact(text: str, size_bytes: int) -> None:
+    assert parse_size_bytes(text) == size_bytes
+
+
+@given(st.integers(0, 2**70), st.sampled_from(sorted(BYTES_PER_UNIT)))
+def test_any_whole_size_is_read_exactly(number: int, unit: str) -> None:
+    assert parse_size_bytes(f"{number}{unit}") == number * BYTES_PER_UNIT[unit]
+
+
+@given(st.integers(0, 10**9), st.sampled_from(sorted(SECONDS_PER_UNIT)))
+def test_any_duration_is_read_to_the_nearest_float(number: int, unit: str) -> None:
+    text = f"{number // 1000}.{number % 1000:03}{unit}"
+    assert parse_duration_s(text) == float(Fraction(number, 1000) * SECONDS_PER_UNIT[unit])
+
+
+@pytest.mark.parametrize("text", ["25MB", "25MB/s"])
+def test_bandwidths_stand_with_and_without_per_second(text: str) -> None:
+    assert parse_bandwidth_bytes_per_second(text) == 25e6
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "expected a size such as 500GiB"),
+        ("500", "expected a size such as 500GiB"),
+        ("-5GiB", "not '-5GiB'"),
+        ("1e3GiB", "not '1e3GiB'"),
+        ("٣GiB", "expected a size"),
+        ("500Gb", "unknown unit 'Gb' in '500Gb'"),
+        ("0.5B", "'0.5B' is not a whole number of bytes"),
+        ("1" * 50 + "B", "expected a size"),
+    ],
+)
+def test_other_texts_are_refused_with_what_would_be_right(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        parse_size_bytes(text)
+
+
+@given(st.text(max_size=50) | st.from_regex(r"[0-9.]{1,8} ?[a-zA-Z/]{0,5}", fullmatch=True))
+def test_any_text_is_a_quantity_or_a_value_error(text: str) -> None:
+    for parse in PARSERS:
+        try:
+            quantity = parse(text)
+        except ValueError as error:
+            assert text in str(error)  # noqa: PT017 -- either way is right
+        else:
+            assert quantity >= 0
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (format_size(500 * GIB), "500 GiB"),
+        (format_size(37.5 * MIB), "37.5 MiB"),
+        (format_size(0), "0 B"),
+        (format_bandwidth(240 * MIB), "240 MiB/s"),
+        (format_bandwidth(1172 * MIB), "1172 MiB/s"),
+        (format_bandwidth(119.7 * MIB), "119.7 MiB/s"),
+        (format_bandwidth(16384 * MIB), "16384 MiB/s"),
+        (format_bandwidth(2048), "2 KiB/s"),
+        (format_duration(0.0000123), "12.3 us"),
+        (format_duration(0.0001), "0.1 ms"),
+        (format_duration(0.00052), "0.52 ms"),
+        (format_duration(3), "3 s"),
+        (format_duration(1878.3), "31.3 min"),
+        (format_duration(43200), "12 h"),
+        (format_duration(3 * 86400), "3 d"),
+        (format_count(15000), "15000"),
+        (format_count(7.5), "7.5"),
+    ],
+)
+def test_quantities_are_written_for_people(written: str, expected: str) -> None:
+    assert written == expected
+
+
+@given(st.integers(1, 2**60))
+def test_a_size_that_is_written_is_read_back_to_three_digits(size_bytes: int) -> None:
+    again = float(parse_bandwidth_bytes_per_second(format_size(size_bytes)))
+    assert again == pytest.approx(size_bytes, rel=0.005)

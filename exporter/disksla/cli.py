@@ -8,9 +8,9 @@ import signal
 import sys
 from collections.abc import Collection, Sequence
 
-from disksla.core.refusal import Refusal
-from disksla.core.visible import visible
-from disksla.runtime.logs import error_lines
+from disksla.errors import DiskslaError
+from disksla.system.log import error_lines
+from disksla.text import escape_control
 
 COULD_NOT = 2
 
@@ -65,8 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser([word for word in words if word in COMMANDS]).parse_args(words)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
-    except Refusal as refusal:
-        told = error_lines(f"disksla: {visible(str(refusal))}")
+    except DiskslaError as error:
+        told = error_lines(f"disksla: {escape_control(str(error))}")
         print(told, file=sys.stderr)  # noqa: T201 -- that is what a person sees
         return COULD_NOT
     except BrokenPipeError:  # the reader, such as `head`, has seen enough

@@ -5,39 +5,39 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
-from disksla.catalog import load_catalog
-from disksla.core.look import look
-from disksla.core.memory import Memory
-from disksla.core.pipeline import State, Tick, to_save
-from disksla.core.refusal import Refusal
-from disksla.core.saved import decode, disk_key, encode
-from disksla.core.timetable import is_alive
-from disksla.core.view import View
-from disksla.exposition.statusline import status_line
-from disksla.runtime.about import read_about
-from disksla.runtime.access import Access
-from disksla.runtime.configuration import read_settings
-from disksla.runtime.hotplug import DiskWatcher
-from disksla.runtime.identity import UNKNOWN_MACHINE, read_boot, read_machine
-from disksla.runtime.notify import ServiceManager
-from disksla.runtime.paths import Paths
-from disksla.runtime.prober import Prober
-from disksla.runtime.sampler import Sampler, read_clocks
-from disksla.runtime.schedule import Schedule
-from disksla.runtime.site import Site
-from disksla.runtime.statefile import StateFile
-from disksla.runtime.verificationfiles import VerificationFiles
-from disksla.runtime.web import USUAL_SCRAPES, Listen, ListenAddress, ScrapeLimit, WebServer
+from disksla.config.settings_file import read_settings
+from disksla.disks.hotplug import DiskWatcher
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog
+from disksla.metrics import status_line
+from disksla.metrics.build_info import read_build_info
+from disksla.pipeline import PreviousRun, Snapshot, State, Tick, take_snapshot, to_save
+from disksla.pipeline.deadlines import is_alive
+from disksla.pipeline.sampler import Sampler, read_clocks
+from disksla.pipeline.saved_state import decode, encode
+from disksla.probes.scheduler import ProbeScheduler
+from disksla.system import SourceHealth
+from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
+from disksla.system.roots import Roots
+from disksla.system.scheduler import Scheduler
+from disksla.system.state_file import StateFile
+from disksla.system.systemd import ServiceManager
+from disksla.verification import VerificationReport
+from disksla.verification.store import ReportStore
+from disksla.web.access import AccessControl
+from disksla.web.app import App
+from disksla.web.listen import Listen, ListenAddress
+from disksla.web.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
 
 log = logging.getLogger("disksla.daemon")
 
 SAVE_EVERY_S = 60.0
-VERIFICATIONS_EVERY_S = 15.0
+REPORTS_EVERY_S = 15.0
 STATUS_EVERY_S = 5.0
 READY_WITHIN_S = 5.0
 """Where the disks cannot be looked at, whoever started us is not kept waiting for longer."""
@@ -56,59 +56,58 @@ class Daemon:
 
     def __init__(
         self,
-        paths: Paths,
+        roots: Roots,
         config_file: Path | None,
         listen: Sequence[Listen],
         telemetry_path: str,
         manager: ServiceManager,
-        access: Access | None = None,
-        most_scrapes: int = USUAL_SCRAPES.most,
+        access: AccessControl | None = None,
+        most_scrapes: int = DEFAULT_SCRAPE_LIMIT.most,
     ) -> None:
         """Read the configuration; raises Refusal if anything in it is wrong."""
         self._config_file = config_file
         self._catalog = load_catalog()
         settings = read_settings(config_file, self._catalog)
-        self._about = read_about()
-        self._machine, self._boot = read_machine(), read_boot(paths)
+        self._build_info = read_build_info()
+        self._machine, self._boot = read_machine_id(), read_boot_id(roots)
         self._state_file = StateFile(Path(settings.state.directory))
-        self._schedule = Schedule()
-        self._schedule.every(SAVE_EVERY_S, self.save, "saving the state")
-        self._verifications = VerificationFiles(Path(settings.state.directory))
-        self._verifications.read()
-        self._schedule.every(
-            VERIFICATIONS_EVERY_S, self.read_verifications, "reading verifications"
-        )
+        self._scheduler = Scheduler()
+        self._scheduler.every(SAVE_EVERY_S, self.save, "saving the state")
+        self._reports = ReportStore(Path(settings.state.directory))
+        self._reports.read()
+        self._scheduler.every(REPORTS_EVERY_S, self.read_reports, "reading verifications")
         self._manager = manager
         if manager.is_there:
-            self._schedule.every(STATUS_EVERY_S, self.tell_status, "telling systemd")
+            self._scheduler.every(STATUS_EVERY_S, self.notify_status, "telling systemd")
         self._begun_s = time.monotonic()
         self._knows_disks = False
         self._reloading = threading.Lock()
-        state = State(settings, self._catalog, self._remember())
-        self._sampler = Sampler(paths, state)
-        self._watcher = DiskWatcher(paths, self._sampler.post)
-        self._sampler.on_doubt = self._watcher.rescan
-        self._sampler.on_through = self._on_through
-        self._sampler.on_clock_set = self._schedule.clock_was_set
-        self._prober = Prober(
-            paths,
+        state = State(settings, self._catalog, self._previous_run())
+        self._sampler = Sampler(roots, state)
+        self._watcher = DiskWatcher(roots, self._sampler.post)
+        self._sampler.on_unknown_device = self._watcher.rescan
+        self._sampler.on_tick_done = self._on_tick_done
+        self._sampler.on_clock_set = self._scheduler.clock_was_set
+        self._probe_scheduler = ProbeScheduler(
+            roots,
             self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
-            self._schedule,
+            self._scheduler,
             lambda: self._sampler.state,
             self._sampler.post,
         )
-        site = Site(
-            self.view,
-            lambda: self._about,
+        app = App(
+            self.snapshot,
+            lambda: self._build_info,
+            self.reports,
             healthy=self.is_healthy,
             ready=self.is_ready,
             reload=self.reload,
             telemetry_path=telemetry_path,
             share_s=SHARE_S,
         )
-        self._access = access or Access()
+        self._access = access or AccessControl()
         scrapes = ScrapeLimit(telemetry_path, most_scrapes)
-        self._server = WebServer(site, listen, access=self._access, scrapes=scrapes)
+        self._server = WebServer(app, listen, access=self._access, scrapes=scrapes)
 
     def start(self) -> tuple[ListenAddress, ...]:
         """Begin to serve and to watch; give the addresses that are served.
@@ -119,19 +118,19 @@ class Daemon:
         addresses = self._server.start()
         self._watcher.start()
         self._sampler.start()
-        self._schedule.start()
-        self._prober.configure(self._sampler.state.settings)
+        self._scheduler.start()
+        self._probe_scheduler.configure(self._sampler.state.settings)
         gc.freeze()  # what is loaded by now stays: the collector need not look at it again
         return addresses
 
     def stop(self) -> None:
         """End everything that was started, a probe that runs among it."""
         self._manager.stopping()
-        self._prober.stop()
+        self._probe_scheduler.stop()
         self._server.stop()
         self._watcher.stop()
         self._sampler.stop()
-        self._schedule.stop()
+        self._scheduler.stop()
         self.save()
 
     def save(self) -> None:
@@ -140,70 +139,51 @@ class Daemon:
         if state is not None:
             self._state_file.write(encode(state))
 
-    def read_verifications(self) -> None:
+    def read_reports(self) -> None:
         """Look for what `disksla verify` left in the state directory."""
-        self._verifications.read()
+        self._reports.read()
 
-    def tell_status(self) -> None:
+    def notify_status(self) -> None:
         """Tell systemd in a line how it goes."""
         if self._manager.is_there:
-            self._manager.status(status_line(self.view(), self._about))
+            self._manager.status(status_line(self.snapshot(), self._build_info))
 
-    def _on_through(self, tick: Tick) -> None:
+    def _on_tick_done(self, tick: Tick) -> None:
         """Let systemd know, from the sampler's own thread, that it ticks."""
         self._knows_disks = self._knows_disks or tick.disks is not None
         is_late = tick.clocks.monotonic_s - self._begun_s > READY_WITHIN_S
         if not self._manager.was_ready and (is_late or self.is_ready()):
             self._manager.ready()
-            self.tell_status()
+            self.notify_status()
         self._manager.beat(tick.clocks.monotonic_s)
 
-    def _remember(self) -> Memory | None:
+    def _previous_run(self) -> PreviousRun | None:
         saved = self._state_file.read(lambda text: decode(text, self._machine, read_clocks()))
-        return Memory(saved, self._boot) if saved is not None else None
+        return PreviousRun(saved, self._boot) if saved is not None else None
 
-    def view(self) -> View:
-        """Give everything known."""
-        view = look(self._sampler.state)
-        health = self._watcher.health
-        verified = self._verifications
-        sampler = msgspec.structs.replace(
-            view.sampler,
-            errors={
-                **view.sampler.errors,
-                "disks": health.errors,
-                "state": self._state_file.errors,
-                **({"probes": self._prober.errors} if self._prober.is_wanted else {}),
-                "verification": verified.errors,
-                **({"systemd": self._manager.errors} if self._manager.is_there else {}),
-                **({"web": self._access.errors} if self._access.is_wanted else {}),
-            },
-            collectors={
-                **view.sampler.collectors,
-                "disks": health.success,
-                "state": self._state_file.trouble is None,
-                **({"probes": self._prober.trouble is None} if self._prober.is_wanted else {}),
-                "verification": verified.success,
-                **({"web": self._access.trouble is None} if self._access.is_wanted else {}),
-            },
-            troubles={**view.sampler.troubles, **self._troubles()},
-        )
-        disks = tuple(
-            msgspec.structs.replace(
-                each, verification=verified.by_key.get(disk_key(each.disk) or "")
-            )
-            for each in view.disks
-        )
-        return msgspec.structs.replace(view, disks=disks, sampler=sampler)
+    def snapshot(self) -> Snapshot:
+        """Return everything known now, with the health of every part of the daemon."""
+        return take_snapshot(self._sampler.state).with_health(self._health())
 
-    def _troubles(self) -> dict[str, str]:
-        """Give what is wrong besides sampling, in words."""
-        told = {
-            "disks": "; ".join(self._watcher.health.problems),
-            "state": self._state_file.trouble,
-            "probes": self._prober.trouble if self._prober.is_wanted else None,
-        }
-        return {source: words for source, words in told.items() if words}
+    def reports(self) -> Mapping[str, VerificationReport]:
+        """Return the last verification report of each disk, by `disk_key`."""
+        return self._reports.by_key
+
+    def _health(self) -> Iterator[SourceHealth]:
+        watcher = self._watcher.health
+        yield SourceHealth(
+            "disks", watcher.errors, watcher.success, "; ".join(watcher.problems) or None
+        )
+        state = self._state_file
+        yield SourceHealth("state", state.errors, state.problem is None, state.problem)
+        probes = self._probe_scheduler
+        if probes.is_wanted:
+            yield SourceHealth("probes", probes.errors, probes.problem is None, probes.problem)
+        yield SourceHealth("verification", self._reports.errors, self._reports.success)
+        if self._manager.is_there:
+            yield SourceHealth("systemd", self._manager.errors, works=None)
+        if self._access.is_wanted:  # what is wrong is in the log only: it names files
+            yield SourceHealth("web", self._access.errors, self._access.problem is None)
 
     def is_healthy(self) -> bool:
         """Tell whether the sampler ticks."""
@@ -219,17 +199,19 @@ class Daemon:
         with self._reloading, self._manager.reloading():
             try:
                 settings = read_settings(self._config_file, self._catalog)
-            except Refusal as refusal:
-                log.error("the configuration stays as it was: %s", refusal)  # noqa: TRY400
-                self._about = msgspec.structs.replace(self._about, reload_successful=False)
+            except DiskslaError as error:
+                log.error("the configuration stays as it was: %s", error)  # noqa: TRY400
+                self._build_info = msgspec.structs.replace(
+                    self._build_info, reload_successful=False
+                )
                 raise
             self._sampler.post(settings)
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._state_file = StateFile(directory)
-                self._verifications = VerificationFiles(directory)
-            self._prober.configure(settings)
-            self._about = msgspec.structs.replace(
-                self._about, reload_successful=True, reload_success_timestamp_s=time.time()
+                self._reports = ReportStore(directory)
+            self._probe_scheduler.configure(settings)
+            self._build_info = msgspec.structs.replace(
+                self._build_info, reload_successful=True, reload_success_timestamp_s=time.time()
             )
             log.info("the configuration was read again")

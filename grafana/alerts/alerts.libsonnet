@@ -248,7 +248,7 @@
       or
       (time() - %(turn)s unless %(interval)s) > %(cron)d
     ||| % {
-      turn: of('disksla_probe_last_turn_timestamp_seconds'),
+      turn: of('disksla_probe_last_attempt_timestamp_seconds'),
       turns: config.probeStaleTurns,
       interval: of('disksla_probe_interval_seconds'),
       slack: config.probeStaleSlackSeconds,

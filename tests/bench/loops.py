@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from loopdevice import added
+from support.loop_device import added
 
 FIRST_NUMBER = 2000
 """Ours begin here, well away from those of others."""

@@ -30,7 +30,7 @@ from bench.measures import (
     started,
     value,
 )
-from papers import make_papers
+from support.certificates import make_papers
 
 CROWD = Path(__file__).with_name("crowd.py")
 DEVICES, BUSY = 64, 8

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from disksla.catalog import load_catalog
 from disksla.cli import main
+from disksla.limits.catalog import load_catalog
 
 
 def test_the_table_lists_every_id_within_a_terminal() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from disksla.cli import main
 
-TABLE = Path(__file__).resolve().parent.parent / "sweeps" / "storageio-hdd.csv"
+TABLE = Path(__file__).resolve().parent.parent / "benchmark" / "sweeps" / "storageio-hdd.csv"
 
 
 def test_a_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:

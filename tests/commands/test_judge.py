@@ -8,7 +8,7 @@ import pytest
 
 from disksla.cli import main
 
-RESULTS = Path(__file__).parent.parent / "results"
+RESULTS = Path(__file__).parent.parent / "verification" / "results"
 VK = ("--terms", "vk.ceph-ssd", "--size", "20GiB")
 YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
 

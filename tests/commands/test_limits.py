@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from disksla.cli import main
-from disksla.core.units import MIB
+from disksla.units import MIB
 
 RATE_NAMES = ("read_iops", "write_iops", "read_bytes_per_second", "write_bytes_per_second")
 

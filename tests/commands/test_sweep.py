@@ -9,21 +9,21 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from disksla.benchmark.sweep_journal import SweepHeader, encode_line
+from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
 from disksla.cli import main
-from disksla.core.disk import Disk
-from disksla.core.journal import Header, encode
-from disksla.core.matrix import Plan, Row, read_csv
-from disksla.core.units import GIB
+from disksla.disks.disk import Disk
+from disksla.units import GIB
 
 SERIAL = "6ea73b81"
-PLAN = Plan(sizes=(4096, 16384), workers=(1,), runtime_s=10.0)
-HEADER = Header(
+PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), runtime_s=10.0)
+HEADER = SweepHeader(
     disk=Disk("vdb", 254, 16, 100 * GIB, serial=SERIAL),
     plan=PLAN,
     started_at_s=1.7e9,
     disksla="0.1",
 )
-ROWS = [Row(cell, 0.001, 1000.0, 4096000.0) for cell in PLAN.cells()]
+ROWS = [SweepRow(cell, 0.001, 1000.0, 4096000.0) for cell in PLAN.cells()]
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def flags(tmp_path: Path) -> list[str]:
 def journal(tmp_path: Path) -> Path:
     """Give a journal in which everything was measured, out of order."""
     path = tmp_path / "journal"
-    path.write_bytes(b"".join((encode(HEADER), *map(encode, reversed(ROWS)))))
+    path.write_bytes(b"".join((encode_line(HEADER), *map(encode_line, reversed(ROWS)))))
     return path
 
 
@@ -160,7 +160,7 @@ def test_a_cell_in_which_nothing_completed_has_no_response_time(
 ) -> None:
     path = tmp_path / "stalled"
     stalled = [replace(row, mean_latency_s=None, iops=0.0) for row in ROWS]
-    path.write_bytes(b"".join((encode(HEADER), *map(encode, stalled))))
+    path.write_bytes(b"".join((encode_line(HEADER), *map(encode_line, stalled))))
     assert main(["sweep", "vdb", f"--resume={path}", *flags]) == 0
     assert "100% read - 0" in " ".join(capsys.readouterr().out.split())
 
@@ -206,7 +206,7 @@ def test_a_journal_that_was_cut_short_says_what_is_left(
     ],
 )
 def test_a_journal_of_something_else_is_refused(
-    before: Header,
+    before: SweepHeader,
     options: list[str],
     words: str,
     flags: list[str],
@@ -214,7 +214,7 @@ def test_a_journal_of_something_else_is_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = tmp_path / "journal"
-    path.write_bytes(encode(before))
+    path.write_bytes(encode_line(before))
     assert main(["sweep", "vdb", f"--resume={path}", *options, *flags]) == 2
     assert f"{path} cannot be gone on with: {words}" in said(capsys)
 
@@ -237,7 +237,9 @@ def test_a_file_is_not_made_on_another_disk(
 ) -> None:
     path = tmp_path / "journal"
     path.write_bytes(
-        encode(replace(HEADER, directory="/proc", file_bytes=GIB, plan=replace(PLAN, writes=True)))
+        encode_line(
+            replace(HEADER, directory="/proc", file_bytes=GIB, plan=replace(PLAN, writes=True))
+        )
     )
     assert main(["sweep", "vdb", f"--resume={path}", *flags]) == 2
     assert "/proc lies on what is mounted at /proc" in said(capsys)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from disksla.cli import main
-from disksla.core.units import GIB
-from machinetree import add_device
+from disksla.units import GIB
+from support.sysfs_tree import add_device
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 ZEROS = " 0" * 17

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from loopdevice import CONTROL, attached, eventually
-from served import DISKSLA, PATIENCE_S, Daemon
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.loop_device import CONTROL, attached, eventually
 
 StartDaemon = Callable[..., Daemon]
 

@@ -17,9 +17,9 @@ import bcrypt
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from loopdevice import eventually
-from monitoring import needs_prometheus, prometheus
-from served import DISKSLA, PATIENCE_S, run
+from support.daemon_process import DISKSLA, PATIENCE_S, run
+from support.loop_device import eventually
+from support.monitoring_stack import needs_prometheus, prometheus
 
 PASSWORD = "correct horse"
 USERS = (

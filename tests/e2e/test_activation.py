@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from loopdevice import eventually
-from served import DISKSLA, PATIENCE_S, Daemon, run
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
+from support.loop_device import eventually
 
 PASSES_A_SOCKET = """
 import os, socket, sys

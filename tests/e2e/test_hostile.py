@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from disksla.core.attributes import LONGEST_NAME
-from disksla.core.units import GIB
-from machinetree import add_device
-from served import Daemon, run
+from disksla.disks.sysfs_attributes import LONGEST_NAME
+from disksla.units import GIB
+from support.daemon_process import Daemon, run
+from support.sysfs_tree import add_device
 
 SERIAL = 'ev\x1b]0;owned\x07il\n# HELP x "},device="vda\\'
 MODEL = "<script>alert(1)</script>[red]&\u202egnp\x9b31m"

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from disksla.core.evidence import Evidence, Requests
-from disksla.core.medium import identify
-from disksla.core.units import KIB
-from disksla.runtime.alone import alone
+from disksla.benchmark.identify import identify
+from disksla.benchmark.identify_evidence import Evidence, RequestStats
+from disksla.system.lock import measurement_lock
+from disksla.units import KIB
 from lab.disk import made
 from lab.scenario import read_scenario
-from loopdevice import used
-from served import run
+from support.daemon_process import run
+from support.loop_device import used
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 
@@ -35,7 +35,7 @@ def test_a_disk_in_use_is_left_alone(loop_device: str, tmp_path: Path) -> None:
 def test_one_measurement_at_a_time_runs_on_a_machine(loop_device: str, tmp_path: Path) -> None:
     config = tmp_path / "config.yml"
     config.write_text(f"state: {{directory: {tmp_path}}}\n", encoding="utf-8")
-    with alone(tmp_path):
+    with measurement_lock(tmp_path):
         ended = run("identify", loop_device, f"--config.file={config}", status=2)
     assert "another measurement of disksla runs on this machine" in ended.stderr
 
@@ -90,13 +90,13 @@ def test_a_limiter_is_not_taken_for_a_medium(tmp_path: Path) -> None:
     assert (shown["medium"], shown["limited"]) == ("unknown", True)
 
 
-def ioping(device: str, *words: str) -> Requests:
+def ioping(device: str, *words: str) -> RequestStats:
     """Send requests as ioping -R does; its raw numbers are in nanoseconds."""
     command = ["ioping", "-R", "-D", "-w", "1", "-B", "-q", *words, f"/dev/{device}"]
     line = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     count, _, iops, _, least, mean, _, deviation, *_ = map(float, line.split())
     size = 256 * KIB if "-L" in words else 4 * KIB
-    return Requests(
+    return RequestStats(
         request_bytes=size,
         iops=iops,
         mean_s=mean / 1e9,
@@ -125,6 +125,6 @@ def test_ioping_finds_the_same(tmp_path: Path) -> None:
     pytest.fail(f"{ATTEMPTS} times: {differing}")
 
 
-def is_of_one_order(mine: dict[str, float], other: Requests) -> bool:
+def is_of_one_order(mine: dict[str, float], other: RequestStats) -> bool:
     pairs = ((mine["iops"], other.iops), (mine["mean_seconds"], other.mean_s))
     return all(theirs / 5 < ours < theirs * 5 for ours, theirs in pairs)

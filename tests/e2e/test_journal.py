@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from served import DISKSLA, Daemon
+from support.daemon_process import DISKSLA, Daemon
 
 StartDaemon = Callable[..., Daemon]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from disksla.runtime.paths import Paths
-from loopdevice import eventually
-from served import PATIENCE_S, Daemon
-from servicemanager import Ear, listening
+from disksla.system.roots import Roots
+from support.daemon_process import PATIENCE_S, Daemon
+from support.loop_device import eventually
+from support.notify_socket import Ear, listening
 
 StartDaemon = Callable[..., Daemon]
 
@@ -27,9 +27,9 @@ def ear(tmp_path: Path) -> Iterator[Ear]:
 
 
 @pytest.fixture
-def tree(tmp_path: Path) -> Paths:
+def tree(tmp_path: Path) -> Roots:
     """Make a machine of files, with one disk that did nothing yet."""
-    paths = Paths(tmp_path / "proc", tmp_path / "sys", tmp_path / "udev")
+    paths = Roots(tmp_path / "proc", tmp_path / "sys", tmp_path / "udev")
     disk = paths.sysfs / "class" / "block" / "vdx"
     for made in (paths.procfs / "1", disk, paths.udev_data):
         made.mkdir(parents=True)
@@ -41,12 +41,12 @@ def tree(tmp_path: Path) -> Paths:
     return paths
 
 
-def has_read(paths: Paths, reads: int) -> None:
+def has_read(paths: Roots, reads: int) -> None:
     line = f" 254 0 vdx {reads} 0 {8 * reads} 0 0 0 0 0 0 0 0\n"
     (paths.procfs / "diskstats").write_text(line)
 
 
-def options(paths: Paths) -> tuple[str, ...]:
+def options(paths: Roots) -> tuple[str, ...]:
     return (
         *("--path.procfs", str(paths.procfs), "--path.sysfs", str(paths.sysfs)),
         *("--path.udev-data", str(paths.udev_data)),
@@ -66,7 +66,7 @@ def states(ear: Ear) -> list[str]:
 
 
 def test_a_life_is_told_from_its_first_sample_to_its_end(
-    start_daemon: StartDaemon, tree: Paths, ear: Ear, tmp_path: Path
+    start_daemon: StartDaemon, tree: Roots, ear: Ear, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.yml"
     config.write_text("")
@@ -85,7 +85,7 @@ def test_a_life_is_told_from_its_first_sample_to_its_end(
 
 
 def test_a_machine_without_disks_is_ready_too(
-    start_daemon: StartDaemon, tree: Paths, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
     shutil.rmtree(tree.sysfs / "class" / "block" / "vdx")
     (tree.procfs / "diskstats").write_text("")
@@ -95,18 +95,18 @@ def test_a_machine_without_disks_is_ready_too(
 
 
 def test_where_disks_cannot_be_looked_at_nobody_is_kept_waiting(
-    start_daemon: StartDaemon, tree: Paths, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
     shutil.rmtree(tree.sysfs)
     daemon = start_daemon(*options(tree), before=told(ear), ready=False)
     assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
     assert daemon.get("/-/ready")[0] == 503
-    trouble = "STATUS=0 disks watched; cannot be read: disks"
-    assert eventually(lambda: any(said.startswith(trouble) for said in ear.listen()), PATIENCE_S)
+    problem = "STATUS=0 disks watched; cannot be read: disks"
+    assert eventually(lambda: any(said.startswith(problem) for said in ear.listen()), PATIENCE_S)
 
 
 def test_a_sampler_that_is_stuck_feeds_no_watchdog(
-    start_daemon: StartDaemon, tree: Paths, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
     daemon = start_daemon(*options(tree), before=told(ear, WATCHDOG_S))
     assert eventually(lambda: ear.listen().count("WATCHDOG=1") >= 3, PATIENCE_S)
@@ -122,7 +122,7 @@ def test_a_sampler_that_is_stuck_feeds_no_watchdog(
 
 
 def test_what_the_watchdog_ends_tells_where_it_was(
-    start_daemon: StartDaemon, tree: Paths, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
     daemon = start_daemon(*options(tree), before=told(ear))
     daemon.process.send_signal(signal.SIGABRT)

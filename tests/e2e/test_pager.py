@@ -18,8 +18,10 @@ import yaml
 
 from lab.disk import made
 from lab.scenario import read_scenario
-from loopdevice import eventually
-from monitoring import (
+from render import HERE, rendered, write
+from support.daemon_process import Daemon
+from support.loop_device import eventually
+from support.monitoring_stack import (
     Pager,
     Prometheus,
     alertmanager,
@@ -28,8 +30,6 @@ from monitoring import (
     pager,
     prometheus,
 )
-from render import HERE, rendered, write
-from served import Daemon
 
 StartDaemon = Callable[..., Daemon]
 

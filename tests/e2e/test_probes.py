@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-import loopdevice
-from fakefio import ANSWERS, HANGS, fake_fio, pid_left
-from served import DISKSLA, PATIENCE_S, Daemon
+from support import loop_device as loopdevice
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.fake_fio import ANSWERS, HANGS, fake_fio, pid_left
 
 StartDaemon = Callable[..., Daemon]
 
@@ -185,7 +185,7 @@ def test_one_by_hand_that_is_skipped_says_why(loop_device: str, tmp_path: Path) 
     config = config_for(loop_device, tmp_path, iops=50)
     ended = disksla_probe(loop_device, "--config.file", config)
     assert ended.returncode == 1
-    assert "small_promise: one request per second is more than 1%" in " ".join(
+    assert "limit_too_low: one request per second is more than 1%" in " ".join(
         ended.stdout.split()
     )
     written = disksla_probe(loop_device, "--kind", "write-latency", "--config.file", config)
@@ -227,7 +227,7 @@ def test_one_by_hand_that_fails_says_why(loop_device: str, tmp_path: Path) -> No
     fake_fio(programs, ANSWERS)
     garbage = disksla_probe(loop_device, "--config.file", config, path=programs)
     assert garbage.returncode == 1
-    assert "garbage" in garbage.stdout
+    assert "bad_output" in garbage.stdout
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import loopdevice
-from served import DISKSLA, PATIENCE_S, Daemon
+from support import loop_device as loopdevice
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 
 StartDaemon = Callable[..., Daemon]
 

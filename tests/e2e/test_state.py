@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from accounts import LINES, an_account
 from disksla.daemon import Daemon as DaemonInside
-from disksla.runtime.notify import ServiceManager
-from disksla.runtime.verificationfiles import save_verification
-from disksla.runtime.web import ListenAddress
-from filemachine import CAPACITY, CONFIG, FakeMachine
-from loopdevice import eventually
-from served import PATIENCE_S, Daemon
+from disksla.system.systemd import ServiceManager
+from disksla.verification.store import save_report
+from disksla.web.listen import ListenAddress
+from support.daemon_process import PATIENCE_S, Daemon
+from support.fake_host import CAPACITY, CONFIG, FakeMachine
+from support.loop_device import eventually
+from support.reports import LINES, an_account
 
 StartDaemon = Callable[..., Daemon]
 
@@ -150,21 +150,21 @@ def test_trouble_with_saving_is_said_once_and_counted_and_ends(
     machine: FakeMachine, inside: DaemonInside, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "disksla.state")
-    assert eventually(lambda: any(disk.credits for disk in inside.view().disks), PATIENCE_S)
+    assert eventually(lambda: any(disk.credits for disk in inside.snapshot().disks), PATIENCE_S)
     for _ in range(3):
         inside.save()
-    assert not inside.view().sampler.collectors["state"]
-    assert inside.view().sampler.errors["state"] == 3
+    assert not inside.snapshot().sampler.collectors["state"]
+    assert inside.snapshot().sampler.errors["state"] == 3
     inside.reload()
-    assert inside.view().sampler.errors["state"] == 3
+    assert inside.snapshot().sampler.errors["state"] == 3
     machine.state.mkdir()
     inside.save()
-    assert inside.view().sampler.collectors["state"]
+    assert inside.snapshot().sampler.collectors["state"]
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
 
 
 def test_a_reload_may_move_the_state(machine: FakeMachine, inside: DaemonInside) -> None:
-    assert eventually(lambda: any(disk.credits for disk in inside.view().disks), PATIENCE_S)
+    assert eventually(lambda: any(disk.credits for disk in inside.snapshot().disks), PATIENCE_S)
     elsewhere = machine.state.with_name("elsewhere")
     elsewhere.mkdir()
     machine.config.write_text(CONFIG.format(directory=elsewhere))
@@ -177,16 +177,16 @@ def test_a_reload_may_move_the_state(machine: FakeMachine, inside: DaemonInside)
 def test_the_last_verification_is_published(machine: FakeMachine, inside: DaemonInside) -> None:
     machine.state.mkdir()
     account = an_account(*LINES[:4], key="serial:vol-1")
-    assert save_verification(machine.state, account) is None
-    assert eventually(lambda: bool(inside.view().disks), PATIENCE_S)
-    assert [disk.verification for disk in inside.view().disks] == [None]
-    inside.read_verifications()
-    assert [disk.verification for disk in inside.view().disks] == [account]
+    assert save_report(machine.state, account) is None
+    assert eventually(lambda: bool(inside.snapshot().disks), PATIENCE_S)
+    assert inside.reports() == {}
+    inside.read_reports()
+    assert inside.reports() == {"serial:vol-1": account}
     [file] = machine.state.iterdir()
     file.write_bytes(b"damaged")
-    inside.read_verifications()
-    view = inside.view()
-    assert [disk.verification for disk in view.disks] == [None]
+    inside.read_reports()
+    assert inside.reports() == {}
+    view = inside.snapshot()
     assert view.sampler.errors["verification"] == 1
     assert not view.sampler.collectors["verification"]
 
@@ -195,7 +195,7 @@ def test_a_verification_is_there_from_the_first_scrape(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
     machine.state.mkdir()
-    save_verification(machine.state, an_account(*LINES[:4], key="serial:vol-1"))
+    save_report(machine.state, an_account(*LINES[:4], key="serial:vol-1"))
     daemon = start_daemon(*machine.options)
     told = daemon.samples(device="vdx", test="randread-8k")
     assert told["disksla_verification_ratio"] == 0.7

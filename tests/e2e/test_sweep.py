@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from disksla.core.journal import Journal
-from disksla.core.units import MIB
-from disksla.runtime.journalfile import load_journal
-from loopdevice import attached, eventually, used
-from served import DISKSLA, PATIENCE_S, run
+from disksla.benchmark.sweep_journal import SweepJournal
+from disksla.benchmark.sweep_journal_file import load_journal
+from disksla.units import MIB
+from support.daemon_process import DISKSLA, PATIENCE_S, run
+from support.loop_device import attached, eventually, used
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 SMALL = ("--runtime=300ms", "--sizes=4KiB,16KiB", "--workers=1", "--even-if-busy")
@@ -39,7 +39,7 @@ def rows(journal: Path) -> int:
     return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
 
 
-def interrupted(journal: Path, *words: str, after_rows: int) -> Journal:
+def interrupted(journal: Path, *words: str, after_rows: int) -> SweepJournal:
     """Sweep, and press Ctrl-C while a cell is measured."""
     command = [str(DISKSLA), "sweep", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -17,8 +17,8 @@ import pytest
 from lab.__main__ import missing
 from lab.disk import made
 from lab.scenario import read_scenario
-from loopdevice import attached, eventually
-from served import DISKSLA, PATIENCE_S
+from support.daemon_process import DISKSLA, PATIENCE_S
+from support.loop_device import attached, eventually
 
 UNABLE = missing()
 pytestmark = pytest.mark.skipif(UNABLE is not None, reason=f"NOT TESTED: the lab {UNABLE}")
@@ -188,7 +188,7 @@ def test_a_disk_in_use_proves_nothing(tmp_path: Path) -> None:
                 other.terminate()
     assert (status, account["verdict"], lines) == (2, "not_valid", {})
     assert [each["precondition"] for each in account["violations"]] == ["other_load"]
-    assert "others used" in account["violations"][0]["words"]
+    assert "others used" in account["violations"][0]["message"]
     assert (forced, loaded["verdict"]) == (2, "not_valid")
     assert 0.02 < measured["randread-4k"]["other_share"] < 0.2
 

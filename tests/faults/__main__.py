@@ -10,8 +10,8 @@ from pathlib import Path
 
 from faults.scrapers import flood, head, quiet, row
 from faults.soak import ALLOWED_BYTES, DAY_TICKS, Soak, growth_bytes, report
-from loopdevice import eventually
-from served import DISKSLA, PATIENCE_S, Daemon
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.loop_device import eventually
 
 FLOODS = ("100, every second", 1.0), ("100, without a pause", 0.0)
 QUIET_S = 20.0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from e2e.conftest import loop_device, start_daemon
-from filemachine import FakeMachine
+from support.fake_host import FakeMachine
 
 __all__ = ["loop_device", "start_daemon"]
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from disksla.core.disk import Disk
-from disksla.core.fio import Bin
-from disksla.core.hostwait import HostWait
-from disksla.core.interval import Clocks
-from disksla.core.pipeline import State, Tick, wants_host
-from disksla.core.probeoutcome import ProbeOutcome
-from disksla.core.units import GIB
+from disksla.disks.disk import Disk
+from disksla.fio.result import LatencyBin
+from disksla.pipeline.probe_results import ProbeResult
+from disksla.pipeline.state import State, wants_host
+from disksla.pipeline.tick import Tick
+from disksla.procfs.iowait import HostWait
+from disksla.units import GIB
+from disksla.verdict.interval import Clocks
 
 TICK_S = 0.1
 IOPS = 300
@@ -131,7 +132,7 @@ class RestlessMachine:
         if self._happens(every=2500):
             self._plug()
         plugged, self._plugged = self._plugged, False
-        text, troubles = self._text()
+        text, problems = self._text()
         return Tick(
             Clocks(
                 self._now_s,
@@ -144,11 +145,11 @@ class RestlessMachine:
             inflight={
                 name: (0, disk.inflight)
                 for name, disk in self._disks.items()
-                if name in state.awake
+                if name in state.active
             },
             disks=tuple(disk.disk for disk in self._disks.values()) if plugged else None,
             host=self._host() if wants_host(state) else None,
-            troubles=troubles,
+            problems=problems,
             probes=tuple(self._probes()),
         )
 
@@ -192,20 +193,20 @@ class RestlessMachine:
     def _host(self) -> HostWait:
         return HostWait(self._iowait_s, self._now_s / 3, self._now_s / 4)
 
-    def _probes(self) -> Iterator[ProbeOutcome]:
+    def _probes(self) -> Iterator[ProbeResult]:
         if self._happens(every=3000):
             failed = self._chance.random() < 0.2
-            yield ProbeOutcome(
+            yield ProbeResult(
                 device=self._chance.choice(DEVICES),
                 kind="read-latency",
                 timestamp_s=1.7e9 + self._now_s,
                 failure="timeout" if failed else None,
-                words=f"after {self._now_s} s" if failed else "",
+                message=f"after {self._now_s} s" if failed else "",
                 target_iops=3.0,
                 duration_s=5.2,
                 requests=0 if failed else 15,
                 transferred_bytes=61_440,
                 spent_bytes=61_440,
                 achieved_iops=None if failed else 3.0,
-                bins=() if failed else (Bin(0.0011, 10), Bin(0.0023, 5)),
+                bins=() if failed else (LatencyBin(0.0011, 10), LatencyBin(0.0023, 5)),
             )

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.core.interval import Clocks
-from disksla.core.saved import SavedCredits, SavedDisk, SavedState, encode
-from disksla.runtime.identity import read_boot, read_machine
-from disksla.runtime.sampler import read_clocks
-from filemachine import CAPACITY, FakeMachine
-from loopdevice import eventually
-from served import PATIENCE_S, Daemon
+from disksla.pipeline.sampler import read_clocks
+from disksla.pipeline.saved_state import SavedCredits, SavedDisk, SavedState, encode
+from disksla.system.machine_id import read_boot_id, read_machine_id
+from disksla.verdict.interval import Clocks
+from support.daemon_process import PATIENCE_S, Daemon
+from support.fake_host import CAPACITY, FakeMachine
+from support.loop_device import eventually
 
 LEVEL = 1000.0
 """Credits that were surely there."""
@@ -23,8 +23,8 @@ def state_of(made: FakeMachine, **told: object) -> SavedState:
     """Give a state that was saved just now."""
     credits_ = SavedCredits(CAPACITY, LEVEL, LEVEL, LEVEL, 1.0)
     state = SavedState(
-        read_machine(),
-        read_boot(made.paths),
+        read_machine_id(),
+        read_boot_id(made.paths),
         read_clocks(),
         {"serial:vol-1": SavedDisk("configuration", {"iops": credits_})},
     )

@@ -14,18 +14,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from disksla.catalog import load_catalog
-from disksla.core.look import look
-from disksla.core.memory import Memory
-from disksla.core.pipeline import State, advance, configure, to_save
-from disksla.core.recording import decode_tick, encode
-from disksla.core.saved import decode as decode_saved
-from disksla.core.saved import encode as encode_saved
-from disksla.core.verdict import VERDICTS
-from disksla.runtime.about import read_about
-from disksla.runtime.configuration import read_settings
-from disksla.runtime.site import Site
-from disksla.runtime.statefile import StateFile
+from disksla.config.settings_file import read_settings
+from disksla.limits.catalog import load_catalog
+from disksla.metrics.build_info import read_build_info
+from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.recording import decode_tick, encode
+from disksla.pipeline.restore import PreviousRun
+from disksla.pipeline.saved_state import decode as decode_saved
+from disksla.pipeline.saved_state import encode as encode_saved
+from disksla.pipeline.snapshot import take_snapshot
+from disksla.pipeline.state import State, to_save
+from disksla.system.state_file import StateFile
+from disksla.verdict.verdict import VERDICTS
+from disksla.web.app import App
 from faults.restless import CONFIG, OTHER_CONFIG, RestlessMachine
 
 DAY_TICKS = 864_000
@@ -62,9 +63,9 @@ class Soak:
         self._file = StateFile(directory)
         self._machine = RestlessMachine(seed)
         self.state = State(read_settings(self._configs[0], self._catalog), self._catalog)
-        about = read_about()
-        self._site = Site(
-            lambda: look(self.state),
+        about = read_build_info()
+        self._site = App(
+            lambda: take_snapshot(self.state),
             lambda: about,
             healthy=lambda: True,
             ready=lambda: True,
@@ -116,12 +117,12 @@ class Soak:
         if saved is None or self.state.clocks is None:
             return
         if not self._file.write(encode_saved(saved)):
-            raise AssertionError(self._file.trouble)
+            raise AssertionError(self._file.problem)
         clocks = self.state.clocks
         read = self._file.read(lambda text: decode_saved(text, "machine", clocks))
         if read is None:
-            raise AssertionError(self._file.trouble)
-        self.state = msgspec.structs.replace(self.state, memory=Memory(read, "boot"))
+            raise AssertionError(self._file.problem)
+        self.state = msgspec.structs.replace(self.state, previous_run=PreviousRun(read, "boot"))
 
 
 def weigh(ticks: int, elapsed_s: float) -> Weight:
@@ -145,8 +146,8 @@ def report(soak: Soak, weights: list[Weight]) -> str:
         f" {weight.resident_bytes / 2**20:.2f} | {weight.allocated_blocks} | {weight.objects} |"
         for weight in weights
     ]
-    view = look(soak.state)
-    ledgers = [disk.ledger.seconds for disk in view.disks]
+    view = take_snapshot(soak.state)
+    ledgers = [disk.verdict_totals.seconds for disk in view.disks]
     by_verdict: dict[str, float] = {
         verdict: sum(seconds)
         for verdict, seconds in zip(VERDICTS, zip(*ledgers, strict=True), strict=True)

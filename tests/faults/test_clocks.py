@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from faults.saved import A_WINDOW_OR_TWO_S, LEVEL, REFILL_IOPS, bounds, leave, state_of
-from filemachine import CAPACITY, FakeMachine
-from served import Daemon
+from support.daemon_process import Daemon
+from support.fake_host import CAPACITY, FakeMachine
 
 StartDaemon = Callable[..., Daemon]
 
@@ -31,10 +31,10 @@ FAKETIME = next(
 SET_BACK = """
 import sys, threading
 from pathlib import Path
-from disksla.runtime.schedule import Schedule
+from disksla.system.scheduler import Scheduler
 
 done = threading.Semaphore(0)
-schedule = Schedule()
+schedule = Scheduler()
 schedule.every(0.1, done.release, "short")
 schedule.start()
 for set_to in ("+0", "-7200", "+7200", "-86400"):

@@ -10,8 +10,8 @@ from pathlib import Path
 from faults.lxcfs import needs_fuse
 from lab.disk import made
 from lab.scenario import read_scenario
-from loopdevice import eventually, needs_loop, used
-from served import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon
+from support.loop_device import eventually, needs_loop, used
 
 StartDaemon = Callable[..., Daemon]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from faults.lxcfs import needs_fuse, shown_by_lxcfs
-from filemachine import FakeMachine
-from loopdevice import eventually
-from served import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon
+from support.fake_host import FakeMachine
+from support.loop_device import eventually
 
 StartDaemon = Callable[..., Daemon]
 

@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from filemachine import FakeMachine
-from loopdevice import eventually
-from served import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon
+from support.fake_host import FakeMachine
+from support.loop_device import eventually
 
 StartDaemon = Callable[..., Daemon]
 
@@ -76,7 +76,7 @@ def test_a_sysfs_that_is_gone_leaves_what_was_known(
 PSI_IS_OFF = """
 import ctypes, os, struct, sys
 from pathlib import Path
-from disksla.runtime.host import HostWaitFiles
+from disksla.procfs.iowait_files import HostWaitFiles
 
 procfs = Path(sys.argv[1])
 pressure = procfs / "pressure" / "io"

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from faults.scrapers import Account, Flood, flood
-from filemachine import FakeMachine
-from served import Daemon
+from support.daemon_process import Daemon
+from support.fake_host import FakeMachine
 
 StartDaemon = Callable[..., Daemon]
 

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from disksla.core.verdict import VERDICTS
+from disksla.verdict.verdict import VERDICTS
 from faults.soak import Weight, growth_bytes
 
 TICKS = 10_000

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from disksla.core.saved import SavedState, decode
 from disksla.daemon import Daemon as DaemonInside
-from disksla.runtime.identity import read_machine
-from disksla.runtime.notify import ServiceManager
-from disksla.runtime.sampler import read_clocks
-from disksla.runtime.web import ListenAddress
+from disksla.pipeline.sampler import read_clocks
+from disksla.pipeline.saved_state import SavedState, decode
+from disksla.system.machine_id import read_machine_id
+from disksla.system.systemd import ServiceManager
+from disksla.web.listen import ListenAddress
 from faults.saved import A_WINDOW_OR_TWO_S, LEVEL, REFILL_IOPS, bounds, later, leave, state_of
-from filemachine import CAPACITY, FakeMachine
-from loopdevice import eventually
-from served import PATIENCE_S, Daemon
+from support.daemon_process import PATIENCE_S, Daemon
+from support.fake_host import CAPACITY, FakeMachine
+from support.loop_device import eventually
 
 StartDaemon = Callable[..., Daemon]
 
@@ -34,9 +34,9 @@ needs_mount = pytest.mark.skipif(
 KILLED_AGAIN_AND_AGAIN = """
 import os, random, signal, sys, time
 from pathlib import Path
-from disksla.core.saved import decode, encode
-from disksla.runtime.sampler import read_clocks
-from disksla.runtime.statefile import StateFile
+from disksla.pipeline.saved_state import decode, encode
+from disksla.pipeline.sampler import read_clocks
+from disksla.system.state_file import StateFile
 import msgspec
 
 directory, chance = Path(sys.argv[1]), random.Random(4)
@@ -61,7 +61,7 @@ for kills in range(1, 301):
     drafts += (directory / "state.json.new").exists()
     file = StateFile(directory)
     found = file.read(lambda text: decode(text, sys.argv[2], read_clocks()))
-    assert found is not None, file.trouble
+    assert found is not None, file.problem
     number = last if found is clean or not found.boot.isdigit() else int(found.boot)
     assert number >= last
     assert number == 0 or len(found.disks) == number % 100
@@ -77,7 +77,7 @@ def test_a_state_is_whole_whenever_the_daemon_is_killed(machine: FakeMachine) ->
     """Killed at least 30 times, and at least 5 times of these in the midst of writing."""
     file = leave(machine, state_of(machine))
     killed = subprocess.run(
-        [sys.executable, "-c", KILLED_AGAIN_AND_AGAIN, file.parent, read_machine()],
+        [sys.executable, "-c", KILLED_AGAIN_AND_AGAIN, file.parent, read_machine_id()],
         check=False,
         capture_output=True,
         text=True,
@@ -134,7 +134,7 @@ def test_a_state_that_is_not_ours_is_set_aside(
 
 
 def saved_in(file: Path) -> SavedState:
-    return decode(file.read_bytes(), read_machine(), read_clocks())
+    return decode(file.read_bytes(), read_machine_id(), read_clocks())
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
@@ -218,11 +218,13 @@ def test_while_the_disk_of_the_state_hangs_the_watch_goes_on(
     saving = threading.Thread(target=daemon.save)
     try:
         daemon.start()
-        assert eventually(lambda: any(disk.credits for disk in daemon.view().disks), PATIENCE_S)
+        assert eventually(
+            lambda: any(disk.credits for disk in daemon.snapshot().disks), PATIENCE_S
+        )
         with frozen(machine.state):
             saving.start()
-            before = daemon.view().sampler.ticks
-            assert eventually(lambda: daemon.view().sampler.ticks > before + 10, PATIENCE_S)
+            before = daemon.snapshot().sampler.ticks
+            assert eventually(lambda: daemon.snapshot().sampler.ticks > before + 10, PATIENCE_S)
             assert daemon.is_healthy()
             assert saving.is_alive()
         saving.join(PATIENCE_S)

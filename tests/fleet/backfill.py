@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from fleet.page import samples_at
-from monitoring import Prometheus
+from support.monitoring_stack import Prometheus
 
 STEP_S = 60
 CHUNK_S = 7200

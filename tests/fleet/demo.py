@@ -15,7 +15,7 @@ from fleet.history import DISKS_PER_HOST
 from fleet.measure import time_rules
 from fleet.server import served
 from fleet.stack import MIXIN, SILENT, Scraping, prometheus
-from monitoring import alertmanager
+from support.monitoring_stack import alertmanager
 
 SEED = 1
 _QUIET_ROUTE = {"route": {"receiver": "nobody"}, "receivers": [{"name": "nobody"}]}

@@ -2,13 +2,13 @@
 
 from msgspec.structs import replace
 
-from accounts import a_line, an_account
-from disksla.core.limits import NOTHING_PROMISED, Bucket, Burst, Rates
-from disksla.core.probeledger import FAILURE_REASONS, ProbeLedger
-from disksla.core.probeoutcome import ProbeOutcome
-from disksla.core.suite import make_suite
-from disksla.core.view import DiskView
-from views import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
+from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
+from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
+from disksla.pipeline.snapshot import DiskSnapshot
+from disksla.verification.report import VerificationReport
+from disksla.verification.suites import make_suite
+from support.reports import a_line, an_account
+from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
 
 _BUCKETS = (
     Bucket("iops", 8000.0, 300.0, 300.0, 2000.0),
@@ -16,64 +16,70 @@ _BUCKETS = (
 )
 
 
-def fullest_disk() -> DiskView:
-    """Give a disk with a promise in every respect, credits of two buckets, both kinds of probes
-    and an account of the longest suite.
-    """
+def fullest_disk() -> DiskSnapshot:
+    """Return a disk with every limit, credits of two buckets and both kinds of probes."""
     burst = Burst(Rates(2000.0, 2000.0, 60e6, 60e6), _BUCKETS)
     limits = replace(SEPARATE_LIMITS, burst=burst)
     view = probed_disk_view()
     probes = {kind: _probed(ledger) for kind, ledger in view.probes.items()}
-    lines = max(
-        (make_suite(name, limits, 0.03).lines for name in ("vk", "yandex", "terms")), key=len
-    )
     return replace(
         view,
         assignment=replace(view.assignment, limits=limits),
         credits=(IOPS_CREDITS, BYTE_CREDITS),
         probes=probes,
-        verification=an_account(*(a_line(line.test) for line in lines)),
     )
 
 
-def built_up() -> dict[str, DiskView]:
-    """Give that disk with less, and more and more of it, by what was added last."""
+def fullest_report() -> VerificationReport:
+    """Return the report of the longest suite."""
+    limits = fullest_disk().assignment.limits
+    lines = max(
+        (make_suite(name, limits, 0.03).lines for name in ("vk", "yandex", "terms")), key=len
+    )
+    return an_account(*(a_line(line.test) for line in lines))
+
+
+def built_up() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
+    """Return that disk and its report with more and more in them, by what was added last."""
     full = fullest_disk()
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
         for name in ("probes", "probe_intervals_s")
     }
     plain = replace(full.assignment.limits, burst=None)
-    unprobed: dict[str, object] = {"probes": {}, "probe_intervals_s": {}, "verification": None}
+    unprobed: dict[str, object] = {"probes": {}, "probe_intervals_s": {}}
     none = {"credits": (), **unprobed}
     unknown = replace(full.disk, holders=())
     promised = replace(full, assignment=replace(full.assignment, limits=plain), **none)
     bursting = replace(full, **unprobed)
-    return {
+    unreported = {
         "a disk of which nothing is known": replace(
             promised,
             disk=unknown,
-            assignment=replace(full.assignment, limits=NOTHING_PROMISED),
+            assignment=replace(full.assignment, limits=NO_LIMITS),
             load=None,
             ceiling=None,
         ),
         "that was held once": replace(
             promised,
             disk=unknown,
-            assignment=replace(full.assignment, limits=NOTHING_PROMISED),
+            assignment=replace(full.assignment, limits=NO_LIMITS),
             load=None,
         ),
         "with terms that promise rates and a latency": replace(promised, disk=unknown),
         "with one holder (LVM, dm-crypt, md)": promised,
         "with credits of two buckets": bursting,
         "with probes of reads": replace(bursting, **probed),
-        "and of writes": replace(full, verification=None),
-        "after `disksla verify` with VK's suite": full,
+        "and of writes": full,
     }
+    steps: dict[str, tuple[DiskSnapshot, VerificationReport | None]] = {
+        what: (disk, None) for what, disk in unreported.items()
+    }
+    return {**steps, "after `disksla verify` with VK's suite": (full, fullest_report())}
 
 
-def _probed(ledger: ProbeLedger) -> ProbeLedger:
-    outcome = ProbeOutcome(
+def _probed(ledger: ProbeTotals) -> ProbeTotals:
+    outcome = ProbeResult(
         device="vdb", kind="read-latency", timestamp_s=1.7e9, achieved_iops=20.0, target_iops=20.0
     )
     assert set(ledger.failures) == set(FAILURE_REASONS)

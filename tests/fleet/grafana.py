@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from fleet.stack import MIXIN
-from monitoring import free_port
+from support.monitoring_stack import free_port
 
 _HOMES = (Path("/usr/share/grafana"), Path("/opt/grafana"))
 

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from disksla.core.units import MIB
+from disksla.units import MIB
 from fleet.page import page_at
 from fleet.server import GZIP_LEVEL, served
 from fleet.stack import Scraping, prometheus
-from monitoring import Prometheus
+from support.monitoring_stack import Prometheus
 
 SEED = 1
 _POLL_S = 1.0

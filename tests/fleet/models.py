@@ -12,19 +12,23 @@ from pathlib import Path
 
 import msgspec
 
-from accounts import a_line, an_account
 from disksla.commands.replay import replay
-from disksla.core.contract import SumBurst, SumContract
-from disksla.core.fio import Bin
-from disksla.core.look import look
-from disksla.core.pipeline import State, Tick, advance
-from disksla.core.probeoutcome import ProbeOutcome
-from disksla.core.settings import ProbeEntry, Settings
-from disksla.core.suite import make_suite
-from disksla.core.units import GIB, MIB
-from disksla.core.view import View
+from disksla.config.custom_terms import SumBurst, SumTerms
+from disksla.config.settings import ProbeEntry, Settings
+from disksla.fio.result import LatencyBin
+from disksla.limits.limits import Limits
+from disksla.pipeline.advance import advance
+from disksla.pipeline.probe_results import ProbeResult
+from disksla.pipeline.state import State
+from disksla.pipeline.tick import Tick
+from disksla.units import GIB, MIB
+from disksla.verification.report import VerificationReport
+from disksla.verification.suites import make_suite
 from fleet.reel import Reel, reel_of
-from limiter import (
+from support.reports import a_line, an_account
+from support.scenarios import SCENARIOS
+from support.simulated_host import CATALOG
+from support.simulated_limiter import (
     DEVICE,
     WINDOW_S,
     Closed,
@@ -37,8 +41,6 @@ from limiter import (
     separate,
     summed,
 )
-from machine import CATALOG
-from scenarios import SCENARIOS
 
 RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
 RECORDED = (
@@ -155,7 +157,7 @@ BURST_S = 60.0
 CYCLE_S = 7200.0
 _WARM_UP_S = 3100.0
 _CREDITS = Scenario(
-    terms=SumContract(
+    terms=SumTerms(
         iops=50.0,
         bytes_per_second=5e6,
         burst=SumBurst(
@@ -198,24 +200,21 @@ def simulate(
     ticks = run(scenario).ticks
     if probed:
         ticks[-5] = msgspec.structs.replace(ticks[-5], probes=(_probe(scenario),))
+    states = list(_states(settings, ticks))
+    [disk] = states[-1].watched.values()
     return reel_of(
-        _states(settings, ticks),
+        states,
         len(ticks),
         frames=frames,
         skip=round(skip_s / WINDOW_S),
-        show=_look_at_verified if verified else look,
+        report=_report(disk.assignment.limits) if verified else None,
     )
 
 
-def _look_at_verified(state: State) -> View:
-    """Show a disk that passed the test of its provider."""
-    view = look(state)
-    disks = []
-    for disk in view.disks:
-        suite = make_suite("vk", disk.assignment.limits, 0.03)
-        account = an_account(*(a_line(line.test) for line in suite.lines))
-        disks.append(msgspec.structs.replace(disk, verification=account))
-    return msgspec.structs.replace(view, disks=tuple(disks))
+def _report(limits: Limits) -> VerificationReport:
+    """Return the report of a disk that passed the suite of its provider."""
+    suite = make_suite("vk", limits, 0.03)
+    return an_account(*(a_line(line.test) for line in suite.lines))
 
 
 def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:
@@ -225,10 +224,10 @@ def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:
         yield state
 
 
-def _probe(scenario: Scenario) -> ProbeOutcome:
+def _probe(scenario: Scenario) -> ProbeResult:
     """Give a probe of ten requests, of which one is slow."""
     usual_s = scenario.medium.service_s + 0.0003
-    return ProbeOutcome(
+    return ProbeResult(
         device=DEVICE,
         kind="read-latency",
         timestamp_s=0.0,
@@ -237,7 +236,7 @@ def _probe(scenario: Scenario) -> ProbeOutcome:
         requests=10,
         transferred_bytes=40_960,
         achieved_iops=9.9,
-        bins=(Bin(usual_s, 9), Bin(4 * usual_s, 1)),
+        bins=(LatencyBin(usual_s, 9), LatencyBin(4 * usual_s, 1)),
     )
 
 

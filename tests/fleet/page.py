@@ -119,7 +119,9 @@ def _disk_lines(disk: Disk, now_s: float) -> dict[str, str]:
 
 def _present(text: str, value: float, born_s: int, now_s: float) -> object:
     """Give a gauge as it is printed; times of the recording become times of the fleet."""
-    if text.startswith(("disksla_probe_last_run_timestamp", "disksla_probe_last_turn_timestamp")):
+    if text.startswith(
+        ("disksla_probe_last_run_timestamp", "disksla_probe_last_attempt_timestamp")
+    ):
         return float(now_s - now_s % _PROBED_EVERY_S)
     if text.partition("{")[0].endswith(("_timestamp_seconds", "_start_time_seconds")):
         return float(born_s)

@@ -6,19 +6,20 @@ little: ten thousand disks are more than any pipeline on two cores could reckon 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from disksla.core.look import look
-from disksla.core.pipeline import State
-from disksla.core.view import View
-from disksla.exposition.collector import make_registry
-from disksla.exposition.metrics import About
-from disksla.exposition.scrape import print_metrics
+from disksla.disks.disk import disk_key
+from disksla.metrics.collector import make_registry
+from disksla.metrics.render import render_metrics
+from disksla.metrics.self_metrics import BuildInfo
+from disksla.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.pipeline.state import State
+from disksla.verification.report import VerificationReport
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
-ABOUT = About("0.1.0", "3.11.2", "6.1.0-26-amd64", True, 0.0)
+ABOUT = BuildInfo("0.1.0", "3.11.2", "6.1.0-26-amd64", True, 0.0)
 _CUMULATIVE = re.compile(r"_(total|bucket|count|sum)$")
 _FRACTIONAL = re.compile(r"_(seconds_total|sum)$")
 _SERIAL = re.compile(r'serial="[^"]*"')
@@ -58,9 +59,12 @@ class Page(NamedTuple):
     """Of the only disk."""
 
 
-def page_of(view: View) -> str:
-    """Print a view as the daemon does."""
-    return print_metrics(make_registry(lambda: view, lambda: ABOUT), OPENMETRICS).body.decode()
+def page_of(snapshot: Snapshot, report: VerificationReport | None = None) -> str:
+    """Return the page of a snapshot of one disk, and of its report, as the daemon renders it."""
+    [disk] = snapshot.disks
+    reports = {} if report is None else {disk_key(disk.disk) or "": report}
+    registry = make_registry(lambda: snapshot, lambda: ABOUT, lambda: reports)
+    return render_metrics(registry, OPENMETRICS).body.decode()
 
 
 def taken_apart(text: str) -> Page:
@@ -129,7 +133,7 @@ def reel_of(
     ticks: int,
     frames: int = 1,
     skip: int = 0,
-    show: Callable[[State], View] = look,
+    report: VerificationReport | None = None,
 ) -> Reel:
     """Give the reel of a recording of one disk, from the states after each of its ticks.
 
@@ -137,12 +141,15 @@ def reel_of(
     """
     wanted = {skip + frame * (ticks - 1 - skip) // frames for frame in range(frames + 1)}
     seen = [state for number, state in enumerate(states) if number in wanted]
-    return reel_of_views([show(state) for state in seen], _now_s(seen[-1]) - _now_s(seen[0]))
+    snapshots = [take_snapshot(state) for state in seen]
+    return reel_of_snapshots(snapshots, _now_s(seen[-1]) - _now_s(seen[0]), report)
 
 
-def reel_of_views(views: list[View], seconds: float) -> Reel:
-    """Give the reel of what was known at equal distances of time."""
-    pages = [taken_apart(page_of(view)) for view in views]
+def reel_of_snapshots(
+    snapshots: list[Snapshot], seconds: float, report: VerificationReport | None = None
+) -> Reel:
+    """Return the reel of snapshots taken at equal distances of time."""
+    pages = [taken_apart(page_of(snapshot, report)) for snapshot in snapshots]
     last = pages[-1]
     names = [sample.text for sample in last.disk if sample.is_cumulative]
     present = [sample.text for sample in last.disk if not sample.is_cumulative]

@@ -9,7 +9,8 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
-from disksla.runtime.web import ListenAddress, WebServer
+from disksla.web.listen import ListenAddress
+from disksla.web.server import WebServer
 from fleet.page import page_at
 
 _PATH = re.compile(r"/host-(\d{4})/metrics")

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import monitoring
 from fleet.history import host_name
-from monitoring import Prometheus
+from support import monitoring_stack as monitoring
+from support.monitoring_stack import Prometheus
 
 MIXIN = Path(__file__).parents[2] / "grafana" / "out"
 

@@ -14,7 +14,7 @@ import pytest
 from fleet.history import DISKS_PER_HOST
 from fleet.measure import Measurement, measure, report
 from fleet.stack import missing
-from monitoring import Prometheus
+from support.monitoring_stack import Prometheus
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"NOT TESTED: {missing()}")
 
@@ -68,8 +68,8 @@ def test_the_demo_has_a_past_goes_on_and_leaves_nothing() -> None:
             if word.startswith("--storage.tsdb.path=")
         }
         assert home.is_dir()
-        past = answer(address, "count(count_over_time(disksla_disk_info[1h] offset 5m) > 30)")
-        assert past == DISKS_PER_HOST
+        detector = answer(address, "count(count_over_time(disksla_disk_info[1h] offset 5m) > 30)")
+        assert detector == DISKS_PER_HOST
         for step in ("increase5m", "sum1h"):
             series = f"instance_device:disksla_proven_seconds:{step}"
             recorded = answer(address, f"count(count_over_time({series}[1h] offset 5m) > 5)")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from disksla.exposition.metrics import ABOUT_METRICS, DISK_METRICS, SAMPLER_METRICS
+from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
 from fleet.history import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, playing
 from fleet.page import page_at, samples_at
 
@@ -86,7 +86,7 @@ def test_a_page_depends_on_nothing_but_seed_host_and_time() -> None:
 
 
 def test_pages_have_nothing_that_the_daemon_has_not() -> None:
-    tables = (DISK_METRICS, SAMPLER_METRICS, ABOUT_METRICS)
+    tables = (OF_DISKS, OF_THE_DAEMON)
     ours = {row.name for table in tables for row in table}
     told = {
         family.name + ("_total" if family.type == "counter" else "")

@@ -2,22 +2,25 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import chain
+from typing import TypeVar
 
 import msgspec
 from prometheus_client.core import CollectorRegistry
 from prometheus_client.metrics_core import Metric as Family
 
-from accounts import LINES, an_account
-from disksla.core.hostwait import HostWait
-from disksla.core.ledger import Ledger
-from disksla.core.limits import Limits
-from disksla.core.purse import CreditLevel
-from disksla.core.throttle import LIMIT_KINDS
-from disksla.core.verdict import VERDICTS
-from disksla.core.view import DiskView, View
-from disksla.exposition.collector import AboutCollector, DiskCollector
-from views import (
+from disksla.credits.account import CreditLevel
+from disksla.disks.disk import disk_key
+from disksla.limits.limits import Limits
+from disksla.metrics.collector import BuildCollector, DiskCollector
+from disksla.pipeline.snapshot import DiskSnapshot, Snapshot
+from disksla.pipeline.totals import VerdictTotals
+from disksla.procfs.iowait import HostWait
+from disksla.verdict.throttling import LIMIT_KINDS
+from disksla.verdict.verdict import VERDICTS
+from support.reports import LINES, an_account
+from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
     IOPS_CREDITS,
@@ -28,6 +31,7 @@ from views import (
     view,
 )
 
+T = TypeVar("T")
 HOUR_S = 3600
 STEP_S = 15
 JOB = "disksla"
@@ -41,15 +45,17 @@ def a_disk(
     credits_: tuple[CreditLevel, ...] = (),
     limit: str = "iops",
     **shares: float,
-) -> DiskView:
+) -> DiskSnapshot:
     """Give a disk after an hour with `shares` of each verdict; the rest was idle."""
     seconds = {verdict: HOUR_S * shares.get(verdict, 0.0) for verdict in VERDICTS}
     seconds["idle"] = HOUR_S * (1 - sum(shares.values()))
     throttled_s = seconds["throttled"]
+    disk = disk_view(name, limits)
     return msgspec.structs.replace(
-        disk_view(name, limits),
+        disk,
+        disk=msgspec.structs.replace(disk.disk, serial=f"serial of {name}"),
         credits=credits_,
-        ledger=Ledger(
+        verdict_totals=VerdictTotals(
             seconds=tuple(seconds.values()),
             throttled_s=tuple(throttled_s * (kind == limit) for kind in LIMIT_KINDS),
             wait_s=31 * throttled_s,
@@ -58,19 +64,19 @@ def a_disk(
     )
 
 
-def verified(disk: DiskView) -> DiskView:
-    """Say that a disk was probed, and put to an acceptance test, which it did not pass."""
+def probed(disk: DiskSnapshot) -> DiskSnapshot:
+    """Return a disk that was probed."""
     probes = probed_disk_view().probes
     written = msgspec.structs.replace(
         probes["read-latency"], skips=probes["write-latency"].skips, failures={"timeout": 3}
     )
     both = {**probes, "write-latency": written}
-    return msgspec.structs.replace(disk, probes=both, verification=an_account(*LINES))
+    return msgspec.structs.replace(disk, probes=both)
 
 
-FLEET: dict[str, View] = {
+FLEET: dict[str, Snapshot] = {
     "db-1:10056": view(
-        verified(a_disk("vda", met=0.2, throttled=0.1, below=0.3)),
+        probed(a_disk("vda", met=0.2, throttled=0.1, below=0.3)),
         a_disk("vdb", BURST_LIMITS, (SPENT,), throttled=0.8, met=0.1),
         a_disk("vdc", throttled=0.4, unproven=0.5),
         a_disk("vdd", met=0.1, stalled=0.2),
@@ -82,6 +88,8 @@ FLEET: dict[str, View] = {
         unknown_disk_view("sda"),
     ),
 }
+REPORTS = {"db-1:10056": {disk_key(FLEET["db-1:10056"].disks[0].disk) or "": an_account(*LINES)}}
+"""The first disk was also verified, and failed."""
 STATES = {
     ("db-1:10056", "vda"): 5,
     ("db-1:10056", "vdb"): 4,
@@ -106,11 +114,16 @@ def openmetrics(end_s: int) -> str:
 def _history(end_s: int) -> Iterator[Iterator[str]]:
     for instance, shown in FLEET.items():
         registry = CollectorRegistry()
-        registry.register(DiskCollector(lambda shown=shown: shown))  # type: ignore[misc]
-        registry.register(AboutCollector(lambda: ABOUT))
+        reports = REPORTS.get(instance, {})
+        registry.register(DiskCollector(partial(_constant, shown), partial(_constant, reports)))
+        registry.register(BuildCollector(lambda: ABOUT))
         yield _lines(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
         for family in registry.collect():
             yield from _of_family(end_s, instance, family)
+
+
+def _constant(value: T) -> T:
+    return value
 
 
 def _of_family(end_s: int, instance: str, family: Family) -> Iterator[Iterator[str]]:

@@ -5,15 +5,12 @@ from pathlib import Path
 
 import yaml
 
-from disksla.exposition.metrics import ABOUT_METRICS, DISK_METRICS, SAMPLER_METRICS, Kind
+from disksla.metrics.metric import Kind
+from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
 from render import OUT
 
 METRICS_PAPER = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
-KINDS: dict[str, Kind] = {
-    **{metric.name: metric.kind for metric in DISK_METRICS},
-    **{metric.name: metric.kind for metric in SAMPLER_METRICS},
-    **{metric.name: metric.kind for metric in ABOUT_METRICS},
-}
+KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in (*OF_DISKS, *OF_THE_DAEMON)}
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
 
 

@@ -10,9 +10,15 @@ import pytest
 import yaml
 
 from grafana.known import rules
-from loopdevice import eventually
-from monitoring import PATIENCE_S, Service, alertmanager, needs_alertmanager, needs_amtool
 from render import HERE
+from support.loop_device import eventually
+from support.monitoring_stack import (
+    PATIENCE_S,
+    Service,
+    alertmanager,
+    needs_alertmanager,
+    needs_amtool,
+)
 
 EXAMPLE = HERE / "alertmanager.example.yml"
 SEVERITIES = {

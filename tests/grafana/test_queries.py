@@ -12,9 +12,9 @@ import yaml
 from grafana.boards import filled_in, targets_of
 from grafana.history import JOB, STATES, openmetrics
 from grafana.promtool import needs_promtool
-from loopdevice import eventually
-from monitoring import PATIENCE_S, Prometheus, needs_prometheus, prometheus
 from render import OUT
+from support.loop_device import eventually
+from support.monitoring_stack import PATIENCE_S, Prometheus, needs_prometheus, prometheus
 
 pytestmark = [needs_prometheus, needs_promtool]
 

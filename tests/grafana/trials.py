@@ -234,13 +234,13 @@ def verified(passed: bool, ended_s: float = 0) -> World:
     }
 
 
-def last_turn(ended_s: float, interval_s: float | None = 600) -> World:
+def last_attempt(ended_s: float, interval_s: float | None = 600) -> World:
     kind = "read-latency"
     every = {of_disk("probe_interval_seconds", kind=kind): Gauge(interval_s)} if interval_s else {}
     return {
         **PROMISED,
         **every,
-        of_disk("probe_last_turn_timestamp_seconds", kind=kind): Gauge(ended_s),
+        of_disk("probe_last_attempt_timestamp_seconds", kind=kind): Gauge(ended_s),
     }
 
 
@@ -408,19 +408,19 @@ STALE = Case(
     "warning",
     "A disk is no longer probed.",
     f"{WHO}: for 31m 40s no read-latency probe was run, or put off for a reason that passes.",
-    bad=last_turn(NOW_S - 1900),
-    good=last_turn(NOW_S - 1499),
+    bad=last_attempt(NOW_S - 1900),
+    good=last_attempt(NOW_S - 1499),
     labels={"kind": "read-latency"},
     also_good={
-        "of which an hour may pass between two": last_turn(NOW_S - 7499, 3600),
-        "which a crontab line asks for": last_turn(NOW_S - 8 * 86400 + 1, None),
+        "of which an hour may pass between two": last_attempt(NOW_S - 7499, 3600),
+        "which a crontab line asks for": last_attempt(NOW_S - 8 * 86400 + 1, None),
     },
 )
 STALE = _with(
     STALE,
     also_bad={
         "within two hours and more": (
-            last_turn(NOW_S - 8400, 3600),
+            last_attempt(NOW_S - 8400, 3600),
             STALE.other(
                 f"{WHO}: for 2h 20m 0s no read-latency probe was run, or put off for a reason that"
                 " passes.",
@@ -428,7 +428,7 @@ STALE = _with(
             ),
         ),
         "which a crontab line asks for": (
-            last_turn(NOW_S - 9 * 86400, None),
+            last_attempt(NOW_S - 9 * 86400, None),
             STALE.other(
                 f"{WHO}: for 9d 0h 0m 0s no read-latency probe was run, or put off for a reason"
                 " that passes.",

@@ -11,12 +11,12 @@ import msgspec
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from disksla.core.disk import Disk  # noqa: E402 -- found beside this directory
-from disksla.core.fio import Bin  # noqa: E402
-from disksla.core.pipeline import Tick  # noqa: E402
-from disksla.core.probeoutcome import ProbeOutcome  # noqa: E402
-from disksla.core.recording import FORMAT, Header, encode  # noqa: E402
-from machine import Machine, a_disk  # noqa: E402
+from disksla.disks.disk import Disk  # noqa: E402 -- found beside this directory
+from disksla.fio.result import LatencyBin  # noqa: E402
+from disksla.pipeline.probe_results import ProbeResult  # noqa: E402
+from disksla.pipeline.recording import FORMAT, RecordingHeader, encode  # noqa: E402
+from disksla.pipeline.tick import Tick  # noqa: E402
+from support.simulated_host import Machine, a_disk  # noqa: E402
 
 
 class Tape(Machine):
@@ -31,7 +31,7 @@ class Tape(Machine):
         already: dict[str, dict[str, int]] | None = None,
     ) -> None:
         self.file = (HERE / host / "ticks.jsonl").open("wb")
-        self.file.write(encode(Header(FORMAT, 0.1, kernel, "0.1.0")))
+        self.file.write(encode(RecordingHeader(FORMAT, 0.1, kernel, "0.1.0")))
         super().__init__(*disks, fields=fields, already=already)
 
     def take(self, tick: Tick) -> None:
@@ -94,7 +94,7 @@ def counter_wrap() -> None:
 def probed() -> None:
     """Two good probes, one that is skipped, one that times out, one of a disk that is gone."""
     machine = Tape("probed", "6.18.0", a_disk("vda"), a_disk("vdb", minor=16))
-    good = ProbeOutcome(
+    good = ProbeResult(
         device="vda",
         kind="read-latency",
         timestamp_s=1.7e9 + 1010.0,
@@ -104,21 +104,21 @@ def probed() -> None:
         transferred_bytes=409_600,
         spent_bytes=409_600,
         achieved_iops=20.0,
-        bins=(Bin(0.00075, 98), Bin(0.0035, 1), Bin(0.125, 1)),
+        bins=(LatencyBin(0.00075, 98), LatencyBin(0.0035, 1), LatencyBin(0.125, 1)),
     )
-    skipped = ProbeOutcome(
+    skipped = ProbeResult(
         device="vda",
         kind="read-latency",
         timestamp_s=1.7e9 + 1600.0,
         skipped="busy",
-        words="91% of the promise is in use, over 80%",
+        message="91% of the promise is in use, over 80%",
     )
-    late = ProbeOutcome(
+    late = ProbeResult(
         device="vdb",
         kind="read-latency",
         timestamp_s=1.7e9 + 1620.0,
         failure="timeout",
-        words="fio was ended after 15 s, its time limit",
+        message="fio was ended after 15 s, its time limit",
         target_iops=20.0,
         duration_s=15.0,
         spent_bytes=409_600,

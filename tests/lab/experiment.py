@@ -14,12 +14,12 @@ from pathlib import Path
 import msgspec
 import psutil
 
-from disksla.core.recording import decode_header, decode_tick, encode
+from disksla.pipeline.recording import decode_header, decode_tick, encode
 from lab.disk import Made, made
 from lab.load import Seen, prepared, run_phase
 from lab.scenario import LabDisk, read_scenario
 from lab.truth import Window
-from loopdevice import eventually
+from support.loop_device import eventually
 
 LEAD_S = 1.0
 """Of quiet before and after."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from disksla.core.account import Row
+from disksla.pipeline.window_records import WindowRecord
 from lab.account import is_loaded
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
@@ -98,7 +98,7 @@ def episodes_of(windows: Sequence[Window], *, drips: bool) -> list[Episode]:
 
 
 def judge(
-    truth: Sequence[Window], rows: Iterable[Row], facts: Facts, expectation: Expectation
+    truth: Sequence[Window], rows: Iterable[WindowRecord], facts: Facts, expectation: Expectation
 ) -> Findings:
     """Compare what was said of one disk with the truth about it."""
     begun_s = truth[0].start_s
@@ -142,11 +142,13 @@ def judge(
     )
 
 
-def _seconds(rows: Iterable[Row]) -> float:
+def _seconds(rows: Iterable[WindowRecord]) -> float:
     return sum(row.window_s or 0.0 for row in rows)
 
 
-def _by(rows: Iterable[Row], key: Callable[[Row], str | None]) -> dict[str, float]:
+def _by(
+    rows: Iterable[WindowRecord], key: Callable[[WindowRecord], str | None]
+) -> dict[str, float]:
     seconds: dict[str, float] = {}
     for row in rows:
         name = key(row) or "none"
@@ -160,7 +162,7 @@ def _total(values: Iterable[float | None]) -> float | None:
 
 
 def _delays(
-    episodes: Sequence[Episode], throttled: Sequence[Row]
+    episodes: Sequence[Episode], throttled: Sequence[WindowRecord]
 ) -> tuple[float | None, float | None]:
     onsets: list[float] = []
     ends: list[float] = []
@@ -176,7 +178,7 @@ def _delays(
     return max(onsets, default=None), max(ends, default=None)
 
 
-def _ceiling_error(said: Sequence[Row], facts: Facts) -> float | None:
+def _ceiling_error(said: Sequence[WindowRecord], facts: Facts) -> float | None:
     ceilings = [
         ceiling
         for row in said
@@ -189,7 +191,7 @@ def _ceiling_error(said: Sequence[Row], facts: Facts) -> float | None:
 
 
 def _below(
-    said: Sequence[Row], begun_s: float, since_s: float | None
+    said: Sequence[WindowRecord], begun_s: float, since_s: float | None
 ) -> tuple[float | None, float, float | None]:
     if since_s is None:
         return None, 0.0, None
@@ -208,7 +210,7 @@ def _below(
 
 
 def _credits(
-    truth: Sequence[Window], said: Sequence[Row], capacities: dict[str, float]
+    truth: Sequence[Window], said: Sequence[WindowRecord], capacities: dict[str, float]
 ) -> tuple[float | None, float | None, float | None]:
     """Hold bounds against the levels around their time: the log has levels at closes only.
 
@@ -235,7 +237,7 @@ def _credits(
 
 
 def _empty_error(
-    truth: Sequence[Window], said: Sequence[Row], since_s: float | None
+    truth: Sequence[Window], said: Sequence[WindowRecord], since_s: float | None
 ) -> float | None:
     """Hold the time to exhaustion against when the disk was held at its base in the end."""
     if since_s is None:

@@ -21,14 +21,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from disksla.core.contract import SumContract, limits_of
-from disksla.core.disk import Disk
-from disksla.core.fio import Bin, parse_fio
-from disksla.core.probeoutcome import ProbeOutcome
-from disksla.core.probeplan import MOST_SHARE, plan_probe
-from disksla.core.settings import ProbeEntry
-from disksla.runtime.fio import find_fio
-from disksla.runtime.probing import Surroundings, run_probe
+from disksla.config.custom_terms import SumTerms, custom_limits
+from disksla.config.settings import ProbeEntry
+from disksla.disks.disk import Disk
+from disksla.fio.result import LatencyBin, parse_fio
+from disksla.fio.runner import find_fio
+from disksla.pipeline.probe_results import ProbeResult
+from disksla.probes.plan import MOST_SHARE, plan_probe
+from disksla.probes.runner import ProbeContext, run_probe
 from lab.disk import Made, made
 from lab.scenario import Phase, read_scenario
 
@@ -57,11 +57,11 @@ class Pair(NamedTuple):
         return self.with_s / self.without_s - 1
 
 
-def percentile_s(bins: Sequence[Bin], share: float) -> float:
+def percentile_s(bins: Sequence[LatencyBin], share: float) -> float:
     """Give a latency between the bins, which are coarse beside what is looked for."""
     wanted = share * sum(each.requests for each in bins)
     passed = 0.0
-    for low, high in pairwise((Bin(bins[0].seconds, 0), *bins)):
+    for low, high in pairwise((LatencyBin(bins[0].seconds, 0), *bins)):
         if passed + high.requests >= wanted:
             part = (wanted - passed) / high.requests
             return low.seconds + part * (high.seconds - low.seconds)
@@ -100,10 +100,10 @@ def _loaded(disk: Made, phase: Phase, meanwhile: Callable[[], None] = lambda: No
 
 def _probed(disk: Made, phase: Phase, iops: float, room: Path) -> tuple[float, float, float]:
     entry = ProbeEntry(kind="read-latency", runtime_s=phase.seconds)
-    plan = plan_probe(entry, disk.device, limits_of(SumContract(iops=iops)))
-    around = Surroundings(Disk(disk.device, 7, 0, 0), (), room)
+    plan = plan_probe(entry, disk.device, custom_limits(SumTerms(iops=iops)))
+    around = ProbeContext(Disk(disk.device, 7, 0, 0), (), room)
     fio = find_fio()
-    told: list[tuple[ProbeOutcome, float]] = []
+    told: list[tuple[ProbeResult, float]] = []
 
     def probe() -> None:
         time.sleep(2 * _LEAD_S)
@@ -114,7 +114,7 @@ def _probed(disk: Made, phase: Phase, iops: float, room: Path) -> tuple[float, f
     p99_s = _loaded(disk, phase, probe)
     [(outcome, cpu_s)] = told
     if not outcome.is_success:
-        raise OSError(f"the probe was not run: {outcome.words}")
+        raise OSError(f"the probe was not run: {outcome.message}")
     return p99_s, outcome.requests / entry.runtime_s / iops, cpu_s
 
 

@@ -1,10 +1,6 @@
 """Quantities in scenarios, written as in disksla's configuration: 256MiB, 25MB/s, 20ms."""
 
-from disksla.core.units import (
-    parse_bandwidth_bytes_per_second,
-    parse_duration_s,
-    parse_size_bytes,
-)
+from disksla.units import parse_bandwidth_bytes_per_second, parse_duration_s, parse_size_bytes
 
 
 class Size(int):

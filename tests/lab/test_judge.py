@@ -1,9 +1,10 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.account import Row
-from disksla.core.purse import CreditLevel
+from disksla.credits.account import CreditLevel
+from disksla.pipeline.window_records import WindowRecord
 from lab.judge import Facts, episodes_of, judge
 from lab.quantity import Duration
 from lab.requirement import shortcomings
@@ -31,7 +32,7 @@ def windows_of(held: list[bool], credit: float | None = None) -> list[Window]:
     ]
 
 
-def row_of(window: Window, verdict: str, shift_s: float = 0.0, **told: object) -> Row:
+def row_of(window: Window, verdict: str, shift_s: float = 0.0, **told: object) -> WindowRecord:
     is_held = verdict == "throttled"
     said: dict[str, object] = {
         "limit": "iops" if is_held else None,
@@ -39,10 +40,11 @@ def row_of(window: Window, verdict: str, shift_s: float = 0.0, **told: object) -
         "throttle_wait_s": 3.2 if is_held else 0.0,
         "inflight": 32,
     }
-    return Row(window.end_s + shift_s, "vda", None, 0.1, 30, 0, verdict=verdict, **(said | told))  # type: ignore[arg-type]
+    row = WindowRecord(window.end_s + shift_s, "vda", None, 0.1, 30, 0)
+    return msgspec.structs.replace(row, verdict=verdict, **(said | told))
 
 
-def told(held: list[bool]) -> list[Row]:
+def told(held: list[bool]) -> list[WindowRecord]:
     return [
         row_of(window, "throttled" if is_held else "unproven")
         for window, is_held in zip(windows_of(held), held, strict=True)

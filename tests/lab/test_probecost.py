@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.core.fio import Bin
+from disksla.fio.result import LatencyBin
 from lab.probecost import Pair, is_cheap, percentile_s, summary
 
 bins = st.lists(
     st.tuples(st.floats(1e-6, 10), st.integers(1, 1000)),
     min_size=1,
     unique_by=lambda each: each[0],
-).map(lambda pairs: [Bin(seconds, requests) for seconds, requests in sorted(pairs)])
+).map(lambda pairs: [LatencyBin(seconds, requests) for seconds, requests in sorted(pairs)])
 
 
 def test_a_percentile_lies_between_bins() -> None:
-    two = [Bin(0.001, 50), Bin(0.002, 50)]
+    two = [LatencyBin(0.001, 50), LatencyBin(0.002, 50)]
     assert percentile_s(two, 0.5) == pytest.approx(0.001)
     assert percentile_s(two, 0.75) == pytest.approx(0.0015)
     assert percentile_s(two, 1.0) == pytest.approx(0.002)
@@ -23,7 +23,7 @@ def test_a_percentile_lies_between_bins() -> None:
 
 @given(bins, st.floats(0, 1), st.floats(0, 1))
 def test_percentiles_rise_and_stay_within_what_was_seen(
-    seen: list[Bin], one: float, other: float
+    seen: list[LatencyBin], one: float, other: float
 ) -> None:
     low, high = (percentile_s(seen, share) for share in sorted((one, other)))
     assert seen[0].seconds <= low <= high * (1 + 1e-9)

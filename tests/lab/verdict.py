@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.core.account import Row
+from disksla.pipeline.window_records import WindowRecord
 from lab.account import replayed
 from lab.experiment import CONFIG, TICKS, Loaded, read_seen, read_truth, truth_file
 from lab.judge import Facts, Findings, judge
@@ -44,7 +44,7 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         yield Verdict(shown, findings, problems)
 
 
-def assumed(rows: list[Row], disk: LabDisk) -> list[Window]:
+def assumed(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
     """Give the truth about a disk of the kernel's: held whenever loaded, or never."""
     is_held = disk.kind == "stacked"
     return [

@@ -8,7 +8,7 @@ import pytest
 
 from completions import script
 from disksla.cli import COMMANDS, build_parser
-from served import PATIENCE_S
+from support.daemon_process import PATIENCE_S
 
 TERMS = ("made.up-ssd", "made.up-hdd")
 

@@ -14,10 +14,10 @@ LAUNCHER = ROOT / "packaging" / "files" / "disksla"
 LIBRARIES = "/usr/lib/disksla"
 HOLD = """
 import os, subprocess, sys
-from disksla.runtime.leash import Leash, leash_command
+from disksla.fio.sandbox import ProcessLimits, sandbox_command
 def main():
-    leash = Leash(os.getpid(), None, 2**32, gentle=False)
-    return subprocess.run(leash_command(leash, ("/bin/echo", "held")), cwd="/proc").returncode
+    limits = ProcessLimits(os.getpid(), None, 2**32, gentle=False)
+    return subprocess.run(sandbox_command(limits, ("/bin/echo", "held")), cwd="/proc").returncode
 """
 HONEST = "import sys\ndef main():\n    print(sys.argv[1:])\n    return 7\n"
 EVIL = "raise SystemExit('led astray')\n"

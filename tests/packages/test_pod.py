@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from disksla.cli import build_parser
-from disksla.commands.options import paths_of
-from disksla.runtime.paths import Paths
-from disksla.runtime.web import DEFAULT_LISTEN_ADDRESS
+from disksla.commands._options import roots_of
+from disksla.system.roots import Roots
+from disksla.web.listen import DEFAULT_LISTEN_ADDRESS
 from pod import COMMAND, MANIFEST, bundle, pod
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,7 +37,7 @@ def instruction(name: str) -> str:
 def test_the_daemon_takes_the_options() -> None:
     for words in (container()["args"], json.loads(instruction("CMD"))):
         arguments = build_parser(("serve",)).parse_args(words)
-        assert paths_of(arguments) == Paths(
+        assert roots_of(arguments) == Roots(
             procfs=Path("/host/proc"),
             sysfs=Path("/host/sys"),
             udev_data=Path("/host/run/udev/data"),

@@ -1,1 +1,1 @@
-"""One module per command: its options, what it prints, its exit status."""
+"""One module per command; helpers have an underscore."""

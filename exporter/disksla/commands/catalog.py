@@ -6,9 +6,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from disksla.catalog import load_catalog
-from disksla.commands.json_text import json_text
-from disksla.core.terms import Terms
+from disksla.commands._console import to_json
+from disksla.limits import Terms
+from disksla.limits.catalog import load_catalog
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the catalogue."""
     rows = load_catalog().rows
     if arguments.json:
-        print(json_text(rows))
+        print(to_json(rows))
     else:
         Console().print(_table(rows))
     return 0

@@ -5,12 +5,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from disksla.catalog import load_catalog
-from disksla.commands.options import add_web_config_file
-from disksla.core.refusal import Refusal
-from disksla.core.webconfig import WebConfig, describe
-from disksla.runtime.configuration import read_settings
-from disksla.runtime.webfile import read_web_file
+from disksla.commands._options import add_web_config_file
+from disksla.config.settings_file import read_settings
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog
+from disksla.web import WebConfig, describe
+from disksla.web.config_file import read_web_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,12 +29,12 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     given = [(path, in_words) for path, in_words in checks if path is not None]
     if not given:
-        raise Refusal("nothing to check: expected FILE, or --web.config.file FILE, or both")
+        raise DiskslaError("nothing to check: expected FILE, or --web.config.file FILE, or both")
     status = 0
     for path, in_words in given:
         try:
             print(f"{path}: good: {in_words(path)}")
-        except Refusal as problems:  # a line each, for editors that jump to FILE:LINE
+        except DiskslaError as problems:  # a line each, for editors that jump to FILE:LINE
             print(problems, file=sys.stderr)
             status = 2
     return status
@@ -49,8 +49,8 @@ def _settings_in_words(path: Path) -> str:
 
 def _web_config_in_words(path: Path) -> str:
     file = read_web_file(path)
-    if file.trouble is not None:
-        raise Refusal(file.trouble)
+    if file.problem is not None:
+        raise DiskslaError(file.problem)
     return describe(file.config or WebConfig())
 
 

@@ -8,12 +8,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from disksla.commands.json_text import json_text
-from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.promise_words import limits_document
-from disksla.commands.terminal import Terminal
-from disksla.core.disk import Disk
-from disksla.core.units import format_bandwidth, format_count, format_size
+from disksla.commands._console import SafeConsole, to_json
+from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._limits_text import limits_document
+from disksla.disks import Disk
+from disksla.units import format_bandwidth, format_count, format_size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,22 +20,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print a list of all devices, in base units"
     )
-    add_machine_arguments(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the disks of this machine."""
-    machine = read_machine(arguments)
+    host = read_context(arguments)
     if arguments.json:
-        print(json_text([_document(machine, disk) for disk in machine.disks]))
+        print(to_json([_document(host, disk) for disk in host.disks]))
     else:
-        _print(machine)
+        _print(host)
     return 0
 
 
-def _document(machine: Machine, disk: Disk) -> dict[str, Any]:
-    why_unwatched = machine.why_unwatched(disk)
-    assignment = None if why_unwatched else machine.assignment(disk)
+def _document(host: HostContext, disk: Disk) -> dict[str, Any]:
+    why_unwatched = host.why_unwatched(disk)
+    assignment = None if why_unwatched else host.assignment(disk)
     return {
         "device": disk.name,
         "identity": {
@@ -50,8 +49,8 @@ def _document(machine: Machine, disk: Disk) -> dict[str, Any]:
     }
 
 
-def _print(machine: Machine) -> None:
-    console = Terminal()
+def _print(host: HostContext) -> None:
+    console = SafeConsole()
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("disk", no_wrap=True)
     table.add_column("size", no_wrap=True)
@@ -60,11 +59,11 @@ def _print(machine: Machine) -> None:
     table.add_column("reads", no_wrap=True, justify="right")
     table.add_column("writes", no_wrap=True, justify="right")
     unwatched: defaultdict[str, list[str]] = defaultdict(list)
-    for disk in machine.disks:
-        if why := machine.why_unwatched(disk):
+    for disk in host.disks:
+        if why := host.why_unwatched(disk):
             unwatched[why].append(disk.name)
         else:
-            table.add_row(*_row(machine, disk))
+            table.add_row(*_row(host, disk))
     if table.row_count:
         console.print(table)
     else:
@@ -74,8 +73,8 @@ def _print(machine: Machine) -> None:
         console.print(Text(f"\nNot watched: {groups}", style="dim"))
 
 
-def _row(machine: Machine, disk: Disk) -> list[Text]:
-    assignment = machine.assignment(disk)
+def _row(host: HostContext, disk: Disk) -> list[Text]:
+    assignment = host.assignment(disk)
     rates = assignment.limits.rates
     return [
         Text(disk.name),

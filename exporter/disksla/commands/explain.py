@@ -6,31 +6,24 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from disksla.commands.machine import (
-    Machine,
-    add_machine_arguments,
-    read_machine,
+from disksla.commands._console import SafeConsole
+from disksla.commands._context import (
+    HostContext,
+    add_context_arguments,
+    prepare_sampler,
+    read_context,
 )
-from disksla.commands.options import add_duration
-from disksla.commands.promise_words import (
-    cap_words,
-    facts_of,
-    facts_table,
-    rates_table,
-)
+from disksla.commands._explain_text import explain_minute
+from disksla.commands._limits_text import cap_text, facts_table, limits_facts, rates_table
+from disksla.commands._options import add_duration
 from disksla.commands.replay import replay
-from disksla.commands.sampling import prepare_sampler
-from disksla.commands.terminal import Terminal
-from disksla.core.account import Row, account
-from disksla.core.arithmetic import work_out
-from disksla.core.disk import Disk
-from disksla.core.matching import WRITTEN_OUT, provision_of
-from disksla.core.pipeline import State, Tick, advance
-from disksla.core.probeplan import plan_probe
-from disksla.core.story import tell
-from disksla.core.terms import Terms, vm_cap
-from disksla.core.units import format_size
-from disksla.core.view import Assignment
+from disksla.config import CUSTOM_TERMS, provision_of
+from disksla.disks import Disk
+from disksla.limits import Assignment, Terms, derivation
+from disksla.limits.terms import vm_cap
+from disksla.pipeline import State, Tick, WindowRecord, advance, window_records
+from disksla.probes import plan_probe
+from disksla.units import format_size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,38 +38,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="explain a disk of a recording instead, without watching anything",
     )
-    add_machine_arguments(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is known of one disk, how its limits come about, and its last minute."""
     if arguments.recording is None:
-        machine = read_machine(arguments)
-        machine.find(arguments.device)  # before anybody waits
+        host = read_context(arguments)
+        host.find(arguments.device)  # before anybody waits
         states = _watch(arguments)
     else:
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
-        machine = Machine(last.inventory, last.settings, last.catalog)
-    disk = machine.find(arguments.device)
-    assignment = machine.assignment(disk)
-    written_out = assignment.terms == WRITTEN_OUT
-    terms = None if written_out else machine.catalog[assignment.terms]
-    console = Terminal()
+        host = HostContext(last.inventory, last.settings, last.catalog)
+    disk = host.find(arguments.device)
+    assignment = host.assignment(disk)
+    written_out = assignment.terms == CUSTOM_TERMS
+    terms = None if written_out else host.catalog[assignment.terms]
+    console = SafeConsole()
     console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
     console.print()
-    console.print(facts_table(_identity(machine, disk)))
+    console.print(facts_table(_identity(host, disk)))
     console.print()
     console.print(facts_table(_choice(disk, assignment, terms)))
     console.print()
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    promise = _promise(machine, disk, assignment, terms)
-    console.print(facts_table([*promise, *_probes(machine, disk, assignment)]))
-    if not machine.why_unwatched(disk):
+    promise = _promise(host, disk, assignment, terms)
+    console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
+    if not host.why_unwatched(disk):
         console.print()
-        for sentence in tell(_rows(states, disk), assignment):
+        for sentence in explain_minute(_rows(states, disk), assignment):
             console.print(sentence)
     if terms:
         console.print()
@@ -94,14 +87,14 @@ def _watch(arguments: argparse.Namespace) -> list[State]:
     return list(accumulate(ticks, advance, initial=unwatched))
 
 
-def _rows(states: list[State], disk: Disk) -> list[Row]:
-    rows = (row for before, after in pairwise(states) for row in account(before, after))
+def _rows(states: list[State], disk: Disk) -> list[WindowRecord]:
+    rows = (row for before, after in pairwise(states) for row in window_records(before, after))
     return [row for row in rows if row.device == disk.name]
 
 
-def _identity(machine: Machine, disk: Disk) -> Iterator[tuple[str, str]]:
+def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
     """Say what the disk is, leaving out what is not known."""
-    why_unwatched = machine.why_unwatched(disk)
+    why_unwatched = host.why_unwatched(disk)
     for name, words in (
         ("model", disk.model),
         ("serial", disk.serial),
@@ -132,23 +125,23 @@ def _choice(disk: Disk, assignment: Assignment, terms: Terms | None) -> Iterator
 
 
 def _promise(
-    machine: Machine, disk: Disk, assignment: Assignment, terms: Terms | None
+    host: HostContext, disk: Disk, assignment: Assignment, terms: Terms | None
 ) -> Iterator[tuple[str, str]]:
     """Say what is promised, how it was worked out, and when it holds."""
     if terms is None or assignment.limits.budget is None:
-        yield from facts_of(assignment.limits)
+        yield from limits_facts(assignment.limits)
         return
-    entry = machine.entry(disk)
+    entry = host.entry(disk)
     provision = provision_of(entry) if entry else None
-    workings = work_out(terms, assignment.size_bytes, provision)
-    yield from facts_of(assignment.limits, terms, workings)
+    workings = derivation(terms, assignment.size_bytes, provision)
+    yield from limits_facts(assignment.limits, terms, workings)
     vcpus = os.cpu_count()
     if terms.vm_caps and vcpus:
-        yield "whole machine", cap_words(vm_cap(terms.vm_caps, vcpus), vcpus)
+        yield "whole machine", cap_text(vm_cap(terms.vm_caps, vcpus), vcpus)
 
 
-def _probes(machine: Machine, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:
+def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:
     """Say what is measured again and again, and what that is of the promise."""
-    for entry in machine.settings.probes:
+    for entry in host.settings.probes:
         if entry.covers(disk.name):
             yield "probe", plan_probe(entry, disk.name, assignment.limits).in_words()

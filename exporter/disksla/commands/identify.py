@@ -8,23 +8,22 @@ from typing import Any
 
 import msgspec
 
-from disksla.commands.json_text import json_text
-from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.options import duration_s
-from disksla.commands.promise_words import facts_table
-from disksla.commands.quiet import add_even_if_busy, undisturbed
-from disksla.commands.terminal import Terminal
-from disksla.core.disk import Disk
-from disksla.core.evidence import Evidence, Requests
-from disksla.core.examination import MOST_BYTES_PER_SECOND, jobs_for, requests_of
-from disksla.core.fio import quantile_s
-from disksla.core.matching import WRITTEN_OUT
-from disksla.core.matrix import evidence_of, read_csv
-from disksla.core.medium import Claim, Finding, identify
-from disksla.core.refusal import Refusal
-from disksla.core.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.runtime import throughput
-from disksla.runtime.fio import find_fio
+from disksla.benchmark import Evidence, Finding, identify, throughput
+from disksla.benchmark.identify_evidence import RequestStats
+from disksla.benchmark.identify_jobs import MOST_BYTES_PER_SECOND, identify_jobs, request_stats
+from disksla.benchmark.identify_text import Claim
+from disksla.benchmark.sweep_matrix import evidence_of, read_csv
+from disksla.commands._console import SafeConsole, to_json
+from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._exclusive import add_force, exclusive_measurement
+from disksla.commands._limits_text import facts_table
+from disksla.commands._options import duration_s
+from disksla.config import CUSTOM_TERMS
+from disksla.disks import Disk
+from disksla.errors import DiskslaError
+from disksla.fio import quantile_s
+from disksla.fio.runner import find_fio
+from disksla.units import format_bandwidth, format_count, format_duration, format_size
 
 _CACHED_S = 0.5
 _PATIENCE_S = 30.0
@@ -54,8 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long each of the measurements takes (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, in base units")
-    add_even_if_busy(parser)
-    add_machine_arguments(parser)
+    add_force(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -63,13 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.table is not None:
         name, evidence, claim = str(arguments.table), _read(arguments.table), None
     else:
-        machine = read_machine(arguments)
-        disk = machine.find(arguments.device)
-        name, claim = disk.name, _claim(machine, disk)
-        evidence = _measure(arguments, machine, disk)
+        host = read_context(arguments)
+        disk = host.find(arguments.device)
+        name, claim = disk.name, _claim(host, disk)
+        evidence = _measure(arguments, host, disk)
     finding = identify(evidence, claim)
     if arguments.json:
-        print(json_text(_document(name, evidence, finding)))
+        print(to_json(_document(name, evidence, finding)))
     else:
         _print(name, evidence, finding)
     return 1 if finding.medium == "unknown" else 0
@@ -79,20 +78,20 @@ def _read(table: Path) -> Evidence:
     try:
         return evidence_of(read_csv(table.read_text(encoding="utf-8")))
     except OSError as error:
-        raise Refusal(f"cannot read {table}: {error.strerror}") from error
+        raise DiskslaError(f"cannot read {table}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise Refusal(f"{table}: not text") from None
-    except Refusal as refusal:
-        raise Refusal(f"{table}: {refusal}") from refusal
+        raise DiskslaError(f"{table}: not text") from None
+    except DiskslaError as error:
+        raise DiskslaError(f"{table}: {error}") from error
 
 
-def _measure(arguments: argparse.Namespace, machine: Machine, disk: Disk) -> Evidence:
+def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Evidence:
     """Measure a disk, reading only; what will be done is told before."""
     runtime_s = arguments.runtime_s
     if not 0.1 <= runtime_s <= _LONGEST_S:  # noqa: PLR2004 -- said in the message
-        raise Refusal(f"--runtime: expected between 100ms and 10s, not {runtime_s:g} s")
+        raise DiskslaError(f"--runtime: expected between 100ms and 10s, not {runtime_s:g} s")
     device = Path("/dev") / disk.name
-    jobs = list(jobs_for(str(device), disk.size_bytes, runtime_s))
+    jobs = list(identify_jobs(str(device), disk.size_bytes, runtime_s))
     seconds = (len(jobs) + 1) * (runtime_s + 1)
     most_bytes = len(jobs) * runtime_s * MOST_BYTES_PER_SECOND + throughput.MOST_BYTES
     print(
@@ -101,10 +100,10 @@ def _measure(arguments: argparse.Namespace, machine: Machine, disk: Disk) -> Evi
         file=sys.stderr,
     )
     fio = find_fio()
-    with undisturbed(arguments, machine, disk):
+    with exclusive_measurement(arguments, host, disk):
         found: dict[str, Any] = {}
         for job in jobs:  # first, because fio can be ended where a disk has stalled
-            found[job.name] = requests_of(job, fio.run(job, limit_s=runtime_s + _PATIENCE_S))
+            found[job.name] = request_stats(job, fio.run(job, limit_s=runtime_s + _PATIENCE_S))
         return Evidence(
             cached_bytes_per_second=throughput.cached_bytes_per_second(device, _CACHED_S),
             buffered_bytes_per_second=throughput.buffered_bytes_per_second(
@@ -114,15 +113,15 @@ def _measure(arguments: argparse.Namespace, machine: Machine, disk: Disk) -> Evi
         )
 
 
-def _claim(machine: Machine, disk: Disk) -> Claim:
+def _claim(host: HostContext, disk: Disk) -> Claim:
     """Give what the disk is said to be; generic terms only repeat what the kernel says."""
-    assignment = machine.assignment(disk)
-    sold = assignment.terms != WRITTEN_OUT and assignment.provider != "generic"
+    assignment = host.assignment(disk)
+    sold = assignment.terms != CUSTOM_TERMS and assignment.provider != "generic"
     return Claim(disk.name, disk.rotational, disk.model, assignment.terms if sold else None)
 
 
 def _print(name: str, evidence: Evidence, finding: Finding) -> None:
-    console = Terminal()
+    console = SafeConsole()
     console.print(f"{name}: {finding.title}", style="bold")
     console.print()
     for sentence in (*finding.observations, finding.conclusion):
@@ -145,7 +144,7 @@ def _facts(evidence: Evidence) -> Iterator[tuple[str, str]]:
         yield what, _requests_words(requests)
 
 
-def _pieces(evidence: Evidence) -> Iterator[tuple[str, Requests]]:
+def _pieces(evidence: Evidence) -> Iterator[tuple[str, RequestStats]]:
     for what, requests in (
         ("random", evidence.random),
         ("random, near", evidence.near),
@@ -158,7 +157,7 @@ def _pieces(evidence: Evidence) -> Iterator[tuple[str, Requests]]:
             yield what, requests
 
 
-def _requests_words(requests: Requests) -> str:
+def _requests_words(requests: RequestStats) -> str:
     words = (
         f"{format_size(requests.request_bytes)}, {requests.queue_depth} at a time:"
         f" {format_count(requests.iops)} IOPS, mean {format_duration(requests.mean_s)}"
@@ -187,7 +186,7 @@ def _document(name: str, evidence: Evidence, finding: Finding) -> dict[str, Any]
     }
 
 
-def _requests_document(requests: Requests) -> dict[str, Any]:
+def _requests_document(requests: RequestStats) -> dict[str, Any]:
     return {
         "request_bytes": requests.request_bytes,
         "queue_depth": requests.queue_depth,

@@ -6,19 +6,20 @@ import sys
 import time
 from pathlib import Path
 
-from disksla.catalog import load_catalog
-from disksla.commands.options import add_config_file, some_bytes
-from disksla.commands.verification_report import (
-    add_report_arguments,
-    refuse_unwritable,
-    report,
+from disksla.commands._options import add_config_file, parse_positive_size
+from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
+from disksla.config.settings_file import read_settings
+from disksla.errors import DiskslaError
+from disksla.limits import derive_limits
+from disksla.limits.catalog import load_catalog
+from disksla.verification.import_results import (
+    LARGEST_BYTES,
+    decode_text,
+    judge_imported,
+    parse_result,
 )
-from disksla.core.elsewhere import LARGEST_BYTES, decode_text, judge_elsewhere, parse_result
-from disksla.core.promise import derive_limits
-from disksla.core.refusal import Refusal
-from disksla.core.suite import SUITES, default_suite, make_suite
-from disksla.core.verification import Run, verification_of
-from disksla.runtime.configuration import read_settings
+from disksla.verification.judge import VerificationRun, make_report
+from disksla.verification.suites import SUITES, default_suite, make_suite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,28 +38,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print how the result compares; 1 if the promise was not kept."""
-    refuse_unwritable(arguments)
+    check_report_files(arguments)
     catalog = load_catalog()
     terms = catalog[arguments.terms]
     tolerance = read_settings(arguments.config_file, catalog).assessment.tolerance_ratio
-    size_bytes = some_bytes("--size", arguments.size)
+    size_bytes = parse_positive_size("--size", arguments.size)
     limits = derive_limits(terms, size_bytes)
     suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance)
     if not any(line.requirement for line in suite.lines):
-        raise Refusal(f"{terms.id} promises nothing against which a result could be judged")
+        raise DiskslaError(f"{terms.id} promises nothing against which a result could be judged")
     content, made_s = _read(arguments.result)
-    trials = parse_result(decode_text(content))
-    lines, unjudged = judge_elsewhere(suite, trials, tolerance)
-    verification = verification_of(
+    measurements = parse_result(decode_text(content))
+    lines, unjudged = judge_imported(suite, measurements, tolerance)
+    verification = make_report(
         suite,
-        Run(
+        VerificationRun(
             disksla_version=importlib.metadata.version("disksla-exporter"),
             disk=None,
             terms=terms.id,
             provider=terms.provider,
             size_bytes=size_bytes,
             target="elsewhere",
-            tool=trials[0].tool,
+            tool=measurements[0].tool,
             tolerance_ratio=tolerance,
             began_timestamp_s=made_s,
             ended_timestamp_s=made_s,
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         ),
         lines,
     )
-    report(arguments, verification)
+    write_report(arguments, verification)
     return verification.status
 
 
@@ -80,7 +81,7 @@ def _read(name: str) -> tuple[bytes, float]:
                 content = file.read(LARGEST_BYTES + 1)
             made_s = Path(name).stat().st_mtime
         except OSError as error:
-            raise Refusal(f"{name} cannot be read: {error.strerror}") from error
+            raise DiskslaError(f"{name} cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_BYTES:
-        raise Refusal(f"{name} is larger than 64 MiB; expected a result of fio or DiskSpd")
+        raise DiskslaError(f"{name} is larger than 64 MiB; expected a result of fio or DiskSpd")
     return content, made_s

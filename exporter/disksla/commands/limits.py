@@ -6,15 +6,12 @@ from typing import Any
 
 import msgspec
 
-from disksla.catalog import load_catalog
-from disksla.commands.json_text import json_text
-from disksla.commands.limits_page import Asked, Mix, print_limits
-from disksla.commands.options import given, parsed
-from disksla.commands.promise_words import burst_document
-from disksla.core.limits import Limits
-from disksla.core.promise import Band, derive_limits, effective_iops
-from disksla.core.terms import Provision, Terms
-from disksla.core.units import KIB, parse_bandwidth_bytes_per_second, parse_size_bytes
+from disksla.commands._console import to_json
+from disksla.commands._limits_text import LimitsQuery, Mix, burst_document, print_limits
+from disksla.commands._options import parse_option, parse_optional
+from disksla.limits import EffectiveIops, Limits, Provision, Terms, derive_limits, effective_iops
+from disksla.limits.catalog import load_catalog
+from disksla.units import KIB, parse_bandwidth_bytes_per_second, parse_size_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,27 +35,27 @@ def run(arguments: argparse.Namespace) -> int:
     limits = derive_limits(terms, asked.size_bytes, asked.provision)
     band = effective_iops(limits, *asked.mix, terms.promised_shares) if asked.mix else None
     if arguments.json:
-        print(json_text(_document(limits, band, with_band=asked.mix is not None)))
+        print(to_json(_document(limits, band, with_band=asked.mix is not None)))
     else:
         print_limits(terms, limits, asked, band)
     return 0
 
 
-def _read(arguments: argparse.Namespace, terms: Terms) -> Asked:
+def _read(arguments: argparse.Namespace, terms: Terms) -> LimitsQuery:
     """Take the arguments for what they mean, or refuse them."""
-    bandwidth = given("--bandwidth", arguments.bandwidth, _bandwidth)
-    return Asked(
+    bandwidth = parse_optional("--bandwidth", arguments.bandwidth, _bandwidth)
+    return LimitsQuery(
         arguments.size,
-        parsed("SIZE", arguments.size, _size),
-        Provision(given("--iops", arguments.iops, _iops), bandwidth),
+        parse_option("SIZE", arguments.size, _size),
+        Provision(parse_optional("--iops", arguments.iops, _iops), bandwidth),
         _mix(arguments, terms),
     )
 
 
 def _mix(arguments: argparse.Namespace, terms: Terms) -> Mix | None:
     """Give the load asked about; what was left out is as the promise has it, or reads only."""
-    request_bytes = given("--request-size", arguments.request_size, _size)
-    write_share = given("--write-share", arguments.write_share, _share)
+    request_bytes = parse_optional("--request-size", arguments.request_size, _size)
+    write_share = parse_optional("--write-share", arguments.write_share, _share)
     if request_bytes is None and write_share is None:
         return None
     usual = terms.iops_conditions.request_bytes if terms.iops_conditions else 4 * KIB
@@ -100,7 +97,7 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _document(limits: Limits, band: Band | None, *, with_band: bool) -> dict[str, Any]:
+def _document(limits: Limits, band: EffectiveIops | None, *, with_band: bool) -> dict[str, Any]:
     document = {
         **msgspec.structs.asdict(limits.rates),
         "latency_seconds": limits.latency_s,

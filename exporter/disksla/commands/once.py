@@ -3,12 +3,12 @@
 import argparse
 import sys
 
-from disksla.commands.options import add_config_file, add_duration, add_paths
-from disksla.commands.sampling import prepare_sampler
-from disksla.core.look import look
-from disksla.exposition.collector import make_registry
-from disksla.exposition.scrape import print_metrics
-from disksla.runtime.about import read_about
+from disksla.commands._context import prepare_sampler
+from disksla.commands._options import add_config_file, add_duration, add_paths
+from disksla.metrics.build_info import read_build_info
+from disksla.metrics.collector import make_registry
+from disksla.metrics.render import render_metrics
+from disksla.pipeline import take_snapshot
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,8 +22,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Sample, then print in the text format."""
     sampler = prepare_sampler(arguments)
     sampler.run_for(arguments.duration_s)
-    about = read_about()
-    registry = make_registry(lambda: look(sampler.state), lambda: about)
-    sys.stdout.buffer.write(print_metrics(registry).body)
+    build_info = read_build_info()
+    registry = make_registry(lambda: take_snapshot(sampler.state), lambda: build_info)
+    sys.stdout.buffer.write(render_metrics(registry).body)
     sys.stdout.buffer.flush()
     return 0

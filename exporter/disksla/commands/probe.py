@@ -11,23 +11,20 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from disksla.commands.json_text import json_text
-from disksla.commands.machine import add_machine_arguments, read_machine
-from disksla.commands.options import paths_of
-from disksla.commands.promise_words import facts_table
-from disksla.commands.sampling import prepare_sampler
-from disksla.commands.terminal import Terminal
-from disksla.core.fio import FioJob, fio_arguments
-from disksla.core.look import look_at
-from disksla.core.probeoutcome import ProbeOutcome, Skip, quantile_s
-from disksla.core.probeplan import ProbePlan, plan_probe
-from disksla.core.probeskip import Sight, look_for_s, why_skip
-from disksla.core.refusal import Refusal
-from disksla.core.settings import PROBE_KINDS, ProbeEntry, ProbeKind, Settings
-from disksla.core.units import format_count, format_duration, format_size
-from disksla.runtime.fio import Fio, find_fio
-from disksla.runtime.probing import Surroundings, file_directory, is_asleep, run_probe
-from disksla.runtime.testfile import OUR_DIRECTORY
+from disksla.commands._console import SafeConsole, to_json
+from disksla.commands._context import add_context_arguments, prepare_sampler, read_context
+from disksla.commands._limits_text import facts_table
+from disksla.commands._options import roots_of
+from disksla.config import PROBE_KINDS, ProbeEntry, ProbeKind, Settings
+from disksla.errors import DiskslaError
+from disksla.fio import FioJob, fio_arguments
+from disksla.fio.runner import Fio, find_fio
+from disksla.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.pipeline import ProbeResult, Skip, disk_snapshot
+from disksla.pipeline.probe_results import quantile_s
+from disksla.probes import Observation, ProbePlan, observation_s, plan_probe, skip_reasons
+from disksla.probes.runner import ProbeContext, file_directory, is_suspended, run_probe
+from disksla.units import format_count, format_duration, format_size
 
 _SETTLING_TICKS = 2
 """After so many ticks a disk is known, and looking at it can begin."""
@@ -51,30 +48,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="look at the disk and say what would be done, and do nothing",
     )
     parser.add_argument("--json", action="store_true", help="print one document, in base units")
-    add_machine_arguments(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Probe, and print how it went: 0 if latencies were measured (or would be), 1 if not."""
-    machine = read_machine(arguments)
-    disk = machine.find(arguments.device)
-    if why := machine.why_unwatched(disk):
-        raise Refusal(f"{disk.name} is not watched ({why}), so nobody knows whether it is busy")
+    host = read_context(arguments)
+    disk = host.find(arguments.device)
+    if why := host.why_unwatched(disk):
+        raise DiskslaError(
+            f"{disk.name} is not watched ({why}), so nobody knows whether it is busy"
+        )
     fio = find_fio()
-    entry = entry_for(machine.settings, disk.name, arguments.kind)
+    entry = entry_for(host.settings, disk.name, arguments.kind)
     sight = _look(arguments, disk.name)
     now = sight.now or sight.before
     if now is None:
-        raise Refusal(f"{disk.name} went away")
+        raise DiskslaError(f"{disk.name} went away")
     plan = plan_probe(entry, disk.name, now.assignment.limits)
-    skips = why_skip(plan, sight, time.time())
-    around = Surroundings(
-        disk, machine.disks, Path(machine.settings.state.directory), paths_of(arguments)
+    skips = skip_reasons(plan, sight, time.time())
+    around = ProbeContext(
+        disk, host.disks, Path(host.settings.state.directory), roots_of(arguments)
     )
-    console = Terminal(quiet=arguments.json)
+    console = SafeConsole(quiet=arguments.json)
     console.print(facts_table(_facts(plan, sight)))
     _print_skips(console, skips)
-    outcome: ProbeOutcome | None = None
+    outcome: ProbeResult | None = None
     jobs: list[FioJob] = []
 
     def begun(job: FioJob) -> None:
@@ -88,16 +87,16 @@ def run(arguments: argparse.Namespace) -> int:
     elif plan.rate_iops and (disk.mount_points or not entry.uses_file):
         begun(plan.job(_would_be_target(plan, around)))
     if arguments.json:
-        print(json_text(_document(plan, fio, jobs, skips, outcome)))
+        print(to_json(_document(plan, fio, jobs, skips, outcome)))
     if outcome is None:
         return 1 if skips else 0
     return 0 if outcome.is_success else 1
 
 
-def _would_be_target(plan: ProbePlan, around: Surroundings) -> str:
+def _would_be_target(plan: ProbePlan, around: ProbeContext) -> str:
     """Give the target of a probe that is not run; the file is not made, so it has no name."""
     if plan.entry.uses_file:
-        return str(file_directory(around) / OUR_DIRECTORY / "FILE")
+        return str(file_directory(around) / SCRATCH_DIRECTORY / "FILE")
     return f"/dev/{plan.device}"
 
 
@@ -109,34 +108,38 @@ def entry_for(settings: Settings, device: str, kind: ProbeKind) -> ProbeEntry:
     )
 
 
-def _look(arguments: argparse.Namespace, device: str) -> Sight:
+def _look(arguments: argparse.Namespace, device: str) -> Observation:
     sampler = prepare_sampler(arguments)
     interval_s = sampler.state.settings.sampling.interval_s
     sampler.run_for(_SETTLING_TICKS * interval_s)
-    before, begun_s = look_at(sampler.state, device), time.monotonic()
-    sampler.run_for(look_for_s(interval_s))
+    before, begun_s = disk_snapshot(sampler.state, device), time.monotonic()
+    sampler.run_for(observation_s(interval_s))
     elapsed_s = time.monotonic() - begun_s
-    asleep = is_asleep(paths_of(arguments), device)
-    return Sight(before, look_at(sampler.state, device), elapsed_s, asleep)
+    asleep = is_suspended(roots_of(arguments), device)
+    return Observation(before, disk_snapshot(sampler.state, device), elapsed_s, asleep)
 
 
-def _facts(plan: ProbePlan, sight: Sight) -> Iterator[tuple[str, str]]:
+def _facts(plan: ProbePlan, sight: Observation) -> Iterator[tuple[str, str]]:
     """Say what is asked of the disk, what that is of the promise, and what the disk does now."""
-    view = sight.now or sight.before
-    if view is None:
+    snapshot = sight.now or sight.before
+    if snapshot is None:
         return
-    yield "disk", f"{view.disk.name}, {format_size(view.disk.size_bytes)}"
-    yield "terms", view.assignment.terms
+    yield "disk", f"{snapshot.disk.name}, {format_size(snapshot.disk.size_bytes)}"
+    yield "terms", snapshot.assignment.terms
     yield "probe", plan.in_words()
-    load = "" if view.present_load is None else f", {view.present_load:.0%} of the promise in use"
-    rate = view.present.read_iops + view.present.write_iops
-    yield "disk now", f"{view.verdict or 'not judged'}, {format_count(rate)} IOPS{load}"
+    load = (
+        ""
+        if snapshot.present_load is None
+        else f", {snapshot.present_load:.0%} of the promise in use"
+    )
+    rate = snapshot.present.read_iops + snapshot.present.write_iops
+    yield "disk now", f"{snapshot.verdict or 'not judged'}, {format_count(rate)} IOPS{load}"
 
 
 def _print_skips(console: Console, skips: tuple[Skip, ...]) -> None:
     if skips:
         console.print()
-        console.print(facts_table(("skipped", f"{skip.reason}: {skip.words}") for skip in skips))
+        console.print(facts_table(("skipped", f"{skip.reason}: {skip.message}") for skip in skips))
 
 
 def _print_command(console: Console, fio: Fio, job: FioJob) -> None:
@@ -148,12 +151,12 @@ def _command(fio: Fio, job: FioJob) -> str:
     return shlex.join((str(fio.path), *fio_arguments(job)))
 
 
-def _print_outcome(console: Console, outcome: ProbeOutcome) -> None:
+def _print_outcome(console: Console, outcome: ProbeResult) -> None:
     console.print()
     if not outcome.is_success:
         what = "skipped" if outcome.skipped else "failed"
         reason = outcome.skipped or outcome.failure
-        console.print(facts_table([(what, f"{reason}: {outcome.words}")]))
+        console.print(facts_table([(what, f"{reason}: {outcome.message}")]))
         return
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for heading in ("requests", "IOPS", *_SHARES):
@@ -172,15 +175,15 @@ def _document(
     fio: Fio,
     jobs: list[FioJob],
     skips: tuple[Skip, ...],
-    outcome: ProbeOutcome | None,
+    outcome: ProbeResult | None,
 ) -> dict[str, Any]:
     document: dict[str, Any] = {
         "device": plan.device,
         "kind": plan.entry.kind,
         "command": _command(fio, jobs[0]) if jobs else None,
         "target_iops": plan.rate_iops,
-        "promise_share": plan.promise_share,
-        "skips": [{"reason": skip.reason, "words": skip.words} for skip in skips],
+        "promise_share": plan.limit_share,
+        "skips": [{"reason": skip.reason, "words": skip.message} for skip in skips],
         "result": None,
     }
     if outcome is not None:
@@ -188,7 +191,7 @@ def _document(
             "success": outcome.is_success,
             "skipped": outcome.skipped,
             "failure": outcome.failure,
-            "words": outcome.words,
+            "words": outcome.message,
             "duration_seconds": outcome.duration_s,
             "requests": outcome.requests,
             "bytes": outcome.transferred_bytes,

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from disksla.commands.options import add_config_file, add_duration, add_paths, paths_of
-from disksla.commands.sampling import prepare_sampler
-from disksla.core.pipeline import Tick
-from disksla.core.recording import FORMAT, Header, encode
-from disksla.core.refusal import Refusal
-from disksla.runtime.about import read_about
-from disksla.runtime.hotplug import DiskWatcher
+from disksla.commands._context import prepare_sampler
+from disksla.commands._options import add_config_file, add_duration, add_paths, roots_of
+from disksla.disks.hotplug import DiskWatcher
+from disksla.errors import DiskslaError
+from disksla.metrics.build_info import read_build_info
+from disksla.pipeline import Tick
+from disksla.pipeline.recording import FORMAT, RecordingHeader, encode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     file: Path = arguments.file
     failure: OSError | None = None
 
-    def write(record: Header | Tick) -> None:
+    def write(record: RecordingHeader | Tick) -> None:
         nonlocal failure
         try:
             output.write(encode(record))
@@ -43,21 +43,23 @@ def run(arguments: argparse.Namespace) -> int:
             sampler.stop()
 
     sampler = prepare_sampler(arguments, write)
-    about = read_about()
+    build_info = read_build_info()
     interval_s = sampler.state.settings.sampling.interval_s
     with _make(file) as output:
-        write(Header(FORMAT, interval_s, about.kernel_release, about.version))
-        watcher = DiskWatcher(paths_of(arguments), sampler.post)
-        sampler.on_doubt = watcher.rescan
+        write(RecordingHeader(FORMAT, interval_s, build_info.kernel_release, build_info.version))
+        watcher = DiskWatcher(roots_of(arguments), sampler.post)
+        sampler.on_unknown_device = watcher.rescan
         watcher.start()
         with contextlib.suppress(KeyboardInterrupt):
             sampler.run_for(arguments.duration_s)
         watcher.stop()
     if failure is not None:
-        raise Refusal(f"cannot write {file}: {failure.strerror}; what is there ends in the middle")
+        raise DiskslaError(
+            f"cannot write {file}: {failure.strerror}; what is there ends in the middle"
+        )
     state = sampler.state
     print(
-        f"{state.sampling.ticks} ticks of {len(state.inventory)} block devices,"
+        f"{state.sampler_stats.ticks} ticks of {len(state.inventory)} block devices,"
         f" {len(state.watched)} of them watched, are in {file}",
         file=sys.stderr,
     )
@@ -70,6 +72,6 @@ def _make(path: Path) -> BinaryIO:
             return cast("BinaryIO", gzip.open(path, "xb"))
         return path.open("xb")
     except FileExistsError:
-        raise Refusal(f"{path} is there already: name a file that is not") from None
+        raise DiskslaError(f"{path} is there already: name a file that is not") from None
     except OSError as error:
-        raise Refusal(f"cannot make {path}: {error.strerror}") from None
+        raise DiskslaError(f"cannot make {path}: {error.strerror}") from None

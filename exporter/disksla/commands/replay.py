@@ -11,21 +11,19 @@ import msgspec
 from prometheus_client import CollectorRegistry
 from rich.table import Table
 
-from disksla.catalog import load_catalog
-from disksla.commands.options import add_config_file
-from disksla.commands.terminal import Terminal
-from disksla.core.account import account
-from disksla.core.diskstats import SECTOR_BYTES, Counters
-from disksla.core.look import look
-from disksla.core.pipeline import State, advance
-from disksla.core.recording import decode_header, decode_tick
-from disksla.core.refusal import Refusal
-from disksla.core.settings import Sampling
-from disksla.core.units import format_count, format_size
-from disksla.core.verdict import VERDICTS
-from disksla.exposition.collector import DiskCollector
-from disksla.exposition.scrape import print_metrics
-from disksla.runtime.configuration import read_settings
+from disksla.commands._console import SafeConsole
+from disksla.commands._options import add_config_file
+from disksla.config import SamplingSettings
+from disksla.config.settings_file import read_settings
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog
+from disksla.metrics.collector import DiskCollector
+from disksla.metrics.render import render_metrics
+from disksla.pipeline import State, advance, take_snapshot, window_records
+from disksla.pipeline.recording import decode_header, decode_tick
+from disksla.procfs import SECTOR_BYTES, Counters
+from disksla.units import format_count, format_size
+from disksla.verdict import VERDICTS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     states = replay(arguments.file, arguments.config_file)
     if arguments.json:
         for before, after in pairwise(states):
-            for row in account(before, after):
+            for row in window_records(before, after):
                 sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
         return 0
     state = next(states)
@@ -69,7 +67,9 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
             header = decode_header(lines.readline())
             state = State(
-                msgspec.structs.replace(settings, sampling=Sampling(interval_s=header.interval_s)),
+                msgspec.structs.replace(
+                    settings, sampling=SamplingSettings(interval_s=header.interval_s)
+                ),
                 catalog,
             )
             yield state
@@ -77,27 +77,29 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
                 state = advance(state, decode_tick(line, number))
                 yield state
     except (OSError, EOFError) as error:
-        raise Refusal(f"cannot read {file}: {error}") from None
-    except Refusal as refusal:
-        raise Refusal(f"{file}: {refusal}") from None
+        raise DiskslaError(f"cannot read {file}: {error}") from None
+    except DiskslaError as error:
+        raise DiskslaError(f"{file}: {error}") from None
 
 
 def _metrics(state: State) -> str:
     """Print the metrics, without those of the process, which were not recorded."""
     registry = CollectorRegistry(support_collectors_without_names=True)
-    registry.register(DiskCollector(lambda: look(state)))
-    return print_metrics(registry).body.decode()
+    registry.register(DiskCollector(lambda: take_snapshot(state)))
+    return render_metrics(registry).body.decode()
 
 
 def _summarise(first: State, last: State) -> None:
-    console = Terminal()
+    console = SafeConsole()
     if first.clocks is None or last.clocks is None:
         console.print("no tick of this recording could be read")
         return
-    view = look(last)
-    gaps = ", ".join(f"{count} {reason}" for reason, count in view.sampler.gaps.items() if count)
+    snapshot = take_snapshot(last)
+    gaps = ", ".join(
+        f"{count} {reason}" for reason, count in snapshot.sampler.gaps.items() if count
+    )
     console.print(
-        f"{view.sampler.ticks} ticks in"
+        f"{snapshot.sampler.ticks} ticks in"
         f" {last.clocks.monotonic_s - first.clocks.monotonic_s:.1f} s,"
         f" {last.assessed.windows} windows judged; gaps: {gaps or 'none'}"
     )
@@ -107,13 +109,13 @@ def _summarise(first: State, last: State) -> None:
     for heading in ("reads", "read", "writes", "written", "peak IOPS"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("of the time", min_width=14, no_wrap=True)
-    for disk in view.disks:
+    for disk in snapshot.disks:
         table.add_row(
             disk.disk.name,
             disk.assignment.terms,
-            *_amounts(disk.totals),
+            *_amounts(disk.counters),
             format_count(disk.peak.read_iops + disk.peak.write_iops),
-            _shares(disk.ledger.seconds),
+            _shares(disk.verdict_totals.seconds),
         )
     console.print(table)
 
@@ -125,12 +127,12 @@ def _shares(seconds: tuple[float, ...]) -> str:
     return "\n".join(f"{each_s / whole_s:.0%} {name}" for each_s, name in by_share if each_s)
 
 
-def _amounts(totals: Counters | None) -> tuple[str, str, str, str]:
-    if totals is None:
+def _amounts(counters: Counters | None) -> tuple[str, str, str, str]:
+    if counters is None:
         return ("-", "-", "-", "-")
     return (
-        format_count(totals.reads or 0),
-        format_size((totals.read_sectors or 0) * SECTOR_BYTES),
-        format_count(totals.writes or 0),
-        format_size((totals.written_sectors or 0) * SECTOR_BYTES),
+        format_count(counters.reads or 0),
+        format_size((counters.read_sectors or 0) * SECTOR_BYTES),
+        format_count(counters.writes or 0),
+        format_size((counters.written_sectors or 0) * SECTOR_BYTES),
     )

@@ -8,25 +8,14 @@ import os
 import signal
 from collections.abc import Sequence
 
-from disksla.commands.options import (
-    add_config_file,
-    add_paths,
-    add_web_config_file,
-    paths_of,
-)
-from disksla.core.refusal import Refusal
+from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.daemon import Daemon
-from disksla.runtime.access import Access
-from disksla.runtime.activation import inherited_sockets
-from disksla.runtime.logs import set_up_logging
-from disksla.runtime.notify import ServiceManager
-from disksla.runtime.web import (
-    DEFAULT_LISTEN_ADDRESS,
-    USUAL_SCRAPES,
-    Listen,
-    ListenAddress,
-    parse_listen_address,
-)
+from disksla.errors import DiskslaError
+from disksla.system.log import set_up_logging
+from disksla.system.systemd import ServiceManager, inherited_sockets
+from disksla.web.access import AccessControl
+from disksla.web.listen import DEFAULT_LISTEN_ADDRESS, Listen, ListenAddress, parse_listen_address
+from disksla.web.server import DEFAULT_SCRAPE_LIMIT
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -62,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--web.max-requests",
         dest="max_requests",
         type=_count,
-        default=USUAL_SCRAPES.most,
+        default=DEFAULT_SCRAPE_LIMIT.most,
         metavar="N",
         help="scrapes that are answered at once, 0 for any number (default: %(default)s)",
     )
@@ -92,13 +81,13 @@ def run(arguments: argparse.Namespace) -> int:
     set_up_logging(arguments.log_level, arguments.log_format)
     telemetry_path = arguments.telemetry_path
     if not telemetry_path.startswith("/") or telemetry_path == "/":
-        raise Refusal(
+        raise DiskslaError(
             f"--web.telemetry-path is '{telemetry_path}': expected a path such as /metrics"
         )
     listen = _places(arguments)
-    access = Access(arguments.web_config_file)
+    access = AccessControl(arguments.web_config_file)
     daemon = Daemon(
-        paths_of(arguments),
+        roots_of(arguments),
         arguments.config_file,
         listen,
         telemetry_path,
@@ -112,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         addresses = daemon.start()
         _tell_where_to_look(addresses, telemetry_path, "https" if access.speaks_tls else "http")
         while signal.sigwait(SIGNALS) == signal.SIGHUP:
-            with contextlib.suppress(Refusal):  # logged, and visible in the metrics
+            with contextlib.suppress(DiskslaError):  # logged, and visible in the metrics
                 daemon.reload()
         log.info("ending")
     finally:
@@ -125,18 +114,18 @@ def _places(arguments: argparse.Namespace) -> list[Listen]:
     passed = inherited_sockets(os.environ)
     if arguments.systemd_socket:
         if arguments.listen:
-            raise Refusal(
+            raise DiskslaError(
                 "--web.systemd-socket and --web.listen-address exclude each other:"
                 " the first leaves it to the socket unit where to listen"
             )
         if not passed:
-            raise Refusal(
+            raise DiskslaError(
                 "--web.systemd-socket: systemd passed no socket;"
                 " expected to be started by a socket unit"
             )
         return list(passed)
     if passed:
-        raise Refusal(
+        raise DiskslaError(
             f"systemd passed {len(passed)} socket(s), on which nobody would answer:"
             " expected --web.systemd-socket"
         )

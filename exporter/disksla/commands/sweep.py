@@ -11,23 +11,24 @@ from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from disksla.commands.json_text import json_text
-from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.options import given, parsed
-from disksla.commands.quiet import add_even_if_busy, undisturbed
-from disksla.commands.sweep_words import announcement, document, print_table
-from disksla.commands.terminal import Terminal
-from disksla.core.disk import Disk
-from disksla.core.fio import SECTOR_BYTES, FioJob, fio_arguments
-from disksla.core.journal import Header, Journal, why_another
-from disksla.core.matrix import MOST_CHOICES, Cell, Plan, Row, csv_of, row_of
-from disksla.core.refusal import Refusal
-from disksla.core.units import format_size, parse_duration_s, parse_size_bytes
-from disksla.exposition.heatmap import heatmap_page
-from disksla.runtime.about import read_about
-from disksla.runtime.fio import Fio, FioFailure, find_fio
-from disksla.runtime.journalfile import JournalFile, load_journal
-from disksla.runtime.testfile import remove_leftovers, test_file
+from disksla.benchmark import SweepHeader, SweepPlan, SweepRow
+from disksla.benchmark.sweep_html import sweep_html
+from disksla.benchmark.sweep_journal import SweepJournal, mismatch
+from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
+from disksla.benchmark.sweep_matrix import MOST_CHOICES, SweepCell, csv_of, row_of
+from disksla.commands._console import SafeConsole, to_json
+from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._exclusive import add_force, exclusive_measurement
+from disksla.commands._options import parse_option, parse_optional
+from disksla.commands._sweep_text import announcement, document, print_table
+from disksla.disks import Disk
+from disksla.errors import DiskslaError
+from disksla.fio import FioError, FioJob, fio_arguments
+from disksla.fio.job import SECTOR_BYTES
+from disksla.fio.runner import Fio, find_fio
+from disksla.fio.scratch_file import remove_leftovers, scratch_file
+from disksla.metrics.build_info import read_build_info
+from disksla.units import format_size, parse_duration_s, parse_size_bytes
 
 _MOST_WORKERS = 256
 _PATIENCE_S = 30.0
@@ -60,14 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done, and do nothing"
     )
-    add_even_if_busy(parser)
-    add_machine_arguments(parser)
+    add_force(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure what is left of the matrix, then show all of it."""
-    machine = read_machine(arguments)
-    disk = machine.find(arguments.device)
+    host = read_context(arguments)
+    disk = host.find(arguments.device)
     journal = load_journal(arguments.resume) if arguments.resume else None
     header = _header(arguments, disk, journal)
     finished = journal.rows if journal else ()
@@ -76,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.resume or arguments.output or Path(f"sweep-{disk.name}.jsonl")
     _refuse_what_is_there(arguments.csv, arguments.html)
     if left:
-        _announce(machine, header, len(finished))
+        _announce(host, header, len(finished))
     if arguments.dry_run:
         _print_commands(left, header)
         return 0
@@ -86,10 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
             _directory(Path(header.directory), disk)
         fio = find_fio()
         with (
-            undisturbed(arguments, machine, disk),
-            JournalFile.go_on(path, journal)
+            exclusive_measurement(arguments, host, disk),
+            SweepJournalFile.go_on(path, journal)
             if journal
-            else JournalFile.make(path, header) as file,
+            else SweepJournalFile.make(path, header) as file,
         ):
             print(f"What is measured is kept in {path}.", file=sys.stderr)
             rows = (*finished, *_measured(fio, left, header, file))
@@ -97,38 +98,40 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _header(arguments: argparse.Namespace, disk: Disk, journal: Journal | None) -> Header:
+def _header(
+    arguments: argparse.Namespace, disk: Disk, journal: SweepJournal | None
+) -> SweepHeader:
     """Give what is to be measured: what was asked for, and else what the journal has."""
     before = journal.header if journal else None
-    plan = before.plan if before else Plan()
+    plan = before.plan if before else SweepPlan()
     directory, file_bytes = (before.directory, before.file_bytes) if before else (None, None)
     if arguments.file is not None:
         directory = _directory(Path(arguments.file), disk)
         file_bytes = file_bytes or parse_size_bytes(_FILE_BYTES)
     if arguments.file_size is not None:
         if directory is None:
-            raise Refusal("--file-size: there is no file without --file DIR")
-        file_bytes = parsed("--file-size", arguments.file_size, _size)
-    header = Header(
+            raise DiskslaError("--file-size: there is no file without --file DIR")
+        file_bytes = parse_option("--file-size", arguments.file_size, _size)
+    header = SweepHeader(
         disk=disk,
         directory=directory,
         file_bytes=file_bytes,
-        plan=Plan(
+        plan=SweepPlan(
             sizes=_each("--sizes", arguments.sizes, _size, plan.sizes),
             workers=_each("--workers", arguments.workers, _workers, plan.workers),
-            runtime_s=given("--runtime", arguments.runtime, _runtime) or plan.runtime_s,
+            runtime_s=parse_optional("--runtime", arguments.runtime, _runtime) or plan.runtime_s,
             writes=directory is not None,
         ),
         started_at_s=before.started_at_s if before else time.time(),
-        disksla=read_about().version,
+        disksla=read_build_info().version,
     )
     if before is not None:
-        another = why_another(before, header)
+        another = mismatch(before, header)
         if another:
-            raise Refusal(f"{arguments.resume} cannot be gone on with: {another}")
+            raise DiskslaError(f"{arguments.resume} cannot be gone on with: {another}")
     target_bytes = file_bytes or disk.size_bytes
     if max(header.plan.sizes) * max(header.plan.workers) > target_bytes:
-        raise Refusal(
+        raise DiskslaError(
             f"--sizes: {max(header.plan.workers)} workers with requests of"
             f" {format_size(max(header.plan.sizes))} do not fit into {format_size(target_bytes)}"
         )
@@ -140,11 +143,11 @@ def _directory(directory: Path, disk: Disk) -> str:
     try:
         resolved = directory.resolve(strict=True)
     except OSError as error:
-        raise Refusal(f"--file: {directory}: {error.strerror}") from error
+        raise DiskslaError(f"--file: {directory}: {error.strerror}") from error
     mounted = next(place for place in (resolved, *resolved.parents) if os.path.ismount(place))
     if str(mounted) not in disk.mount_points:
         where = ", ".join(disk.mount_points) or "nowhere"
-        raise Refusal(
+        raise DiskslaError(
             f"--file: {directory} lies on what is mounted at {mounted},"
             f" and {disk.name} is mounted at: {where}"
         )
@@ -157,9 +160,11 @@ def _each(
     """Read numbers between commas, each once."""
     if text is None:
         return usual
-    numbers = tuple(dict.fromkeys(parsed(option, part.strip(), parse) for part in text.split(",")))
+    numbers = tuple(
+        dict.fromkeys(parse_option(option, part.strip(), parse) for part in text.split(","))
+    )
     if len(numbers) > MOST_CHOICES:
-        raise Refusal(f"{option}: found {len(numbers)}; expected {MOST_CHOICES} at most")
+        raise DiskslaError(f"{option}: found {len(numbers)}; expected {MOST_CHOICES} at most")
     return numbers
 
 
@@ -189,29 +194,31 @@ def _refuse_what_is_there(*paths: Path | None) -> None:
     """Refuse before the long run what could not be written after it."""
     for path in paths:
         if path is not None and path.exists():
-            raise Refusal(f"{path} is there already: name a file that is not")
+            raise DiskslaError(f"{path} is there already: name a file that is not")
         if path is not None and not path.absolute().parent.is_dir():
-            raise Refusal(f"cannot make {path}: there is no directory {path.parent}")
+            raise DiskslaError(f"cannot make {path}: there is no directory {path.parent}")
 
 
-def _announce(machine: Machine, header: Header, finished: int) -> None:
-    limits = machine.assignment(header.disk).limits
-    console = Terminal(stderr=True)
+def _announce(host: HostContext, header: SweepHeader, finished: int) -> None:
+    limits = host.assignment(header.disk).limits
+    console = SafeConsole(stderr=True)
     for sentence in announcement(header, limits, finished):
         console.print(sentence)
 
 
-def _print_commands(cells: list[Cell], header: Header) -> None:
+def _print_commands(cells: list[SweepCell], header: SweepHeader) -> None:
     target = f"{header.directory}/FILE" if header.directory else f"/dev/{header.disk.name}"
     for cell in cells:
         print(shlex.join(("fio", *fio_arguments(_job(cell, header, target)))))
 
 
-def _job(cell: Cell, header: Header, target: str) -> FioJob:
+def _job(cell: SweepCell, header: SweepHeader, target: str) -> FioJob:
     return cell.job(target, header.file_bytes or header.disk.size_bytes, header.plan.runtime_s)
 
 
-def _measured(fio: Fio, cells: list[Cell], header: Header, file: JournalFile) -> Iterator[Row]:
+def _measured(
+    fio: Fio, cells: list[SweepCell], header: SweepHeader, file: SweepJournalFile
+) -> Iterator[SweepRow]:
     """Measure cells one after the other; each is in the journal before the next begins."""
     go_on = f"go on with: disksla sweep {header.disk.name} --resume {file.path}"
     done = 0
@@ -220,7 +227,7 @@ def _measured(fio: Fio, cells: list[Cell], header: Header, file: JournalFile) ->
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        console=Terminal(stderr=True),
+        console=SafeConsole(stderr=True),
         transient=True,
         disable=not sys.stderr.isatty(),
     )
@@ -238,42 +245,44 @@ def _measured(fio: Fio, cells: list[Cell], header: Header, file: JournalFile) ->
     except KeyboardInterrupt:
         print(f"disksla: stopped after {done} of {len(cells)} cells; {go_on}", file=sys.stderr)
         raise
-    except FioFailure as failure:
-        raise Refusal(f"{failure} ({done} of {len(cells)} cells were measured; {go_on})") from None
+    except FioError as failure:
+        raise DiskslaError(
+            f"{failure} ({done} of {len(cells)} cells were measured; {go_on})"
+        ) from None
 
 
 @contextlib.contextmanager
-def _target(header: Header) -> Iterator[str]:
+def _target(header: SweepHeader) -> Iterator[str]:
     if header.directory is None or header.file_bytes is None:
         yield f"/dev/{header.disk.name}"
         return
     remove_leftovers(Path(header.directory))
-    with test_file(Path(header.directory), header.file_bytes) as path:
+    with scratch_file(Path(header.directory), header.file_bytes) as path:
         yield str(path)
 
 
-def _described(cell: Cell) -> str:
+def _described(cell: SweepCell) -> str:
     return (
         f"{cell.workers} x {format_size(cell.request_bytes)},"
         f" {1 - cell.random_share:.0%} seq, {cell.read_share:.0%} read"
     )
 
 
-def _in_order(plan: Plan, rows: tuple[Row, ...]) -> tuple[Row, ...]:
+def _in_order(plan: SweepPlan, rows: tuple[SweepRow, ...]) -> tuple[SweepRow, ...]:
     by_cell = {row.cell: row for row in rows}
     return tuple(by_cell[cell] for cell in plan.cells() if cell in by_cell)
 
 
-def _show(arguments: argparse.Namespace, header: Header, rows: tuple[Row, ...]) -> None:
+def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
     if arguments.json:
-        print(json_text(document(header, rows)))
+        print(to_json(document(header, rows)))
     else:
         print_table(header, rows)
     if arguments.csv:
         _write(arguments.csv, csv_of(rows))
     if arguments.html:
         started = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header.started_at_s))
-        _write(arguments.html, heatmap_page(header, rows, started))
+        _write(arguments.html, sweep_html(header, rows, started))
 
 
 def _write(path: Path, text: str) -> None:
@@ -281,4 +290,4 @@ def _write(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise Refusal(f"cannot make {path}: {error.strerror}") from error
+        raise DiskslaError(f"cannot make {path}: {error.strerror}") from error

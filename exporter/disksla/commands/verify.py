@@ -15,43 +15,34 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.commands.interruption import Ended, Interruption, interruption
-from disksla.commands.machine import Machine, add_machine_arguments, read_machine
-from disksla.commands.options import parsed, paths_of, some_bytes
-from disksla.commands.progress import shown_progress
-from disksla.commands.verification_report import (
-    add_report_arguments,
-    refuse_unwritable,
-    report,
-)
-from disksla.core.disk import Disk
-from disksla.core.fio import fio_arguments
-from disksla.core.precondition import (
+from disksla.commands._console import progress_bar
+from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._interrupt import StoppedError, StopRequest, stop_on_signal
+from disksla.commands._options import parse_option, parse_positive_size, roots_of
+from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
+from disksla.config import DiskEntry, DiskMatch
+from disksla.disks import Disk
+from disksla.errors import DiskslaError
+from disksla.fio import fio_arguments, writable_region
+from disksla.fio.filesystem import file_system_of
+from disksla.fio.raw_device import exclusive_device
+from disksla.fio.runner import find_fio
+from disksla.fio.scratch_file import SCRATCH_DIRECTORY, scratch_file
+from disksla.limits import Assignment
+from disksla.system.lock import measurement_lock
+from disksla.units import format_duration, parse_duration_s
+from disksla.verification import SuiteTestResult, VerificationReport
+from disksla.verification.judge import VerificationRun, make_report
+from disksla.verification.preconditions import (
     Violation,
     boot_disk,
     short_runtime,
     wrong_file_system,
 )
-from disksla.core.rawwrite import writable_region
-from disksla.core.refusal import Refusal
-from disksla.core.settings import DiskEntry, Match
-from disksla.core.suite import SUITES, Suite, default_suite, make_suite
-from disksla.core.units import format_duration, parse_duration_s
-from disksla.core.verification import JudgedLine, Run, Verification, verification_of
-from disksla.core.view import Assignment
-from disksla.runtime.acceptance import (
-    Acceptance,
-    Plan,
-    base_estimate_s,
-    not_run,
-)
-from disksla.runtime.alone import alone
-from disksla.runtime.diskwatch import watched
-from disksla.runtime.filesystem import file_system_of
-from disksla.runtime.fio import find_fio
-from disksla.runtime.rawdevice import reserved
-from disksla.runtime.testfile import OUR_DIRECTORY, test_file
-from disksla.runtime.verificationfiles import save_verification
+from disksla.verification.runner import SuitePlan, SuiteRunner, base_estimate_s, not_run_tests
+from disksla.verification.store import save_report
+from disksla.verification.suites import SUITES, Suite, default_suite, make_suite
+from disksla.verification.watch import monitored
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -90,61 +81,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--dry-run", action="store_true", help="say what would be run, and end")
     add_report_arguments(parser)
-    add_machine_arguments(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Test a disk; 0 if it keeps its promise, 1 if not, 2 if that could not be told."""
-    refuse_unwritable(arguments)
-    machine = read_machine(arguments)
-    disk = machine.find(arguments.device)
+    check_report_files(arguments)
+    host = read_context(arguments)
+    disk = host.find(arguments.device)
     if disk.partition_of is not None:
-        raise Refusal(
+        raise DiskslaError(
             f"{disk.name} is a part of {disk.partition_of}, which is what was sold;"
             f" expected `disksla verify {disk.partition_of}`"
         )
-    machine = _with_terms(machine, disk, arguments)
-    assignment = machine.assignment(disk)
-    suite = _suite(arguments, machine, assignment)
-    violations = _violations(arguments, machine, disk, suite)
-    plan = _plan(arguments, machine, disk, suite)
+    host = _with_terms(host, disk, arguments)
+    assignment = host.assignment(disk)
+    suite = _suite(arguments, host, assignment)
+    violations = _violations(arguments, host, disk, suite)
+    plan = _plan(arguments, host, disk, suite)
     _say(_estimate(plan, assignment))
     if arguments.dry_run:
         _print_dry_run(plan, violations)
         return 0
-    with interruption() as interrupted:
-        verification = _test(arguments, machine, disk, plan, violations, interrupted)
-    report(arguments, verification)
-    _save(machine, verification)
+    with stop_on_signal() as interrupted:
+        verification = _test(arguments, host, disk, plan, violations, interrupted)
+    write_report(arguments, verification)
+    _save(host, verification)
     if interrupted.by is not None:
         return 128 + interrupted.by
     return verification.status
 
 
-def _with_terms(machine: Machine, disk: Disk, arguments: argparse.Namespace) -> Machine:
+def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) -> HostContext:
     """Put what the person said of the terms before what the configuration says."""
     if arguments.terms is None and arguments.size is None:
-        return machine
-    size_bytes = None if arguments.size is None else some_bytes("--size", arguments.size)
-    match = Match(device=disk.name)
+        return host
+    size_bytes = None if arguments.size is None else parse_positive_size("--size", arguments.size)
+    match = DiskMatch(device=disk.name)
     if arguments.terms is not None:
         entry = DiskEntry(
-            match=match, terms=machine.catalog[arguments.terms].id, size_bytes=size_bytes
+            match=match, terms=host.catalog[arguments.terms].id, size_bytes=size_bytes
         )
     else:
-        told = machine.entry(disk)
+        told = host.entry(disk)
         if told is None:
-            raise Refusal(f"--size without --terms, and nothing is configured for {disk.name}")
+            raise DiskslaError(
+                f"--size without --terms, and nothing is configured for {disk.name}"
+            )
         entry = msgspec.structs.replace(told, match=match, size_bytes=size_bytes)
-    settings = msgspec.structs.replace(machine.settings, disks=(entry, *machine.settings.disks))
-    return msgspec.structs.replace(machine, settings=settings)
+    settings = msgspec.structs.replace(host.settings, disks=(entry, *host.settings.disks))
+    return msgspec.structs.replace(host, settings=settings)
 
 
-def _suite(arguments: argparse.Namespace, machine: Machine, assignment: Assignment) -> Suite:
+def _suite(arguments: argparse.Namespace, host: HostContext, assignment: Assignment) -> Suite:
     name = arguments.suite or default_suite(assignment.provider)
-    suite = make_suite(name, assignment.limits, _tolerance(machine))
+    suite = make_suite(name, assignment.limits, _tolerance(host))
     if not any(line.requirement for line in suite.lines):
-        raise Refusal(
+        raise DiskslaError(
             f"nothing is promised that could be verified: {assignment.reason};"
             " expected --terms ID, or an entry of `disks` in --config.file"
         )
@@ -152,36 +145,38 @@ def _suite(arguments: argparse.Namespace, machine: Machine, assignment: Assignme
 
 
 def _violations(
-    arguments: argparse.Namespace, machine: Machine, disk: Disk, suite: Suite
+    arguments: argparse.Namespace, host: HostContext, disk: Disk, suite: Suite
 ) -> list[Violation]:
     """Give the conditions of which it is known beforehand that they do not hold."""
     file = arguments.file
     found = [
         boot_disk(disk),
-        short_runtime(_runtime_s(arguments), _tolerance(machine)),
+        short_runtime(_runtime_s(arguments), _tolerance(host)),
         wrong_file_system(suite, file_system_of(file, disk)) if file is not None else None,
     ]
     return [violation for violation in found if violation is not None]
 
 
-def _plan(arguments: argparse.Namespace, machine: Machine, disk: Disk, suite: Suite) -> Plan:
+def _plan(arguments: argparse.Namespace, host: HostContext, disk: Disk, suite: Suite) -> SuitePlan:
     """Say what will be run; raises Refusal where it would write to what it must not."""
     file, name = arguments.file, arguments.write_to_raw_device
     if name is not None:
         if name != disk.name:
-            raise Refusal(
+            raise DiskslaError(
                 f"--write-to-raw-device says '{name}', but the disk is {disk.name}; expected the"
                 " kernel name of the disk that may be overwritten"
             )
-        with reserved(disk, paths_of(arguments)):
+        with exclusive_device(disk, roots_of(arguments)):
             pass  # raises Refusal with every reason why this disk must not be overwritten
     offset_bytes, span_bytes = _region(arguments, disk, suite)
-    return Plan(
+    return SuitePlan(
         suite=suite,
-        target=f"/dev/{disk.name}" if file is None else f"{file.resolve()}/{OUR_DIRECTORY}/file",
+        target=f"/dev/{disk.name}"
+        if file is None
+        else f"{file.resolve()}/{SCRATCH_DIRECTORY}/file",
         span_bytes=span_bytes,
         runtime_s=_runtime_s(arguments),
-        tolerance_ratio=_tolerance(machine),
+        tolerance_ratio=_tolerance(host),
         with_writes=file is not None or name is not None,
         wait_for_base=arguments.wait_for_base,
         offset_bytes=offset_bytes,
@@ -193,9 +188,9 @@ def _region(arguments: argparse.Namespace, disk: Disk, suite: Suite) -> tuple[in
     """Give offset and length of what is used; of a disk that is written, all but its ends."""
     if arguments.file is not None:
         told = arguments.file_size
-        return 0, suite.file_bytes if told is None else some_bytes("--file-size", told)
+        return 0, suite.file_bytes if told is None else parse_positive_size("--file-size", told)
     if arguments.file_size is not None:
-        raise Refusal("--file-size: there is no file without --file DIR")
+        raise DiskslaError("--file-size: there is no file without --file DIR")
     if arguments.write_to_raw_device is not None:
         return writable_region(disk.size_bytes)
     return 0, None
@@ -203,49 +198,49 @@ def _region(arguments: argparse.Namespace, disk: Disk, suite: Suite) -> tuple[in
 
 def _test(
     arguments: argparse.Namespace,
-    machine: Machine,
+    host: HostContext,
     disk: Disk,
-    plan: Plan,
+    plan: SuitePlan,
     violations: list[Violation],
-    interrupted: Interruption,
-) -> Verification:
+    interrupted: StopRequest,
+) -> VerificationReport:
     fio = find_fio()
-    assignment = machine.assignment(disk)
-    settings, catalog = machine.settings, machine.catalog
+    assignment = host.assignment(disk)
+    settings, catalog = host.settings, host.catalog
     began_s = time.time()
-    lines: tuple[JudgedLine, ...]
+    lines: tuple[SuiteTestResult, ...]
     with contextlib.ExitStack() as undo:
-        if not undo.enter_context(alone(Path(settings.state.directory))):
+        if not undo.enter_context(measurement_lock(Path(settings.state.directory))):
             violations.append(
                 Violation("probed", "another measurement of disksla runs on this machine")
             )
         watch = undo.enter_context(
-            watched(paths_of(arguments), settings, catalog, disk, machine.disks)
+            monitored(roots_of(arguments), settings, catalog, disk, host.disks)
         )
-        progress = undo.enter_context(shown_progress(plan.estimate_s))
+        progress = undo.enter_context(progress_bar(plan.estimate_s))
 
-        def acceptance(plan: Plan) -> Acceptance:
-            return Acceptance(plan, fio, watch, assignment.limits, interrupted.stop, progress)
+        def acceptance(plan: SuitePlan) -> SuiteRunner:
+            return SuiteRunner(plan, fio, watch, assignment.limits, interrupted.stop, progress)
 
         busy = acceptance(plan).look_for_load()
         violations += [busy] if busy is not None else []
-        lines = not_run(plan, "the conditions of the test do not hold (--force measures)")
+        lines = not_run_tests(plan, "the conditions of the test do not hold (--force measures)")
         if arguments.force or not violations:
-            lines = not_run(plan, "the test was ended before")
-            undo.enter_context(contextlib.suppress(Ended))
+            lines = not_run_tests(plan, "the test was ended before")
+            undo.enter_context(contextlib.suppress(StoppedError))
             if arguments.write_to_raw_device is not None:
-                undo.enter_context(reserved(disk, paths_of(arguments)))
+                undo.enter_context(exclusive_device(disk, roots_of(arguments)))
             if arguments.file is not None and plan.span_bytes is not None:
                 progress("making the test file", 0.0)
-                file = test_file(
+                file = scratch_file(
                     arguments.file, plan.span_bytes, on_written=interrupted.end_if_wanted
                 )
                 plan = plan._replace(target=str(undo.enter_context(file)))
             lines, spoiled = acceptance(plan).run()
             violations += spoiled
-    return verification_of(
+    return make_report(
         plan.suite,
-        Run(
+        VerificationRun(
             disksla_version=importlib.metadata.version("disksla-exporter"),
             disk=disk,
             terms=assignment.terms,
@@ -262,7 +257,7 @@ def _test(
     )
 
 
-def _estimate(plan: Plan, assignment: Assignment) -> str:
+def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
     number = len(plan.lines)
     tests = f"{number} {'test' if number == 1 else 'tests'} of {format_duration(plan.runtime_s)}"
     words = f"about {format_duration(plan.estimate_s)}: {tests}"
@@ -279,29 +274,29 @@ def _estimate(plan: Plan, assignment: Assignment) -> str:
     return words
 
 
-def _print_dry_run(plan: Plan, violations: list[Violation]) -> None:
+def _print_dry_run(plan: SuitePlan, violations: list[Violation]) -> None:
     for line in plan.lines:
         print(shlex.join(["fio", *fio_arguments(plan.job(line))]))
     for violation in violations:
-        _say(f"condition violated: {violation.words}")
+        _say(f"condition violated: {violation.message}")
 
 
-def _save(machine: Machine, verification: Verification) -> None:
+def _save(host: HostContext, verification: VerificationReport) -> None:
     logging.getLogger("disksla.state").addHandler(logging.NullHandler())  # said below
-    directory = Path(machine.settings.state.directory)
-    trouble = save_verification(directory, verification)
-    if trouble is not None:
-        _say(f"not left for the daemon to publish: {trouble}")
+    directory = Path(host.settings.state.directory)
+    problem = save_report(directory, verification)
+    if problem is not None:
+        _say(f"not left for the daemon to publish: {problem}")
 
 
-def _tolerance(machine: Machine) -> float:
-    return machine.settings.assessment.tolerance_ratio
+def _tolerance(host: HostContext) -> float:
+    return host.settings.assessment.tolerance_ratio
 
 
 def _runtime_s(arguments: argparse.Namespace) -> float:
-    runtime_s = parsed("--runtime", arguments.runtime, parse_duration_s)
+    runtime_s = parse_option("--runtime", arguments.runtime, parse_duration_s)
     if not 1 <= runtime_s <= 86400:  # noqa: PLR2004 -- a second, and a day
-        raise Refusal(f"--runtime: expected 1s to 1d, not '{arguments.runtime}'")
+        raise DiskslaError(f"--runtime: expected 1s to 1d, not '{arguments.runtime}'")
     return runtime_s
 
 

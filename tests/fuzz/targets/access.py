@@ -13,19 +13,20 @@ from pathlib import Path
 import bcrypt
 import pytest
 
-from disksla.core.form import MOST_PROBLEMS
-from disksla.core.refusal import Refusal
-from disksla.core.webconfig import WebConfig, describe
-from disksla.runtime.access import Access
-from disksla.runtime.configuration import parse_record
-from disksla.runtime.web import ListenAddress, Patience, WebServer
-from disksla.runtime.webfile import read_web_file
+from disksla.errors import DiskslaError
+from disksla.schema.reader import MAX_PROBLEMS
+from disksla.schema.yaml_file import parse_record
+from disksla.web.access import AccessControl
+from disksla.web.config import WebConfig, describe
+from disksla.web.config_file import read_web_file
+from disksla.web.listen import ListenAddress
+from disksla.web.server import Timeouts, WebServer
 from fuzz.target import Target
 from fuzz.targets.settings import YAML, loads_yaml
 from fuzz.targets.web import PATIENCE_S, STATUSES, a_site, heard, logged, requests, statuses_in
-from papers import make_authority, make_signed
+from support.certificates import make_authority, make_signed
 
-WEBCONFIGS = Path(__file__).parent.parent.parent / "webconfig"
+WEBCONFIGS = Path(__file__).parent.parent.parent / "web" / "configurations"
 PASSWORD = b"correct horse"
 ALICE = base64.b64encode(b"alice:" + PASSWORD).decode()
 TURNED_AWAY = {401, 429}
@@ -52,12 +53,12 @@ def web_configuration(content: bytes) -> bool:
     path = Path(_room().name) / "fuzzed.yml"
     path.write_bytes(content)
     file = read_web_file(path)
-    assert (file.config is None) <= (file.trouble is not None)
-    _assert_fit_to_be_shown(file.trouble or "", content)
+    assert (file.config is None) <= (file.problem is not None)
+    _assert_fit_to_be_shown(file.problem or "", content)
     try:
         config = parse_record(content, "web.yml", WebConfig, {})
-    except Refusal as refusal:
-        _assert_fit_to_be_shown(str(refusal), content)
+    except DiskslaError as error:
+        _assert_fit_to_be_shown(str(error), content)
         return False
     assert describe(config).isprintable()
     assert parse_record(content, "web.yml", WebConfig, {}) == config
@@ -65,13 +66,13 @@ def web_configuration(content: bytes) -> bool:
     return True
 
 
-def _assert_fit_to_be_shown(trouble: str, content: bytes) -> None:
-    lines = trouble.split("\n")
-    assert len(lines) <= MOST_PROBLEMS + 1
+def _assert_fit_to_be_shown(problem: str, content: bytes) -> None:
+    lines = problem.split("\n")
+    assert len(lines) <= MAX_PROBLEMS + 1
     for line in lines:
         assert line.isprintable()
         assert re.match(r"$|\S+\.yml(:\d+)?: ", line), line
-    assert not any(secret in trouble for secret in _secrets(content))
+    assert not any(secret in problem for secret in _secrets(content))
 
 
 def _secrets(content: bytes) -> list[str]:
@@ -99,8 +100,8 @@ def _secure_port() -> int:
         f"basic_auth_users: {{alice: {known}}}\n"
     )
     listen = [ListenAddress("127.0.0.1", 0)]
-    patience = Patience(PATIENCE_S, PATIENCE_S)
-    [bound] = WebServer(a_site(), listen, patience, Access(web)).start()
+    patience = Timeouts(PATIENCE_S, PATIENCE_S)
+    [bound] = WebServer(a_site(), listen, patience, AccessControl(web)).start()
     return bound.port
 
 

@@ -9,28 +9,31 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from accounts import LINES, an_account
-from disksla.core import saved, verification
-from disksla.core.account import account
-from disksla.core.interval import Clocks
-from disksla.core.journal import Header, read_journal
-from disksla.core.journal import encode as encode_journal
-from disksla.core.matrix import Plan, Row, csv_of, evidence_of, read_csv
-from disksla.core.medium import identify
-from disksla.core.memory import Memory
-from disksla.core.pipeline import State, Tick, advance, to_save
-from disksla.core.recording import decode_header, decode_tick
-from disksla.core.refusal import Refusal
-from disksla.core.settings import Sampling, Settings
-from disksla.exposition.heatmap import heatmap_page
-from disksla.exposition.junit import junit_xml
-from disksla.exposition.verificationpage import verification_page
+from disksla.benchmark.identify import identify
+from disksla.benchmark.sweep_html import sweep_html
+from disksla.benchmark.sweep_journal import SweepHeader, read_journal
+from disksla.benchmark.sweep_journal import encode_line as encode_journal
+from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, csv_of, evidence_of, read_csv
+from disksla.config.settings import SamplingSettings, Settings
+from disksla.errors import DiskslaError
+from disksla.pipeline import saved_state as saved
+from disksla.pipeline.advance import advance
+from disksla.pipeline.recording import decode_header, decode_tick
+from disksla.pipeline.restore import PreviousRun
+from disksla.pipeline.state import State, to_save
+from disksla.pipeline.tick import Tick
+from disksla.pipeline.window_records import window_records
+from disksla.verdict.interval import Clocks
+from disksla.verification import report as verification
+from disksla.verification.report_html import report_html
+from disksla.verification.report_junit import report_junit
 from fuzz.target import Target, Tree
 from fuzz.targets.kernel import HOSTS, published
 from fuzz.targets.settings import CATALOG
-from machine import a_disk
+from support.reports import LINES, an_account
+from support.simulated_host import a_disk
 
-SWEEPS = HOSTS.parent / "sweeps"
+SWEEPS = HOSTS.parent / "benchmark" / "sweeps"
 NOW = Clocks(monotonic_s=1000.0, boottime_s=1000.0, realtime_s=1.7e9)
 DISK = a_disk(serial="vol-1")
 BURSTING = saved.SavedState(
@@ -59,18 +62,18 @@ def state(content: bytes) -> bool:
 def _resumed(text: bytes) -> bool:
     try:
         known = saved.decode(text, "machine", NOW)
-    except Refusal as refusal:
-        assert str(refusal)
+    except DiskslaError as error:
+        assert str(error)
         return False
     assert saved.decode(saved.encode(known), "machine", NOW) == known
     for boot in ("boot-1", "boot-2"):
-        now = State(Settings(), CATALOG, Memory(known, boot))
+        now = State(Settings(), CATALOG, PreviousRun(known, boot))
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))
         for watched in now.watched.values():
-            purse = watched.purse_at(NOW.boottime_s + 0.2)
-            for content in purse.contents if purse else ():
+            account = watched.credits_at(NOW.boottime_s + 0.2)
+            for content in account.bucket_credits if account else ():
                 assert 0 <= content.lower_credits <= content.estimate_credits
                 assert content.estimate_credits <= content.upper_credits
         published(now)
@@ -82,12 +85,12 @@ def _resumed(text: bytes) -> bool:
 def verified(content: bytes) -> bool:
     """It is refused, or can be said again in every form."""
     try:
-        known = verification.decode(content)
-    except Refusal:
+        known = verification.decode_report(content)
+    except DiskslaError:
         return False
-    assert verification.decode(verification.encode(known)) == known
-    verification_page(known).encode()
-    ET.fromstring(junit_xml(known))
+    assert verification.decode_report(verification.encode_report(known)) == known
+    report_html(known).encode()
+    ET.fromstring(report_junit(known))
     return True
 
 
@@ -97,15 +100,15 @@ def recorded(content: bytes) -> bool:
     number = 1
     try:
         header = decode_header(first)
-        settings = Settings(sampling=Sampling(interval_s=header.interval_s))
+        settings = Settings(sampling=SamplingSettings(interval_s=header.interval_s))
         now = State(settings, CATALOG)
         for number, line in enumerate(lines[:40], start=2):
             tick = decode_tick(line, number)
             before, now = now, advance(now, tick)
-            for row in account(before, now):
+            for row in window_records(before, now):
                 msgspec.json.encode(row)
-    except Refusal as refusal:
-        assert str(refusal).startswith(f"line {number}: ")
+    except DiskslaError as error:
+        assert str(error).startswith(f"line {number}: ")
         return False
     published(now)
     return True
@@ -115,13 +118,13 @@ def swept(content: bytes) -> bool:
     """A journal is refused with its line, or can be gone on with and shown."""
     try:
         known = read_journal(content)
-    except Refusal as refusal:
-        assert re.match(r"line \d+: ", str(refusal))
+    except DiskslaError as error:
+        assert re.match(r"line \d+: ", str(error))
         return False
     again = _journal(known.header, *known.rows)
     assert read_journal(again).rows == known.rows
     assert known.whole_bytes <= len(content)
-    heatmap_page(known.header, known.rows, "then").encode()
+    sweep_html(known.header, known.rows, "then").encode()
     _identified(known.rows)
     return True
 
@@ -130,15 +133,15 @@ def table(content: bytes) -> bool:
     """A table is refused with its line, or says what it says when it is written again."""
     try:
         rows = read_csv(content.decode(errors="replace"))
-    except Refusal as refusal:
-        assert re.match(r"line \d+: |there is no row", str(refusal))
+    except DiskslaError as error:
+        assert re.match(r"line \d+: |there is no row", str(error))
         return False
     assert csv_of(read_csv(csv_of(rows))) == csv_of(rows)
     _identified(rows)
     return True
 
 
-def _identified(rows: tuple[Row, ...]) -> None:
+def _identified(rows: tuple[SweepRow, ...]) -> None:
     finding = identify(evidence_of(rows))
     msgspec.json.encode(finding)
 
@@ -164,14 +167,14 @@ def _short_recordings() -> tuple[bytes, ...]:
     )
 
 
-def _journal(header: Header, *rows: Row) -> bytes:
+def _journal(header: SweepHeader, *rows: SweepRow) -> bytes:
     return encode_journal(header) + b"".join(encode_journal(row) for row in rows)
 
 
 def _journals() -> list[bytes]:
-    plan = Plan(sizes=(4096, 8192), workers=(1, 16), runtime_s=1.0)
-    rows = [Row(cell, 0.001, 1000.0, 4096000.0) for cell in plan.cells()]
-    header = Header(disk=DISK, plan=plan, started_at_s=1.7e9, disksla="0.1")
+    plan = SweepPlan(sizes=(4096, 8192), workers=(1, 16), runtime_s=1.0)
+    rows = [SweepRow(cell, 0.001, 1000.0, 4096000.0) for cell in plan.cells()]
+    header = SweepHeader(disk=DISK, plan=plan, started_at_s=1.7e9, disksla="0.1")
     return [_journal(header, *rows), _journal(header)]
 
 
@@ -186,7 +189,7 @@ TARGETS = (
     Target(
         "verification",
         verified,
-        lambda: [verification.encode(an_account(*LINES))],
+        lambda: [verification.encode_report(an_account(*LINES))],
         words=(b'"fail"', b'"pass"', b'"verdict":', b"null", b"[]", b"1e300", b'"\\u0000"'),
         tree=JSON,
     ),

@@ -11,22 +11,23 @@ import psutil
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-import ttar
-from disksla.core.blockstack import join, standing_on
-from disksla.core.diskstats import Counters, MalformedLine, named, parse_line
-from disksla.core.look import look
-from disksla.core.mountinfo import parse_mountinfo
-from disksla.core.pipeline import State, Tick
-from disksla.core.pressure import parse_pressure_s
-from disksla.core.udevdata import by_id_names, decode, parse_udev_data
-from disksla.exposition.collector import DiskCollector
-from disksla.exposition.scrape import print_metrics
-from disksla.runtime.blockdevices import read_disks
-from disksla.runtime.host import HostWaitFiles
-from disksla.runtime.paths import Paths
-from disksla.runtime.procfs import InflightFiles
+from disksla.disks.inventory import read_disks
+from disksla.disks.stacking import devices_on, with_stacking
+from disksla.disks.udev_database import by_id_names, decode_property, parse_udev_data
+from disksla.metrics.collector import DiskCollector
+from disksla.metrics.render import render_metrics
+from disksla.pipeline.snapshot import take_snapshot
+from disksla.pipeline.state import State
+from disksla.pipeline.tick import Tick
+from disksla.procfs.diskstats import Counters, MalformedLineError, parse_line, to_counters
+from disksla.procfs.files import InflightFiles
+from disksla.procfs.iowait_files import HostWaitFiles
+from disksla.procfs.mountinfo import parse_mountinfo
+from disksla.procfs.pressure import parse_pressure_s
+from disksla.system.roots import Roots
 from fuzz.target import Target
-from machine import Machine, a_disk
+from support import ttar
+from support.simulated_host import Machine, a_disk
 
 HOSTS = Path(__file__).parent.parent.parent / "hosts"
 MARK = b"\n--\n"
@@ -36,8 +37,8 @@ MARK = b"\n--\n"
 def published(state: State) -> None:
     """What is known can be printed, read by a client, and makes sense."""
     registry = CollectorRegistry(support_collectors_without_names=True)
-    registry.register(DiskCollector(lambda: look(state)))
-    for family in text_string_to_metric_families(print_metrics(registry).body.decode()):
+    registry.register(DiskCollector(lambda: take_snapshot(state)))
+    for family in text_string_to_metric_families(render_metrics(registry).body.decode()):
         for sample in family.samples:
             assert not math.isnan(sample.value), sample
             assert sample.value >= 0 or not sample.name.endswith(("_total", "_count")), sample
@@ -50,13 +51,13 @@ def diskstats(content: bytes) -> bool:
     for line in text.splitlines():
         try:
             reading, inflight = parse_line(line)
-        except MalformedLine as malformed:
+        except MalformedLineError as malformed:
             assert str(malformed).isprintable()
             accepted = False
         else:
             assert len(reading) <= len(Counters._fields)
             assert all(0 <= count < 2**64 for count in (*reading, inflight) if count is not None)
-            named(reading)
+            to_counters(reading)
     whole, part = a_disk("vda"), msgspec.structs.replace(a_disk("vda1", 1), partition_of="vda")
     machine = Machine(whole, part, a_disk("vdb", minor=16))
     for said in (text, "as it is", text, text.replace("1", "2"), text):
@@ -68,10 +69,10 @@ def diskstats(content: bytes) -> bool:
 def mountinfo(content: bytes) -> bool:
     """Whatever is mounted, disks are joined with it."""
     mounts = parse_mountinfo(content.decode(errors="replace"))
-    disks = join((a_disk("vda"), a_disk("vdb", minor=16, slaves=("vda",))), mounts)
+    disks = with_stacking((a_disk("vda"), a_disk("vdb", minor=16, slaves=("vda",))), mounts)
     assert [disk.name for disk in disks] == ["vda", "vdb"]
     assert set(disks[1].mount_points) <= set(disks[0].mount_points)
-    assert standing_on(disks[0], disks) == disks
+    assert devices_on(disks[0], disks) == disks
     return bool(mounts)
 
 
@@ -79,7 +80,7 @@ def udev(content: bytes) -> bool:
     """Properties and names come of it, and nothing longer than what was there."""
     properties = parse_udev_data(content.decode(errors="replace"))
     assert sum(map(len, properties.values())) <= 7 * len(content)  # of S:x we make /dev/x
-    assert all(len(decode(value)) <= len(value) for value in properties.values())
+    assert all(len(decode_property(value)) <= len(value) for value in properties.values())
     assert tuple(sorted(set(by_id_names(properties)))) == by_id_names(properties)
     return bool(properties)
 
@@ -114,7 +115,7 @@ def sysfs(content: bytes) -> bool:
     for path in (root / "udev").iterdir():
         path.unlink()
     (root / "udev/b254:0").write_bytes(entry)
-    disks, problems = read_disks(Paths(root / "proc", root / "sys", root / "udev"))
+    disks, problems = read_disks(Roots(root / "proc", root / "sys", root / "udev"))
     assert all(problem.isprintable() for problem in problems), problems
     inflight = InflightFiles(root / "sys")
     inflight.read(("vda",))
@@ -147,13 +148,13 @@ def host(content: bytes) -> bool:
     (root / "pressure/io").write_bytes(pressure_io)
     before = psutil.PROCFS_PATH
     try:
-        waited, troubles = HostWaitFiles(root).read()
+        waited, problems = HostWaitFiles(root).read()
     finally:
         psutil.PROCFS_PATH = before
-    assert (waited.iowait_s is None) == ("iowait" in troubles)
+    assert (waited.iowait_s is None) == ("iowait" in problems)
     assert waited.iowait_s is None or 0 <= waited.iowait_s < math.inf
-    assert (waited.pressure_some_s is None) == ("pressure" in troubles)
-    return not troubles
+    assert (waited.pressure_some_s is None) == ("pressure" in problems)
+    return not problems
 
 
 def ticked(content: bytes) -> Iterator[str]:

@@ -4,12 +4,12 @@ import json
 import math
 from pathlib import Path
 
-from disksla.core.elsewhere import decode_text, judge_elsewhere, parse_result
-from disksla.core.fio import FioResult, Measured, parse_fio, parse_fio_version, quantile_s
-from disksla.core.promise import derive_limits
-from disksla.core.refusal import Refusal
-from disksla.core.suite import make_suite
-from disksla.core.units import GIB
+from disksla.errors import DiskslaError
+from disksla.fio.result import DirectionResult, FioResult, parse_fio, parse_fio_version, quantile_s
+from disksla.limits.derive import derive_limits
+from disksla.units import GIB
+from disksla.verification.import_results import decode_text, judge_imported, parse_result
+from disksla.verification.suites import make_suite
 from fuzz.target import Target, Tree
 from fuzz.targets.settings import CATALOG
 
@@ -21,8 +21,8 @@ def fio(content: bytes) -> bool:
     """What our own fio printed is a result that makes sense, or a refusal."""
     try:
         result = parse_fio(content.decode(errors="replace"))
-    except Refusal as refusal:
-        assert str(refusal)
+    except DiskslaError as error:
+        assert str(error)
         return False
     parse_fio_version(result.version)
     assert all(note.isprintable() for note in result.notes)
@@ -38,7 +38,7 @@ def assert_sense(result: FioResult) -> None:
             assert quantile_s(one.bins, 0.5) <= quantile_s(one.bins, 0.99)
 
 
-def assert_measured(one: Measured) -> None:
+def assert_measured(one: DirectionResult) -> None:
     numbers = (one.requests, one.bytes, one.iops, one.bytes_per_second, one.mean_latency_s or 0)
     assert all(0 <= number < math.inf for number in numbers)
 
@@ -47,20 +47,22 @@ def elsewhere(content: bytes) -> bool:
     """What others measured is judged, or refused."""
     try:
         trials = parse_result(decode_text(content))
-    except Refusal as refusal:
-        assert str(refusal)
+    except DiskslaError as error:
+        assert str(error)
         return False
     for trial in trials:
         assert_measured(trial.measured)
         assert trial.inflight > 0
-    lines, unjudged = judge_elsewhere(SUITE, trials, 0.03)
+    lines, unjudged = judge_imported(SUITE, trials, 0.03)
     assert [line.test for line in lines] == [line.test for line in SUITE.lines]
     assert len(unjudged) <= len(trials)
     return True
 
 
 def _results(pattern: str) -> list[bytes]:
-    return [path.read_bytes() for path in sorted((TESTS / "results").glob(pattern))]
+    return [
+        path.read_bytes() for path in sorted((TESTS / "verification" / "results").glob(pattern))
+    ]
 
 
 JSON = Tree(json.loads, lambda tree: json.dumps(tree, indent=2).encode())
@@ -70,16 +72,32 @@ TARGETS = (
         "fio",
         fio,
         lambda: [
-            (TESTS / "core/fio" / name).read_bytes() for name in ("mixed.json", "reads.json")
+            (TESTS / "fio/results" / name).read_bytes() for name in ("mixed.json", "reads.json")
         ],
-        words=(b"\n{\n", b"\n}\n", b'"error" : 5', b" : -nan,\n", b" : inf\n", b"1e300", b"null"),
+        words=(
+            b"\n{\n",
+            b"\n}\n",
+            b'"error" : 5',
+            b" : -nan,\n",
+            b" : inf\n",
+            b"1e300",
+            b"null",
+        ),
         tree=JSON,
     ),
     Target(
         "fio-elsewhere",
         elsewhere,
         lambda: _results("fio-*.json"),
-        words=(b'"numjobs" : "', b'"rw" : "', b'"bs" : "', b": nan", b"99999999", b"k,", b"null"),
+        words=(
+            b'"numjobs" : "',
+            b'"rw" : "',
+            b'"bs" : "',
+            b": nan",
+            b"99999999",
+            b"k,",
+            b"null",
+        ),
         tree=JSON,
     ),
     Target(

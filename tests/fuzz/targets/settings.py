@@ -9,19 +9,19 @@ from typing import Any
 import msgspec
 import yaml
 
-from disksla.catalog import load_catalog
-from disksla.core.form import MOST_PROBLEMS
-from disksla.core.matching import assign, why_unwatched
-from disksla.core.namepattern import NamePattern
-from disksla.core.probeplan import plan_probe
-from disksla.core.refusal import Refusal
-from disksla.core.settings import Settings
-from disksla.runtime.configuration import parse_settings
+from disksla.config.device_pattern import DevicePattern
+from disksla.config.matching import assign, why_unwatched
+from disksla.config.settings import Settings
+from disksla.config.settings_file import parse_settings
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog
+from disksla.probes.plan import plan_probe
+from disksla.schema.reader import MAX_PROBLEMS
 from fuzz.target import Target, Tree
-from machine import a_disk
+from support.simulated_host import a_disk
 
 CATALOG = load_catalog()
-CONFIGS = Path(__file__).parent.parent.parent / "config"
+CONFIGS = Path(__file__).parent.parent.parent / "schema" / "configurations"
 DISKS = (
     a_disk("vda", serial="6ea73b81-555e-4a74-9", mount_points=("/", "/var/lib/postgresql")),
     a_disk("vdb", minor=16, wwn="naa.5000c500a1b2c3d4", model="QEMU HARDDISK"),
@@ -37,9 +37,9 @@ def configuration(content: bytes) -> bool:
     """It is refused with a place for each problem; or it can be acted on, and written again."""
     try:
         settings = parse_settings(content, "f.yml", CATALOG)
-    except Refusal as refusal:
-        lines = str(refusal).split("\n")
-        assert len(lines) <= MOST_PROBLEMS + 1
+    except DiskslaError as error:
+        lines = str(error).split("\n")
+        assert len(lines) <= MAX_PROBLEMS + 1
         for line in lines:
             assert line.isprintable()
             assert re.fullmatch(r"f\.yml:\d+: .+|f\.yml: no more than \d+ problems .+", line)
@@ -62,7 +62,7 @@ def written(settings: Settings) -> str:
 def _plain(value: Any, name: str) -> Any:
     """Give what stands in the file: a text with its unit for every number."""
     match value:
-        case NamePattern():
+        case DevicePattern():
             return value.pattern
         case msgspec.Struct():
             config = value.__struct_config__
@@ -95,7 +95,7 @@ def expression(content: bytes) -> bool:
     document = json.dumps({"discovery": {"include": [text]}}).replace("\x7f", "\\u007f")
     try:
         [pattern] = parse_settings(document.encode(), "f.yml", CATALOG).discovery.include
-    except Refusal:
+    except DiskslaError:
         return False
     for name in NAMES:
         pattern.is_in(name)

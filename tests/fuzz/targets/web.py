@@ -6,11 +6,12 @@ import socket
 from collections.abc import Callable
 from functools import cache
 
-from disksla.core.refusal import Refusal
-from disksla.runtime.site import Site
-from disksla.runtime.web import ListenAddress, Patience, WebServer, parse_listen_address
+from disksla.errors import DiskslaError
+from disksla.web.app import App
+from disksla.web.listen import ListenAddress, parse_listen_address
+from disksla.web.server import Timeouts, WebServer
 from fuzz.target import Target
-from views import ABOUT, disk_view, view
+from support.snapshots import ABOUT, disk_view, view
 
 PATIENCE_S = 20.0
 STATUSES = {200, 400, 404, 405, 411, 413, 414, 417, 431, 501, 503, 505}
@@ -41,9 +42,9 @@ def logged() -> _Errors:
     return handler
 
 
-def a_site() -> Site:
+def a_site() -> App:
     """Give something to serve."""
-    return Site(
+    return App(
         lambda: view(disk_view()),
         lambda: ABOUT,
         healthy=lambda: True,
@@ -55,7 +56,7 @@ def a_site() -> Site:
 @cache
 def _port() -> int:
     """Begin to serve, until this process ends."""
-    server = WebServer(a_site(), [ListenAddress("127.0.0.1", 0)], Patience(PATIENCE_S, PATIENCE_S))
+    server = WebServer(a_site(), [ListenAddress("127.0.0.1", 0)], Timeouts(PATIENCE_S, PATIENCE_S))
     [bound] = server.start()
     return bound.port
 
@@ -111,8 +112,8 @@ def listen_address(content: bytes) -> bool:
     text = content.decode(errors="surrogateescape")
     try:
         address = parse_listen_address(text)
-    except Refusal as refusal:
-        assert "is not an address to listen on" in str(refusal)
+    except DiskslaError as error:
+        assert "is not an address to listen on" in str(error)
         return False
     assert parse_listen_address(str(address)) == address
     assert 0 <= address.port <= 65535

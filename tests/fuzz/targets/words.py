@@ -5,7 +5,7 @@ import io
 import math
 
 from disksla.cli import main
-from disksla.core.units import (
+from disksla.units import (
     format_bandwidth,
     format_duration,
     format_size,

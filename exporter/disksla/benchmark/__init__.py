@@ -1,0 +1,8 @@
+"""What a disk can do (`sweep`) and what it is (`identify`)."""
+
+from disksla.benchmark.identify import Finding, identify
+from disksla.benchmark.identify_evidence import Evidence
+from disksla.benchmark.sweep_journal import SweepHeader
+from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow
+
+__all__ = ["Evidence", "Finding", "SweepHeader", "SweepPlan", "SweepRow", "identify"]

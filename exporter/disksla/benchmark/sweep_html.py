@@ -1,0 +1,151 @@
+"""A sweep as one self-contained page of heat maps, for screens, telephones and paper."""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from disksla.benchmark.sweep_journal import SweepHeader
+from disksla.benchmark.sweep_matrix import RANDOM_SHARES, READ_SHARES, SweepRow
+from disksla.html import HtmlPage, escape_html
+from disksla.units import MIB, format_count, format_duration, format_size
+
+LEVELS = 8
+_STYLE = """
+:root { --blue: 214 72%; --orange: 18 80%; --pale: 95%; --blue-step: -8.5%;
+  --orange-step: -9.5%; }
+@media (prefers-color-scheme: dark) { :root { --pale: 17%; --blue-step: 4%;
+  --orange-step: 3.2%; } }
+p { max-width: 60rem; }
+caption small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+.maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr));
+  gap: 0.75rem; align-items: start; }
+table { width: 100%; border-collapse: separate; border-spacing: 2px; padding: 0.5rem;
+  background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+  font-size: 0.8125rem; font-variant-numeric: tabular-nums; break-inside: avoid; }
+caption { text-align: left; font-weight: 600; padding-bottom: 0.25rem; }
+th { font-weight: 400; color: var(--soft); text-align: right; white-space: nowrap;
+  padding: 0 0.25rem; }
+td { text-align: right; padding: 0.1875rem 0.375rem; border-radius: 0.1875rem;
+  white-space: nowrap; print-color-adjust: exact; -webkit-print-color-adjust: exact;
+  background: hsl(var(--hue) calc(var(--pale) + var(--level) * var(--step))); }
+td.none { background: none; color: var(--soft); }
+.iops, .bandwidth { --hue: var(--blue); --step: var(--blue-step); }
+.latency { --hue: var(--orange); --step: var(--orange-step); }
+@media (prefers-color-scheme: light) { td.deep { color: #ffffff; } }
+@media (max-width: 30rem) { body { padding: 0.75rem; }
+  .maps { grid-template-columns: 1fr; } }
+@media print { :root { --pale: 97%; --blue-step: -6%; --orange-step: -6%; }
+  body { padding: 0; font-size: 9pt; }
+  td.deep { color: #000; } .maps { grid-template-columns: repeat(2, 1fr); }
+  h2 { break-after: avoid; } }
+"""
+_STEPS = "".join(f"td.l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
+_SHEET = HtmlPage(_STYLE + _STEPS)
+
+
+def _milliseconds(row: SweepRow) -> float | None:
+    return None if row.mean_latency_s is None else 1000 * row.mean_latency_s
+
+
+class _Measure(NamedTuple):
+    """What one kind of map shows."""
+
+    kind: str
+    title: str
+    value: Callable[[SweepRow], float | None]
+    """In the unit of the title."""
+    deep_level: int
+    """From which step of colour on white letters read better than dark ones."""
+
+
+_MEASURES = (
+    _Measure("iops", "IOPS", lambda row: row.iops, 5),
+    _Measure("latency", "Response time, ms", _milliseconds, 6),
+    _Measure("bandwidth", "Bandwidth, MiB/s", lambda row: row.bytes_per_second / MIB, 5),
+)
+
+
+def sweep_html(header: SweepHeader, rows: tuple[SweepRow, ...], started: str) -> str:
+    """Give the page as HTML; `started` is the date for people."""
+    disk = header.disk
+    facts = (format_size(disk.size_bytes), disk.model, disk.serial)
+    where = (
+        f"a file of {format_size(header.file_bytes or 0)} in {header.directory}"
+        if header.directory
+        else "the device itself, read only"
+    )
+    sections = "\n".join(_section(workers, rows) for workers in header.plan.workers)
+    body = f"""<h1>Sweep of {escape_html(disk.name)}</h1>
+<p class="soft">{escape_html(", ".join(fact for fact in facts if fact))}; {escape_html(where)};
+{len(rows)} of {len(header.plan.cells())} cells, {format_duration(header.plan.runtime_s)} each;
+begun {escape_html(started)}; disksla {escape_html(header.disksla)}</p>
+<p class="soft">Rows are request sizes, columns the share of requests that go to a random place.
+The stronger the blue, the more is done; the stronger the orange, the longer it takes. Each step of
+a colour is a factor, the same in all maps of a kind.</p>
+{sections}"""
+    return _SHEET.page(f"Sweep of {disk.name}", body)
+
+
+def _section(workers: int, rows: tuple[SweepRow, ...]) -> str:
+    """Give the maps of one number of workers."""
+    many = f"{workers} worker{'' if workers == 1 else 's'}"
+    tables = [
+        _map(measure, read_share, [row for row in rows if row.cell.workers == workers], rows)
+        for measure in _MEASURES
+        for read_share in READ_SHARES
+        if any((row.cell.workers, row.cell.read_share) == (workers, read_share) for row in rows)
+    ]
+    body = "\n".join(tables) if tables else '<p class="soft">Nothing was measured yet.</p>'
+    return f'<h2>{many}</h2>\n<div class="maps">\n{body}\n</div>'
+
+
+def _map(
+    measure: _Measure,
+    read_share: float,
+    rows: Iterable[SweepRow],
+    everything: tuple[SweepRow, ...],
+) -> str:
+    """Give one map; its colours are those of all maps of the kind."""
+    found = {
+        (row.cell.request_bytes, row.cell.random_share): measure.value(row)
+        for row in rows
+        if row.cell.read_share == read_share
+    }
+    known = [value for row in everything if (value := measure.value(row))]
+    scale = (min(known), max(known)) if known else (1.0, 1.0)
+    heads = "".join(f'<th scope="col">{share:.0%}</th>' for share in RANDOM_SHARES)
+    lines = "\n".join(
+        f'<tr><th scope="row">{format_size(size)}</th>'
+        + "".join(_cell(found.get((size, share)), measure, scale) for share in RANDOM_SHARES)
+        + "</tr>"
+        for size in sorted({size for size, _ in found})
+    )
+    return f"""<table class="{measure.kind}">
+<caption>{measure.title} <small>{_mixture(read_share)}</small></caption>
+<thead><tr><th scope="col">random</th>{heads}</tr></thead>
+<tbody>
+{lines}
+</tbody>
+</table>"""
+
+
+def _cell(value: float | None, measure: _Measure, scale: tuple[float, float]) -> str:
+    if value is None:
+        return '<td class="none">–</td>'  # noqa: RUF001 -- an en dash stands for nothing
+    level = _level(value, *scale)
+    deep = " deep" if level >= measure.deep_level else ""
+    return f'<td class="l{level}{deep}">{format_count(value)}</td>'
+
+
+def _level(value: float, least: float, most: float) -> int:
+    """Give the step of colour, 0 to LEVELS - 1, in equal factors from least to most."""
+    if value <= least:
+        return 0
+    above, whole = (math.log(end) - math.log(least) for end in (value, most))
+    return min(LEVELS - 1, int(LEVELS * above / whole))
+
+
+def _mixture(read_share: float) -> str:
+    if read_share in {0, 1}:
+        return "reads only" if read_share else "writes only"
+    return f"{read_share:.0%} reads"

@@ -1,0 +1,86 @@
+"""What people are shown in tables: on a terminal, which obeys some characters."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
+
+from disksla.text import escape_control
+
+
+class SafeConsole(Console):
+    """A console on which no name of a disk can move the cursor, change a title or hide a line."""
+
+    def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
+        """Take texts for what they are, without rich's own marks in them."""
+        super().__init__(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Give what is written; colours are not text, and stay."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(escape_control(segment.text), segment.style)
+
+
+ProgressCallback = Callable[[str, float], None]
+"""Takes what is being done, and the seconds of it that have passed."""
+
+
+@contextlib.contextmanager
+def progress_bar(total_s: float) -> Iterator[ProgressCallback]:
+    """Show how far a test of this length has come; gives what is to be told of it."""
+    if not sys.stderr.isatty():
+        yield lambda _what, _seconds: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as bar:
+        yield _Told(bar, total_s)
+
+
+class _Told:
+    """Adds up what was done one after another."""
+
+    def __init__(self, bar: Progress, total_s: float) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", total=total_s)
+        self._what = ""
+        self._done_s = self._passed_s = 0.0
+
+    def __call__(self, what: str, seconds: float) -> None:
+        if what != self._what:
+            self._done_s += self._passed_s
+            self._what = what
+        self._passed_s = seconds
+        self._bar.update(self._task, description=what, completed=self._done_s + seconds)
+
+
+_DIGITS = 15
+"""Beyond these stands only what binary fractions leave behind (11250.000000000002)."""
+
+
+def to_json(value: Any) -> str:
+    """Write records, mappings and sequences of them as JSON for people and programs."""
+    plain = _plain(msgspec.to_builtins(value))
+    return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float():
+            short = float(f"{value:.{_DIGITS}g}")
+            return int(short) if short.is_integer() else short
+        case _:
+            return value

@@ -1,0 +1,37 @@
+"""The configuration: its settings, and which entry matches which disk."""
+
+from disksla.config.matching import (
+    CUSTOM_TERMS,
+    assign,
+    find_entry,
+    is_watched,
+    provision_of,
+    why_unwatched,
+)
+from disksla.config.settings import (
+    PROBE_KINDS,
+    PROBE_REQUEST_BYTES,
+    DiskEntry,
+    DiskMatch,
+    ProbeEntry,
+    ProbeKind,
+    SamplingSettings,
+    Settings,
+)
+
+__all__ = [
+    "CUSTOM_TERMS",
+    "PROBE_KINDS",
+    "PROBE_REQUEST_BYTES",
+    "DiskEntry",
+    "DiskMatch",
+    "ProbeEntry",
+    "ProbeKind",
+    "SamplingSettings",
+    "Settings",
+    "assign",
+    "find_entry",
+    "is_watched",
+    "provision_of",
+    "why_unwatched",
+]

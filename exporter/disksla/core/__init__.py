@@ -1,1 +1,0 @@
-"""Pure reckoning: values in, values out; no files, clocks, threads or logs."""

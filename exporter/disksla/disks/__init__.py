@@ -1,0 +1,11 @@
+"""Which block devices there are, what they are stacked on, and when that changes."""
+
+from disksla.disks.disk import Disk, disk_key
+from disksla.disks.stacking import devices_on, with_stacking
+
+__all__ = [
+    "Disk",
+    "devices_on",
+    "disk_key",
+    "with_stacking",
+]

@@ -1,1 +1,0 @@
-"""What is known, as metric families and as a page."""

@@ -1,0 +1,31 @@
+"""Run fio safely: its job, its result, its limits, and where it may write."""
+
+from disksla.fio.job import FioJob, Pattern, fio_arguments
+from disksla.fio.raw_device_rules import writable_region
+from disksla.fio.result import (
+    DirectionResult,
+    FailureReason,
+    FioError,
+    FioResult,
+    LatencyBin,
+    parse_fio,
+    quantile_s,
+)
+from disksla.fio.scratch_file_rules import ScratchFileError, check_mount, mounts_for_files
+
+__all__ = [
+    "DirectionResult",
+    "FailureReason",
+    "FioError",
+    "FioJob",
+    "FioResult",
+    "LatencyBin",
+    "Pattern",
+    "ScratchFileError",
+    "check_mount",
+    "fio_arguments",
+    "mounts_for_files",
+    "parse_fio",
+    "quantile_s",
+    "writable_region",
+]

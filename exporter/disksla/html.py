@@ -1,0 +1,59 @@
+"""What all our pages have in common: HTML that needs no other file, and runs and loads nothing."""
+
+import base64
+import hashlib
+import html
+
+from disksla.text import escape_bytes
+
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #d8dde4;
+  --ground: #f6f7f9; --sheet: #ffffff; --link: #0b5cad; --good: #1d7a46; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333c48;
+  --ground: #14181e; --sheet: #1c222a; --link: #7db8f5; --good: #4fc481; --bad: #ff8a80; } }
+@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb;
+  --ground: #fff; --sheet: #fff; --link: #000; --good: #1d7a46; --bad: #b3261e; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 84rem; padding: 1.25rem; background: var(--ground);
+  color: var(--ink); font: 0.9375rem/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
+a { color: var(--link); }
+h1 { font-size: 1.375rem; margin: 0; }
+h2 { font-size: 1.0625rem; margin: 1.75rem 0 0.5rem; }
+p { margin: 0.25rem 0; }
+.soft { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+"""
+
+
+class HtmlPage:
+    """A kind of page, by its style."""
+
+    def __init__(self, style: str) -> None:
+        """Take what this kind has beside the common style."""
+        self._style = f"{_STYLE}{style}"
+        digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
+        self.policy = (
+            f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        )
+        """Content-Security-Policy: the one style is in the page, and known by its hash."""
+
+    def page(self, title: str, body: str) -> str:
+        """Give a page with this title, which is escaped, and this HTML."""
+        return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{self.policy}">
+<title>{escape_html(title)}</title>
+<style>{self._style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""
+
+
+def escape_html(text: str) -> str:
+    """Give text for HTML, whatever a device or a person named."""
+    return html.escape(escape_bytes(text))

@@ -1,0 +1,45 @@
+"""What a disk was sold as: catalogue, terms, and the limits for its size."""
+
+from disksla.limits.assignment import Assignment
+from disksla.limits.cost_model import Charge, load_ratio
+from disksla.limits.derive import EffectiveIops, derive_limits, effective_iops
+from disksla.limits.explain import DerivationStep, derivation
+from disksla.limits.limits import (
+    NO_LIMITS,
+    Bucket,
+    Burst,
+    Conditions,
+    LatencyKind,
+    Limits,
+    PromisedShare,
+    Rates,
+    Resource,
+    build_limits,
+    promised_share,
+)
+from disksla.limits.terms import Catalog, Provision, Terms
+
+__all__ = [
+    "NO_LIMITS",
+    "Assignment",
+    "Bucket",
+    "Burst",
+    "Catalog",
+    "Charge",
+    "Conditions",
+    "DerivationStep",
+    "EffectiveIops",
+    "LatencyKind",
+    "Limits",
+    "PromisedShare",
+    "Provision",
+    "Rates",
+    "Resource",
+    "Terms",
+    "build_limits",
+    "derivation",
+    "derive_limits",
+    "effective_iops",
+    "load_ratio",
+    "promised_share",
+]

@@ -1,0 +1,118 @@
+"""From the metric tables to metric families, made anew for each scrape.
+
+A disk that went is gone from the next scrape, and scrapes at the same time cannot disturb one
+another. Samples are put into the families directly, with label dictionaries shared between the
+metrics of a disk: `add_metric` of the client library makes them anew each time, which doubles
+the cost of a page of several thousand samples.
+"""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import Metric as Family
+from prometheus_client.core import Sample
+
+from disksla.disks import disk_key
+from disksla.histogram import Histogram
+from disksla.metrics.disk_metrics import DISK_METRICS
+from disksla.metrics.metric import Metric, Subject
+from disksla.metrics.probe_metrics import PROBE_METRICS
+from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildInfo
+from disksla.metrics.verification_metrics import VERIFICATION_METRICS
+from disksla.pipeline import Snapshot
+from disksla.text import escape_bytes
+from disksla.verification import VerificationReport
+
+Labels = dict[str, str]
+Reports = Callable[[], Mapping[str, VerificationReport]]
+"""Return the last report of each disk, by `disk_key`."""
+
+
+class DiskCollector:
+    """Families of the latest snapshot and reports, for a registry of the client library."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot], reports: Reports = dict) -> None:
+        """Collect from these at each scrape."""
+        self._snapshot = snapshot
+        self._reports = reports
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every family that has a sample."""
+        snapshot, reports = self._snapshot(), self._reports()
+        disks = [({"device": escape_bytes(disk.disk.name)}, disk) for disk in snapshot.disks]
+        verified = [
+            (labels, report)
+            for labels, disk in disks
+            if (report := reports.get(disk_key(disk.disk) or "")) is not None
+        ]
+        yield from _families((*DISK_METRICS, *PROBE_METRICS), disks)
+        yield from _families(VERIFICATION_METRICS, verified)
+        yield from _families(SAMPLER_METRICS, [({}, snapshot.sampler)])
+
+
+class BuildCollector:
+    """Families about this program."""
+
+    def __init__(self, build: Callable[[], BuildInfo]) -> None:
+        """Collect from this at each scrape."""
+        self._build = build
+
+    def collect(self) -> Iterator[Family]:
+        """Yield every family."""
+        yield from _families(BUILD_METRICS, [({}, self._build())])
+
+
+def make_registry(
+    snapshot: Callable[[], Snapshot], build: Callable[[], BuildInfo], reports: Reports = dict
+) -> CollectorRegistry:
+    """Return a registry of everything published: disks, sampler, and `process_*` of the daemon."""
+    registry = CollectorRegistry(support_collectors_without_names=True)
+    registry.register(DiskCollector(snapshot, reports))
+    registry.register(BuildCollector(build))
+    ProcessCollector(registry=registry)
+    return registry
+
+
+def _families(
+    metrics: Iterable[Metric[Subject]], subjects: Sequence[tuple[Labels, Subject]]
+) -> Iterator[Family]:
+    for metric in metrics:
+        family = Family(metric.name.removesuffix("_total"), metric.help, metric.kind)
+        for labels, subject in subjects:
+            family.samples.extend(_samples(metric, labels, subject))
+        if family.samples:
+            yield family
+
+
+def _samples(metric: Metric[Subject], labels: Labels, subject: Subject) -> Iterable[Sample]:
+    value = metric.value(subject)
+    if value is None:
+        return ()
+    if isinstance(value, Histogram):
+        return _histogram_samples(metric.name, labels, value)
+    if isinstance(value, Mapping):
+        return (
+            Sample(metric.name, labels | _named(metric.labels, label_values), number)
+            for label_values, number in value.items()
+        )
+    return (Sample(metric.name, labels, value),)
+
+
+def _named(names: tuple[str, ...], values: tuple[str, ...]) -> Labels:
+    return {name: escape_bytes(value) for name, value in zip(names, values, strict=True)}
+
+
+def _histogram_samples(name: str, labels: Labels, histogram: Histogram) -> Iterator[Sample]:
+    bucket = f"{name}_bucket"
+    cumulative = itertools.accumulate(histogram.counts)
+    for bound, count in zip(_printed_bounds(histogram.bounds), cumulative, strict=True):
+        yield Sample(bucket, labels | {"le": bound}, count)
+    yield Sample(f"{name}_count", labels, histogram.count)
+    yield Sample(f"{name}_sum", labels, histogram.total)
+
+
+@lru_cache(maxsize=16)
+def _printed_bounds(bounds: tuple[float, ...]) -> tuple[str, ...]:
+    return (*(str(float(bound)) for bound in bounds), "+Inf")

@@ -1,0 +1,36 @@
+"""What the kernel says: read whole, then parse."""
+
+from disksla.procfs.diskstats import (
+    LINE_HEAD,
+    SECTOR_BYTES,
+    Counters,
+    DiskstatsLine,
+    MalformedLineError,
+    Reading,
+    difference,
+    find_reading,
+    has_decreased,
+    parse_line,
+    to_counters,
+    unwrap,
+)
+from disksla.procfs.iowait import HostWait
+from disksla.procfs.mountinfo import Mount, parse_mountinfo
+
+__all__ = [
+    "LINE_HEAD",
+    "SECTOR_BYTES",
+    "Counters",
+    "DiskstatsLine",
+    "HostWait",
+    "MalformedLineError",
+    "Mount",
+    "Reading",
+    "difference",
+    "find_reading",
+    "has_decreased",
+    "parse_line",
+    "parse_mountinfo",
+    "to_counters",
+    "unwrap",
+]

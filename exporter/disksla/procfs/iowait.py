@@ -1,0 +1,55 @@
+"""Time that the host waited for I/O (iowait and PSI), and the share of each disk.
+
+iowait is CPU time that was idle while some task waited for I/O: ill-defined per CPU, hidden by
+other work, and able to decrease (proc_stat(5)). Pressure (PSI, Documentation/accounting/psi.rst)
+is the time in which some tasks, or all, were stalled on I/O. Neither is counted per disk, and
+neither includes asynchronous I/O. What disksla publishes is therefore a correlation: the part of
+them in windows in which a disk was throttled, shared between the throttled disks by how long
+requests waited at each.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+
+class HostWait(msgspec.Struct, frozen=True, gc=False):
+    """Seconds of waiting on the host, since boot or within a window.
+
+    None where the kernel does not say.
+    """
+
+    iowait_s: float | None = None
+    pressure_some_s: float | None = None
+    pressure_full_s: float | None = None
+
+    def since(self, before: "HostWait") -> "HostWait":
+        """Return what was added since `before`; never negative, because iowait may decrease."""
+        return self._combined(before, lambda now_s, before_s: max(0.0, now_s - before_s))
+
+    def plus(self, part: "HostWait") -> "HostWait":
+        """Return the sum; None where either is None."""
+        return self._combined(part, lambda total_s, part_s: total_s + part_s)
+
+    def where_known(self, host: "HostWait") -> "HostWait":
+        """Return the same, with None where `host` has None."""
+        return self._combined(host, lambda total_s, _: total_s)
+
+    def shared(self, waited_s: Mapping[str, float]) -> dict[str, "HostWait"]:
+        """Return the share of each device, by the I/O-seconds that its requests waited."""
+        together_s = sum(waited_s.values())
+        parts = {}
+        for device, disk_s in waited_s.items():
+            share = disk_s / together_s if together_s else 1 / len(waited_s)
+            shares = HostWait(share, share, share)
+            parts[device] = self._combined(shares, lambda whole_s, part: whole_s * part)
+        return parts
+
+    def _combined(self, other: "HostWait", combine: Callable[[float, float], float]) -> "HostWait":
+        pairs = zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True)
+        return HostWait(
+            *(
+                None if left is None or right is None else combine(left, right)
+                for left, right in pairs
+            )
+        )

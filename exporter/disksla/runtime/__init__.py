@@ -1,1 +1,0 @@
-"""Everything that touches the machine: files, threads, sockets, clocks."""

@@ -1,0 +1,202 @@
+"""The account of an acceptance test: each line judged, what spoils the whole, and the verdict."""
+
+from typing import assert_never
+
+import msgspec
+
+from disksla.disks import Disk, disk_key
+from disksla.units import format_count
+from disksla.verdict import Verdict as WindowVerdict
+from disksla.verification.measurement import Measurement
+from disksla.verification.preconditions import Violation
+from disksla.verification.report import (
+    MeasuredLevel,
+    SuiteTestResult,
+    SuiteTestVerdict,
+    Target,
+    VerificationReport,
+    report_verdict,
+)
+from disksla.verification.suites import Requirement, Suite, SuiteTest
+
+
+class VerificationRun(msgspec.Struct, frozen=True, kw_only=True):
+    """How a suite was run, beside what came out."""
+
+    disksla_version: str
+    disk: Disk | None
+    """None for a result that was made elsewhere."""
+    terms: str
+    provider: str
+    size_bytes: int
+    """The size that was sold."""
+    target: Target
+    tool: str
+    tolerance_ratio: float
+    began_timestamp_s: float
+    ended_timestamp_s: float
+    violations: tuple[Violation, ...] = ()
+    unjudged: tuple[str, ...] = ()
+
+
+def judge_test(
+    line: SuiteTest,
+    measurement: Measurement,
+    tolerance_ratio: float,
+    *,
+    is_throttled_at_base: bool = False,
+    other_share: float | None = None,
+    window_seconds: dict[WindowVerdict, float] | None = None,
+) -> SuiteTestResult:
+    """Hold one measurement against what its line requires.
+
+    Of rates, what was measured must be `required` less the tolerance, at least; of latency, the
+    mean must be `required` and the tolerance at most. `is_held_at_base` says that the limiter was
+    seen to hold the disk at its base rate when the line ended.
+    """
+    requirement = line.requirement
+    if requirement is None:
+        return skipped_test(line, line.unpromised)
+    measured = _measured(requirement, measurement)
+    ratio = _ratio(requirement, measured)
+    required_ratio = requirement.required / requirement.promised
+    passed = ratio >= required_ratio * (1 - tolerance_ratio)
+    verdict: SuiteTestVerdict = "pass" if passed else "fail"
+    if not requirement.is_binding:
+        verdict = "shown"
+    return SuiteTestResult(
+        test=line.test,
+        caption=line.caption,
+        writes=line.writes,
+        verdict=verdict,
+        reason=_reason(line, requirement, measurement, tolerance_ratio, verdict),
+        unit=requirement.unit,
+        promised=requirement.promised,
+        required=requirement.required,
+        burst=requirement.burst,
+        measured=measured,
+        ratio=ratio,
+        required_ratio=required_ratio,
+        why=requirement.why,
+        level=_level(
+            requirement, measured, tolerance_ratio, is_throttled_at_base=is_throttled_at_base
+        ),
+        iops=measurement.measured.iops,
+        bytes_per_second=measurement.measured.bytes_per_second,
+        mean_latency_s=measurement.measured.mean_latency_s,
+        percentiles=measurement.percentiles,
+        runtime_s=measurement.measured.runtime_s,
+        other_share=other_share,
+        window_seconds=window_seconds or {},
+    )
+
+
+def skipped_test(line: SuiteTest, reason: str) -> SuiteTestResult:
+    """Give a line that was not meant to be measured."""
+    return _without_measure(line, "skipped", reason)
+
+
+def unmeasured_test(line: SuiteTest, reason: str) -> SuiteTestResult:
+    """Give a line that should have been measured and was not."""
+    return _without_measure(line, "unmeasured", reason)
+
+
+def make_report(
+    suite: Suite, run: VerificationRun, lines: tuple[SuiteTestResult, ...]
+) -> VerificationReport:
+    """Put an account together."""
+    disk = run.disk
+    return VerificationReport(
+        disksla_version=run.disksla_version,
+        verdict=report_verdict(lines, run.violations),
+        device=disk.name if disk else None,
+        key=disk_key(disk) if disk else None,
+        serial=disk.serial if disk else None,
+        wwn=disk.wwn if disk else None,
+        model=disk.model if disk else None,
+        size_bytes=run.size_bytes,
+        terms=run.terms,
+        provider=run.provider,
+        suite=suite.name,
+        procedure=suite.source,
+        tolerance_ratio=run.tolerance_ratio,
+        target=run.target,
+        tool=run.tool,
+        began_timestamp_s=run.began_timestamp_s,
+        ended_timestamp_s=run.ended_timestamp_s,
+        violations=run.violations,
+        unjudged=run.unjudged,
+        lines=lines,
+    )
+
+
+def _without_measure(line: SuiteTest, verdict: SuiteTestVerdict, reason: str) -> SuiteTestResult:
+    requirement = line.requirement
+    return SuiteTestResult(
+        test=line.test,
+        caption=line.caption,
+        writes=line.writes,
+        verdict=verdict,
+        reason=reason,
+        unit=requirement.unit if requirement else None,
+        promised=requirement.promised if requirement else None,
+        required=requirement.required if requirement else None,
+        why=requirement.why if requirement else "",
+    )
+
+
+def _measured(requirement: Requirement, measurement: Measurement) -> float | None:
+    measured = measurement.measured
+    match requirement.unit:
+        case "iops":
+            return measured.iops
+        case "bytes_per_second":
+            return measured.bytes_per_second
+        case "seconds":
+            return measured.mean_latency_s
+        case _:
+            assert_never(requirement.unit)
+
+
+def _ratio(requirement: Requirement, measured: float | None) -> float:
+    if measured is None:
+        return 0.0
+    if requirement.unit == "seconds":
+        return requirement.promised / max(measured, 1e-9)
+    return measured / requirement.promised
+
+
+def _reason(
+    line: SuiteTest,
+    requirement: Requirement,
+    measurement: Measurement,
+    tolerance_ratio: float,
+    verdict: SuiteTestVerdict,
+) -> str:
+    reasons = []
+    if verdict == "shown":
+        reasons.append("the provider names this latency, and does not guarantee it")
+    if not measurement.measured.requests:
+        reasons.append("nothing completed")
+    elif requirement.unit == "seconds" and line.rate_iops is not None:
+        iops = measurement.measured.iops
+        if iops < line.rate_iops * (1 - tolerance_ratio):
+            reasons.append(
+                f"only {format_count(iops)} of {format_count(line.rate_iops)} IOPS were served,"
+                " so requests queued"
+            )
+    return "; ".join(reasons)
+
+
+def _level(
+    requirement: Requirement,
+    measured: float | None,
+    tolerance_ratio: float,
+    *,
+    is_throttled_at_base: bool,
+) -> MeasuredLevel | None:
+    if requirement.burst is None or measured is None:
+        return None
+    if measured <= requirement.promised * (1 + tolerance_ratio):
+        return "base"
+    return "burst_then_base" if is_throttled_at_base else "burst"

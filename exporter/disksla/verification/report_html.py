@@ -1,0 +1,285 @@
+"""The account of a test as one HTML page that needs nothing else: no scripts, no other files."""
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable, Iterator
+
+from disksla.html import HtmlPage, escape_html
+from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.verification.report import VERDICT_WORDS, SuiteTestResult, VerificationReport
+from disksla.verification.wording import (
+    LEVEL_TEXT,
+    format_amount,
+    format_percent,
+    format_result,
+    format_subject,
+)
+
+_SHEET = HtmlPage("""
+:root { --track: #e6e9ee; --shown: #6b7787; }
+@media (prefers-color-scheme: dark) { :root { --track: #2b333d; --shown: #8592a3; } }
+body { max-width: 72rem; }
+a { overflow-wrap: anywhere; }
+h1 { margin: 0 0 0.25rem; }
+.verdict { font-size: 1.125rem; font-weight: 600; border-left: 0.375rem solid; margin: 1rem 0;
+  padding: 0.5rem 0.75rem; background: var(--sheet); }
+.good { color: var(--good); }
+.bad { color: var(--bad); }
+.verdict + ul { margin: 0 0 1rem; padding-left: 1.25rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.125rem 1rem;
+  margin: 0.75rem 0; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+table { width: 100%; border-collapse: collapse; background: var(--sheet);
+  border: 1px solid var(--line); font-variant-numeric: tabular-nums; }
+th, td { padding: 0.5rem; text-align: left; vertical-align: top;
+  border-top: 1px solid var(--line); }
+thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; white-space: nowrap; }
+tbody { font-size: 0.875rem; }
+tbody th { font-weight: 600; }
+tbody th span, td span { display: block; font-weight: normal; }
+tbody th { width: 40%; }
+.number { text-align: right; white-space: nowrap; }
+.bar { min-width: 10rem; }
+svg { display: block; width: 100%; }
+.bar svg { height: 1.125rem; }
+.track { fill: var(--track); }
+.pass { fill: var(--good); }
+.fail { fill: var(--bad); }
+.shown { fill: var(--shown); }
+.mark { stroke: var(--ink); stroke-width: 2; }
+.axis { stroke: var(--line); }
+.spread { stroke: var(--shown); stroke-width: 3; stroke-linecap: round; }
+.promise { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 3 2; }
+svg text { fill: var(--ink); font: 9px system-ui, sans-serif; }
+svg text.dim { fill: var(--soft); font-size: 8px; }
+.plot { background: var(--sheet); border: 1px solid var(--line); padding: 0.5rem;
+  max-width: 46rem; }
+@media screen and (max-width: 48rem) {
+  body { padding: 0.75rem; }
+  table, tbody, tr, th, td { display: block; width: 100%; }
+  table { background: none; border: 0; }
+  thead { display: none; }
+  tr { background: var(--sheet); border: 1px solid var(--line); margin-bottom: 0.75rem;
+    padding: 0.375rem 0; }
+  th, tbody th, td, .number { border: 0; width: auto; padding: 0.125rem 0.75rem;
+    text-align: left; }
+  td[data-label] { display: grid; grid-template-columns: 6rem 1fr; gap: 0.5rem; }
+  td[data-label]::before { content: attr(data-label); color: var(--soft);
+    font-size: 0.8125rem; }
+}
+@media print {
+  :root { --track: #e6e9ee; --shown: #6b7787; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  body { max-width: none; padding: 0; font-size: 9.5pt; }
+  tr, .plot, .verdict { break-inside: avoid; }
+  h2 { break-after: avoid; }
+}
+""")
+_FULLEST_RATIO = 1.5
+"""Where a bar ends; a disk that gives more is shown as full."""
+_PLOT_WIDTH = 360.0
+_PLOT_LEFT = 8.0
+_ROW_HEIGHT = 30.0
+_AXIS_HEIGHT = 16.0
+_DOT = 2.6
+_SHORTEST_S = 1e-6
+"""No request of a disk takes less."""
+
+
+def report_html(verification: VerificationReport) -> str:
+    """Give the page; everything a device or a person named is escaped."""
+    title = format_subject(verification)
+    kept = "good" if verification.verdict == "kept" else "bad"
+    verdict = VERDICT_WORDS[verification.verdict]
+    body = f"""<h1>{escape_html(title)}</h1>
+<p class="soft">{escape_html(_when(verification))}</p>
+<p class="verdict {kept}">{escape_html(verdict[0].upper() + verdict[1:])}</p>
+{_list(violation.message for violation in verification.violations)}
+{_list(verification.unjudged)}
+<dl>
+{_facts(verification)}
+</dl>
+<h2>Measured against required</h2>
+{_table(verification.lines)}
+<p class="soft">Ratio is the share of the promise that was measured; of latency, promised over
+measured. The bar is full at {_FULLEST_RATIO:.0%}; its mark is what is required for requests of
+that size. A line passes if it misses that by no more than
+{100 * verification.tolerance_ratio:.3g} %.</p>
+{_skipped(verification.lines)}
+{_latencies(verification.lines)}"""
+    return _SHEET.page(f"{title}: {verdict}", body)
+
+
+def _when(verification: VerificationReport) -> str:
+    began = dt.datetime.fromtimestamp(verification.began_timestamp_s, dt.UTC)
+    seconds = verification.ended_timestamp_s - verification.began_timestamp_s
+    took = f", {format_duration(seconds)} long" if seconds > 0 else ""
+    return f"{began:%Y-%m-%d %H:%M:%S} UTC{took}"
+
+
+def _facts(verification: VerificationReport) -> str:
+    target = {
+        "device": "the whole device",
+        "file": "a file on a file system of the disk",
+        "elsewhere": "not by disksla",
+    }[verification.target]
+    facts = (
+        ("Model", verification.model),
+        ("Serial", verification.serial),
+        ("WWN", verification.wwn),
+        ("Terms", f"{verification.terms}, {format_size(verification.size_bytes)}"),
+        ("Suite", f"{verification.suite}, {verification.procedure}"),
+        ("Measured on", target),
+        ("With", f"{verification.tool}, disksla {verification.disksla_version}"),
+    )
+    return "\n".join(
+        f"<dt>{name}</dt><dd>{escape_html(value)}</dd>" for name, value in facts if value
+    )
+
+
+def _table(lines: Iterable[SuiteTestResult]) -> str:
+    headings = "".join(
+        f'<th scope="col"{style}>{column}</th>'
+        for column, style in (
+            ("Test", ""),
+            ("Required", ' class="number"'),
+            ("Measured", ' class="number"'),
+            ("Ratio", ' class="number"'),
+            ("", ""),
+            ("Verdict", ""),
+        )
+    )
+    rows = "\n".join(_row(line) for line in lines if line.verdict != "skipped")
+    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _skipped(lines: Iterable[SuiteTestResult]) -> str:
+    """Name the tests that were not meant to be run, together where the reason is the same."""
+    tests: dict[str, list[str]] = {}
+    for line in lines:
+        if line.verdict == "skipped":
+            tests.setdefault(line.reason, []).append(line.test)
+    return "\n".join(
+        f'<p class="soft">Not run: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
+        for reason, names in tests.items()
+    )
+
+
+def _row(line: SuiteTestResult) -> str:
+    notes = [line.why, line.reason, *_evidence(line)]
+    soft = "".join(f'<span class="soft">{escape_html(note)}</span>' for note in notes if note)
+    style = {"pass": ' class="good"', "fail": ' class="bad"', "unmeasured": ' class="bad"'}
+    verdict = f"<span{style.get(line.verdict, '')}>{line.verdict}</span>"
+    required = format_amount(line.unit, line.required)
+    measured = format_amount(line.unit, line.measured)
+    return (
+        f'<tr><th scope="row">{escape_html(line.test)}'
+        f'<span class="soft">{escape_html(line.caption)}</span>{soft}</th>\n'
+        f'<td class="number" data-label="Required">{required}</td>\n'
+        f'<td class="number" data-label="Measured">{measured}</td>\n'
+        f'<td class="number" data-label="Ratio">{format_percent(line.ratio)}</td>\n'
+        f'<td class="bar">{_bar(line)}</td>\n'
+        f'<td data-label="Verdict">{verdict}</td></tr>'
+    )
+
+
+def _evidence(line: SuiteTestResult) -> Iterator[str]:
+    if line.iops is not None and line.bytes_per_second is not None and line.unit == "seconds":
+        yield f"at {format_count(line.iops)} IOPS"
+    elif line.iops is not None and line.bytes_per_second is not None:
+        other = (
+            format_bandwidth(line.bytes_per_second)
+            if line.unit == "iops"
+            else f"{format_count(line.iops)} IOPS"
+        )
+        mean = line.mean_latency_s
+        latency = "" if mean is None else f", mean latency {format_duration(mean)}"
+        yield f"{other}{latency}"
+    if line.level is not None:
+        yield f"measured at {LEVEL_TEXT[line.level]} level"
+    looked_s = sum(line.window_seconds.values())
+    if looked_s:
+        parts = (
+            f"{verdict} {seconds / looked_s:.0%}"
+            for verdict, seconds in line.window_seconds.items()
+            if seconds >= 0.005 * looked_s
+        )
+        yield f"windows of 100 ms: {', '.join(parts)}"
+
+
+def _bar(line: SuiteTestResult) -> str:
+    if line.ratio is None or line.required_ratio is None:
+        return ""
+    scale = 100 / _FULLEST_RATIO
+    width = min(line.ratio, _FULLEST_RATIO) * scale
+    mark = min(line.required_ratio, _FULLEST_RATIO) * scale
+    return (
+        f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img"'
+        f' aria-label="{escape_html(format_result(line))}">'
+        f'<rect class="track" width="100" height="10"/>'
+        f'<rect class="{line.verdict}" width="{width:.2f}" height="10"/>'
+        f'<line class="mark" x1="{mark:.2f}" x2="{mark:.2f}" y1="0" y2="10"'
+        f' vector-effect="non-scaling-stroke"/></svg>'
+    )
+
+
+def _latencies(lines: Iterable[SuiteTestResult]) -> str:
+    """Draw the percentiles of each line on one logarithmic scale."""
+    drawn = [line for line in lines if line.percentiles]
+    known = [each.seconds for line in drawn for each in line.percentiles]
+    if not known:
+        return ""
+    first = math.floor(math.log10(max(min(known), _SHORTEST_S)))
+    decades = max(1, math.ceil(math.log10(max(*known, _SHORTEST_S))) - first)
+    height = len(drawn) * _ROW_HEIGHT + _AXIS_HEIGHT
+
+    def place(seconds: float) -> float:
+        share = (math.log10(max(seconds, 10.0**first)) - first) / decades
+        return _PLOT_LEFT + (_PLOT_WIDTH - 2 * _PLOT_LEFT) * min(max(share, 0.0), 1.0)
+
+    axis = "".join(
+        f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{height - _AXIS_HEIGHT:.1f}"/>'
+        f'<text class="dim" x="{x:.1f}" y="{height - 5:.1f}" text-anchor="{anchor}">'
+        f"{format_duration(10.0 ** (first + step))}</text>"
+        for step in range(decades + 1)
+        for x in (place(10.0 ** (first + step)),)
+        for anchor in ("start" if step == 0 else "end" if step == decades else "middle",)
+    )
+    rows = "\n".join(_spread(line, number, place) for number, line in enumerate(drawn))
+    return f"""<h2>Latency</h2>
+<div class="plot"><svg viewBox="0 0 {_PLOT_WIDTH:.0f} {height:.0f}" role="img"
+ aria-label="Percentiles of latency by test">{axis}
+{rows}</svg></div>
+<p class="soft">Dots are the percentiles 50, 90, 99 and 99.9, from left to right. A deep queue
+waits by its very nature: only the tests named latency are held against a latency (dashed).</p>"""
+
+
+def _spread(line: SuiteTestResult, number: int, place: Callable[[float], float]) -> str:
+    top = number * _ROW_HEIGHT
+    middle = top + 2 * _ROW_HEIGHT / 3
+    xs = [place(each.seconds) for each in line.percentiles]
+    dots = "".join(
+        f'<circle class="shown" cx="{x:.1f}" cy="{middle:.1f}" r="{_DOT}"/>' for x in xs
+    )
+    promise = ""
+    if line.unit == "seconds" and line.required is not None:
+        x = place(line.required)
+        promise = (
+            f'<line class="promise" x1="{x:.1f}" x2="{x:.1f}" y1="{top + 13:.1f}"'
+            f' y2="{top + _ROW_HEIGHT:.1f}"/>'
+        )
+    last = format_duration(line.percentiles[-1].seconds)
+    mean = "" if line.mean_latency_s is None else f"mean {format_duration(line.mean_latency_s)}, "
+    return (
+        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escape_html(line.test)}</text>'
+        f'<text class="dim" x="{_PLOT_WIDTH - _PLOT_LEFT:.0f}" y="{top + 10:.1f}"'
+        f' text-anchor="end">{mean}{100 * line.percentiles[-1].share:g} % within {last}</text>'
+        f'<line class="spread" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{middle:.1f}"'
+        f' y2="{middle:.1f}"/>{promise}{dots}'
+    )
+
+
+def _list(texts: Iterable[str]) -> str:
+    items = "".join(f"<li>{escape_html(text)}</li>" for text in texts)
+    return f"<ul>{items}</ul>" if items else ""

@@ -1,0 +1,214 @@
+"""The landing page: what is watched and how it does, in HTML that needs no JavaScript."""
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+
+from disksla.histogram import Histogram
+from disksla.html import HtmlPage, escape_html
+from disksla.limits import Limits
+from disksla.metrics import BuildInfo
+from disksla.pipeline import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.verdict import VERDICTS, Verdict
+
+_SHEET = HtmlPage("""
+header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
+h1 small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
+.alarm { color: var(--bad); font-weight: 600; }
+table { width: 100%; margin: 1rem 0; border-collapse: collapse; background: var(--sheet);
+  border: 1px solid var(--line); border-radius: 0.375rem; }
+th, td { padding: 0.5rem; text-align: left; vertical-align: top;
+  border-top: 1px solid var(--line); }
+thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; font-weight: 600;
+  white-space: nowrap; }
+td span, th span { display: block; }
+tbody { font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+tbody th { min-width: 6.5rem; }
+tbody th, td:nth-child(2) { overflow-wrap: anywhere; }
+.rate { white-space: nowrap; }
+meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
+@media (max-width: 60rem) {
+  body { padding: 0.75rem; }
+  table, tbody, tr, th, td { display: block; width: 100%; }
+  table { background: none; border: 0; }
+  thead { display: none; }
+  tr { background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+    margin-bottom: 0.75rem; padding: 0.375rem 0; }
+  th, td { border: 0; padding: 0.25rem 0.75rem; }
+  td { display: grid; grid-template-columns: 7rem 1fr; gap: 0.5rem; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
+}
+""")
+
+CONTENT_SECURITY_POLICY = f"{_SHEET.policy}; frame-ancestors 'none'"
+
+_ReadAndWrite = tuple[float | None, float | None]
+_DASH = "–"  # noqa: RUF001 -- an en dash is what stands for nothing in tables
+_UNKNOWN = f'<span class="soft">{_DASH}</span>'
+_COLUMNS = (
+    "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
+)  # fmt: skip
+_MOST_TROUBLES = 10
+_BAD_NEWS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
+
+
+def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) -> str:
+    """Give the page as HTML; everything a device or a person named is escaped."""
+    metrics = escape_html(telemetry_path)
+    body = f"""<header>
+<h1>disksla <small>{escape_html(build_info.version)}</small></h1>
+<nav><a href="{metrics}">{metrics}</a> <a href="/-/healthy">/-/healthy</a>
+<a href="/-/ready">/-/ready</a></nav>
+</header>
+{_problems(snapshot.sampler, build_info)}
+{_disks(snapshot.disks)}
+{_sampler(snapshot.sampler)}
+<p class="soft">Read / write throughout. Limits are what the terms promise for the size of the
+disk. Now is the mean of the last second. Load is the share of the promise in use: 100 % is
+exactly at it. Peak is the highest 100 ms window within the last 60 s. The verdict is that on the
+last window, with the share of bad ones since the daemon began to look.</p>"""
+    return _SHEET.page("disksla", body)
+
+
+def _problems(sampler: SamplerSnapshot, build_info: BuildInfo) -> str:
+    unreadable = [source for source, works in sampler.collectors.items() if not works]
+    problems = []
+    if not build_info.reload_successful:
+        problems.append(
+            "The configuration was refused when it was last read; the one before is in force."
+            " The log says why."
+        )
+    if unreadable:
+        problems.append(f"Cannot be read now: {escape_html(', '.join(unreadable))}.")
+    words = [f"{where}: {what}" for where, what in sampler.problems.items()]
+    if len(words) > _MOST_TROUBLES:
+        words[_MOST_TROUBLES:] = [f"and {len(words) - _MOST_TROUBLES} more"]
+    return "\n".join(
+        [f'<p class="alarm">{problem}</p>' for problem in problems]
+        + [f"<p>{escape_html(told)}</p>" for told in words]
+    )
+
+
+def _disks(disks: Iterable[DiskSnapshot]) -> str:
+    rows = "\n".join(_row(disk) for disk in disks)
+    if not rows:
+        return "<p>No disk is watched. <code>disksla discover</code> tells why.</p>"
+    headings = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _row(snapshot: DiskSnapshot) -> str:
+    disk, assignment = snapshot.disk, snapshot.assignment
+    facts = (format_size(disk.size_bytes), disk.model, disk.serial)
+    present, peak = (
+        (None, None) if snapshot.counters is None else (snapshot.present, snapshot.peak)
+    )
+    cells = (
+        _lines(disk.mount_points) or _UNKNOWN,
+        _verdict(snapshot),
+        _lines([assignment.terms], soft=[assignment.provider]),
+        _limits(assignment.limits),
+        _traffic(present),
+        _load(snapshot.present_load),
+        _UNKNOWN if snapshot.inflight is None else str(snapshot.inflight),
+        _traffic(peak),
+    )
+    name = _lines([disk.name], soft=filter(None, facts))
+    rest = "\n".join(
+        f'<td data-label="{column}"><div>{cell}</div></td>'
+        for column, cell in zip(_COLUMNS[1:], cells, strict=True)
+    )
+    return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
+
+
+def _traffic(traffic: Traffic | None) -> str:
+    if traffic is None:
+        return _UNKNOWN
+    return _rates(
+        (traffic.read_iops, traffic.write_iops),
+        (traffic.read_bytes_per_second, traffic.written_bytes_per_second),
+    )
+
+
+def _limits(limits: Limits) -> str:
+    rates = limits.rates
+    promised = _rates(
+        (rates.read_iops, rates.write_iops),
+        (rates.read_bytes_per_second, rates.write_bytes_per_second),
+    )
+    notes = []
+    if limits.latency_s is not None:
+        latency = f"latency {format_duration(limits.latency_s)}"
+        notes.append(", ".join(filter(None, (latency, limits.latency_kind))))
+    if limits.budget in {"sum", "time_shared"}:
+        notes.append("shared")
+    return promised + _lines(soft=notes) or '<span class="soft">none promised</span>'
+
+
+def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> str:
+    """Give rates of reads and writes, a line for each kind of which anything is known."""
+    lines = []
+    if iops != (None, None):
+        lines.append(" / ".join(_or_dash(rate, format_count) for rate in iops) + " IOPS")
+    if bandwidth != (None, None):
+        lines.append(" / ".join(_or_dash(rate, format_bandwidth) for rate in bandwidth))
+    return "".join(f'<span class="rate">{line}</span>' for line in lines)
+
+
+def _or_dash(number: float | None, write: Callable[[float], str]) -> str:
+    return _DASH if number is None else write(number)
+
+
+def _load(load: float | None) -> str:
+    if load is None:
+        return _UNKNOWN
+    meter = f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}"></meter>'
+    return f'<span class="rate">{meter} {_percent(load)}</span>'
+
+
+def _verdict(snapshot: DiskSnapshot) -> str:
+    """Give the verdict on the last window, and the shares of bad ones since we look."""
+    by_verdict = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
+    looked_s = sum(by_verdict.values())
+    notes = [
+        f"{verdict} {_percent(by_verdict[verdict] / looked_s)}"
+        for verdict in _BAD_NEWS
+        if by_verdict[verdict]
+    ]
+    if snapshot.verdict is None:
+        return _UNKNOWN + _lines(soft=notes)
+    style = ' class="alarm"' if snapshot.verdict in _BAD_NEWS else ""
+    return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=notes)
+
+
+def _percent(share: float) -> str:
+    return f"{format_count(100 * share)} %"
+
+
+def _sampler(sampler: SamplerSnapshot) -> str:
+    gaps = _counted(sampler.gaps) or "none"
+    errors = _counted(sampler.errors) or "none"
+    return (
+        f"<p>Sampler: {sampler.ticks} ticks, {sampler.missed_ticks} missed,"
+        f" {_punctuality(sampler.lateness_s)}. Gaps: {gaps}. Errors: {errors}.</p>"
+    )
+
+
+def _punctuality(lateness_s: Histogram) -> str:
+    """Say within which bound 99 % of the ticks came."""
+    for bound, count in zip(
+        lateness_s.bounds, itertools.accumulate(lateness_s.counts), strict=False
+    ):
+        if count >= 0.99 * lateness_s.count:
+            return f"99 % at most {format_duration(bound)} late"
+    return f"1 % more than {format_duration(lateness_s.bounds[-1])} late"
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{escape_html(what)} {count}" for what, count in counts.items() if count)
+
+
+def _lines(texts: Iterable[str] = (), soft: Iterable[str] = ()) -> str:
+    strong = "".join(f"<span>{escape_html(text)}</span>" for text in texts)
+    return strong + "".join(f'<span class="soft">{escape_html(text)}</span>' for text in soft)

@@ -1,0 +1,382 @@
+"""The kind of a disk, by its laws: simulated media, and the articles' own numbers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from disksla.benchmark.identify import FEWEST_REQUESTS, identify
+from disksla.benchmark.identify_evidence import Evidence, RequestStats
+from disksla.benchmark.identify_rules import TITLES
+from disksla.benchmark.identify_text import Claim
+from disksla.benchmark.sweep_matrix import evidence_of, read_csv
+from disksla.fio.result import LatencyBin
+from disksla.units import KIB
+from support.simulated_media import Placeless, Rotating, bins_of, measure, paced, windowed
+
+SWEEPS = Path(__file__).resolve().parent / "sweeps"
+
+ROTATING = {"rotating", "rotating_with_cache"}
+
+seeds = st.integers(0, 2**32)
+rotating = st.builds(
+    lambda turns, slower, **rest: Rotating(turns[0], turns[1] * slower, **rest),
+    st.sampled_from([(4200, 0.024), (5400, 0.02), (7200, 0.016), (10000, 0.009), (15000, 0.007)]),
+    st.floats(0.9, 1.3),
+    bytes_per_second=st.floats(40e6, 280e6),
+    queueing_gain=st.floats(1.0, 3.0),
+    hit_share=st.floats(0, 0.6),
+    reads_ahead=st.booleans(),
+)
+
+
+def placeless(least_s: float, most_s: float, **rest: Any) -> st.SearchStrategy[Placeless]:
+    return st.builds(
+        lambda **fields: Placeless(**fields),  # noqa: PLW0108 -- else all fields are drawn
+        median_s=st.floats(least_s, most_s),
+        depth_gain=st.floats(3, 16),
+        **rest,
+    )
+
+
+solid = placeless(
+    0.00005,
+    0.00019,
+    jitter_ratio=st.floats(0.02, 0.3),
+    bytes_per_second=st.floats(200e6, 7e9),
+    pause_share=st.floats(0, 0.03),
+)
+remote = placeless(
+    0.0004, 0.006, jitter_ratio=st.floats(0.15, 0.5), bytes_per_second=st.floats(50e6, 1e9)
+)
+
+
+@given(rotating, seeds)
+def test_a_rotating_disk_is_recognised(disk: Rotating, seed: int) -> None:
+    finding = identify(measure(disk, seed))
+    cached = disk.reads_ahead or disk.hit_share > 0.02
+    assert finding.medium in ({"rotating_with_cache"} if cached else ROTATING)
+    assert not finding.limited
+
+
+@given(solid, seeds)
+def test_solid_state_is_recognised(disk: Placeless, seed: int) -> None:
+    finding = identify(measure(disk, seed))
+    assert finding.medium in {"ssd", "nvme"}
+    assert not finding.limited
+
+
+@given(remote, seeds)
+def test_a_disk_behind_a_network_is_recognised(disk: Placeless, seed: int) -> None:
+    assert identify(measure(disk, seed)).medium == "network"
+
+
+@given(remote, seeds)
+def test_a_network_that_reads_ahead_does_not_seek(disk: Placeless, seed: int) -> None:
+    far = disk._replace(depth_gain=max(4.0, disk.depth_gain))
+    ahead = Rotating(7200, 0.016)
+    evidence = replace(
+        measure(far, seed),
+        sequential=measure(ahead, seed).sequential,
+        streamed=measure(ahead, seed).streamed,
+    )
+    assert identify(evidence).medium in {"network", "unknown"}
+
+
+@given(st.one_of(solid, remote), seeds, st.floats(20, 400))
+def test_an_even_limiter_is_not_taken_for_a_medium(
+    disk: Placeless, seed: int, iops: float
+) -> None:
+    finding = identify(paced(disk, seed, min(iops, 0.3 / disk.median_s)))
+    assert finding.medium == "unknown"
+    assert finding.limited
+
+
+@given(st.one_of(solid, remote), seeds, st.integers(10, 60))
+def test_a_limiter_of_windows_does_not_hide_the_medium(
+    disk: Placeless, seed: int, budget: int
+) -> None:
+    fits = min(budget, max(4, int(0.03 / disk.median_s)))
+    finding = identify(windowed(disk, seed, 10 * fits))
+    truth = {"network"} if disk.median_s > 0.0003 else {"ssd", "nvme"}
+    assert finding.medium in truth | {"unknown"}
+    assert finding.limited or finding.medium == "unknown"
+
+
+@given(rotating, seeds)
+def test_no_rotating_disk_behind_a_limiter_is_taken_for_solid_state(
+    disk: Rotating, seed: int
+) -> None:
+    assert identify(paced(disk, seed, 20)).medium in ROTATING | {"unknown"}
+
+
+@given(rotating, seeds)
+def test_windows_of_a_limiter_do_not_hide_an_arm(disk: Rotating, seed: int) -> None:
+    assert identify(windowed(disk, seed, 50)).medium in ROTATING | {"unknown"}
+
+
+def requests(
+    milliseconds: float, size_bytes: int = 4 * KIB, iops: float | None = None, **known: Any
+) -> RequestStats:
+    """Give what is known of requests that were sent one at a time."""
+    mean_s = milliseconds / 1000
+    return RequestStats(request_bytes=size_bytes, mean_s=mean_s, iops=iops or 1 / mean_s, **known)
+
+
+HDD_RANDOM = requests(6.7, iops=150, requests=450, least_s=54e-6, deviation_s=6.5e-3)
+HDD_ON = requests(1.7, 256 * KIB, 600, requests=1800, least_s=648e-6, deviation_s=5.2e-3)
+SSD_RANDOM = requests(0.2, iops=5016, requests=9020, least_s=0.0, deviation_s=0.4e-3)
+SSD_ON = requests(2.3, 256 * KIB, 439, requests=1230, least_s=0.2e-3, deviation_s=0.6e-3)
+HDD = Evidence(cached_bytes_per_second=10403.36e6, buffered_bytes_per_second=180.53e6)
+SSD = Evidence(cached_bytes_per_second=8506.48e6, buffered_bytes_per_second=102.65e6)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "medium"),
+    [
+        (HDD, "unknown"),
+        (SSD, "unknown"),
+        (Evidence(random=HDD_RANDOM), "rotating_with_cache"),
+        (Evidence(streamed=HDD_ON), "unknown"),
+        (Evidence(random=HDD_RANDOM, streamed=HDD_ON), "rotating_with_cache"),
+        (replace(HDD, random=HDD_RANDOM, streamed=HDD_ON), "rotating_with_cache"),
+        (Evidence(random=SSD_RANDOM), "ssd"),
+        (Evidence(streamed=SSD_ON), "unknown"),
+        (Evidence(random=SSD_RANDOM, streamed=SSD_ON), "ssd"),
+        (replace(SSD, random=SSD_RANDOM, streamed=SSD_ON), "ssd"),
+    ],
+)
+def test_is_that_really_an_ssd(evidence: Evidence, medium: str) -> None:
+    """The listings of an article: a workstation's disk, and a cloud's, by hdparm and ioping."""
+    assert identify(evidence).medium == medium
+
+
+def test_one_disk_in_32_rows_is_a_rotating_one_with_a_cache() -> None:
+    rows = read_csv((SWEEPS / "storageio-hdd.csv").read_text())
+    assert len(rows) == 32
+    for some in (rows, rows[:16], rows[16:]):
+        finding = identify(evidence_of(some))
+        assert finding.title == "a rotating disk with a cache"
+        said = " ".join(finding.observations)
+        assert "a cache reads ahead" in said
+        assert "one turn of a platter at 7200 rpm" in said
+
+
+def test_too_few_requests_show_nothing() -> None:
+    few = requests(6.7, requests=FEWEST_REQUESTS - 1, deviation_s=2e-3)
+    assert identify(Evidence(random=few)).medium == "unknown"
+    assert "29" in identify(Evidence(random=few)).conclusion
+
+
+def spread(*milliseconds: float) -> tuple[LatencyBin, ...]:
+    return bins_of([each / 1000 for each in milliseconds for _ in range(20)])
+
+
+PLATTER = spread(4, 6, 8, 10, 12, 14)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "medium", "limited", "said"),
+    [
+        (
+            Evidence(random=requests(3.33, bins=spread(3.32, 3.33, 3.34))),
+            "unknown",
+            True,
+            "even pace",
+        ),
+        (
+            Evidence(random=requests(60, bins=spread(40, 60, 80))),
+            "unknown",
+            False,
+            "longer than any platter",
+        ),
+        (
+            Evidence(
+                random=requests(9, bins=PLATTER), deep=requests(9, iops=1500, queue_depth=16)
+            ),
+            "network",
+            False,
+            "spread over many disks",
+        ),
+        (
+            Evidence(
+                random=requests(9, bins=PLATTER),
+                near=requests(4, bins=spread(2, 3, 4, 5)),
+                deep=requests(9, iops=1500, queue_depth=16),
+            ),
+            "rotating",
+            False,
+            "has to travel",
+        ),
+        (
+            Evidence(
+                random=requests(9, bins=PLATTER),
+                near=requests(9, bins=PLATTER),
+                sequential=requests(9),
+                deep=requests(9, iops=111, queue_depth=16),
+            ),
+            "unknown",
+            True,
+            "Neither the place nor the number",
+        ),
+        (
+            Evidence(
+                random=requests(9, bins=PLATTER),
+                near=requests(9, bins=PLATTER),
+                sequential=requests(9),
+                deep=requests(9, iops=300, queue_depth=16),
+            ),
+            "network",
+            False,
+            "a network lies between",
+        ),
+        (
+            Evidence(random=requests(9, bins=spread(8, 9, 9, 10)), sequential=requests(0.1)),
+            "unknown",
+            False,
+            "does not show whether the place",
+        ),
+        (
+            Evidence(
+                random=requests(9, bins=PLATTER),
+                near=requests(9, bins=PLATTER),
+                sequential=requests(0.1),
+                deep=requests(9, iops=444, queue_depth=16),
+            ),
+            "unknown",
+            False,
+            "does not show whether the place",
+        ),
+        (Evidence(random=requests(9)), "unknown", False, "does not show whether the place"),
+        (
+            Evidence(random=requests(1, bins=spread(*[0.1] * 20, 5, 8, 11))),
+            "unknown",
+            False,
+            "a cache hides",
+        ),
+        (Evidence(random=requests(0.01)), "memory", False, "Space that was never written"),
+        (
+            Evidence(random=requests(0.6), deep=requests(9, iops=1700, queue_depth=16)),
+            "network",
+            True,
+            "a limiter decides that",
+        ),
+        (
+            Evidence(
+                random=requests(1.5),
+                deep=requests(8, iops=2000, queue_depth=16, bins=spread(*[1.6] * 20, 82, 83, 84)),
+            ),
+            "network",
+            True,
+            "some wait 83.7 ms",
+        ),
+        (
+            Evidence(
+                random=requests(1.5),
+                deep=requests(2, iops=8000, queue_depth=16, bins=spread(*[1.6] * 20, 5)),
+            ),
+            "network",
+            False,
+            "12 times as many",
+        ),
+        (
+            Evidence(random=requests(0.6), deep=requests(1, iops=16000, queue_depth=16)),
+            "network",
+            False,
+            "9.6 times as many",
+        ),
+        (
+            Evidence(random=requests(3.3, bins=spread(*[0.1] * 30, 96))),
+            "ssd",
+            True,
+            "A few wait so long",
+        ),
+        (Evidence(random=requests(0.1), buffered_bytes_per_second=3e9), "nvme", False, "SATA"),
+        (
+            Evidence(random=requests(0.1), streamed=requests(2, 256 * KIB, 400)),
+            "ssd",
+            True,
+            "slow for solid state",
+        ),
+        (
+            Evidence(
+                random=requests(12, bins=PLATTER),
+                near=requests(4, bins=spread(2, 3, 4, 5)),
+                sequential=requests(8.3),
+                written=requests(5),
+            ),
+            "rotating",
+            False,
+            "the distance matters",
+        ),
+    ],
+)
+def test_every_kind_of_evidence_is_told_apart(
+    evidence: Evidence, medium: str, limited: bool, said: str
+) -> None:
+    finding = identify(evidence)
+    assert (finding.medium, finding.limited) == (medium, limited)
+    assert said in " ".join((finding.conclusion, *finding.observations))
+    assert finding.title == TITLES[finding.medium]
+
+
+HITS = Evidence(random=requests(6, bins=spread(0.1, 4, 6, 8, 10, 12)), sequential=requests(0.1))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "claim", "denied"),
+    [
+        (HITS, Claim("vda", rotational=True, model="QEMU HARDDISK", sold_as="vk.ceph-hdd"), ()),
+        (HITS, Claim("vda", False, "Fast SSD 9", "vk.ceph-ssd"), ("model", "sold as", "kernel")),
+        (HITS, Claim("nvme0n1"), ("name",)),
+        (Evidence(random=SSD_RANDOM), Claim("vda", rotational=True), ("kernel",)),
+        (Evidence(random=SSD_RANDOM), Claim("vda", rotational=False), ()),
+        (Evidence(random=requests(0.6)), Claim("nvme1n1", rotational=False), ("NVMe",)),
+        (Evidence(random=requests(0.6)), Claim("vdb", rotational=True), ()),
+        (Evidence(), Claim("nvme0n1", rotational=True), ()),
+    ],
+)
+def test_claims_that_do_not_hold_are_named(
+    evidence: Evidence, claim: Claim, denied: tuple[str, ...]
+) -> None:
+    found = identify(evidence, claim).contradictions
+    assert len(found) == len(denied)
+    assert all(word in sentence for word, sentence in zip(denied, found, strict=True))
+
+
+bins = st.lists(
+    st.builds(LatencyBin, st.floats(0, 100), st.integers(1, 10**9)),
+    unique_by=lambda one: one.seconds,
+).map(lambda some: tuple(sorted(some, key=lambda one: one.seconds)))
+answered = st.builds(
+    RequestStats,
+    request_bytes=st.integers(512, 2**24),
+    iops=st.floats(1e-3, 1e9),
+    mean_s=st.floats(1e-9, 1e3),
+    queue_depth=st.integers(1, 64),
+    requests=st.none() | st.integers(0, 10**9),
+    least_s=st.none() | st.floats(0, 1),
+    deviation_s=st.none() | st.floats(0, 1),
+    bins=bins,
+)
+rates = st.none() | st.floats(0, 1e12)
+anything = st.builds(
+    Evidence,
+    cached_bytes_per_second=rates,
+    buffered_bytes_per_second=rates,
+    **{
+        piece: st.none() | answered
+        for piece in ("random", "near", "sequential", "streamed", "deep", "written")
+    },
+)
+
+
+@given(anything, st.builds(Claim, st.text(), st.none() | st.booleans(), st.none() | st.text()))
+def test_whatever_was_measured_there_is_an_answer(evidence: Evidence, claim: Claim) -> None:
+    finding = identify(evidence, claim)
+    assert finding.medium in TITLES
+    assert finding.conclusion
+    assert evidence.random is not None or finding.medium == "unknown"

@@ -1,0 +1,137 @@
+"""The page of heat maps: everything in it, nothing from elsewhere."""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from disksla.benchmark.sweep_html import LEVELS, sweep_html
+from disksla.benchmark.sweep_journal import SweepHeader
+from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
+from disksla.units import GIB
+from support.simulated_host import a_disk
+
+TABLE = Path(__file__).resolve().parent / "sweeps" / "storageio-hdd.csv"
+ROWS = read_csv(TABLE.read_text())
+PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), writes=True)
+HEADER = SweepHeader(
+    disk=a_disk(model="<b>", serial="s-1"),
+    directory="/data",
+    file_bytes=GIB,
+    plan=PLAN,
+    started_at_s=1.7e9,
+    disksla="0.1",
+)
+
+
+class Outline(HTMLParser):
+    """Counts tags, and holds that each is closed where it should be."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.levels: list[int] = []
+        self.captions: list[str] = []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        named = dict(attrs)
+        assert not {"src", "onclick", "onload"} & set(named)
+        assert tag not in {"script", "link", "img", "iframe"}
+        if tag != "meta":
+            self.open.append(tag)
+        level = re.match(r"l(\d+)", named.get("class") or "")
+        if level:
+            self.levels.append(int(level[1]))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["caption"]:
+            self.captions.append(data)
+
+
+def test_each_cell_is_shown_once_in_each_kind_of_map() -> None:
+    page = sweep_html(HEADER, ROWS, "2026-11-20")
+    outline = Outline(page)
+    assert len(outline.levels) == 3 * len(ROWS)
+    assert len(outline.captions) == 3 * 4
+    assert ">29736</td>" in page
+    assert ">10</td>" in page
+    assert "32 of 32 cells" in page
+    assert "&lt;b&gt;" in page
+    assert "a file of 1 GiB in /data" in page
+
+
+def test_the_colours_span_all_steps() -> None:
+    page = sweep_html(HEADER, ROWS, "")
+    assert {0, LEVELS - 1} <= set(Outline(page).levels)
+    assert 'class="l7 deep">29736' in page
+
+
+def test_what_is_missing_is_a_dash() -> None:
+    nothing = replace(ROWS[0], mean_latency_s=None)
+    page = sweep_html(HEADER, (nothing, *ROWS[2:]), "")
+    assert page.count('class="none"') == 1 + 3
+    Outline(page)
+
+
+def test_a_sweep_without_a_result_says_so() -> None:
+    page = sweep_html(replace(HEADER, directory=None, file_bytes=None), (), "")
+    assert "Nothing was measured yet." in page
+    assert "the device itself, read only" in page
+    Outline(page)
+
+
+numbers = st.floats(0, 1e12)
+
+
+@given(
+    st.lists(
+        st.builds(SweepRow, st.sampled_from(PLAN.cells()), numbers | st.none(), numbers, numbers),
+        max_size=6,
+        unique_by=lambda row: row.cell,
+    ).map(tuple)
+)
+def test_any_numbers_make_a_page(rows: tuple[SweepRow, ...]) -> None:
+    levels = Outline(sweep_html(HEADER, rows, "")).levels
+    assert all(0 <= level < LEVELS for level in levels)
+
+
+WIDTHS = (1280, 500)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing")
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_browser_shows_all_of_it_without_scrolling_sideways(width: int, tmp_path: Path) -> None:
+    """The page measures itself, by a script that only this test adds."""
+    probe = (
+        "<script>document.title = document.documentElement.scrollWidth + ' of '"
+        " + document.documentElement.clientWidth</script></body>"
+    )
+    page = sweep_html(HEADER, ROWS, "2026-11-20")
+    policy = re.compile(r"<meta http-equiv[^>]*>")
+    path = tmp_path / "page.html"
+    path.write_text(policy.sub("", page).replace("</body>", probe))
+    shown = subprocess.run(
+        [
+            *("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
+            *(f"--window-size={width},900", f"--user-data-dir={tmp_path / 'profile'}"),
+            path.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    ).stdout
+    title = re.search(r"<title>(\d+) of (\d+)</title>", shown)
+    assert title is not None
+    assert int(title[1]) <= int(title[2]) <= width

@@ -1,0 +1,162 @@
+"""The matrix: its cells, its time, and its tables."""
+
+import contextlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.benchmark.identify_evidence import Evidence
+from disksla.benchmark.sweep_matrix import (
+    COLUMNS,
+    SETUP_S,
+    SweepCell,
+    SweepPlan,
+    SweepRow,
+    csv_of,
+    evidence_of,
+    read_csv,
+    row_of,
+    total_s,
+)
+from disksla.errors import DiskslaError
+from disksla.fio.result import DirectionResult, FioResult
+from disksla.units import KIB, MIB
+
+TABLE = Path(__file__).resolve().parent / "sweeps" / "storageio-hdd.csv"
+NOTHING = DirectionResult(0, 0, 10.0, 0.0, 0.0, None)
+
+cells = st.builds(
+    SweepCell,
+    st.integers(1, 64),
+    st.integers(512, 2**22),
+    st.sampled_from([0.0, 0.4, 0.7, 1.0]),
+    st.sampled_from([0.0, 0.3, 0.6, 1.0]),
+)
+numbers = st.floats(0, 1e9).map(lambda number: float(f"{number:.10g}"))
+rows = st.builds(SweepRow, cells, numbers | st.none(), numbers, numbers)
+
+
+def test_the_whole_matrix_is_the_article_s() -> None:
+    plan = SweepPlan(writes=True)
+    assert len(plan.cells()) == 10 * 16 * 2
+    assert len(set(plan.cells())) == 320
+    assert plan.left_out == 0
+    assert plan.sizes[-1] == 2 * MIB
+    asked = [(row.cell.random_share, row.cell.read_share) for row in read_csv(TABLE.read_text())]
+    ours = [
+        (cell.random_share, cell.read_share)
+        for cell in plan.cells()
+        if cell.workers == 1 and cell.request_bytes in {4 * KIB, 16 * KIB}
+    ]
+    assert ours == asked
+
+
+def test_nothing_is_written_unless_writes_are_asked_for() -> None:
+    plan = SweepPlan()
+    assert len(plan.cells()) == 80
+    assert plan.left_out == 240
+    assert not any(cell.job("/dev/vdb", MIB, 1.0).writes for cell in plan.cells())
+
+
+@given(cells)
+def test_a_job_writes_exactly_if_its_cell_does(cell: SweepCell) -> None:
+    job = cell.job("/dev/vdb", 64 * MIB, 10.0)
+    assert job.writes == (cell.read_share < 1)
+    assert job.is_random == (cell.random_share > 0)
+    assert (job.read_share is None) == (job.pattern not in {"rw", "randrw"})
+    assert (job.workers, job.queue_depth, job.span_bytes) == (cell.workers, 1, 64 * MIB)
+    if job.random_share is not None:
+        assert 0 < job.random_share < 1
+
+
+def test_time_is_known_beforehand() -> None:
+    plan = SweepPlan(sizes=(4 * KIB,), workers=(1,), runtime_s=9.0)
+    assert total_s(plan) == 4 * (9.0 + SETUP_S)
+    assert total_s(plan, finished=4) == 0
+
+
+def test_reads_and_writes_are_put_together() -> None:
+    cell = SweepCell(1, 4 * KIB, 1.0, 0.6)
+    read = DirectionResult(300, 300 * 4096, 10.0, 30.0, 30.0 * 4096, 0.002)
+    write = DirectionResult(100, 100 * 4096, 10.0, 10.0, 10.0 * 4096, 0.006)
+    row = row_of(cell, FioResult("fio-3.33", read, write))
+    assert (row.iops, row.bytes_per_second) == (40.0, 40.0 * 4096)
+    assert row.mean_latency_s == pytest.approx(0.003)
+    assert row_of(cell, FioResult("fio-3.33", NOTHING, NOTHING)).mean_latency_s is None
+
+
+@given(st.lists(rows, min_size=1, max_size=20).map(tuple))
+def test_a_table_can_be_read_again(table: tuple[SweepRow, ...]) -> None:
+    assert read_csv(csv_of(table)) == table
+
+
+def test_a_size_of_many_digits_is_whole_in_a_table() -> None:
+    row = SweepRow(SweepCell(1, 2**40 - 1, 1.0, 1.0), None, 1.0, float(2**40 - 1))
+    assert read_csv(csv_of((row,)))[0].cell == row.cell
+
+
+@given(st.text() | st.text(alphabet='0123456789.,-"\n').map((",".join(COLUMNS) + "\n").__add__))
+def test_any_text_is_a_table_or_a_refusal(text: str) -> None:
+    with contextlib.suppress(DiskslaError):
+        assert read_csv(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "line 1: not the table of a sweep: no column workers"),
+        (",".join(COLUMNS), "no row"),
+        ("x" * 200_000, "line "),
+        (",".join(COLUMNS) + f"\n{2**41},4096,1,1,0.01,100,4\n", "line 2: "),
+        (",".join(COLUMNS) + "\n1,4096,1,1,0.01,100,409600\n1,4096,2,1,0.01,100,4\n", "line 3: "),
+        (",".join(COLUMNS) + "\n1,4096\n", "line 2: "),
+        (",".join(COLUMNS) + "\n1,4096,1,1,0.01,nan,4\n", "line 2: "),
+        (",".join(COLUMNS) + "\n1,4096,1,1,0.01,inf,4\n", "line 2: "),
+    ],
+)
+def test_what_is_no_table_is_refused_with_its_line(text: str, said: str) -> None:
+    with pytest.raises(DiskslaError) as refused:
+        read_csv(text)
+    assert said in str(refused.value)
+
+
+def row(workers: int, size: int, random: float, read: float, iops: float) -> SweepRow:
+    latency_s = workers / iops if iops else None
+    return SweepRow(SweepCell(workers, size, random, read), latency_s, iops, iops * size)
+
+
+def test_evidence_is_taken_from_the_smallest_requests_of_one_worker() -> None:
+    found = evidence_of(
+        (
+            row(1, 8 * KIB, 1, 1, 90),
+            row(1, 4 * KIB, 1, 1, 100),
+            row(16, 4 * KIB, 1, 1, 150),
+            row(4, 4 * KIB, 1, 1, 120),
+            row(1, 4 * KIB, 0, 1, 20000),
+            row(1, 4 * KIB, 0, 0, 120),
+            row(1, 256 * KIB, 0, 1, 500),
+            row(1, MIB, 0, 1, 0),
+        )
+    )
+    assert found.random is not None
+    assert found.random.iops == 100
+    assert found.sequential is not None
+    assert found.sequential.iops == 20000
+    assert found.streamed is not None
+    assert found.streamed.request_bytes == 256 * KIB
+    assert found.written is not None
+    assert found.written.iops == 120
+    assert found.deep is not None
+    assert (found.deep.iops, found.deep.queue_depth) == (150, 16)
+
+
+def test_a_latency_that_was_rounded_to_nothing_is_reckoned() -> None:
+    found = evidence_of((SweepRow(SweepCell(1, 4096, 1, 1), 0.0, 5000.0, 1.0),))
+    assert found.random is not None
+    assert found.random.mean_s == 1 / 5000
+
+
+def test_without_random_reads_there_is_no_evidence() -> None:
+    assert evidence_of((row(16, 4096, 1, 1, 100), row(1, 4096, 0, 1, 100))) == Evidence()

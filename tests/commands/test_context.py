@@ -1,0 +1,208 @@
+"""`discover`, `explain` and `check-config`, as a person runs them, on a machine made of files."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from disksla.cli import main
+from disksla.units import GIB
+from support.sysfs_tree import add_device
+
+SERIAL = "6ea73b81-555e-4a74-9"
+MOUNTINFO = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 22 254:16 / /data rw - xfs /dev/vdb rw\n"
+
+
+@pytest.fixture
+def flags(tmp_path: Path) -> list[str]:
+    """Give the flags that lead to a machine with two disks, a partition and a loop device."""
+    sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
+    add_device(sysfs, "block/vda", "254:0", 20 * GIB)
+    add_device(sysfs, "block/vda/vda1", "254:1", 19 * GIB, partition="1")
+    add_device(sysfs, "block/vdb", "254:16", 100 * GIB, serial=SERIAL)
+    add_device(sysfs, "block/loop0", "7:0", GIB)
+    (procfs / "1").mkdir(parents=True)
+    (procfs / "1" / "mountinfo").write_text(MOUNTINFO)
+    udev.mkdir()
+    (procfs / "diskstats").write_text(
+        f"   254       0 vda{' 0' * 17}\n   254      16 vdb{' 0' * 17}\n"
+    )
+    (udev / "b254:16").write_text(f"S:disk/by-id/virtio-{SERIAL}\n")
+    return [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "disksla.yml"
+    path.write_text(
+        f"""\
+disks:
+  - match: {{serial: {SERIAL}d2c-0123456789ab}}
+    terms: yandex.network-hdd
+    size: 300GiB
+  - match: {{device: vda1}}
+    terms:
+      budget: sum
+      iops: 300
+      latency: 2ms
+      burst: {{iops: 2000, iops_credits: 8000}}
+"""
+    )
+    return path
+
+
+def test_discover_lists_what_is_watched_and_what_is_not(
+    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", *flags, f"--config.file={config}"]) == 0
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    (row,) = (line.split() for line in out.splitlines() if line.startswith("vdb"))
+    assert row == ["vdb", "100", "GiB", SERIAL, "yandex.network-hdd", "600", "IOPS", "600", "IOPS"]
+    assert "/data" in out
+    assert "Not watched: loop0 (loop device)" in out
+
+
+def test_discover_without_a_configuration(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", *flags]) == 0
+    out = capsys.readouterr().out
+    assert "generic.ssd" in out
+    assert "loop0 (loop device); vda1 (partition of vda)" in out
+
+
+def test_discover_as_json(
+    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", "--json", *flags, f"--config.file={config}"]) == 0
+    devices = {device["device"]: device for device in json.loads(capsys.readouterr().out)}
+    assert set(devices) == {"loop0", "vda", "vda1", "vdb"}
+    assert devices["vdb"]["identity"]["serial"] == SERIAL
+    assert devices["vdb"]["identity"]["mount_points"] == ["/data"]
+    assert devices["vdb"]["provider"] == "yandex"
+    assert devices["vdb"]["limits"]["read_iops"] == 600
+    assert devices["vdb"]["limits"]["burst"]["capacity"] == 1800
+    assert devices["vda1"]["terms"] == "configuration"
+    assert devices["vda1"]["watched"] is True
+    assert devices["loop0"]["watched"] is False
+    assert devices["loop0"]["reason"] == "loop device"
+    assert devices["loop0"]["limits"] is None
+
+
+@pytest.mark.parametrize(
+    "device", ["vdb", "/dev/vdb", f"virtio-{SERIAL}", f"/dev/disk/by-id/virtio-{SERIAL}"]
+)
+def test_explain_tells_why_and_shows_the_arithmetic(
+    device: str, flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--duration=300ms", device, *flags, f"--config.file={config}"]) == 0
+    out = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in out.splitlines())
+    said = " ".join(out.split())
+    assert f"disks[0] of the configuration matches serial {SERIAL}" in said
+    assert "300 GiB by the configuration, not 100 GiB" in said
+    assert "ceil(300 GiB / 256 GiB) = 2, x 300 = 600, at most 2000" in said
+    assert "reads and writes share one budget of time" in said
+    assert "1800 s of base-level service, 12 h to refill" in said
+    assert "vCPU" in said
+    assert "https://" in said
+
+
+def test_explain_tells_what_probes_ask_of_a_disk(
+    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(
+        config.read_text()
+        + "probes: [{kind: read-latency, disks: [vdb]}, {kind: write-latency, disks: [vdc]}]\n"
+    )
+    assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.search(
+        r"read-latency: 5 x 4 KiB per second for 5 s, 0\.\d\d% of the promise, lowered from 20",
+        said,
+    )
+    assert "write-latency" not in said
+
+
+def test_explain_of_terms_written_out(
+    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--duration=300ms", "vda1", *flags, f"--config.file={config}"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "written out in the configuration" in said
+    assert "partition of vda" in said
+    assert "2 ms, guaranteed" in said
+    assert "8000 I/Os, 26.7 s to refill" in said
+
+
+def test_explain_of_a_disk_that_is_not_watched(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--duration=300ms", "loop0", *flags]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "watched no: loop device" in said
+    assert "nothing in the configuration matches" in said
+
+
+def test_explain_of_an_unknown_device_names_the_known_ones(
+    flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", "--duration=300ms", "/dev/sda", *flags]) == 2
+    assert (
+        capsys.readouterr().err
+        == "disksla: no disk is called '/dev/sda'; there are: loop0, vda, vda1, vdb\n"
+    )
+
+
+def test_a_bad_configuration_is_named(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.yml"
+    path.write_text("sampling: {interval: 1}\n")
+    assert main(["discover", *flags, f"--config.file={path}"]) == 2
+    assert f"{path}:1: sampling.interval: '1' has no unit" in capsys.readouterr().err
+
+
+def test_check_config_of_a_good_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config", str(config)]) == 0
+    assert capsys.readouterr().out == f"{config}: good: 2 disks, 0 probes\n"
+
+
+def test_check_config_of_a_web_configuration(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    web = tmp_path / "web.yml"
+    web.write_text("rate_limit: {interval: 1s, burst: 5}\n")
+    assert main(["check-config", str(config), f"--web.config.file={web}"]) == 0
+    assert capsys.readouterr().out == (
+        f"{config}: good: 2 disks, 0 probes\n{web}: good: no TLS, no passwords, rate limit\n"
+    )
+    web.write_text("rate_limit: {interval: 1s}\nusers: {}\n")
+    assert main(["check-config", f"--web.config.file={web}"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert [line.partition(": ")[0] for line in captured.err.splitlines()] == [
+        f"{web}:1",
+        f"{web}:2",
+    ]
+
+
+def test_check_config_wants_something_to_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check-config"]) == 2
+    assert "nothing to check: expected FILE" in capsys.readouterr().err
+
+
+def test_check_config_names_every_problem_in_a_line_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.yml"
+    path.write_text("sampling: {interval: 1}\nprobes: [{kind: none}]\n")
+    assert main(["check-config", str(path)]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert [line.rpartition(":")[0] for line in captured.err.splitlines()] == [
+        f"{path}:1: sampling.interval",
+        f"{path}:2: probes[0].kind: found 'none'; expected one of",
+    ]

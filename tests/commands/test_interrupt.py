@@ -1,0 +1,20 @@
+import os
+import signal
+
+import pytest
+
+from disksla.commands._interrupt import StoppedError, stop_on_signal
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_a_wish(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with stop_on_signal() as interrupted:
+        interrupted.end_if_wanted(0.5)
+        assert not interrupted.stop.is_set()
+        os.kill(os.getpid(), number)
+        assert interrupted.stop.is_set()
+        assert interrupted.by == number
+        with pytest.raises(StoppedError):
+            interrupted.end_if_wanted(0.5)
+    assert signal.getsignal(number) == before

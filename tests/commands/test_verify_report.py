@@ -1,0 +1,58 @@
+"""What a terminal of 80 columns shows of a test."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from disksla.commands._verify_report import write_report
+from disksla.errors import DiskslaError
+from disksla.verification.report import VerificationReport
+from support.reports import LINES, a_line, an_account
+
+WIDE = (
+    a_line("latency-randwrite-16k", measured=16891.0, ratio=135.131, level="burst"),
+    a_line(
+        "read-1m",
+        unit="bytes_per_second",
+        promised=28.61 * 2**20,
+        required=28.61 * 2**20,
+        measured=28.61 * 2**20,
+        level="base",
+    ),
+    *LINES,
+)
+
+
+def asked(**told: object) -> argparse.Namespace:
+    return argparse.Namespace(**({"json": False, "html": None, "junit": None} | told))
+
+
+def shown(account: VerificationReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    write_report(asked(), account)
+    return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+
+
+def test_each_line_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert shown(an_account(*LINES[:1]), capsys) == [
+        "test          required   measured    ratio  needed  verdict",
+        "randread-4k  1000 IOPS  1002 IOPS  100.2 %    100%  pass",
+        "",
+        "vdb against vk.ceph-ssd: the promise is kept",
+    ]
+
+
+def test_the_widest_table_fits(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(an_account(*WIDE), capsys)
+    assert max(map(len, lines)) <= 80
+    assert "…" not in "".join(lines)
+    text = "\n".join(lines)
+    assert " ".join(next(row for row in lines if "randread-8k" in row).split()) == (
+        "randread-8k 750 IOPS 700 IOPS 70.0 % 75% both fail"
+    )
+    assert "write-1m, write-4m: no file" in text
+
+
+def test_a_report_that_cannot_be_written_is_said() -> None:
+    with pytest.raises(DiskslaError, match="cannot be written: No such file"):
+        write_report(asked(html=Path("/nowhere/page.html")), an_account(*LINES))

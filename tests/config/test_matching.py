@@ -1,0 +1,263 @@
+"""Which disks are watched, and which terms they are held against."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.custom_terms import SumTerms
+from disksla.config.device_pattern import DevicePattern
+from disksla.config.matching import assign, find_entry, is_watched, matches, why_unwatched
+from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
+from disksla.disks.disk import Disk
+from disksla.limits.catalog import load_catalog
+from disksla.limits.derive import derive_limits
+from disksla.limits.limits import NO_LIMITS
+from disksla.limits.terms import Catalog
+from disksla.units import GIB
+
+CATALOG = load_catalog()
+VOLUME = "6ea73b81-555e-4a74-9d2c-0123456789ab"
+
+
+def a_disk(name: str = "vda", **told: object) -> Disk:
+    return Disk(name, 254, 0, **{"size_bytes": 100 * GIB, **told})  # type: ignore[arg-type]
+
+
+def discovering(include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> Settings:
+    return Settings(
+        discovery=DiscoverySettings(
+            include=tuple(map(DevicePattern, include)), exclude=tuple(map(DevicePattern, exclude))
+        )
+    )
+
+
+def with_entries(*entries: DiskEntry) -> Settings:
+    return Settings(disks=entries)
+
+
+@pytest.mark.parametrize(
+    ("disk", "why"),
+    [
+        (a_disk("vda"), None),
+        (a_disk("nvme0n1"), None),
+        (a_disk("nbd0"), None),
+        (a_disk("srx"), None),
+        (a_disk("fdisk"), None),
+        (a_disk("vda1", partition_of="vda"), "partition of vda"),
+        (a_disk("nvme0c0n1", hidden=True), "path of a multipath disk"),
+        (a_disk("dm-0", slaves=("vda", "vdb")), "made of vda, vdb"),
+        (a_disk("nbd1", size_bytes=0), "empty"),
+        (a_disk("loop3"), "loop device"),
+        (a_disk("ram0"), "memory"),
+        (a_disk("zram0"), "memory"),
+        (a_disk("sr0"), "optical drive"),
+        (a_disk("fd0"), "floppy drive"),
+    ],
+)
+def test_the_default_set(disk: Disk, why: str | None) -> None:
+    assert why_unwatched(disk, Settings()) == why
+
+
+def test_include_lets_in_what_the_default_leaves_out() -> None:
+    settings = discovering(include=("^loop[0-3]$",))
+    assert is_watched(a_disk("loop3"), settings)
+    assert not is_watched(a_disk("loop30"), settings)
+    assert why_unwatched(a_disk("vda"), settings) == "not in discovery.include"
+
+
+def test_exclude_wins_over_include() -> None:
+    settings = discovering(include=("^vd",), exclude=("^sd", "b$"))
+    assert is_watched(a_disk("vda"), settings)
+    assert why_unwatched(a_disk("vdb"), settings) == "discovery.exclude[1]"
+
+
+def test_regexes_search_unless_they_are_anchored() -> None:
+    assert not is_watched(a_disk("vda"), discovering(exclude=("d",)))
+
+
+def test_an_entry_wins_over_exclude() -> None:
+    entry = DiskEntry(match=DiskMatch(device="loop3"), terms="vk.ceph-ssd")
+    settings = Settings(
+        discovery=DiscoverySettings(exclude=(DevicePattern("loop"),)),
+        disks=(entry,),
+    )
+    assert is_watched(a_disk("loop3", size_bytes=0), settings)
+    assert not is_watched(a_disk("loop4"), settings)
+
+
+@pytest.mark.parametrize(
+    ("match", "told"),
+    [
+        (DiskMatch(device="vda"), {}),
+        (DiskMatch(serial=VOLUME), {"serial": VOLUME}),
+        (DiskMatch(serial=VOLUME), {"serial": VOLUME[:20]}),
+        (DiskMatch(serial=VOLUME[:20]), {"serial": VOLUME}),
+        (DiskMatch(wwn="0x5000c500a1b2c3d4"), {"wwn": "naa.5000c500a1b2c3d4"}),
+        (DiskMatch(wwn="eui.0025388b710c37a5"), {"wwn": "eui.0025388b710c37a5"}),
+        (DiskMatch(model="QEMU HARDDISK"), {"model": "QEMU HARDDISK"}),
+        (DiskMatch(mountpoint="/data"), {"mount_points": ("/", "/data")}),
+        (DiskMatch(by_id="virtio-data"), {"by_id": ("virtio-data",)}),
+    ],
+)
+def test_each_key_matches(match: DiskMatch, told: dict[str, object]) -> None:
+    assert matches(match, a_disk(**told))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("match", "told"),
+    [
+        (DiskMatch(device="vda"), {"name": "vda1"}),
+        (DiskMatch(serial=VOLUME), {}),
+        (DiskMatch(serial=VOLUME), {"serial": VOLUME[:19]}),
+        (DiskMatch(serial=VOLUME), {"serial": "6ea73b81-555e-4a74-8"}),
+        (DiskMatch(serial=VOLUME[:21]), {"serial": VOLUME}),
+        (DiskMatch(wwn="0x5000c500a1b2c3d4"), {"wwn": "naa.5000c500a1b2c3d5"}),
+        (DiskMatch(wwn="0x5000c500a1b2c3d4"), {}),
+        (DiskMatch(model="QEMU"), {"model": "QEMU HARDDISK"}),
+        (DiskMatch(mountpoint="/dat"), {"mount_points": ("/", "/data")}),
+        (DiskMatch(by_id="virtio-data"), {"by_id": ("virtio-data2",)}),
+        (DiskMatch(device="vda", serial="a"), {"serial": "b"}),
+        (DiskMatch(device="vdb", serial="a"), {"serial": "a"}),
+    ],
+)
+def test_all_that_is_given_must_match(match: DiskMatch, told: dict[str, object]) -> None:
+    assert not matches(match, a_disk(**told))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("told", [{"partition_of": "vda"}, {"slaves": ("vda",)}, {"hidden": True}])
+def test_what_lies_on_a_disk_matches_by_its_own_name_only(told: dict[str, object]) -> None:
+    disk = a_disk(
+        "other",
+        serial="s",
+        wwn="w",
+        model="m",
+        mount_points=("/data",),
+        by_id=("dm-name-data",),
+        **told,
+    )
+    assert not matches(DiskMatch(serial="s", wwn="w", model="m", mountpoint="/data"), disk)
+    assert matches(DiskMatch(device="other"), disk)
+    assert matches(DiskMatch(by_id="dm-name-data", mountpoint="/data"), disk)
+
+
+def test_terms_of_the_catalogue() -> None:
+    entry = DiskEntry(match=DiskMatch(serial="s"), terms="vk.ceph-ssd", size_bytes=500 * GIB)
+    other = DiskEntry(match=DiskMatch(device="vdb"), terms="vk.ceph-hdd")
+    assignment = assign(a_disk(serial="s"), with_entries(other, entry), CATALOG)
+    assert assignment.terms == "vk.ceph-ssd"
+    assert assignment.provider == "vk"
+    assert assignment.reason == "disks[1] of the configuration matches serial s"
+    assert assignment.size_bytes == 500 * GIB
+    assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 500 * GIB)
+
+
+def test_the_size_is_the_kernels_unless_told() -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd")
+    assignment = assign(a_disk(), with_entries(entry), CATALOG)
+    assert assignment.size_bytes == 100 * GIB
+    assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB)
+
+
+def test_the_first_entry_that_matches_wins() -> None:
+    first = DiskEntry(match=DiskMatch(model="m"), terms="vk.ceph-ssd")
+    second = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-hdd")
+    assert find_entry(a_disk(model="m"), with_entries(first, second)) == (0, first)
+    assert find_entry(a_disk(), with_entries(first, second)) == (1, second)
+
+
+def test_terms_written_out() -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda", model="m"), terms=SumTerms(iops=300.0))
+    assignment = assign(a_disk(model="m"), with_entries(entry), CATALOG)
+    assert assignment.terms == "configuration"
+    assert assignment.reason == "disks[0] of the configuration matches device vda and model m"
+    assert assignment.limits.rates.read_iops == 300
+    assert assignment.limits.rates.read_bytes_per_second is None
+
+
+@pytest.mark.parametrize(
+    ("disk", "terms", "sign"),
+    [
+        (a_disk(rotational=False), "generic.ssd", "its sysfs `rotational` flag (0)"),
+        (a_disk(rotational=True), "generic.hdd", "its sysfs `rotational` flag (1)"),
+        (a_disk("nvme0n1", rotational=False), "generic.nvme", "its kernel name"),
+        (a_disk(), "generic.ssd", "default"),
+    ],
+)
+def test_generic_terms_where_nothing_matches(disk: Disk, terms: str, sign: str) -> None:
+    assignment = assign(disk, Settings(), CATALOG)
+    assert (assignment.terms, assignment.provider) == (terms, "generic")
+    assert CATALOG[assignment.terms].provider == assignment.provider
+    assert assignment.reason == f"nothing in the configuration matches; {terms} by {sign}"
+    assert assignment.limits == NO_LIMITS
+
+
+@pytest.mark.parametrize(
+    ("catalog", "why"),
+    [(CATALOG, "IOPS"), (Catalog([]), "no terms are called")],
+)
+def test_terms_that_cannot_be_applied_promise_nothing(catalog: Catalog, why: str) -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd", iops=5000.0)
+    assignment = assign(a_disk(), with_entries(entry), catalog)
+    assert assignment.terms == "vk.ceph-ssd"
+    assert assignment.limits == NO_LIMITS
+    assert re.search(f"but nothing can be promised: .*{why}.*vk.ceph-ssd", assignment.reason)
+
+
+words = st.sampled_from(["vda", "vda1", "loop3", "dm-0", "s", VOLUME, VOLUME[:20], "/", ""])
+some_disks = st.builds(
+    Disk,
+    name=words,
+    major=st.just(254),
+    minor=st.integers(0, 9),
+    size_bytes=st.integers(0, 2**60),
+    serial=st.none() | words,
+    wwn=st.none() | words,
+    model=st.none() | words,
+    rotational=st.none() | st.booleans(),
+    hidden=st.booleans(),
+    partition_of=st.none() | words,
+    mount_points=st.lists(words, max_size=2).map(tuple),
+    by_id=st.lists(words, max_size=2).map(tuple),
+    slaves=st.lists(words, max_size=2).map(tuple),
+)
+some_entries = st.builds(
+    DiskEntry,
+    match=st.dictionaries(
+        st.sampled_from(["device", "serial", "wwn", "model", "mountpoint", "by_id"]),
+        words,
+        min_size=1,
+    ).map(lambda keys: DiskMatch(**keys)),
+    terms=st.sampled_from([row.id for row in CATALOG.rows]) | st.just(SumTerms(iops=300.0)),
+    size_bytes=st.none() | st.integers(1, 2**60),
+    iops=st.none(),
+)
+some_settings = st.builds(
+    Settings,
+    disks=st.lists(some_entries, max_size=3).map(tuple),
+    discovery=st.builds(
+        DiscoverySettings,
+        include=st.lists(st.sampled_from([DevicePattern("^vd"), DevicePattern("loop")])).map(
+            tuple
+        ),
+        exclude=st.lists(st.sampled_from([DevicePattern("1$"), DevicePattern("loop")])).map(tuple),
+    ),
+)
+
+
+@given(some_disks, some_settings)
+def test_matching_is_total(disk: Disk, settings: Settings) -> None:
+    assignment = assign(disk, settings, CATALOG)
+    found = find_entry(disk, settings)
+    assert assignment.reason.startswith(
+        "nothing in the configuration" if found is None else f"disks[{found[0]}]"
+    )
+    assert is_watched(disk, settings) or found is None
+
+
+@given(some_disks, some_settings)
+def test_what_is_excluded_is_watched_only_by_an_entry(disk: Disk, settings: Settings) -> None:
+    excluded = any(regex.is_in(disk.name) for regex in settings.discovery.exclude)
+    if excluded:
+        assert is_watched(disk, settings) == (find_entry(disk, settings) is not None)

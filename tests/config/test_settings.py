@@ -1,0 +1,317 @@
+"""The records of the configuration, read from nodes as a file would give them."""
+
+import re
+from itertools import permutations
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
+from disksla.config.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
+from disksla.limits.limits import Bucket, Burst, Limits, Rates, build_limits
+from disksla.schema.reader import MAX_PROBLEMS, Node, Problem, read_record
+from disksla.units import GIB
+from support.schema_nodes import node
+
+
+def read(value: Any) -> Settings:
+    settings, problems = read_record(node(value), Settings)
+    assert problems == ()
+    assert settings is not None
+    return settings
+
+
+def problems_of(value: Any) -> dict[str, str]:
+    """Give the texts of all problems by their paths."""
+    settings, problems = read_record(node(value), Settings)
+    assert settings is None
+    assert problems
+    return {problem.path: problem.text for problem in problems}
+
+
+def read_contract(**terms: Any) -> Limits:
+    (entry,) = read({"disks": [{"match": {"device": "vda"}, "terms": terms}]}).disks
+    assert not isinstance(entry.terms, str)
+    return custom_limits(entry.terms)
+
+
+def test_nothing_said_is_the_default() -> None:
+    assert read({}) == Settings()
+    assert read({"sampling": None, "disks": None, "state": {}}) == Settings()
+
+
+def test_quantities_become_base_units() -> None:
+    settings = read(
+        {
+            "sampling": {"interval": "250ms"},
+            "disks": [
+                {"match": {"device": "/dev/vda"}, "terms": "a.b", "size": "1.5TB", "iops": "3000"}
+            ],
+            "probes": [{"kind": "write-latency", "disks": ["/dev/vdb", "vdc"], "every": "1h"}],
+            "state": {"directory": "/srv"},
+        }
+    )
+    assert settings.sampling.interval_s == 0.25
+    assert settings.disks == (
+        DiskEntry(
+            match=DiskMatch(device="vda"), terms="a.b", size_bytes=1_500_000_000_000, iops=3000.0
+        ),
+    )
+    assert settings.probes == (
+        ProbeEntry(kind="write-latency", disks=("vdb", "vdc"), every_s=3600.0),
+    )
+    assert settings.state.directory == "/srv"
+
+
+def test_every_problem_is_named_at_once() -> None:
+    problems = problems_of(
+        {
+            "sampling": {"interval": "100"},
+            "discovery": {"include": ["^vd", "("]},
+            "disks": [
+                {"match": {"device": "vda"}, "terms": {"budget": "sum", "iops": "many"}},
+                {"match": {}, "size": "5"},
+            ],
+            "extra": "1",
+        }
+    )
+    assert set(problems) == {
+        "sampling.interval",
+        "discovery.include[1]",
+        "disks[0].terms.iops",
+        "disks[1].match",
+        "disks[1].terms",
+        "disks[1].size",
+        "extra",
+    }
+
+
+def test_problems_stand_in_the_order_of_lines() -> None:
+    form = Node(1, {"zoo": Node(3, "x"), "state": Node(2, "y"), "ape": Node(1, "z")})
+    _, problems = read_record(form, Settings)
+    assert [problem.line for problem in problems] == [1, 2, 3]
+
+
+def test_a_hostile_form_ends_at_a_number_of_problems() -> None:
+    _, problems = read_record(node({f"key{number}": "1" for number in range(1000)}), Settings)
+    assert len(problems) == MAX_PROBLEMS
+
+
+def test_a_long_text_is_not_repeated() -> None:
+    problems = problems_of({"discovery": {"include": ["x" * 10_000]}})
+    assert "10000 characters" in problems["discovery.include[0]"]
+    assert all(len(text) < 200 for text in problems.values())
+
+
+def test_a_problem_is_one_line_whatever_it_quotes() -> None:
+    line = Problem(7, "a\nb", "found '\x1b[31m'").as_line()
+    assert line == r"7: a\nb: found '\x1b[31m'"
+
+
+def test_a_key_of_another_budget_says_which() -> None:
+    problems = problems_of(
+        {"disks": [{"match": {"device": "a"}, "terms": {"budget": "sum", "read_iops": "5"}}]}
+    )
+    assert "only with separate or time_shared" in problems["disks[0].terms.read_iops"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "record"), [("separate", SeparateTerms), ("time_shared", TimeSharedTerms)]
+)
+def test_contract_by_direction(budget: Any, record: type) -> None:
+    terms = {"budget": budget, "read_iops": "500", "write_bandwidth": "40MB", "latency": "1ms"}
+    (entry,) = read({"disks": [{"match": {"device": "vda"}, "terms": terms}]}).disks
+    assert type(entry.terms) is record
+    rates = Rates(read_iops=500.0, write_bytes_per_second=40e6)
+    assert read_contract(**terms) == build_limits(rates, budget, 0.001, "guaranteed")
+
+
+def test_latency_of_a_contract_may_be_indicative() -> None:
+    limits = read_contract(budget="sum", iops="300", latency="20ms", latency_kind="indicative")
+    assert (limits.latency_s, limits.latency_kind) == (0.02, "indicative")
+
+
+def test_contract_with_a_sum_and_a_burst() -> None:
+    limits = read_contract(
+        budget="sum",
+        iops="300",
+        bandwidth="25MB",
+        burst={
+            "iops": "2000",
+            "iops_credits": "8000",
+            "bandwidth": "60MB/s",
+            "bandwidth_credits": "100MB",
+        },
+    )
+    assert limits.rates == Rates(300, 300, 25e6, 25e6)
+    assert limits.burst == Burst(
+        Rates(2000, 2000, 60e6, 60e6),
+        (
+            Bucket("iops", 8000, 300, 300, 2000),
+            Bucket("bytes", 100e6, 25e6, 25e6, 60e6),
+        ),
+    )
+
+
+def test_a_burst_of_one_resource_has_one_bucket() -> None:
+    limits = read_contract(
+        budget="sum", iops="300", bandwidth="1MB", burst={"iops": "301", "iops_credits": "1"}
+    )
+    assert limits.burst == Burst(Rates(301, 301), (Bucket("iops", 1, 300, 300, 301),))
+    burst = {"bandwidth": "2MB", "bandwidth_credits": "5MB"}
+    limits = read_contract(budget="sum", bandwidth="1MB", burst=burst)
+    bucket = Bucket("bytes", 5e6, 1e6, 1e6, 2e6)
+    assert limits.burst == Burst(Rates(None, None, 2e6, 2e6), (bucket,))
+
+
+@given(
+    interval_ms=st.integers(10, 10_000),
+    gibibytes=st.integers(1, 10**6),
+    iops=st.integers(1, 10**9),
+    names=st.lists(st.from_regex(r"[a-z]{2,4}[0-9]{0,2}", fullmatch=True), max_size=4),
+    keys=st.dictionaries(
+        st.sampled_from(["serial", "wwn", "model"]),
+        st.from_regex(r"[!-~]([ -~]{0,18}[!-~])?", fullmatch=True),
+        min_size=1,
+    ),
+)
+def test_what_is_written_is_what_is_read(
+    interval_ms: int, gibibytes: int, iops: int, names: list[str], keys: dict[str, str]
+) -> None:
+    settings = read(
+        {
+            "sampling": {"interval": f"{interval_ms}ms"},
+            "discovery": {"exclude": [re.escape(name) for name in names]},
+            "disks": [
+                {
+                    "match": keys,
+                    "terms": {"budget": "sum", "iops": str(iops)},
+                    "size": f"{gibibytes}GiB",
+                }
+            ],
+            "probes": [{"kind": "read-latency", "disks": names}],
+        }
+    )
+    assert settings.sampling.interval_s == pytest.approx(interval_ms / 1000)
+    assert [regex.pattern for regex in settings.discovery.exclude] == [
+        re.escape(name) for name in names
+    ]
+    assert settings.disks == (
+        DiskEntry(
+            match=DiskMatch(**keys),
+            terms=SumTerms(iops=float(iops)),
+            size_bytes=gibibytes * GIB,
+        ),
+    )
+    assert settings.probes[0].disks == tuple(names)
+
+
+def a_probe(**told: str) -> ProbeEntry:
+    (entry,) = read({"probes": [{"kind": "read-latency", **told}]}).probes
+    return entry
+
+
+def test_a_probe_is_gentle_unless_told_otherwise() -> None:
+    entry = a_probe()
+    assert (entry.period_s, entry.spread_s) == (600.0, 600.0)
+    assert (entry.rate_iops, entry.runtime_s) == (20.0, 5.0)
+    assert (entry.busy_share, entry.credits_share) == (0.8, 0.05)
+    assert not entry.uses_file
+    assert entry.covers("vda")
+
+
+def test_a_probe_by_crontab_has_times_of_its_own() -> None:
+    entry = a_probe(cron="*/15  6-22 * * mon-fri", splay="2m")
+    assert entry.cron == "*/15 6-22 * * mon-fri"
+    assert entry.spread_s == 120.0
+    assert a_probe(cron="0 4 * * *").spread_s == 300.0
+    assert a_probe(every="1h", splay="10m").spread_s == 600.0
+
+
+def test_quantities_of_a_probe() -> None:
+    entry = a_probe(target="file", file_size="64KiB", busy="50%", credits="0%", daily="1GB")
+    assert entry.uses_file
+    assert entry.file_size_bytes == 65536
+    assert (entry.busy_share, entry.credits_share, entry.daily_bytes) == (0.5, 0.0, 10**9)
+
+
+def test_a_probe_of_some_disks_leaves_the_others() -> None:
+    entry = ProbeEntry(kind="write-latency", disks=("vda",))
+    assert entry.covers("vda")
+    assert not entry.covers("vdb")
+    assert entry.uses_file
+
+
+def test_a_kind_of_probe_has_the_shortest_of_its_intervals() -> None:
+    hourly = ProbeEntry(kind="read-latency", every_s=3600.0)
+    nightly = ProbeEntry(kind="read-latency", cron="0 4 * * *")
+    usual = ProbeEntry(kind="read-latency", disks=("vda",))
+    writes = ProbeEntry(kind="write-latency", disks=("vdb",), cron="0 4 * * *")
+    for probes in permutations((hourly, nightly, usual, writes)):
+        settings = Settings(probes=probes)
+        assert settings.probes_of("vda") == {"read-latency": 600.0}
+        assert settings.probes_of("vdb") == {"read-latency": 3600.0, "write-latency": None}
+    assert Settings().probes_of("vda") == {}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"every": "10m", "cron": "0 4 * * *"},
+        {"every": "10s", "runtime": "10s"},
+        {"every": "10m", "splay": "11m"},
+        {"daily": "400KB"},
+        {"daily": "1MiB", "target": "file"},
+    ],
+)
+def test_what_cannot_be_of_a_probe_is_refused(told: dict[str, str]) -> None:
+    assert "probes[0]" in problems_of({"probes": [{"kind": "read-latency", **told}]})
+
+
+@given(st.text())
+def test_any_text_is_a_crontab_line_or_a_problem(text: str) -> None:
+    form = node({"probes": [{"kind": "read-latency", "cron": text}]})
+    settings, problems = read_record(form, Settings)
+    assert (settings is None) == bool(problems)
+
+
+def test_nobody_writes_to_a_device() -> None:
+    probe = {"kind": "write-latency", "target": "device"}
+    assert "never writes to a device" in problems_of({"probes": [probe]})["probes[0]"]
+
+
+data = st.recursive(
+    st.none() | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["sampling", "interval", "disks", "match", "device", "terms", "budget", "iops"]
+            )
+            | st.text(max_size=6),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(data)
+def test_any_form_is_read_or_has_problems(value: Any) -> None:
+    settings, problems = read_record(node(value), Settings)
+    assert (settings is None) == bool(problems)
+
+
+@given(st.text())
+def test_any_text_is_a_regex_or_a_problem(text: str) -> None:
+    settings, problems = read_record(node({"discovery": {"include": [text]}}), Settings)
+    assert (settings is None) == bool(problems)
+
+
+def test_records_accept_no_other_keys_from_anywhere() -> None:
+    with pytest.raises(msgspec.ValidationError, match="unknown field"):
+        msgspec.convert({"device": "vda", "color": "red"}, DiskMatch)

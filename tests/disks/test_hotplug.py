@@ -1,0 +1,340 @@
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from disksla.disks.disk import Disk
+from disksla.disks.hotplug import DiskWatcher
+from disksla.system.roots import Roots
+from support import ttar
+from support.loop_device import added, attached, eventually, needs_loop
+
+HOSTS = Path(__file__).parent.parent / "hosts"
+WITHIN_S = 1.0
+SIZE_BYTES = 8 * 1024**2
+RARELY_S = 600.0
+"""A period in which no test looks without a reason."""
+
+Disks = tuple[Disk, ...]
+
+
+class Received:
+    """What a watcher has handed over."""
+
+    def __init__(self) -> None:
+        self.sets: list[Disks] = []
+
+    @property
+    def disks(self) -> Disks:
+        """Give all disks as they were last handed over."""
+        return self.sets[-1] if self.sets else ()
+
+    def __call__(self, disks: Disks) -> None:
+        self.sets.append(disks)
+
+    def of(self, name: str) -> Disk | None:
+        """Give a disk as it was last handed over."""
+        return next((disk for disk in self.disks if disk.name == name), None)
+
+    def lacks(self, name: str) -> bool:
+        return self.of(name) is None
+
+
+@contextmanager
+def watching(
+    paths: Roots, on_change: Callable[[Disks], None], period_s: float = RARELY_S
+) -> Iterator[DiskWatcher]:
+    watcher = DiskWatcher(paths, on_change, period_s)
+    watcher.start()
+    try:
+        yield watcher
+    finally:
+        watcher.stop()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Roots:
+    for archive in (HOSTS / "vm-virtio-6.x").glob("*.ttar"):
+        ttar.unpack(archive, tmp_path)
+    return Roots(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", udev_data=tmp_path / "udev")
+
+
+def test_the_disks_are_handed_over_at_the_start_and_once(tree: Roots) -> None:
+    received = Received()
+    with watching(tree, received, period_s=0.001) as watcher:
+        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        assert eventually(lambda: watcher.health == (True, 0, ()), WITHIN_S)
+        assert not eventually(lambda: len(received.sets) > 1, within_s=0.35)
+    assert [disk.name for disk in received.sets[0]][:3] == ["loop0", "loop1", "vda"]
+
+
+def test_a_change_is_found_when_somebody_asks(tree: Roots) -> None:
+    received = Received()
+    with watching(tree, received) as watcher:
+        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        (tree.sysfs / "class/block/vdb/size").write_text("2097152\n")
+        watcher.rescan()
+        assert eventually(lambda: len(received.sets) == 2, WITHIN_S)
+    disk = received.of("vdb")
+    assert disk is not None
+    assert disk.size_bytes == 1024**3
+
+
+def test_a_change_is_found_although_nobody_tells(tree: Roots) -> None:
+    received = Received()
+    with watching(tree, received, period_s=0.01):
+        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        (tree.sysfs / "class/block/vdb").unlink()
+        assert eventually(lambda: received.of("vdb") is None, WITHIN_S)
+
+
+def test_a_thousand_requests_are_a_few_looks(tree: Roots) -> None:
+    received = Received()
+    with watching(tree, received) as watcher:
+        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        for sectors in range(1000):
+            (tree.sysfs / "class/block/vdb/size").write_text(f"{sectors}\n")
+            watcher.rescan()
+        assert eventually(
+            lambda: (disk := received.of("vdb")) is not None and disk.size_bytes == 999 * 512,
+            WITHIN_S,
+        )
+    assert len(received.sets) < 100, "more of them where writing takes long, but not one each"
+
+
+def test_stopping_waits_for_no_look(tree: Roots) -> None:
+    watcher = DiskWatcher(tree, Received(), RARELY_S)
+    watcher.start()
+    assert eventually(lambda: watcher.health.success, WITHIN_S)
+    watcher.stop()  # which would take RARELY_S
+    assert not watcher.health.success
+    watcher.rescan()
+
+
+def test_stopping_waits_for_no_news_to_settle(tree: Roots) -> None:
+    watcher = DiskWatcher(tree, Received(), RARELY_S)
+    watcher.start()
+    assert eventually(lambda: watcher.health.success, WITHIN_S)
+    watcher.rescan()
+    watcher.stop()
+    assert not watcher.health.success
+
+
+def test_what_was_never_started_can_be_stopped(tree: Roots) -> None:
+    DiskWatcher(tree, Received()).stop()
+
+
+def test_a_problem_is_counted_and_logged_once(
+    tree: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    size = tree.sysfs / "class/block/vdb/size"
+    size.write_text("many\n")
+    received = Received()
+    with watching(tree, received) as watcher:
+        assert eventually(lambda: watcher.health.success, WITHIN_S)
+        for name in ("vda1", "vda2"):
+            (tree.sysfs / "class/block" / name).unlink()
+            watcher.rescan()
+            assert eventually(partial(received.lacks, name), WITHIN_S)
+        assert watcher.health.errors == 1
+        assert [record.message for record in caplog.records] == list(watcher.health.problems)
+        assert "vdb/size: expected a whole number, found 'many\\n'" in caplog.text
+        size.write_text("8\n")
+        watcher.rescan()
+        assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
+        assert received.of("vdb") is not None
+
+
+def test_a_tree_that_is_gone_is_an_error_and_no_empty_set(tree: Roots) -> None:
+    received = Received()
+    listing = tree.sysfs / "class"
+    with watching(tree, received) as watcher:
+        assert eventually(lambda: watcher.health.success, WITHIN_S)
+        listing.rename(tree.sysfs / "away")
+        watcher.rescan()
+        assert eventually(lambda: not watcher.health.success, WITHIN_S)
+        assert "cannot list the block devices" in watcher.health.problems[0]
+        (tree.sysfs / "away").rename(listing)
+        watcher.rescan()
+        assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
+    assert len(received.sets) == 1
+
+
+def test_a_failure_of_the_receiver_does_not_end_the_watching(tree: Roots) -> None:
+    received = Received()
+    failures = iter([ValueError("not now")])
+
+    def fail_once(disks: Disks) -> None:
+        for failure in failures:
+            raise failure
+        received(disks)
+
+    with watching(tree, fail_once) as watcher:
+        assert eventually(lambda: watcher.health.errors == 1, WITHIN_S)
+        assert watcher.health.problems == ("watching the disks failed: ValueError: not now",)
+        assert eventually(lambda: len(received.sets) == 1, within_s=3.0)
+        assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
+
+
+@needs_loop
+def test_a_new_disk_and_its_end_are_noticed_within_a_second() -> None:
+    received = Received()
+    with watching(Roots(), received) as watcher:
+        assert eventually(lambda: watcher.health.success, WITHIN_S)
+        with added(range(861, 862)) as (name,):
+            assert eventually(lambda: received.of(name) is not None, WITHIN_S)
+        assert eventually(lambda: received.of(name) is None, WITHIN_S)
+        assert watcher.health == (True, 0, ())
+
+
+@needs_loop
+def test_a_disk_that_is_resized_is_noticed_within_a_second(tmp_path: Path) -> None:
+    file = tmp_path / "disk"
+    file.touch()
+    os.truncate(file, SIZE_BYTES)
+    received = Received()
+
+    def size_of(name: str) -> int | None:
+        disk = received.of(name)
+        return None if disk is None else disk.size_bytes
+
+    with watching(Roots(), received) as watcher:
+        assert eventually(lambda: watcher.health.success, WITHIN_S)
+        with attached(file) as loop:
+            assert eventually(lambda: size_of(loop) == SIZE_BYTES, WITHIN_S)
+            os.truncate(file, 2 * SIZE_BYTES)
+            subprocess.run(["losetup", "--set-capacity", f"/dev/{loop}"], check=True)
+            assert eventually(lambda: size_of(loop) == 2 * SIZE_BYTES, WITHIN_S)
+        assert eventually(lambda: size_of(loop) == 0, WITHIN_S)
+
+
+@needs_loop
+def test_a_burst_of_new_disks_is_few_looks() -> None:
+    received = Received()
+    with watching(Roots(), received) as watcher:
+        assert eventually(lambda: watcher.health.success, WITHIN_S)
+        before = len(received.sets)
+        with added(range(600, 640)) as names:
+            assert eventually(
+                lambda: set(names) <= {disk.name for disk in received.sets[-1]}, 2 * WITHIN_S
+            )
+            assert len(received.sets) - before <= 5
+            assert watcher.health == (True, 0, ())
+
+
+@needs_loop
+def test_events_that_overflow_the_socket_are_no_error() -> None:
+    received = Received()
+    with watching(Roots(), received) as watcher, added(range(641, 643)) as (one, other):
+        assert eventually(lambda: received.of(one) is not None, WITHIN_S)
+        with Path(f"/sys/class/block/{one}/uevent").open("wb", buffering=0) as uevent:
+            uevent.writelines([b"change"] * 3000)
+        assert eventually(lambda: received.of(other) is not None, WITHIN_S)
+        with added(range(643, 644)) as (third,):
+            assert eventually(lambda: received.of(third) is not None, WITHIN_S)
+        assert watcher.health == (True, 0, ())
+
+
+def run_apart(program: str, *words: str | Path, prefix: tuple[str, ...] = ()) -> None:
+    """Run a test in a process of its own, because it changes what the process may do or see."""
+    if prefix and subprocess.run(["unshare", "--mount", "true"], check=False).returncode:
+        pytest.skip("NOT TESTED: this needs a mount namespace of its own")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [*prefix, sys.executable, "-W", "error", "-c", PREAMBLE + program, *words]
+    subprocess.run(command, check=True, env=environment)
+
+
+PREAMBLE = """
+import subprocess, sys
+from disksla.disks.inventory import read_disks
+from disksla.disks.hotplug import DiskWatcher
+from disksla.system.roots import Roots
+from support.loop_device import added, attached, eventually
+
+sets = []
+watcher = DiskWatcher(Roots(), sets.append, period_s=600.0)
+"""
+MOUNT = """
+with attached(sys.argv[1]) as loop:
+    watcher.start()
+    mount_points = lambda: next(disk.mount_points for disk in sets[-1] if disk.name == loop)
+    assert eventually(lambda: watcher.health.success, 10.0)
+    subprocess.run(["mount", f"/dev/{loop}", sys.argv[2]], check=True)
+    assert eventually(lambda: mount_points() == (sys.argv[2],), 10.0), mount_points()
+    subprocess.run(["umount", sys.argv[2]], check=True)
+    assert eventually(lambda: mount_points() == (), 10.0), mount_points()
+    watcher.stop()
+"""
+WITHOUT_NETLINK = """
+import ctypes, struct
+
+# seccomp: the socket call (41) for AF_NETLINK (16) says EAFNOSUPPORT (97), all else is allowed.
+lines = [(0x20, 0, 0, 0), (0x15, 0, 3, 41), (0x20, 0, 0, 16), (0x15, 0, 1, 16),
+         (0x06, 0, 0, 0x50000 | 97), (0x06, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+sock_filter = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(program))
+assert libc.prctl(22, 2, sock_filter) == 0, ctypes.get_errno()
+
+watcher.start()
+assert eventually(lambda: watcher.health.success, 10.0)
+assert watcher.health.errors == 1
+(problem,) = watcher.health.problems
+assert problem.startswith("cannot listen to uevents ("), problem
+assert sets
+"""
+WITHOUT_NETLINK_ASKED = """
+with added(range(851, 852)) as (name,):
+    watcher.rescan()
+    assert eventually(lambda: name in {disk.name for disk in sets[-1]}, 10.0)
+"""
+WITHOUT_LIBUDEV = """
+inventory = read_disks(Roots())
+(problem,) = inventory.problems
+assert problem.startswith("libudev cannot be loaded ("), problem
+assert inventory.disks
+watcher.start()
+assert eventually(lambda: watcher.health == (True, 1, (problem,)), 10.0), watcher.health
+assert sets == [inventory.disks]
+watcher.stop()
+"""
+
+
+@needs_loop
+@pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="NOT TESTED: needs mkfs.ext4")
+def test_a_mount_and_its_end_are_noticed_within_a_second(tmp_path: Path) -> None:
+    file, directory = tmp_path / "disk", tmp_path / "data base"
+    file.touch()
+    directory.mkdir()
+    os.truncate(file, SIZE_BYTES)
+    subprocess.run(["mkfs.ext4", "-q", file], check=True)
+    run_apart(MOUNT, file, directory, prefix=("unshare", "--mount"))
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
+def test_a_sandbox_without_netlink_is_reported_once() -> None:
+    run_apart(WITHOUT_NETLINK + "watcher.stop()")
+
+
+@needs_loop
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
+def test_in_a_sandbox_without_netlink_one_can_still_ask() -> None:
+    run_apart(WITHOUT_NETLINK + WITHOUT_NETLINK_ASKED + "watcher.stop()")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: hiding libudev needs root")
+def test_a_machine_without_libudev_is_read_from_files() -> None:
+    cache = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True)
+    library = re.search(r"libudev\.so\S* .*=> (\S+)", cache.stdout)
+    assert library is not None
+    hide = f'mount --bind /dev/null {Path(library[1]).resolve()} && exec "$@"'
+    run_apart(WITHOUT_LIBUDEV, prefix=("unshare", "--mount", "sh", "-c", hide, "sh"))

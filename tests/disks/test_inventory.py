@@ -1,0 +1,205 @@
+import itertools
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.disks.disk import Disk
+from disksla.disks.inventory import Inventory, read_disks
+from disksla.errors import DiskslaError
+from disksla.system.roots import Roots
+from support import ttar
+from support.loop_device import add_partition, added, attached, needs_loop
+
+HOSTS = Path(__file__).parent.parent / "hosts"
+MACHINES = sorted(archive.parent.name for archive in HOSTS.glob("*/sys.ttar"))
+SIZE_BYTES = 8 * 1024**2
+OWN = Roots()
+OWN_FROM_FILES = Roots(udev_data=Path("/run/udev/data/"), sysfs=Path("/sys/../sys"))
+"""The machine's own trees, by other names: read without libudev."""
+
+
+def machine(name: str, into: Path) -> Roots:
+    for archive in (HOSTS / name).glob("*.ttar"):
+        ttar.unpack(archive, into)
+    return Roots(procfs=into / "proc", sysfs=into / "sys", udev_data=into / "udev")
+
+
+def by_name(inventory: Inventory) -> dict[str, Disk]:
+    return {disk.name: disk for disk in inventory.disks}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_recorded_machine_has_these_disks(name: str, tmp_path: Path) -> None:
+    expected = msgspec.json.decode((HOSTS / name / "disks.json").read_bytes(), type=list[Disk])
+    assert read_disks(machine(name, tmp_path)) == Inventory(tuple(expected), problems=())
+
+
+def test_a_virtio_disk_with_a_serial(tmp_path: Path) -> None:
+    disk = by_name(read_disks(machine("vm-virtio-6.x", tmp_path)))["vdb"]
+    assert disk == Disk(
+        name="vdb",
+        major=252,
+        minor=16,
+        size_bytes=500 * 1024**3,
+        diskseq=10,
+        serial="6ea73b81-555e-4a74-9",
+        rotational=True,
+        mount_points=("/mnt/backup", "/var/lib/postgresql/16 main"),
+        by_id=("virtio-6ea73b81-555e-4a74-9",),
+    )
+
+
+def test_a_partition_takes_from_its_disk_what_is_said_there_only(tmp_path: Path) -> None:
+    disks = by_name(read_disks(machine("vm-virtio-6.x", tmp_path)))
+    partition = disks["vda3"]
+    assert (partition.partition_of, partition.diskseq, partition.rotational) == ("vda", 9, True)
+    assert (partition.serial, partition.mount_points) == (None, ("/boot",))
+    assert disks["vda"].mount_points == ("/", "/boot", "/boot/efi")
+
+
+def test_a_path_of_a_multipath_head_has_no_number(tmp_path: Path) -> None:
+    disks = by_name(read_disks(machine("nvme-multipath", tmp_path)))
+    assert [(d.hidden, d.major, d.minor) for d in disks.values()] == [
+        (True, 0, 0),
+        (False, 259, 1),
+    ]
+    assert disks["nvme0c0n1"].wwn == disks["nvme0n1"].wwn
+
+
+def test_the_serial_of_a_scsi_disk_does_not_depend_on_udev(tmp_path: Path) -> None:
+    paths = machine("old-14", tmp_path)
+    assert by_name(read_disks(paths))["sda"].serial is None
+    paths.udev_data.mkdir()
+    entry = paths.udev_data / "b8:0"
+    entry.write_text("E:ID_SERIAL=36000c29\nE:ID_SERIAL_SHORT=6000c29\nE:ID_WWN=0x6000c29\n")
+    disk = by_name(read_disks(paths))["sda"]
+    assert (disk.serial, disk.wwn) == ("6000c29", "naa.6000c2901a3b5c7d9e1f204060803a5b")
+    entry.write_text("E:ID_SERIAL_SHORT=6000c29\nE:ID_SCSI_SERIAL=abc123\n")
+    assert by_name(read_disks(paths))["sda"].serial == "abc123"
+    page = paths.sysfs / "class/block/sda/device/vpd_pg80"
+    page.write_bytes(b"\x00\x80\x00\x0a    xyz789")
+    assert by_name(read_disks(paths))["sda"].serial == "xyz789"
+
+
+def test_the_model_of_an_ata_disk_is_not_cut_off(tmp_path: Path) -> None:
+    paths = machine("old-14", tmp_path)
+    assert by_name(read_disks(paths))["sda"].model == "Virtual disk"
+    paths.udev_data.mkdir()
+    (paths.udev_data / "b8:0").write_text("E:ID_MODEL_ENC=Samsung\\x20SSD\\x20860\\x20EVO\\x20\n")
+    assert by_name(read_disks(paths))["sda"].model == "Samsung SSD 860 EVO"
+
+
+@pytest.mark.parametrize("attribute", ["dev", "size"])
+def test_a_disk_that_is_being_removed_is_no_problem(attribute: str, tmp_path: Path) -> None:
+    paths = machine("vm-virtio-6.x", tmp_path)
+    whole = len(read_disks(paths).disks)
+    (paths.sysfs / "class/block/vdb" / attribute).unlink()
+    inventory = read_disks(paths)
+    assert inventory.problems == ()
+    assert "vdb" not in by_name(inventory)
+    assert len(inventory.disks) == whole - 1
+
+
+def test_a_link_whose_directory_is_gone_is_no_problem(tmp_path: Path) -> None:
+    paths = machine("vm-virtio-6.x", tmp_path)
+    shutil.rmtree((paths.sysfs / "class/block/vda").resolve())
+    inventory = read_disks(paths)
+    assert inventory.problems == ()
+    assert set(by_name(inventory)) == {"loop0", "loop1", "vdb"}
+
+
+@pytest.mark.parametrize("attribute", ["dev", "size", "diskseq"])
+def test_a_disk_with_nonsense_is_left_out_and_named(attribute: str, tmp_path: Path) -> None:
+    paths = machine("vm-virtio-6.x", tmp_path)
+    (paths.sysfs / "class/block/vdb" / attribute).write_text("twelve\n")
+    inventory = read_disks(paths)
+    assert "vdb" not in by_name(inventory)
+    assert "vda" in by_name(inventory)
+    (problem,) = inventory.problems
+    assert f"vdb/{attribute}: expected" in problem
+    assert "twelve" in problem
+    assert problem.endswith("the device is left out")
+
+
+def test_without_a_mount_table_the_disks_are_known_all_the_same(tmp_path: Path) -> None:
+    paths = machine("vm-virtio-6.x", tmp_path)
+    (paths.procfs / "1/mountinfo").unlink()
+    inventory = read_disks(paths)
+    assert not any(disk.mount_points for disk in inventory.disks)
+    (problem,) = inventory.problems
+    assert problem == (
+        f"cannot read {paths.procfs}/1/mountinfo: No such file or directory;"
+        " mount points are not known"
+    )
+
+
+def test_what_is_no_sysfs_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DiskslaError, match=r"cannot list the block devices in .*--path\.sysfs"):
+        read_disks(Roots(sysfs=tmp_path))
+
+
+GARBAGE = st.one_of(
+    st.binary(max_size=60), st.text(alphabet="0:9/\0\n-", max_size=9).map(str.encode)
+)
+FILES = ("dev", "size", "diskseq", "hidden", "serial", "queue/rotational", "../../device/model")
+attempts = itertools.count()
+
+
+@given(st.dictionaries(st.sampled_from(FILES), GARBAGE, min_size=1), GARBAGE, GARBAGE)
+def test_any_content_is_read_or_left_out(
+    tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes], udev: bytes, mounts: bytes
+) -> None:
+    tree = tmp_path_factory.getbasetemp() / f"garbage{next(attempts)}"
+    vdb = tree / "sys/devices/vdb"
+    for name, good in {"dev": b"254:16\n", "size": b"8\n", **files}.items():
+        file = vdb / name.replace("../../", "")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(good)
+    (tree / "sys/class/block").mkdir(parents=True)
+    (tree / "sys/class/block/vdb").symlink_to("../../devices/vdb")
+    for file, content in ((tree / "udev/b254:16", udev), (tree / "proc/1/mountinfo", mounts)):
+        file.parent.mkdir(parents=True)
+        file.write_bytes(content)
+    inventory = read_disks(Roots(tree / "proc", tree / "sys", tree / "udev"))
+    assert len(inventory.disks) + len(inventory.problems) == 1
+    msgspec.json.encode(inventory.disks)
+    shutil.rmtree(tree)
+
+
+def test_libudev_and_the_files_tell_the_same_of_this_machine() -> None:
+    inventory = read_disks(OWN)
+    assert inventory.problems == ()
+    assert list(by_name(inventory)) == sorted(by_name(inventory))
+    from_files = by_name(read_disks(OWN_FROM_FILES))
+    settled = {name: disk for name, disk in by_name(inventory).items() if "loop" not in name}
+    assert settled
+    assert settled == {name: from_files[name] for name in settled}
+
+
+@needs_loop
+@pytest.mark.parametrize("paths", [OWN, OWN_FROM_FILES], ids=["libudev", "files"])
+def test_a_real_disk_and_its_partition(paths: Roots, tmp_path: Path) -> None:
+    file = tmp_path / "disk"
+    file.touch()
+    with file.open("r+b") as image:
+        image.truncate(SIZE_BYTES)
+    with attached(file) as loop:
+        add_partition(loop, start_bytes=1024**2, size_bytes=SIZE_BYTES // 2)
+        disks = by_name(read_disks(paths))
+        disk, partition = disks[loop], disks[f"{loop}p1"]
+        assert (disk.major, disk.size_bytes, disk.partition_of) == (7, SIZE_BYTES, None)
+        assert (partition.size_bytes, partition.partition_of) == (SIZE_BYTES // 2, loop)
+        assert partition.diskseq == disk.diskseq
+    later = by_name(read_disks(paths))
+    assert f"{loop}p1" not in later
+
+
+@needs_loop
+def test_a_name_that_was_never_there_before() -> None:
+    with added(range(871, 873)) as names:
+        assert set(names) <= by_name(read_disks(OWN)).keys()
+    assert not set(names) & by_name(read_disks(OWN)).keys()

@@ -1,0 +1,109 @@
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.disks.disk import Disk
+from disksla.disks.stacking import with_stacking
+from disksla.procfs.mountinfo import Mount
+
+SDA = Disk("sda", 8, 0, 10)
+SDA1 = Disk("sda1", 8, 1, 4, partition_of="sda")
+SDA2 = Disk("sda2", 8, 2, 5, partition_of="sda")
+SDB = Disk("sdb", 8, 16, 10)
+MD0 = Disk("md0", 9, 0, 14, slaves=("sda2", "sdb"))
+DM0 = Disk("dm-0", 254, 0, 14, slaves=("md0",), by_id=("dm-name-vg-db", "dm-uuid-LVM-x"))
+MACHINE = (SDB, SDA, SDA1, SDA2, MD0, DM0)
+
+
+def mount(disk: Disk, point: str, root: str = "/") -> Mount:
+    return Mount(disk.major, disk.minor, root, point, f"/dev/{disk.name}")
+
+
+def mount_points(*mounts: Mount) -> dict[str, tuple[str, ...]]:
+    return {
+        disk.name: disk.mount_points
+        for disk in with_stacking(MACHINE, mounts)
+        if disk.mount_points
+    }
+
+
+def test_holders_of_partitions_hold_the_disk() -> None:
+    holders = {disk.name: disk.holders for disk in with_stacking(MACHINE, ()) if disk.holders}
+    assert holders == {"sda": ("md0",), "sda2": ("md0",), "sdb": ("md0",), "md0": ("dm-0",)}
+
+
+def test_disks_are_sorted_by_name() -> None:
+    names = [disk.name for disk in with_stacking(MACHINE, ())]
+    assert names == ["dm-0", "md0", "sda", "sda1", "sda2", "sdb"]
+
+
+def test_a_mounted_partition_is_a_mount_of_its_disk() -> None:
+    assert mount_points(mount(SDA1, "/boot")) == {"sda": ("/boot",), "sda1": ("/boot",)}
+
+
+def test_a_mounted_volume_is_a_mount_of_all_disks_under_it() -> None:
+    points = ("/var/lib/mysql",)
+    assert mount_points(mount(DM0, "/var/lib/mysql")) == dict.fromkeys(
+        ("dm-0", "md0", "sda", "sda2", "sdb"), points
+    )
+
+
+def test_an_anonymous_file_system_is_found_by_what_was_mounted() -> None:
+    mounts = (
+        Mount(0, 41, "/@", "/", "/dev/sdb"),
+        Mount(0, 41, "/@home", "/home", "/dev/sdb"),
+        Mount(0, 42, "/", "/srv", "/dev/mapper/vg-db"),
+        Mount(0, 43, "/", "/run", "tmpfs"),
+    )
+    assert mount_points(*mounts)["sdb"] == ("/", "/home", "/srv")
+    assert mount_points(*mounts)["dm-0"] == ("/srv",)
+
+
+def test_the_binds_of_a_sandbox_are_not_mounts_of_the_disk() -> None:
+    mounts = (
+        mount(SDA1, "/"),
+        mount(SDA1, "/var/lib/disksla", root="/var/lib/private/disksla"),
+        mount(SDA1, "/mnt/too"),
+    )
+    assert mount_points(*mounts)["sda1"] == ("/", "/mnt/too")
+
+
+def test_in_a_container_the_binds_are_all_there_is() -> None:
+    files = ("/etc/hosts", "/etc/resolv.conf")
+    mounts = [mount(SDB, file, root=f"/containers/1{file}") for file in files]
+    assert mount_points(*mounts) == {"sdb": files}
+
+
+NAMES = st.sampled_from("abcdef")
+DISKS = st.builds(
+    Disk,
+    name=NAMES,
+    major=st.integers(0, 2),
+    minor=st.integers(0, 2),
+    size_bytes=st.just(1),
+    partition_of=st.none() | NAMES,
+    slaves=st.lists(NAMES, max_size=3).map(tuple),
+)
+MOUNTS = st.builds(
+    Mount,
+    st.integers(0, 2),
+    st.integers(0, 2),
+    st.text(alphabet="/x", max_size=4),
+    st.text(alphabet="/y", max_size=4),
+    NAMES.map(lambda name: f"/dev/{name}"),
+)
+
+
+@given(st.lists(DISKS, unique_by=lambda disk: disk.name), st.lists(MOUNTS))
+def test_any_stack_even_in_circles_is_joined(disks: list[Disk], mounts: list[Mount]) -> None:
+    joined = with_stacking(disks, mounts)
+    assert [
+        msgspec.structs.replace(disk, holders=(), mount_points=()) for disk in joined
+    ] == sorted(disks, key=lambda disk: disk.name)
+    by_name = {disk.name: disk for disk in joined}
+    for disk in joined:
+        for slave in set(disk.slaves) & by_name.keys():
+            assert disk.name in by_name[slave].holders
+            assert set(disk.mount_points) <= set(by_name[slave].mount_points)
+        if disk.partition_of in by_name:
+            assert set(disk.mount_points) <= set(by_name[disk.partition_of].mount_points)

@@ -1,0 +1,197 @@
+"""Yandex Cloud: allocation units, both laws of cost, boost, caps of the machine.
+
+Sources: https://yandex.cloud/en/docs/compute/concepts/limits and .../storage-read-write;
+https://github.com/ydb-platform/nbs for what is enforced.
+"""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.limits.catalog import load_catalog
+from disksla.limits.cost_model import load_ratio
+from disksla.limits.derive import derive_limits, effective_iops
+from disksla.limits.limits import Limits, Rates
+from disksla.limits.terms import vm_cap
+from disksla.units import GIB, KIB, MIB
+
+CATALOG = load_catalog()
+YANDEX = [row.id for row in CATALOG.rows if row.provider == "yandex"]
+REQUESTS_KIB = (4, 16, 64, 256, 1024, 4096)
+
+
+def limits_of(terms: str, size_gib: int) -> Limits:
+    return derive_limits(CATALOG[terms], size_gib * GIB)
+
+
+@pytest.mark.parametrize(
+    ("terms", "size_gib", "read_iops", "write_iops", "read_mib", "write_mib"),
+    [
+        ("yandex.network-hdd", 1, 300, 300, 30, 30),
+        ("yandex.network-hdd", 256, 300, 300, 30, 30),
+        ("yandex.network-hdd", 257, 600, 600, 60, 60),
+        ("yandex.network-hdd", 1024, 1200, 1200, 120, 120),
+        ("yandex.network-hdd", 65536, 2000, 11000, 240, 240),
+        ("yandex.network-ssd", 32, 1000, 1000, 15, 15),
+        ("yandex.network-ssd", 100, 4000, 4000, 60, 60),
+        ("yandex.network-ssd", 1280, 20000, 40000, 450, 450),
+        ("yandex.network-ssd-nonreplicated", 93, 28000, 5600, 110, 82),
+        ("yandex.network-ssd-nonreplicated", 9300, 75000, 75000, 1024, 1024),
+        ("yandex.network-ssd-io-m3", 186, 56000, 11200, 220, 164),
+        ("yandex.network-ssd-io-m3", 9300, 75000, 40000, 1024, 1024),
+    ],
+)
+def test_limits_are_counted_in_allocation_units(
+    terms: str, size_gib: int, read_iops: int, write_iops: int, read_mib: int, write_mib: int
+) -> None:
+    limits = limits_of(terms, size_gib)
+    assert limits.rates == Rates(read_iops, write_iops, read_mib * MIB, write_mib * MIB)
+    assert limits.budget == "time_shared"
+    assert limits.latency_s is None
+
+
+@pytest.mark.parametrize(
+    ("terms", "size_gib", "write_share", "published", "enforced"),
+    [
+        (
+            "yandex.network-hdd", 256, 0,
+            (288.72, 259.46, 184.62, 85.71, 27.27, 7.32),
+            (299.18, 268.55, 190.52, 88.12, 27.97, 7.50),
+        ),
+        (
+            "yandex.network-hdd", 1024, 1,
+            (1154.89, 1037.84, 738.46, 342.86, 109.09, 29.27),
+            (1199.48, 1076.42, 763.22, 352.71, 111.92, 30.00),
+        ),
+        (
+            "yandex.network-ssd", 32, 1,
+            (793.39, 489.80, 193.55, 56.60, 14.78, 3.74),
+            (999.57, 561.95, 204.26, 57.60, 14.88, 3.75),
+        ),
+        (
+            "yandex.network-ssd", 100, 0,
+            (3173.55, 1959.18, 774.19, 226.42, 59.11, 14.94),
+            (3999.91, 2248.32, 817.09, 230.41, 59.50, 15.00),
+        ),
+        (
+            "yandex.network-ssd", 1280, 0,
+            (17041.42, 11803.28, 5294.12, 1651.38, 440.10, 111.87),
+            (19999.97, 13171.66, 5567.85, 1682.57, 443.80, 112.50),
+        ),
+        (
+            "yandex.network-ssd", 1280, 1,
+            (29690.72, 16744.19, 6101.69, 1722.49, 444.99, 112.18),
+            (39999.68, 19610.15, 6452.89, 1751.71, 447.53, 112.50),
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_published_and_what_is_enforced_make_a_band(
+    terms: str,
+    size_gib: int,
+    write_share: float,
+    published: tuple[float, ...],
+    enforced: tuple[float, ...],
+) -> None:
+    limits = limits_of(terms, size_gib)
+    for request_kib, lower, upper in zip(REQUESTS_KIB, published, enforced, strict=True):
+        band = effective_iops(limits, request_kib * KIB, write_share)
+        assert band == pytest.approx((lower, upper), abs=0.005)
+
+
+def test_a_mixed_load_is_the_harmonic_mean_of_reads_and_writes() -> None:
+    limits = limits_of("yandex.network-ssd", 1280)
+    band = effective_iops(limits, 4 * KIB, 0.25)
+    assert band is not None
+    assert band.promise == pytest.approx(1 / (0.25 / 29690.7216 + 0.75 / 17041.4201), rel=1e-6)
+
+
+@pytest.mark.parametrize("terms", YANDEX)
+@given(st.integers(1, 2**16), st.integers(0, 2**26))
+def test_the_published_law_is_never_the_cheaper(
+    terms: str, size_gib: int, request_bytes: int
+) -> None:
+    limits = limits_of(terms, size_gib)
+    for window in ((1, 0, request_bytes, 0), (0, 1, 0, request_bytes)):
+        promise = load_ratio(limits.promise_charges, 1.0, *window)
+        enforced = load_ratio(limits.enforced_charges, 1.0, *window)
+        assert promise is not None
+        assert enforced is not None
+        assert promise * (1 + 1e-12) >= enforced > 0
+
+
+@pytest.mark.parametrize("terms", YANDEX)
+def test_reads_and_writes_are_one_charge_on_one_budget(terms: str) -> None:
+    limits = limits_of(terms, 93)
+    assert [charge.limit for charge in limits.promise_charges] == ["service"]
+    assert [charge.limit for charge in limits.enforced_charges] == ["service"]
+
+
+@pytest.mark.parametrize(
+    ("size_gib", "iops", "mib", "capacity_s", "fill"),
+    [
+        (1, 1200, 120, 5400, 0.125),
+        (256, 1200, 120, 5400, 0.125),
+        (257, 1200, 120, 1800, 0.041667),
+        (512, 1200, 120, 1800, 0.041667),
+        (513, 1197, 119.7, 594, 0.01375),
+        (768, 1197, 119.7, 594, 0.01375),
+    ],
+)
+def test_small_hdds_have_credits(
+    size_gib: int, iops: float, mib: float, capacity_s: float, fill: float
+) -> None:
+    burst = limits_of("yandex.network-hdd", size_gib).burst
+    assert burst is not None
+    assert (burst.rates.read_iops, burst.rates.write_iops) == (iops, iops)
+    assert burst.rates.read_bytes_per_second == pytest.approx(mib * MIB)
+    assert burst.rates.write_bytes_per_second == pytest.approx(mib * MIB)
+    (bucket,) = burst.buckets
+    assert (bucket.resource, bucket.initial_share) == ("service_seconds", 1.0)
+    assert (bucket.drain, bucket.baseline_depth_s) == ("excess", 1.0)
+    assert bucket.capacity == capacity_s
+    assert bucket.fill_per_second == pytest.approx(fill, abs=5e-7)
+
+
+@pytest.mark.parametrize("size_gib", [256, 512, 768])
+def test_full_credits_last_for_half_an_hour_of_full_burst(size_gib: int) -> None:
+    limits = limits_of("yandex.network-hdd", size_gib)
+    assert limits.burst is not None
+    (bucket,) = limits.burst.buckets
+    above_base = (limits.burst.rates.read_iops or 0) / (limits.rates.read_iops or 1) - 1
+    assert bucket.capacity / (above_base - bucket.fill_per_second) == pytest.approx(
+        1878.3, abs=0.1
+    )
+
+
+@pytest.mark.parametrize(
+    ("terms", "size_gib"),
+    [
+        ("yandex.network-hdd", 769),
+        ("yandex.network-hdd", 1024),
+        ("yandex.network-hdd", 8192),
+        ("yandex.network-ssd", 32),
+        ("yandex.network-ssd-nonreplicated", 93),
+        ("yandex.network-ssd-io-m3", 93),
+    ],
+)
+def test_other_disks_have_none(terms: str, size_gib: int) -> None:
+    assert limits_of(terms, size_gib).burst is None
+
+
+@pytest.mark.parametrize(
+    ("terms", "vcpus", "iops", "mib"),
+    [
+        ("yandex.network-hdd", 2, 7000, 90),
+        ("yandex.network-ssd", 32, 112000, 1440),
+        ("yandex.network-ssd-nonreplicated", 2, 20000, 200),
+        ("yandex.network-ssd-nonreplicated", 32, 100000, 1024),
+        ("yandex.network-ssd-io-m3", 10, 100000, 1000),
+    ],
+)
+def test_a_machine_has_limits_by_its_vcpus(
+    terms: str, vcpus: int, iops: float, mib: float
+) -> None:
+    caps = CATALOG[terms].vm_caps
+    assert caps is not None
+    cap = vm_cap(caps, vcpus)
+    assert (cap.iops, cap.bytes_per_second) == (iops, mib * MIB)

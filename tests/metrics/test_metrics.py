@@ -1,0 +1,327 @@
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+import pytest
+
+from disksla.histogram import Histogram
+from disksla.metrics.disk_metrics import DISK_METRICS
+from disksla.metrics.metric import Labelled, Metric, Value
+from disksla.metrics.probe_metrics import PROBE_METRICS
+from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
+from disksla.metrics.verification_metrics import VERIFICATION_METRICS
+from disksla.pipeline.totals import VerdictTotals
+from disksla.procfs.diskstats import Counters
+from disksla.procfs.iowait import HostWait
+from disksla.verification.report import VerificationReport
+from support.reports import LINES, an_account
+from support.snapshots import (
+    ABOUT,
+    BURST_LIMITS,
+    BYTE_CREDITS,
+    IOPS_CREDITS,
+    SAMPLER,
+    disk_view,
+    probed_disk_view,
+    unknown_disk_view,
+)
+
+VERIFIED = ("ratio", "required_ratio", "passed")
+OF_DISKS = {metric.name: metric for metric in (*DISK_METRICS, *PROBE_METRICS)}
+OF_REPORTS = {metric.name: metric for metric in VERIFICATION_METRICS}
+OF_THE_SAMPLER = {metric.name: metric for metric in SAMPLER_METRICS}
+ABOUT_US = {metric.name: metric for metric in BUILD_METRICS}
+ALL: dict[str, Metric[Any]] = {
+    **OF_DISKS,
+    **OF_REPORTS,
+    **OF_THE_SAMPLER,
+    **ABOUT_US,
+}
+
+# The contract that dashboards, rules and people build on: nothing here may go or change its kind.
+CONTRACT = {
+    "disksla_disk_info": "gauge",
+    "disksla_disk_size_bytes": "gauge",
+    "disksla_reads_completed_total": "counter",
+    "disksla_writes_completed_total": "counter",
+    "disksla_read_bytes_total": "counter",
+    "disksla_written_bytes_total": "counter",
+    "disksla_read_time_seconds_total": "counter",
+    "disksla_write_time_seconds_total": "counter",
+    "disksla_flushes_completed_total": "counter",
+    "disksla_flush_time_seconds_total": "counter",
+    "disksla_discards_completed_total": "counter",
+    "disksla_discarded_bytes_total": "counter",
+    "disksla_inflight": "gauge",
+    "disksla_read_latency_seconds": "histogram",
+    "disksla_write_latency_seconds": "histogram",
+    "disksla_window_load_ratio": "histogram",
+    "disksla_peak_read_iops": "gauge",
+    "disksla_peak_write_iops": "gauge",
+    "disksla_peak_read_bytes_per_second": "gauge",
+    "disksla_peak_written_bytes_per_second": "gauge",
+    "disksla_limit_read_iops": "gauge",
+    "disksla_limit_write_iops": "gauge",
+    "disksla_limit_read_bytes_per_second": "gauge",
+    "disksla_limit_written_bytes_per_second": "gauge",
+    "disksla_verification_ratio": "gauge",
+    "disksla_verification_required_ratio": "gauge",
+    "disksla_verification_passed": "gauge",
+    "disksla_verification_timestamp_seconds": "gauge",
+    "disksla_limit_latency_seconds": "gauge",
+    "disksla_burst_limit_read_iops": "gauge",
+    "disksla_burst_limit_write_iops": "gauge",
+    "disksla_burst_limit_read_bytes_per_second": "gauge",
+    "disksla_burst_limit_written_bytes_per_second": "gauge",
+    "disksla_burst_credits": "gauge",
+    "disksla_burst_credits_lower_bound": "gauge",
+    "disksla_burst_credits_upper_bound": "gauge",
+    "disksla_burst_credits_capacity": "gauge",
+    "disksla_burst_exhaustion_seconds": "gauge",
+    "disksla_observed_ceiling_iops": "gauge",
+    "disksla_observed_ceiling_bytes_per_second": "gauge",
+    "disksla_verdict_seconds_total": "counter",
+    "disksla_throttled_seconds_total": "counter",
+    "disksla_throttle_wait_seconds_total": "counter",
+    "disksla_throttled_iowait_seconds_total": "counter",
+    "disksla_throttled_pressure_seconds_total": "counter",
+    "disksla_sampler_ticks_total": "counter",
+    "disksla_sampler_missed_ticks_total": "counter",
+    "disksla_sampler_lateness_seconds": "histogram",
+    "disksla_gaps_total": "counter",
+    "disksla_probe_read_latency_seconds": "histogram",
+    "disksla_probe_write_latency_seconds": "histogram",
+    "disksla_probe_success": "gauge",
+    "disksla_probe_last_run_timestamp_seconds": "gauge",
+    "disksla_probe_target_iops": "gauge",
+    "disksla_probe_achieved_iops": "gauge",
+    "disksla_probe_duration_seconds": "gauge",
+    "disksla_probe_runs_total": "counter",
+    "disksla_probe_failures_total": "counter",
+    "disksla_probe_skipped_total": "counter",
+    "disksla_probe_ios_total": "counter",
+    "disksla_collector_success": "gauge",
+    "disksla_errors_total": "counter",
+    "disksla_build_info": "gauge",
+    "disksla_config_last_reload_successful": "gauge",
+    "disksla_config_last_reload_success_timestamp_seconds": "gauge",
+}
+
+
+def labelled(value: Value) -> Labelled:
+    assert value is not None
+    assert not isinstance(value, float | int | Histogram)
+    return value
+
+
+@pytest.mark.parametrize(("name", "kind"), CONTRACT.items())
+def test_the_contract_is_kept(name: str, kind: str) -> None:
+    assert ALL[name].kind == kind
+
+
+def test_each_name_stands_once() -> None:
+    tables = (
+        DISK_METRICS,
+        PROBE_METRICS,
+        VERIFICATION_METRICS,
+        SAMPLER_METRICS,
+        BUILD_METRICS,
+    )
+    assert len(ALL) == sum(map(len, tables))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rows_keep_the_naming_rules(name: str) -> None:
+    row = ALL[name]
+    assert re.fullmatch(r"disksla_[a-z]+(_[a-z]+)*", row.name)
+    assert row.name.endswith("_total") == (row.kind == "counter")
+    assert not re.search(r"(_bucket|_count|_sum|_created|_ms|_percent)$", row.name)
+    assert row.help[0].isupper()
+    assert row.help.endswith(".")
+    assert "  " not in row.help
+    assert "device" not in row.labels
+
+
+def test_sectors_leave_as_bytes_and_milliseconds_as_seconds() -> None:
+    disk = disk_view()
+    assert OF_DISKS["disksla_read_bytes_total"].value(disk) == 98_765_432 * 512
+    assert OF_DISKS["disksla_discarded_bytes_total"].value(disk) == 88_080_384 * 512
+    assert OF_DISKS["disksla_read_time_seconds_total"].value(disk) == 456.789
+    assert OF_DISKS["disksla_flush_time_seconds_total"].value(disk) == 20.601
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("disksla_reads_completed_total", "reads"),
+        ("disksla_writes_completed_total", "writes"),
+        ("disksla_read_bytes_total", "read_sectors"),
+        ("disksla_written_bytes_total", "written_sectors"),
+        ("disksla_read_time_seconds_total", "read_ms"),
+        ("disksla_write_time_seconds_total", "write_ms"),
+        ("disksla_flushes_completed_total", "flushes"),
+        ("disksla_flush_time_seconds_total", "flush_ms"),
+        ("disksla_discards_completed_total", "discards"),
+        ("disksla_discarded_bytes_total", "discarded_sectors"),
+    ],
+)
+def test_each_counter_comes_from_its_own_field(name: str, field: str) -> None:
+    nothing = Counters(*[None] * len(Counters._fields))
+    absent = disk_view(totals=nothing)
+    present = disk_view(totals=nothing._replace(**{field: 1000}))
+    assert OF_DISKS[name].value(absent) is None
+    assert OF_DISKS[name].value(present) in {1000, 1, 512_000}
+
+
+def test_what_is_not_known_has_no_value() -> None:
+    disk = unknown_disk_view()
+    with_value = {
+        name for name, metric in OF_DISKS.items() if metric.value(disk) not in (None, {})
+    }
+    assert with_value == {"disksla_disk_info", "disksla_disk_size_bytes"}
+
+
+def test_limits_and_burst_limits_are_those_of_the_terms() -> None:
+    disk = disk_view(limits=BURST_LIMITS)
+    assert OF_DISKS["disksla_limit_write_iops"].value(disk) == 300
+    assert OF_DISKS["disksla_burst_limit_write_iops"].value(disk) == 2000
+    assert OF_DISKS["disksla_limit_written_bytes_per_second"].value(disk) == 30e6
+    assert OF_DISKS["disksla_burst_limit_written_bytes_per_second"].value(disk) == 60e6
+    assert OF_DISKS["disksla_limit_latency_seconds"].value(disk) == 0.02
+
+
+def test_identity_and_terms_are_on_the_info_metric() -> None:
+    row = OF_DISKS["disksla_disk_info"]
+    (values,) = labelled(row.value(disk_view()))
+    assert dict(zip(row.labels, values, strict=True)) == {
+        "serial": "6ea73b81-555e-4a74-9",
+        "wwn": "",
+        "model": "Virtual Disk",
+        "provider": "vk",
+        "terms": "vk.high-iops",
+        "budget": "separate",
+        "latency_kind": "guaranteed",
+        "rotational": "false",
+        "mountpoint": "/var/lib/postgresql",
+    }
+    (unknown,) = labelled(row.value(unknown_disk_view()))
+    assert dict(zip(row.labels, unknown, strict=True))["rotational"] == ""
+
+
+def test_holders_are_edges() -> None:
+    assert labelled(OF_DISKS["disksla_disk_holder_info"].value(disk_view())) == {("dm-0",): 1}
+
+
+def test_what_is_said_of_windows() -> None:
+    view = disk_view()
+    assert labelled(OF_DISKS["disksla_verdict_seconds_total"].value(view)) == {
+        ("idle",): 1800.5,
+        ("unproven",): 3600.0,
+        ("met",): 12.0,
+        ("throttled",): 42.3,
+        ("below",): 0.0,
+        ("stalled",): 1.5,
+    }
+    assert labelled(OF_DISKS["disksla_throttled_seconds_total"].value(view)) == {
+        ("iops",): 40.0,
+        ("bandwidth",): 2.3,
+        ("unknown",): 0.0,
+    }
+    assert labelled(OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view)) == {
+        ("some",): 29.0,
+        ("full",): 27.25,
+    }
+    assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 31.5
+    assert OF_DISKS["disksla_observed_ceiling_iops"].value(view) == 300.0
+    assert OF_DISKS["disksla_observed_ceiling_iops"].value(unknown_disk_view()) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "of_iops", "of_bytes"),
+    [
+        ("disksla_burst_credits", 2500.0, 32e6),
+        ("disksla_burst_credits_lower_bound", 1250.5, 0.0),
+        ("disksla_burst_credits_upper_bound", 4000.0, 64e6),
+        ("disksla_burst_credits_capacity", 8000.0, 64e6),
+        ("disksla_burst_exhaustion_seconds", 1.5, math.inf),
+    ],
+)
+def test_credits_are_told_by_resource(name: str, of_iops: float, of_bytes: float) -> None:
+    row = OF_DISKS[name]
+    assert row.labels == ("resource",)
+    both = msgspec.structs.replace(disk_view(), credits=(IOPS_CREDITS, BYTE_CREDITS))
+    assert row.value(both) == {("iops",): of_iops, ("bytes",): of_bytes}
+    assert row.value(unknown_disk_view()) is None
+
+
+def test_what_the_host_does_not_tell_is_absent() -> None:
+    ledger = VerdictTotals(host=HostWait(1.0, None, None))
+    view = msgspec.structs.replace(disk_view(), verdict_totals=ledger)
+    assert OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view) is None
+    assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 1.0
+
+
+def test_the_last_verification_is_told_by_test() -> None:
+    verified = an_account(*LINES)
+    told = {name: value_of(f"disksla_verification_{name}", verified) for name in VERIFIED}
+    judged = {("randread-4k",), ("randread-8k",), ("read-1m",), ("latency-randread-4k",)}
+    assert set(told["ratio"]) == set(told["required_ratio"]) == judged
+    assert (told["ratio"]["randread-8k",], told["required_ratio"]["randread-8k",]) == (0.7, 0.75)
+    assert told["passed"] == {("randread-4k",): 1, ("randread-8k",): 0, ("read-1m",): 1}
+    assert OF_REPORTS["disksla_verification_timestamp_seconds"].value(verified) == 1.7e9 + 300.5
+
+
+def value_of(name: str, report: VerificationReport) -> Labelled:
+    value = OF_REPORTS[name].value(report)
+    assert isinstance(value, Mapping)
+    return value
+
+
+def test_what_we_say_of_ourselves() -> None:
+    assert OF_THE_SAMPLER["disksla_gaps_total"].value(SAMPLER) == {
+        ("late",): 3,
+        ("reset",): 0,
+        ("swapped",): 1,
+    }
+    assert OF_THE_SAMPLER["disksla_collector_success"].value(SAMPLER) == {
+        ("diskstats",): True,
+        ("inflight",): False,
+    }
+    assert ABOUT_US["disksla_build_info"].value(ABOUT) == {
+        ("0.1.0", "3.11.7", "6.1.0-26-amd64"): 1
+    }
+
+
+def test_how_probes_went_is_told_by_kind() -> None:
+    disk = probed_disk_view()
+    latency = OF_DISKS["disksla_probe_read_latency_seconds"].value(disk)
+    assert isinstance(latency, Histogram)
+    assert latency.count == 100
+    never = OF_DISKS["disksla_probe_write_latency_seconds"].value(disk)
+    assert isinstance(never, Histogram)
+    assert never.count == 0
+    of_reads = {
+        "success": 1,
+        "last_run_timestamp_seconds": 1764000000.0,
+        "duration_seconds": 5.375,
+        "target_iops": 20.0,
+        "achieved_iops": 19.9,
+    }
+    for name, value in of_reads.items():
+        assert OF_DISKS[f"disksla_probe_{name}"].value(disk) == {("read-latency",): value}
+    for name, counts in (("runs", (1, 0)), ("ios", (100, 0)), ("bytes", (409_600, 0))):
+        assert OF_DISKS[f"disksla_probe_{name}_total"].value(disk) == {
+            ("read-latency",): counts[0],
+            ("write-latency",): counts[1],
+        }
+    skips = OF_DISKS["disksla_probe_skipped_total"].value(disk)
+    assert skips == {("write-latency", "busy"): 1}
+    assert OF_DISKS["disksla_probe_failures_total"].value(disk) is None
+
+
+def test_without_probes_nothing_is_told_of_them() -> None:
+    rows = [row for name, row in OF_DISKS.items() if name.startswith("disksla_probe_")]
+    assert len(rows) == 14
+    assert all(row.value(disk_view()) is None for row in rows)

@@ -1,0 +1,225 @@
+import gzip
+import math
+import shutil
+import subprocess
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import Metric as Family
+from prometheus_client.openmetrics.parser import (
+    text_string_to_metric_families as parse_openmetrics,
+)
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+from disksla.metrics.collector import make_registry
+from disksla.metrics.render import render_metrics
+from disksla.pipeline.snapshot import Snapshot
+from disksla.text import escape_bytes
+from support.snapshots import (
+    ABOUT,
+    BURST_LIMITS,
+    BYTE_CREDITS,
+    disk_view,
+    probed_disk_view,
+    unknown_disk_view,
+    view,
+    views,
+)
+
+OPENMETRICS = "application/openmetrics-text"
+# What Prometheus 3 sends, and what 2.42 sends.
+ACCEPT_OF_PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+ACCEPT_OF_PROMETHEUS_2 = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+
+Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
+
+
+def registry_of(shown: Snapshot) -> CollectorRegistry:
+    return make_registry(lambda: shown, lambda: ABOUT)
+
+
+def printed(shown: Snapshot, accept: str = "") -> str:
+    return render_metrics(registry_of(shown), accept).body.decode()
+
+
+def parsed(shown: Snapshot, accept: str) -> list[Family]:
+    parse = parse_openmetrics if accept else parse_text
+    return list(parse(printed(shown, accept)))
+
+
+def series(families: list[Family]) -> Series:
+    """Give every series of ours, and fail on one that is there twice."""
+    samples = [sample for family in families for sample in family.samples]
+    found = {(one.name, frozenset(one.labels.items())): one.value for one in samples}
+    assert len(found) == len(samples)
+    return {key: value for key, value in found.items() if key[0].startswith("disksla_")}
+
+
+@settings(max_examples=60)
+@given(views)
+def test_both_formats_say_the_same_of_any_view(shown: Snapshot) -> None:
+    text = series(parsed(shown, ""))
+    assert text == series(parsed(shown, OPENMETRICS))
+    for disk in shown.disks:
+        device = frozenset({("device", escape_bytes(disk.disk.name))})
+        assert text["disksla_disk_size_bytes", device] == disk.disk.size_bytes
+        peak = None if disk.counters is None else disk.peak.read_iops
+        assert text.get(("disksla_peak_read_iops", device)) == peak
+        limit = disk.assignment.limits.rates.read_iops
+        assert text.get(("disksla_limit_read_iops", device)) == limit
+        assert text.get(("disksla_inflight", device)) == disk.inflight
+
+
+@pytest.mark.parametrize("accept", ["", OPENMETRICS])
+def test_credits_that_do_not_get_fewer_are_never_exhausted(accept: str) -> None:
+    lasting = msgspec.structs.replace(disk_view(), credits=(BYTE_CREDITS,))
+    labels = 'device="vdb",resource="bytes"'
+    line = f"disksla_burst_exhaustion_seconds{{{labels}}} +Inf"
+    assert line in printed(view(lasting), accept).splitlines()
+    found = series(parsed(view(lasting), accept))
+    key = frozenset({("device", "vdb"), ("resource", "bytes")})
+    assert found["disksla_burst_exhaustion_seconds", key] == math.inf
+    assert found["disksla_burst_credits_upper_bound", key] == BYTE_CREDITS.upper_credits
+
+
+@settings(max_examples=60)
+@given(views)
+def test_labels_survive_to_the_letter(shown: Snapshot) -> None:
+    told = {
+        dict(labels)["device"]: dict(labels)
+        for name, labels in series(parsed(shown, OPENMETRICS))
+        if name == "disksla_disk_info"
+    }
+    assert len(told) == len(shown.disks)
+    for disk in shown.disks:
+        labels = told[escape_bytes(disk.disk.name)]
+        assert labels["serial"] == escape_bytes(disk.disk.serial or "")
+        assert labels["mountpoint"] == escape_bytes(",".join(disk.disk.mount_points))
+        assert labels["terms"] == escape_bytes(disk.assignment.terms)
+
+
+@settings(max_examples=60)
+@given(views)
+def test_buckets_are_cumulative_and_end_with_everything(shown: Snapshot) -> None:
+    families = {family.name: family for family in parsed(shown, OPENMETRICS)}
+    for disk in shown.disks:
+        if disk.counters is None:
+            continue
+        device = escape_bytes(disk.disk.name)
+        samples = [
+            sample
+            for sample in families["disksla_read_latency_seconds"].samples
+            if sample.labels["device"] == device
+        ]
+        buckets = [one for one in samples if one.name.endswith("_bucket")]
+        bounds = [float(one.labels["le"]) for one in buckets]
+        counts = [one.value for one in buckets]
+        assert bounds == [*disk.read_latency_s.bounds, math.inf]
+        assert counts == sorted(counts)
+        (count,) = [one.value for one in samples if one.name.endswith("_count")]
+        (total,) = [one.value for one in samples if one.name.endswith("_sum")]
+        assert counts[-1] == count == disk.read_latency_s.count
+        assert total == disk.read_latency_s.total
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+@pytest.mark.parametrize(
+    "shown", [view(), view(disk_view(limits=BURST_LIMITS), unknown_disk_view())]
+)
+def test_promtool_has_nothing_to_say(shown: Snapshot) -> None:
+    check = subprocess.run(
+        ["promtool", "check", "metrics"],
+        input=printed(shown),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (check.returncode, check.stdout, check.stderr) == (0, "", "")
+
+
+def test_no_series_says_when_it_was_created() -> None:
+    assert "_created" not in printed(view(disk_view()), OPENMETRICS)
+
+
+def test_a_disk_costs_less_than_a_hundred_series() -> None:
+    with_and_without = [
+        len(series(parsed(view(*disks), ""))) for disks in ((disk_view(limits=BURST_LIMITS),), ())
+    ]
+    assert with_and_without[0] - with_and_without[1] < 100
+
+
+def test_each_kind_of_probe_costs_less_than_fifty_series_and_none_costs_nothing() -> None:
+    probed, plain = (
+        len(series(parsed(view(disk), ""))) for disk in (probed_disk_view(), disk_view())
+    )
+    assert probed - plain < 2 * 50
+    assert "disksla_probe" not in printed(view(disk_view()))
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        ACCEPT_OF_PROMETHEUS_3,
+        ACCEPT_OF_PROMETHEUS_2,
+        OPENMETRICS,
+        f"text/html, {OPENMETRICS}; version=1.0.0 ; charset=utf-8",
+    ],
+)
+def test_openmetrics_is_given_to_those_who_take_it(accept: str) -> None:
+    page = render_metrics(registry_of(view(disk_view())), accept)
+    headers = dict(page.headers)
+    assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert page.body.endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "",
+        "*/*",
+        "text/plain",
+        f"{OPENMETRICS};version=abc",
+        f"{OPENMETRICS};version=2.0.0",
+        ";,=;",
+    ],
+)
+def test_the_text_format_is_for_everybody_else(accept: str) -> None:
+    page = render_metrics(registry_of(view(disk_view())), accept)
+    assert dict(page.headers)["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert b"# TYPE disksla_reads_completed_total counter\n" in page.body
+
+
+def test_pages_are_compressed_for_those_who_take_it() -> None:
+    registry = registry_of(view(disk_view()))
+    names = ["disksla_reads_completed_total"]
+    plain = render_metrics(registry, names=names)
+    packed = render_metrics(registry, accept_encoding="br, gzip;q=0.5", names=names)
+    assert dict(packed.headers)["Content-Encoding"] == "gzip"
+    assert "Content-Encoding" not in dict(plain.headers)
+    assert gzip.decompress(packed.body) == plain.body
+
+
+def test_a_client_may_ask_for_some_names() -> None:
+    names = ["disksla_inflight", "process_open_fds", "no_such_name"]
+    body = render_metrics(registry_of(view(disk_view())), names=names).body.decode()
+    lines = [line for line in body.splitlines() if not line.startswith("#")]
+    assert sorted(line.split("{")[0].split(" ")[0] for line in lines) == [
+        "disksla_inflight",
+        "process_open_fds",
+    ]
+
+
+def test_the_process_is_on_the_page_and_the_interpreter_is_not() -> None:
+    body = printed(view())
+    assert "process_resident_memory_bytes" in body
+    assert "python_gc" not in body
+    assert "python_info" not in body

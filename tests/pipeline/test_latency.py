@@ -1,0 +1,52 @@
+"""Latency that means something."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.pipeline.latency import LONGEST_WAIT_S, LatencyMeter
+
+windows = st.lists(
+    st.tuples(st.integers(0, 500), st.integers(0, 5000), st.floats(0.05, 0.3)), max_size=50
+)
+
+
+def test_enough_time_is_said_at_once() -> None:
+    meter = LatencyMeter().add(requests=30, milliseconds=3120, now_s=1.0)
+    assert meter.pending_requests == 0
+    assert meter.histogram.total == pytest.approx(3.120)
+    assert meter.histogram.count == 30
+
+
+def test_fast_requests_are_gathered_until_a_millisecond_is_little() -> None:
+    meter = LatencyMeter().add(10, 2, now_s=1.0).add(10, 3, now_s=1.1)
+    assert meter.histogram.count == 0
+    meter = meter.add(60, 15, now_s=1.2)
+    assert meter.histogram.count == 80
+    assert meter.histogram.total == pytest.approx(0.020)
+
+
+def test_after_a_second_it_is_said_as_it_is() -> None:
+    meter = LatencyMeter().add(10, 2, now_s=1.0).add(1, 0, now_s=1.0 + LONGEST_WAIT_S)
+    assert (meter.histogram.count, meter.pending_requests) == (11, 0)
+
+
+def test_a_disk_that_fell_asleep_says_it_when_looked_at() -> None:
+    meter = LatencyMeter().add(10, 2, now_s=1.0)
+    assert meter.settled(now_s=1.5).histogram.count == 0
+    assert meter.settled(now_s=2.5).histogram.count == 10
+
+
+@given(windows)
+def test_requests_and_time_are_neither_lost_nor_made(
+    seen: list[tuple[int, int, float]],
+) -> None:
+    meter, now_s = LatencyMeter(), 0.0
+    for requests, milliseconds, step_s in seen:
+        now_s += step_s
+        meter = meter.add(requests, milliseconds, now_s)
+    meter = meter.settled(now_s + 10)
+    assert meter.histogram.count == sum(requests for requests, _, _ in seen)
+    assert meter.histogram.total == pytest.approx(
+        sum(milliseconds for requests, milliseconds, _ in seen if requests) / 1000
+    )

@@ -1,0 +1,80 @@
+"""Recordings, line by line."""
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.errors import DiskslaError
+from disksla.fio.result import LatencyBin
+from disksla.pipeline.probe_results import ProbeResult
+from disksla.pipeline.recording import FORMAT, RecordingHeader, decode_header, decode_tick, encode
+from disksla.pipeline.tick import Tick
+from disksla.verdict.interval import Clocks
+from support.simulated_host import a_disk
+
+HEADER = RecordingHeader(FORMAT, interval_s=0.1, kernel="6.1.0", disksla="0.1.0")
+
+PROBED = ProbeResult(
+    device="vda", kind="read-latency", timestamp_s=1.7e9, requests=2, bins=(LatencyBin(0.001, 2),)
+)
+CLOCKS = Clocks(1000.0, 1000.0, 1.7e9)
+times = st.floats(allow_nan=False, allow_infinity=False)
+ticks = st.builds(
+    Tick,
+    clocks=st.builds(Clocks, times, times, times),
+    diskstats=st.none() | st.text(),
+    lateness_s=st.floats(0, 10),
+    missed_ticks=st.integers(0, 10),
+    inflight=st.dictionaries(st.text(), st.tuples(st.integers(0), st.integers(0)), max_size=3),
+    disks=st.none() | st.just((a_disk(), a_disk("vdb", minor=16, serial="one"))),
+    problems=st.dictionaries(st.text(), st.text(), max_size=3),
+    probes=st.just(()) | st.just((PROBED,)),
+)
+
+
+@given(ticks)
+def test_what_is_written_is_what_is_read(tick: Tick) -> None:
+    line = encode(tick)
+    assert line.count(b"\n") == 1
+    assert decode_tick(line, 2) == tick
+
+
+def test_a_header_is_read_back() -> None:
+    assert decode_header(encode(HEADER)) == HEADER
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (b"", "line 1: not the header of a recording"),
+        (b"{}\n", "line 1: not the header of a recording"),
+        (b'{"x":' + b"[" * 10_000, "line 1: not the header of a recording"),
+        (encode(HEADER).replace(b"6.1.0", b"\xff"), "line 1: not the header of a recording"),
+        (
+            encode(RecordingHeader(99, 0.1, "6.1.0", "9.0.0")),
+            "line 1: format 99, where 1 is known",
+        ),
+        (encode(RecordingHeader(FORMAT, 0.0, "6.1.0", "0.1.0")), "interval_s 0.0 is not a time"),
+        (encode(RecordingHeader(FORMAT, -1.0, "6.1.0", "0.1.0")), "interval_s -1.0 is not a time"),
+    ],
+)
+def test_another_file_is_refused(line: bytes, complaint: str) -> None:
+    with pytest.raises(DiskslaError, match=complaint):
+        decode_header(line)
+
+
+@given(st.binary(max_size=200))
+def test_any_line_is_a_tick_or_refused_with_its_number(line: bytes) -> None:
+    with contextlib.suppress(msgspec.MsgspecError):
+        msgspec.json.decode(line, type=Tick)
+        return
+    with pytest.raises(DiskslaError, match=r"^line 17: "):
+        decode_tick(line, 17)
+
+
+def test_a_text_that_is_not_utf8_is_refused() -> None:
+    with pytest.raises(DiskslaError, match="line 17: not a tick: "):
+        decode_tick(encode(Tick(CLOCKS, "254 0 vda")).replace(b"vda", b"\xff\xfe"), 17)

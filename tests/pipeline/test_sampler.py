@@ -1,0 +1,172 @@
+"""The sampling thread."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from disksla.config.device_pattern import DevicePattern
+from disksla.config.settings import DiscoverySettings, Settings
+from disksla.pipeline.sampler import Sampler, read_clocks
+from disksla.pipeline.state import State
+from disksla.pipeline.tick import Tick
+from disksla.system.roots import Roots
+from disksla.verdict.interval import Clocks
+from support.loop_device import eventually
+from support.simulated_host import CATALOG, a_disk
+
+LINE = " 254 {minor} {name} {reads} 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
+WITHIN_S = 20.0
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Roots:
+    (tmp_path / "diskstats").write_text(LINE.format(minor=0, name="vda", reads=1))
+    (tmp_path / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
+    return Roots(procfs=tmp_path, sysfs=tmp_path)
+
+
+def write(paths: Roots, text: str) -> None:
+    """Change the file as one piece, as the kernel's changes."""
+    (paths.procfs / "diskstats").write_text(text)
+
+
+def a_sampler(paths: Roots, ticks: list[Tick] | None = None) -> Sampler:
+    taken = [] if ticks is None else ticks
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=taken.append)
+    sampler.post((a_disk("vda"),))
+    return sampler
+
+
+def test_ticks_come_at_the_pace_of_the_settings(paths: Roots) -> None:
+    ticks: list[Tick] = []
+    sampler = a_sampler(paths, ticks)
+    sampler.start()
+    assert eventually(lambda: len(ticks) >= 5, WITHIN_S)
+    sampler.stop()
+    assert ticks[0].disks == (a_disk("vda"),)
+    assert all(tick.disks is None for tick in ticks[1:])
+    due_s = [tick.clocks.monotonic_s - tick.lateness_s for tick in ticks]
+    assert all(
+        (moment_s - due_s[0]) / 0.1 == pytest.approx(round((moment_s - due_s[0]) / 0.1), abs=1e-3)
+        for moment_s in due_s
+    )
+
+
+def test_other_settings_are_taken_at_the_next_tick(paths: Roots) -> None:
+    sampler = a_sampler(paths)
+    sampler.start()
+    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    sampler.post(Settings(discovery=DiscoverySettings(exclude=(DevicePattern("^vda$"),))))
+    assert eventually(lambda: not sampler.state.watched, WITHIN_S)
+    sampler.stop()
+    assert sampler.state.sampler_stats.gaps["vanished"] == 0
+
+
+def test_trouble_is_said_once_and_its_end_too(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    (paths.procfs / "diskstats").unlink()
+    (paths.procfs / "diskstats").mkdir()
+    sampler = a_sampler(paths)
+    sampler.start()
+    assert eventually(lambda: sampler.state.sampler_stats.errors["diskstats"] >= 3, WITHIN_S)
+    (paths.procfs / "diskstats").rmdir()
+    write(paths, LINE.format(minor=0, name="vda", reads=1))
+    assert eventually(lambda: not sampler.state.sampler_stats.problems, WITHIN_S)
+    sampler.stop()
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == 2
+    assert said[0].startswith("cannot read diskstats: ")
+    assert said[1] == "can read diskstats again"
+
+
+def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    failing = True
+
+    def on_tick(_: Tick) -> None:
+        if failing:
+            raise RuntimeError("out of order")
+
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=on_tick)
+    sampler.start()
+    assert eventually(lambda: bool(caplog.records), WITHIN_S)
+    before_s = sampler.ticked_at_s
+    failing = False
+    assert eventually(lambda: sampler.ticked_at_s > before_s, WITHIN_S)
+    sampler.stop()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "a tick failed; this is a bug of disksla, please report it",
+        "ticks come through again",
+    ]
+    assert caplog.records[0].exc_info is not None
+
+
+def test_a_file_that_does_not_answer_is_not_waited_for_in_the_end(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    (paths.procfs / "diskstats").unlink()
+    os.mkfifo(paths.procfs / "diskstats")
+    ticks: list[Tick] = []
+    sampler = a_sampler(paths, ticks)
+    sampler.start()
+    sampler.stop()
+    [said] = [record.getMessage() for record in caplog.records]
+    assert said == "the sampler does not end: a file that it reads does not answer"
+    assert ticks == []
+    os.close(os.open(paths.procfs / "diskstats", os.O_RDWR))  # now it answers, and is no file
+    assert eventually(lambda: bool(ticks), WITHIN_S)
+    assert "diskstats" in ticks[0].problems
+
+
+def test_a_wall_clock_that_is_set_is_said_and_one_that_goes_astray_is_not(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    set_by_s = [0.0, 0.0, -7200.0, -7200.0, -7199.5, -7199.0, 0.0]
+    ahead_s = iter(set_by_s)
+    told: list[int] = []
+    ticks: list[Tick] = []
+
+    def clocks() -> Clocks:
+        now = read_clocks()
+        return Clocks(now.monotonic_s, now.boottime_s, now.realtime_s + next(ahead_s, 0.0))
+
+    sampler = Sampler(paths, State(Settings(), CATALOG), ticks.append, clocks)
+    sampler.on_clock_set = lambda: told.append(len(ticks))
+    sampler.start()
+    assert eventually(lambda: len(ticks) > len(set_by_s), WITHIN_S)
+    sampler.stop()
+    assert told == [3, 7]
+    assert [record.getMessage() for record in caplog.records] == [
+        "the wall clock was set by -7200 s",
+        "the wall clock was set by +7199 s",
+    ]
+    assert sampler.state.sampler_stats.gaps["clock_step"] >= 2
+
+
+def test_devices_that_nobody_knows_are_asked_after(paths: Roots) -> None:
+    asked: list[None] = []
+    sampler = a_sampler(paths)
+    sampler.on_unknown_device = lambda: asked.append(None)
+    sampler.start()
+    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    assert asked == []
+    write(
+        paths,
+        LINE.format(minor=0, name="vda", reads=1) + LINE.format(minor=16, name="vdb", reads=1),
+    )
+    assert eventually(lambda: len(asked) == 1, WITHIN_S)
+    write(
+        paths,
+        LINE.format(minor=0, name="vda", reads=0) + LINE.format(minor=16, name="vdb", reads=1),
+    )
+    assert eventually(lambda: len(asked) == 2, WITHIN_S)
+    sampler.stop()
+    assert sampler.state.sampler_stats.gaps["reset"] == 1

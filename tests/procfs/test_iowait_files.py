@@ -1,0 +1,63 @@
+"""What the host tells of its waiting."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from disksla.procfs.iowait import HostWait
+from disksla.procfs.iowait_files import HostWaitFiles
+
+CPU = "cpu  100 0 50 1000 250 0 0 0 0 0\ncpu0 100 0 50 1000 250 0 0 0 0 0\n"
+PRESSURE = "some avg10=0 avg60=0 avg300=0 total=2500000\nfull avg10=0 avg60=0 avg300=0 total=7\n"
+
+
+def procfs(tmp_path: Path, cpu: str | None = CPU, pressure: str | None = PRESSURE) -> Path:
+    (tmp_path / "pressure").mkdir()
+    if cpu is not None:
+        (tmp_path / "stat").write_text(cpu)
+    if pressure is not None:
+        (tmp_path / "pressure" / "io").write_text(pressure)
+    return tmp_path
+
+
+def test_iowait_and_pressure_are_seconds(tmp_path: Path) -> None:
+    ticks_per_second = os.sysconf("SC_CLK_TCK")
+    host, problems = HostWaitFiles(procfs(tmp_path)).read()
+    assert host == HostWait(250 / ticks_per_second, 2.5, 7e-6)
+    assert problems == {}
+
+
+def test_a_kernel_without_pressure_is_no_trouble(tmp_path: Path) -> None:
+    host, problems = HostWaitFiles(procfs(tmp_path, pressure=None)).read()
+    assert (host.pressure_some_s, problems) == (None, {})
+    assert host.iowait_s is not None
+
+
+def test_what_cannot_be_understood_is_trouble(tmp_path: Path) -> None:
+    host, problems = HostWaitFiles(procfs(tmp_path, "cpu one\n", "some\n")).read()
+    assert host == HostWait()
+    assert set(problems) == {"iowait", "pressure"}
+
+
+def test_what_cannot_be_read_is_trouble(tmp_path: Path) -> None:
+    root = procfs(tmp_path, cpu=None, pressure=None)
+    (root / "pressure" / "io").mkdir()
+    host, problems = HostWaitFiles(root).read()
+    assert host == HostWait()
+    assert set(problems) == {"iowait", "pressure"}
+
+
+def test_the_machine_itself_tells() -> None:
+    host, problems = HostWaitFiles(Path("/proc")).read()
+    assert host.iowait_s is not None
+    assert problems == {}
+
+
+@pytest.mark.parametrize(
+    "cpu", ["", "cpu\n", "cpu  1 2 3\n", "cpu  1 2 3 4 nan 6 7 8 9 10\n", "x\n"]
+)
+def test_what_the_kernel_cannot_have_written_is_a_trouble(tmp_path: Path, cpu: str) -> None:
+    host, problems = HostWaitFiles(procfs(tmp_path, cpu)).read()
+    assert host == HostWait(None, 2.5, 7e-6)
+    assert problems.keys() == {"iowait"}

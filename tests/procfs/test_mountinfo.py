@@ -1,0 +1,107 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.procfs.mountinfo import Mount, foreign_file_system, parse_mountinfo
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1)
+
+
+def escaped(name: str) -> str:
+    """Write a name as fs/seq_file.c does for mountinfo."""
+    return "".join(f"\\{ord(c):03o}" if c in " \t\n\\#" else c for c in name)
+
+
+def test_a_line_of_the_kernel_is_a_mount() -> None:
+    line = (
+        "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n"
+    )
+    assert parse_mountinfo(line) == (
+        Mount(98, 0, "/mnt1", "/mnt2", "/dev/root", "ext3", read_only=False, number=36),
+    )
+
+
+def test_a_mount_without_optional_fields_or_options_is_read() -> None:
+    assert parse_mountinfo("22 27 0:21 / /proc rw - proc none") == (
+        Mount(0, 21, "/", "/proc", "none", "proc", read_only=False, number=22),
+    )
+
+
+@pytest.mark.parametrize(
+    ("mount", "file_system", "read_only"),
+    [
+        ("rw,relatime", "rw,discard", False),
+        ("ro,relatime", "rw,discard", True),
+        ("rw,relatime", "ro,norecovery", True),
+        ("rw,nosuid", "rw,errors=remount-ro", False),
+    ],
+)
+def test_a_mount_is_read_only_if_it_or_its_file_system_is(
+    mount: str, file_system: str, read_only: bool
+) -> None:
+    [found] = parse_mountinfo(f"22 27 8:1 / /srv {mount} - xfs /dev/sda1 {file_system}")
+    assert found.read_only == read_only
+
+
+@given(root=NAMES, mount_point=NAMES, source=NAMES)
+def test_any_name_survives_the_escapes_of_the_kernel(
+    root: str, mount_point: str, source: str
+) -> None:
+    text = f"1 0 8:1 {escaped(root)} {escaped(mount_point)} rw - ext4 {escaped(source)} rw\n"
+    [mount] = parse_mountinfo(text)
+    assert mount[:5] == (8, 1, root, mount_point, source)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "1 0 8:1 / / rw",
+        "1 0 8:1 / - ext4 /dev/sda1 rw",
+        "1 0 8 / / rw - ext4 /dev/sda1 rw",
+        "1 0 a:b / / rw - ext4 /dev/sda1 rw",
+        "1 0 8:1 / / rw - ext4",
+    ],
+)
+def test_other_lines_are_left_out(line: str) -> None:
+    good = "2 1 8:2 / /home rw - ext4 /dev/sda2 rw"
+    [mount] = parse_mountinfo(f"{line}\n{good}\n")
+    assert mount[:5] == (8, 2, "/", "/home", "/dev/sda2")
+
+
+def mounted(file_system: str) -> Mount:
+    return Mount(0, 45, "/", "/", "any", file_system)
+
+
+@pytest.mark.parametrize(
+    ("file", "around", "shown_by"),
+    [
+        ("proc", "proc", None),
+        ("ext4", "ext4", None),
+        ("fuse.lxcfs", "proc", "fuse.lxcfs"),
+        ("fuse.lxcfs", "ext4", "fuse.lxcfs"),
+        ("fuse.lxcfs", "fuse.lxcfs", "fuse.lxcfs"),
+        ("devtmpfs", "proc", "devtmpfs"),
+    ],
+)
+def test_a_file_that_is_not_of_a_kind_with_what_is_around_it_is_a_stand_in(
+    file: str, around: str, shown_by: str | None
+) -> None:
+    assert foreign_file_system(mounted(file), mounted(around)) == shown_by
+
+
+@given(st.text(), st.text())
+def test_only_what_is_all_of_one_kind_is_the_kernels(file: str, around: str) -> None:
+    is_stand_in = foreign_file_system(mounted(file), mounted(around)) is not None
+    assert is_stand_in == (file != around or file == "fuse.lxcfs")
+
+
+@given(st.text())
+def test_any_text_is_read(text: str) -> None:
+    assert len(parse_mountinfo(text)) <= text.count("\n") + 1
+
+
+@given(st.lists(st.text(alphabet=" -:/\\018\n"), max_size=20))
+def test_text_that_looks_alike_is_read(pieces: list[str]) -> None:
+    for mount in parse_mountinfo("".join(pieces)):
+        assert mount.major >= 0

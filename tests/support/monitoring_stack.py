@@ -1,0 +1,205 @@
+"""Prometheus and Alertmanager, really running, on loopback and in temporary directories."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.loop_device import eventually
+
+PATIENCE_S = 20.0
+
+
+def _with_its_templates() -> list[str]:
+    """Give what has to stand before Debian's Alertmanager where it is only unpacked.
+
+    It looks for its templates below /usr/share and nowhere else, so it is shown the unpacked
+    /usr/share in a mount namespace of its own.
+    """
+    program = shutil.which("prometheus-alertmanager")
+    if program is None or Path("/usr/share/prometheus/alertmanager/default.tmpl").exists():
+        return []
+    share = Path(program).resolve().parent.with_name("share")
+    namespace = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    return [*namespace, "sh", "-c", 'mount --bind "$0" /usr/share && exec "$@"', str(share)]
+
+
+def _can_alert() -> bool:
+    """Tell whether Alertmanager is here, and can be shown its templates."""
+    if shutil.which("prometheus-alertmanager") is None:
+        return False
+    attempt = [*_with_its_templates(), "true"]
+    return subprocess.run(attempt, check=False, capture_output=True).returncode == 0
+
+
+needs_prometheus = pytest.mark.skipif(
+    not shutil.which("prometheus"), reason="NOT TESTED: prometheus is not installed"
+)
+needs_alertmanager = pytest.mark.skipif(
+    not _can_alert(),
+    reason="NOT TESTED: prometheus-alertmanager is not installed, or cannot see its templates",
+)
+needs_amtool = pytest.mark.skipif(
+    not shutil.which("amtool"),
+    reason="NOT TESTED: amtool is not installed (prometheus-alertmanager)",
+)
+
+
+class Service:
+    """A server with an HTTP interface."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def get(self, path: str, **parameters: str) -> Any:
+        """Give the JSON of a page."""
+        asked = f"{path}?{urllib.parse.urlencode(parameters)}" if parameters else path
+        return self._ask(urllib.request.Request(f"http://{self.address}{asked}"))
+
+    def post(self, path: str, content: object) -> None:
+        """Send JSON."""
+        self._ask(
+            urllib.request.Request(
+                f"http://{self.address}{path}",
+                json.dumps(content).encode(),
+                {"Content-Type": "application/json"},
+            )
+        )
+
+    def is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"http://{self.address}/-/ready", timeout=PATIENCE_S):
+                return True
+        except OSError:
+            return False
+
+    def _ask(self, request: urllib.request.Request) -> Any:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            content = answer.read()
+        return json.loads(content) if content else None
+
+
+class Prometheus(Service):
+    """A Prometheus that can be asked."""
+
+    def query(self, expression: str) -> list[dict[str, Any]]:
+        """Give the instant vector of an expression."""
+        answer = self.get("/api/v1/query", query=expression)
+        assert answer["status"] == "success", answer
+        result: list[dict[str, Any]] = answer["data"]["result"]
+        return result
+
+
+@contextmanager
+def prometheus(config: Path, data: Path, *options: str) -> Iterator[Prometheus]:
+    """Run Prometheus with a configuration."""
+    address = f"127.0.0.1:{free_port()}"
+    command = [
+        "prometheus",
+        f"--config.file={config}",
+        f"--storage.tsdb.path={data}",
+        f"--web.listen-address={address}",
+        *options,
+    ]
+    service = Prometheus(address)
+    with _running(command, service, data.with_name("prometheus.log")):
+        yield service
+
+
+@contextmanager
+def alertmanager(config: Path, data: Path) -> Iterator[Service]:
+    """Run Alertmanager with a configuration, alone."""
+    address = f"127.0.0.1:{free_port()}"
+    command = [
+        *_with_its_templates(),
+        "prometheus-alertmanager",
+        f"--config.file={config}",
+        f"--storage.path={data}",
+        f"--web.listen-address={address}",
+        "--cluster.listen-address=",
+    ]
+    service = Service(address)
+    with _running(command, service, data.with_name("alertmanager.log")):
+        yield service
+
+
+@contextmanager
+def _running(command: list[str], service: Service, log: Path) -> Iterator[None]:
+    with log.open("w") as said:
+        process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True)
+        try:
+            ready = eventually(
+                lambda: process.poll() is not None or service.is_ready(), PATIENCE_S
+            )
+            assert ready, log.read_text()
+            assert process.poll() is None, log.read_text()
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def free_port() -> int:
+    """Give a port that was free a moment ago."""
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        port: int = asked.getsockname()[1]
+        return port
+
+
+class Pager:
+    """What was sent to a webhook, message by message."""
+
+    def __init__(self, address: str, messages: list[dict[str, Any]]) -> None:
+        self.address = address
+        self.messages = messages
+
+    def alerts(self, name: str, status: str) -> list[dict[str, Any]]:
+        """Give the alerts of a name that came as `firing` or as `resolved`."""
+        return [
+            alert
+            for message in list(self.messages)
+            for alert in message["alerts"]
+            if alert["labels"]["alertname"] == name and alert["status"] == status
+        ]
+
+
+@contextmanager
+def pager() -> Iterator[Pager]:
+    """Listen to a webhook."""
+    messages: list[dict[str, Any]] = []
+
+    class Receiver(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            size = int(self.headers["Content-Length"])
+            messages.append({"path": self.path, **json.loads(self.rfile.read(size))})
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield Pager(f"127.0.0.1:{server.server_port}", messages)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,146 @@
+"""Accounts of tests: one with everything in it, and a strategy for arbitrary ones."""
+
+import msgspec
+from hypothesis import strategies as st
+
+from disksla.verdict.verdict import VERDICTS
+from disksla.verification.measurement import SHOWN_SHARES, Percentile
+from disksla.verification.preconditions import Violation
+from disksla.verification.report import SuiteTestResult, VerificationReport, report_verdict
+from disksla.verification.suites import SUITES
+from support.snapshots import nasty_text
+
+PERCENTILES = tuple(Percentile(share, 0.001 * (1 + share) ** 4) for share in SHOWN_SHARES)
+
+
+def a_line(test: str = "randread-4k", **told: object) -> SuiteTestResult:
+    """Give a line that was passed, but for what is told."""
+    passed = SuiteTestResult(
+        test=test,
+        caption="Random reads of 4 KiB, 32 in flight",
+        writes=False,
+        verdict="pass",
+        unit="iops",
+        promised=1000.0,
+        required=1000.0,
+        measured=1002.0,
+        ratio=1.002,
+        required_ratio=1.0,
+        why="100% of 1000 IOPS",
+        iops=1002.0,
+        bytes_per_second=1002.0 * 4096,
+        mean_latency_s=0.032,
+        percentiles=PERCENTILES,
+        runtime_s=60.0,
+        other_share=0.0,
+        window_seconds={"throttled": 59.0, "idle": 0.9, "met": 0.1},
+    )
+    return msgspec.structs.replace(passed, **told)
+
+
+LINES = (
+    a_line(),
+    a_line(
+        "randread-8k",
+        verdict="fail",
+        required=750.0,
+        measured=700.0,
+        ratio=0.7,
+        required_ratio=0.75,
+        why="75% of 1000 IOPS",
+        level="burst_then_base",
+    ),
+    a_line(
+        "read-1m",
+        unit="bytes_per_second",
+        promised=125.0 * 2**20,
+        required=125.0 * 2**20,
+        measured=500.0 * 2**20,
+        ratio=4.0,
+        why="the bandwidth of 125 MiB/s",
+    ),
+    a_line(
+        "latency-randread-4k",
+        verdict="shown",
+        unit="seconds",
+        promised=0.003,
+        required=0.003,
+        measured=0.002,
+        ratio=1.5,
+        why="3 ms is indicative; the mean counts",
+        reason="the provider names this latency, and does not guarantee it",
+    ),
+    SuiteTestResult(
+        test="randwrite-4k",
+        caption="",
+        writes=True,
+        verdict="unmeasured",
+        reason="fio was stopped",
+    ),
+    SuiteTestResult(test="write-1m", caption="", writes=True, verdict="skipped", reason="no file"),
+    SuiteTestResult(test="write-4m", caption="", writes=True, verdict="skipped", reason="no file"),
+)
+
+
+def an_account(*lines: SuiteTestResult, hostile: str = "", **told: object) -> VerificationReport:
+    """Give an account of these lines; `hostile` is put into everything that a device may say."""
+    violations: tuple[Violation, ...] = told.pop("violations", ())  # type: ignore[assignment]
+    account = VerificationReport(
+        disksla_version="0.1.0",
+        verdict=report_verdict(lines, violations),
+        device=f"vdb{hostile}",
+        key=f"serial:vol-1{hostile}",
+        serial=f"vol-1{hostile}",
+        wwn=f"0x5{hostile}",
+        model=f"Virtual Disk{hostile}",
+        size_bytes=20 * 2**30,
+        terms="vk.ceph-ssd",
+        provider="vk",
+        suite="vk",
+        procedure="https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla",
+        tolerance_ratio=0.03,
+        target="device",
+        tool="fio 3.33",
+        began_timestamp_s=1.7e9,
+        ended_timestamp_s=1.7e9 + 300.5,
+        violations=violations,
+        lines=lines,
+    )
+    return msgspec.structs.replace(account, **told)
+
+
+_numbers = st.none() | st.floats(0, 1e15)
+_lines = st.builds(
+    SuiteTestResult,
+    test=nasty_text,
+    caption=nasty_text,
+    writes=st.booleans(),
+    verdict=st.sampled_from(["pass", "fail", "shown", "skipped", "unmeasured"]),
+    reason=nasty_text,
+    unit=st.sampled_from([None, "iops", "bytes_per_second", "seconds"]),
+    required=_numbers,
+    measured=_numbers,
+    ratio=_numbers,
+    required_ratio=_numbers,
+    why=nasty_text,
+    level=st.sampled_from([None, "base", "burst", "burst_then_base"]),
+    iops=_numbers,
+    bytes_per_second=_numbers,
+    mean_latency_s=_numbers,
+    percentiles=st.just(()) | st.tuples(st.builds(Percentile, st.just(0.5), st.floats(0, 1e4))),
+    window_seconds=st.dictionaries(st.sampled_from(VERDICTS), st.floats(0, 1e6)),
+)
+accounts = st.builds(
+    an_account,
+    hostile=nasty_text,
+    tool=nasty_text,
+    terms=nasty_text,
+    suite=st.sampled_from(SUITES),
+    target=st.sampled_from(["device", "file", "elsewhere"]),
+    unjudged=st.lists(nasty_text, max_size=2).map(tuple),
+    violations=st.lists(st.builds(Violation, st.just("other_load"), nasty_text), max_size=2).map(
+        tuple
+    ),
+    lines=st.lists(_lines, max_size=4).map(tuple),
+)
+"""Text is whatever a device may say."""

@@ -1,0 +1,112 @@
+"""A machine that tests make up: its disks, its clocks, and the ticks that it would be seen by."""
+
+from disksla.config.settings import Settings
+from disksla.disks.disk import Disk
+from disksla.limits.catalog import load_catalog
+from disksla.pipeline.advance import advance
+from disksla.pipeline.state import State
+from disksla.pipeline.tick import Tick
+from disksla.units import GIB
+from disksla.verdict.interval import Clocks
+
+CATALOG = load_catalog()
+
+FIELDS = (
+    "reads",
+    "reads_merged",
+    "read_sectors",
+    "read_ms",
+    "writes",
+    "writes_merged",
+    "written_sectors",
+    "write_ms",
+    "inflight",
+    "busy_ms",
+    "queue_ms",
+    "discards",
+    "discards_merged",
+    "discarded_sectors",
+    "discard_ms",
+    "flushes",
+    "flush_ms",
+)
+
+
+def a_disk(name: str = "vda", minor: int = 0, **told: object) -> Disk:
+    """Give a disk of which nothing is special but what is told."""
+    return Disk(name, 254, minor, size_bytes=100 * GIB, **told)  # type: ignore[arg-type]
+
+
+class Machine:
+    """Disks that do what they are told, and a state that watches them."""
+
+    def __init__(
+        self,
+        *disks: Disk,
+        settings: Settings | None = None,
+        fields: int = 20,
+        already: dict[str, dict[str, int]] | None = None,
+        unreadable: bool = False,
+    ) -> None:
+        self.disks = disks
+        self.fields = fields
+        self.now_s = 1000.0
+        self.asleep_s = 0.0
+        self.set_by_s = 0.0
+        self.numbers = {
+            disk.name: dict.fromkeys(FIELDS, 0) | (already or {}).get(disk.name, {})
+            for disk in disks
+        }
+        self.sysfs_inflight: dict[str, tuple[int, int]] = {}
+        self.state = State(settings or Settings(), CATALOG)
+        self.tick(disks=disks, text=None if unreadable else "as it is")
+
+    def does(self, device: str, **rises: int) -> None:
+        """Let counters rise; `inflight` is set."""
+        for name, rise in rises.items():
+            kept = 0 if name == "inflight" else self.numbers[device][name]
+            self.numbers[device][name] = kept + rise
+
+    def text(self) -> str:
+        """Give /proc/diskstats."""
+        return "".join(
+            f"{disk.major:4d} {disk.minor:7d} {disk.name} "
+            + " ".join(str(self.numbers[disk.name][field]) for field in FIELDS[: self.fields - 3])
+            + "\n"
+            for disk in self.disks
+        )
+
+    def clocks(self) -> Clocks:
+        """Read the clocks."""
+        boottime_s = self.now_s + self.asleep_s
+        return Clocks(self.now_s, boottime_s, 1.7e9 + boottime_s + self.set_by_s)
+
+    def tick(
+        self,
+        after_s: float = 0.1,
+        *,
+        text: str | None = "as it is",
+        disks: tuple[Disk, ...] | None = None,
+        problems: dict[str, str] | None = None,
+    ) -> State:
+        """Let time pass and be looked at."""
+        self.now_s += after_s
+        inflight = {
+            device: counts
+            for device, counts in self.sysfs_inflight.items()
+            if device in self.state.active
+        }
+        self.take(
+            Tick(
+                self.clocks(),
+                self.text() if text == "as it is" else text,
+                inflight=inflight,
+                disks=disks,
+                problems=problems or {},
+            )
+        )
+        return self.state
+
+    def take(self, tick: Tick) -> None:
+        """Take a tick."""
+        self.state = advance(self.state, tick)

@@ -1,0 +1,164 @@
+"""Media whose truth is known: they answer requests in the time that their laws give."""
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import NamedTuple, Protocol
+
+from disksla.benchmark.identify_evidence import Evidence, RequestStats
+from disksla.fio.result import LatencyBin
+from disksla.units import KIB
+
+REQUESTS = 400
+NEAR_SHARE = 1 / 64
+SMALL_BYTES = 4 * KIB
+LARGE_BYTES = 256 * KIB
+DEPTH = 16
+
+
+class Medium(Protocol):
+    """What answers requests."""
+
+    def random_s(self, chance: Random, span_share: float) -> float:
+        """Give the latency of one read at a random place of a part of the disk."""
+        ...
+
+    def sequential_s(self, chance: Random, request_bytes: int) -> float:
+        """Give the latency of a read that follows on the one before."""
+        ...
+
+    def deep_iops(self, one_deep_iops: float) -> float:
+        """Give how many random reads are done in a second if DEPTH are in flight."""
+        ...
+
+
+class Rotating(NamedTuple):
+    """An arm over platters: seek, half a turn in the mean, and a cache that reads ahead."""
+
+    rpm: int
+    end_to_end_s: float
+    bytes_per_second: float = 150e6
+    queueing_gain: float = 1.5
+    hit_share: float = 0.0
+    reads_ahead: bool = True
+
+    def random_s(self, chance: Random, span_share: float) -> float:
+        if chance.random() < self.hit_share:
+            return 0.0001
+        way = abs(chance.random() - chance.random()) * span_share
+        seek_s = 0.0008 + (self.end_to_end_s - 0.0008) * math.sqrt(way)
+        return seek_s + chance.random() * 60 / self.rpm + SMALL_BYTES / self.bytes_per_second
+
+    def sequential_s(self, chance: Random, request_bytes: int) -> float:
+        transfer_s = request_bytes / self.bytes_per_second
+        if self.reads_ahead:
+            return transfer_s * (1 + 0.1 * chance.random())
+        last_attempt_s = 60 / self.rpm
+        return last_attempt_s * math.ceil(transfer_s / last_attempt_s)
+
+    def deep_iops(self, one_deep_iops: float) -> float:
+        return one_deep_iops * self.queueing_gain
+
+
+class Placeless(NamedTuple):
+    """What does not care where: solid state, or a service behind a network."""
+
+    median_s: float
+    jitter_ratio: float
+    bytes_per_second: float
+    depth_gain: float = 12.0
+    pause_share: float = 0.0
+    pause_s: float = 0.003
+
+    def random_s(self, chance: Random, span_share: float) -> float:  # noqa: ARG002 -- that is it
+        if chance.random() < self.pause_share:
+            return self.pause_s * (1 + chance.random())
+        return self.median_s * chance.lognormvariate(0, self.jitter_ratio)
+
+    def sequential_s(self, chance: Random, request_bytes: int) -> float:
+        own_s = self.median_s * chance.lognormvariate(0, self.jitter_ratio)
+        return max(own_s, request_bytes / self.bytes_per_second)
+
+    def deep_iops(self, one_deep_iops: float) -> float:
+        return one_deep_iops * self.depth_gain
+
+
+LatencyOf = Callable[[], float]
+
+
+def measure(
+    medium: Medium,
+    seed: int,
+    held: Callable[[LatencyOf], LatencyOf] = lambda latency_s: latency_s,
+    most_iops: float = math.inf,
+) -> Evidence:
+    """Measure a medium as `disksla identify` does, perhaps through something that holds it."""
+    chance = Random(seed)
+    random = answered(held(lambda: medium.random_s(chance, 1.0)))
+    return Evidence(
+        random=random,
+        near=answered(held(lambda: medium.random_s(chance, NEAR_SHARE))),
+        sequential=answered(held(lambda: medium.sequential_s(chance, SMALL_BYTES))),
+        streamed=answered(held(lambda: medium.sequential_s(chance, LARGE_BYTES)), LARGE_BYTES),
+        deep=deep(random, min(most_iops, medium.deep_iops(random.iops))),
+    )
+
+
+def paced(medium: Medium, seed: int, iops: float) -> Evidence:
+    """Measure behind a limiter that lets one request pass every 1/iops seconds."""
+    chance = Random(seed)
+
+    def held(latency_s: LatencyOf) -> LatencyOf:
+        return lambda: max(latency_s(), (1 + 0.01 * chance.random()) / iops)
+
+    return measure(medium, seed, held, iops)
+
+
+def windowed(medium: Medium, seed: int, iops: float, window_s: float = 0.1) -> Evidence:
+    """Measure behind a limiter that lets so many pass in each window, and then none."""
+    budget = round(iops * window_s)
+
+    def held(latency_s: LatencyOf) -> LatencyOf:
+        passed, within_s = 0, 0.0
+
+        def one() -> float:
+            nonlocal passed, within_s
+            took_s = latency_s()
+            if passed == budget:
+                took_s += max(0.0, window_s - within_s)
+                passed, within_s = 0, 0.0
+            passed += 1
+            within_s += took_s if passed > 1 else 0.0
+            return took_s
+
+        return one
+
+    return measure(medium, seed, held, iops)
+
+
+def answered(latency_s: Callable[[], float], request_bytes: int = SMALL_BYTES) -> RequestStats:
+    """Send requests, one at a time."""
+    latencies = [latency_s() for _ in range(REQUESTS)]
+    mean_s = sum(latencies) / len(latencies)
+    return RequestStats(
+        request_bytes=request_bytes,
+        iops=1 / mean_s,
+        mean_s=mean_s,
+        requests=len(latencies),
+        least_s=min(latencies),
+        bins=bins_of(latencies),
+    )
+
+
+def bins_of(latencies: list[float]) -> tuple[LatencyBin, ...]:
+    """Give bins as fine as fio's: 64 to each doubling."""
+    counted = Counter(2 ** (round(64 * math.log2(latency)) / 64) for latency in latencies)
+    return tuple(LatencyBin(seconds, counted[seconds]) for seconds in sorted(counted))
+
+
+def deep(random: RequestStats, iops: float) -> RequestStats:
+    """Give what many at a time do."""
+    return RequestStats(
+        request_bytes=random.request_bytes, iops=iops, mean_s=DEPTH / iops, queue_depth=DEPTH
+    )

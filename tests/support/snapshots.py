@@ -1,0 +1,272 @@
+"""Example views, and a strategy for arbitrary ones."""
+
+import math
+
+import msgspec
+from hypothesis import strategies as st
+
+from disksla.config.settings import PROBE_KINDS, ProbeKind
+from disksla.credits.account import CreditLevel
+from disksla.disks.disk import Disk
+from disksla.fio.result import LatencyBin
+from disksla.histogram import Histogram
+from disksla.limits.assignment import Assignment
+from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates
+from disksla.metrics.self_metrics import BuildInfo
+from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
+from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.pipeline.totals import VerdictTotals
+from disksla.procfs.diskstats import Counters
+from disksla.procfs.iowait import HostWait
+from disksla.verdict.throttling import Throttle
+from disksla.verdict.verdict import Ceiling
+
+LATENCY_BOUNDS_S = (
+    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,
+)  # fmt: skip
+LOAD_BOUNDS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
+LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
+
+ABOUT = BuildInfo(
+    version="0.1.0",
+    python_version="3.11.7",
+    kernel_release="6.1.0-26-amd64",
+    reload_successful=True,
+    reload_success_timestamp_s=1764000000.0,
+)
+SEPARATE_LIMITS = Limits(
+    rates=Rates(10000.0, 5000.0, 440e6, 220e6),
+    budget="separate",
+    latency_s=0.001,
+    latency_kind="guaranteed",
+)
+BURST_LIMITS = Limits(
+    rates=Rates(300.0, 300.0, 30e6, 30e6),
+    budget="time_shared",
+    latency_s=0.02,
+    latency_kind="indicative",
+    burst=Burst(
+        Rates(2000.0, 2000.0, 60e6, 60e6), (Bucket("iops", 8000.0, 300.0, 300.0, 2000.0),)
+    ),
+)
+IOPS_CREDITS = CreditLevel("iops", 8000.0, 1250.5, 4000.0, 2500.0, 1.5)
+BYTE_CREDITS = CreditLevel("bytes", 64e6, 0.0, 64e6, 32e6, math.inf)
+TOTALS = Counters(
+    reads=1_234_567, reads_merged=12, read_sectors=98_765_432, read_ms=456_789,
+    writes=7_654_321, writes_merged=3456, written_sectors=612_345_678, write_ms=9_876_543,
+    busy_ms=1_000_000, queue_ms=10_333_332,
+    discards=42, discards_merged=0, discarded_sectors=88_080_384, discard_ms=17,
+    flushes=5150, flush_ms=20_601,
+)  # fmt: skip
+
+
+def histogram(bounds: tuple[float, ...], seed: int = 7) -> Histogram:
+    """Give a histogram with something in every bucket."""
+    seen = Histogram.empty(bounds)
+    for place, value in enumerate((*bounds, bounds[-1] * 2)):
+        seen = seen.observe(value, 1 + seed * (place + 3) % 97)
+    return seen
+
+
+def disk_view(
+    name: str = "vdb",
+    limits: Limits = SEPARATE_LIMITS,
+    totals: Counters | None = TOTALS,
+    load_now: float = 0.47,
+    hostile: str = "",
+) -> DiskSnapshot:
+    """Give a busy disk with a promise; `hostile` is put into everything a device may say."""
+    return DiskSnapshot(
+        disk=Disk(
+            name=name,
+            major=252,
+            minor=16,
+            size_bytes=500 * 1024**3,
+            serial=f"6ea73b81-555e-4a74-9{hostile}",
+            model=f"Virtual Disk{hostile}",
+            rotational=False,
+            mount_points=(f"/var/lib/postgresql{hostile}",),
+            holders=(f"dm-0{hostile}",),
+        ),
+        assignment=Assignment(
+            "vk.high-iops", "vk", "the configuration says so", 500 * 1024**3, limits
+        ),
+        counters=totals,
+        inflight=5,
+        read_latency_s=histogram(LATENCY_BOUNDS_S, 3),
+        write_latency_s=histogram(LATENCY_BOUNDS_S, 5),
+        load=histogram(LOAD_BOUNDS),
+        peak=Traffic(9800.0, 4990.0, 401.4e6, 204.4e6),
+        present=Traffic(4010.0, 1210.0, 164.3e6, 49.6e6),
+        present_load=load_now,
+        verdict="throttled",
+        verdict_totals=VerdictTotals(
+            seconds=(1800.5, 3600.0, 12.0, 42.3, 0.0, 1.5),
+            throttled_s=(40.0, 2.3, 0.0),
+            wait_s=1353.6,
+            host=HostWait(31.5, 29.0, 27.25),
+        ),
+        ceiling=Ceiling(Throttle("base", "iops"), 400, 40.0, 12_000, 12_000 * 4096),
+        credits=(IOPS_CREDITS,),
+    )
+
+
+def probed_disk_view() -> DiskSnapshot:
+    """Give a disk whose reads were probed with success, and whose writes were not."""
+    good = ProbeResult(
+        device="vdb",
+        kind="read-latency",
+        timestamp_s=1764000000.0,
+        target_iops=20.0,
+        duration_s=5.375,
+        requests=100,
+        transferred_bytes=409_600,
+        achieved_iops=19.9,
+        bins=(LatencyBin(0.0007, 99), LatencyBin(0.12, 1)),
+    )
+    busy = ProbeResult(
+        device="vdb", kind="write-latency", timestamp_s=1764000000.0, skipped="busy"
+    )
+    probes: dict[ProbeKind, ProbeTotals] = {
+        "read-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(good),
+        "write-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(busy),
+    }
+    return msgspec.structs.replace(
+        disk_view(),
+        probes=probes,
+        probe_intervals_s={"read-latency": 600.0, "write-latency": 3600.0},
+    )
+
+
+def unknown_disk_view(name: str = "sda") -> DiskSnapshot:
+    """Give a disk of which nothing is known but that it is there."""
+    return DiskSnapshot(
+        disk=Disk(name, 8, 0, 20 * 1024**3),
+        assignment=Assignment(
+            "generic.ssd", "generic", "no rule matched", 20 * 1024**3, NO_LIMITS
+        ),
+        counters=None,
+        inflight=None,
+        read_latency_s=Histogram.empty(LATENCY_BOUNDS_S),
+        write_latency_s=Histogram.empty(LATENCY_BOUNDS_S),
+        load=None,
+        peak=Traffic(),
+        present=Traffic(),
+        present_load=None,
+    )
+
+
+SAMPLER = SamplerSnapshot(
+    ticks=864_000,
+    missed_ticks=3,
+    lateness_s=histogram(LATENESS_BOUNDS_S),
+    gaps={"late": 3, "reset": 0, "swapped": 1},
+    errors={"diskstats": 0, "inflight": 2},
+    collectors={"diskstats": True, "inflight": False},
+)
+
+
+def view(*disks: DiskSnapshot) -> Snapshot:
+    """Give a view of `disks` by a sampler that had its troubles."""
+    return Snapshot(disks, SAMPLER)
+
+
+# Arbitrary views. Text is whatever a device or a file system may hold, surrogates included.
+nasty_text = st.one_of(
+    st.text(max_size=12),
+    st.text(alphabet=st.sampled_from("\"\\\n\r\t{}=,#<>&'é\U0001f4be\ud800\udcff"), max_size=12),
+)
+_numbers = st.floats(min_value=0, max_value=1e15)
+_counts = st.integers(min_value=0, max_value=2**53)
+_maybe_numbers = st.none() | _numbers
+_counters: st.SearchStrategy[Counters] = st.builds(
+    Counters, *[st.none() | _counts for _ in Counters._fields]
+)
+
+
+def histograms(bounds: tuple[float, ...]) -> st.SearchStrategy[Histogram]:
+    """Give histograms with these bounds."""
+    counts = st.lists(
+        st.integers(min_value=0, max_value=2**40),
+        min_size=len(bounds) + 1,
+        max_size=len(bounds) + 1,
+    )
+    return st.builds(Histogram, st.just(bounds), counts.map(tuple), _numbers)
+
+
+_rates = st.builds(Rates, _maybe_numbers, _maybe_numbers, _maybe_numbers, _maybe_numbers)
+_limits = st.builds(
+    Limits,
+    rates=_rates,
+    budget=st.sampled_from([None, "separate", "sum", "time_shared"]),
+    latency_s=_maybe_numbers,
+    latency_kind=st.sampled_from([None, "guaranteed", "indicative"]),
+    burst=st.none() | st.builds(Burst, _rates, st.just(())),
+)
+_credits = st.builds(
+    CreditLevel,
+    st.sampled_from(["iops", "bytes", "service_seconds"]),
+    _numbers,
+    _numbers,
+    _numbers,
+    _numbers,
+    exhaustion_s=_numbers | st.just(math.inf),
+)
+_traffic = st.builds(Traffic, _numbers, _numbers, _numbers, _numbers)
+_names = st.lists(nasty_text, max_size=2, unique=True).map(tuple)
+_disks = st.builds(
+    Disk,
+    name=nasty_text,
+    major=st.just(8),
+    minor=st.just(0),
+    size_bytes=_counts,
+    serial=st.none() | nasty_text,
+    wwn=st.none() | nasty_text,
+    model=st.none() | nasty_text,
+    rotational=st.none() | st.booleans(),
+    mount_points=_names,
+    holders=_names,
+)
+_outcomes = st.builds(
+    ProbeResult,
+    device=st.just("vdb"),
+    kind=st.sampled_from(PROBE_KINDS),
+    timestamp_s=_numbers,
+    skipped=st.none() | st.sampled_from(SKIP_REASONS),
+    failure=st.none() | st.sampled_from(FAILURE_REASONS),
+    duration_s=_numbers,
+    requests=_counts,
+    achieved_iops=_maybe_numbers,
+    bins=st.lists(st.builds(LatencyBin, st.floats(0, 100), st.integers(1, 1000)), max_size=3).map(
+        tuple
+    ),
+)
+_ledgers = st.just(ProbeTotals()) | _outcomes.map(ProbeTotals().plus)
+disk_views = st.builds(
+    DiskSnapshot,
+    disk=_disks,
+    assignment=st.builds(Assignment, nasty_text, nasty_text, nasty_text, _counts, _limits),
+    counters=st.none() | _counters,
+    inflight=st.none() | _counts,
+    read_latency_s=histograms(LATENCY_BOUNDS_S[:3]),
+    write_latency_s=histograms(LATENCY_BOUNDS_S[-3:]),
+    load=st.none() | histograms(LOAD_BOUNDS[-3:]),
+    peak=_traffic,
+    present=_traffic,
+    present_load=_maybe_numbers,
+    credits=st.lists(_credits, max_size=3, unique_by=lambda level: level.resource).map(tuple),
+    probes=st.dictionaries(st.sampled_from(PROBE_KINDS), _ledgers),
+)
+views = st.builds(
+    Snapshot,
+    st.lists(disk_views, max_size=3, unique_by=lambda one: one.disk.name).map(tuple),
+    st.builds(
+        SamplerSnapshot,
+        ticks=_counts,
+        missed_ticks=_counts,
+        lateness_s=histograms(LATENESS_BOUNDS_S[:3]),
+        gaps=st.dictionaries(nasty_text, _counts, max_size=2),
+        errors=st.dictionaries(nasty_text, _counts, max_size=2),
+        collectors=st.dictionaries(nasty_text, st.booleans(), max_size=2),
+    ),
+)

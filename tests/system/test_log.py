@@ -1,0 +1,104 @@
+"""Log lines."""
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from disksla.system.log import LineFormatter, LogFormat, is_journal
+
+BUGS = """
+import threading
+from disksla.system.log import set_up_logging
+set_up_logging("info", "logfmt")
+thread = threading.Thread(target=lambda: 1 / 0, name="sampler")
+thread.start()
+thread.join()
+int("for a reason")
+"""
+
+
+def line_of(
+    log_format: LogFormat,
+    message: str,
+    *,
+    failed: bool = False,
+    journal: bool = False,
+    level: int = logging.WARNING,
+) -> str:
+    exception = None
+    if failed:
+        try:
+            int("for a\nreason")
+        except ValueError:
+            exception = sys.exc_info()
+    record = logging.LogRecord("disksla.sampler", level, "", 0, message, (), exception)
+    return LineFormatter(log_format, journal=journal).format(record)
+
+
+def test_logfmt_quotes_what_is_not_one_plain_word() -> None:
+    assert line_of("logfmt", "late").endswith(" level=warning component=sampler msg=late")
+    assert line_of("logfmt", 'a "b"=c').endswith('msg="a \\"b\\"=c"')
+    assert line_of("logfmt", "").endswith('msg=""')
+
+
+@pytest.mark.parametrize("log_format", ["logfmt", "json"])
+def test_an_event_is_one_line(log_format: LogFormat) -> None:
+    line = line_of(log_format, "two\nlines", failed=True)
+    assert "\n" not in line
+    assert "ValueError" in line
+
+
+def test_json_is_json() -> None:
+    event = json.loads(line_of("json", "läte", failed=True))
+    assert event["msg"] == "läte"
+    assert event["component"] == "sampler"
+    assert "reason" in event["traceback"]
+
+
+def test_the_journal_is_told_the_severity_and_no_time() -> None:
+    assert line_of("logfmt", "late", journal=True) == "<4>level=warning component=sampler msg=late"
+    line = line_of("json", "two\nlines", failed=True, journal=True)
+    assert line.startswith("<4>{")
+    assert "\n" not in line
+    assert list(json.loads(line[3:])) == ["level", "component", "msg", "traceback"]
+
+
+@pytest.mark.parametrize(
+    ("level", "severity"),
+    [
+        (logging.CRITICAL, 2),
+        (logging.ERROR, 3),
+        (logging.WARNING, 4),
+        (logging.INFO, 6),
+        (logging.DEBUG, 7),
+        (logging.DEBUG - 1, 7),
+    ],
+)
+def test_severities_are_those_of_syslog(level: int, severity: int) -> None:
+    assert line_of("logfmt", "x", journal=True, level=level).startswith(f"<{severity}>")
+
+
+def test_the_journal_is_known_by_its_stream(tmp_path: Path) -> None:
+    with (tmp_path / "one").open("w") as one, (tmp_path / "other").open("w") as other:
+        found = os.fstat(one.fileno())
+        told = {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"}
+        assert is_journal(one, told)
+        assert not is_journal(other, told)
+        assert not is_journal(one, {})
+    assert not is_journal(one, told)
+
+
+def test_whatever_ends_by_a_bug_says_so_in_a_line() -> None:
+    command = [sys.executable, "-c", BUGS]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    of_thread, of_process = ended.stderr.splitlines()
+    assert "the thread sampler ended by a bug of disksla" in of_thread
+    assert "ZeroDivisionError" in of_thread
+    assert "level=critical" in of_process
+    assert "ValueError" in of_process

@@ -1,0 +1,33 @@
+"""Histograms."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.histogram import Histogram
+
+BOUNDS = (0.1, 1.0, 10.0)
+
+
+def test_a_value_on_a_bound_belongs_to_it() -> None:
+    assert Histogram.empty(BOUNDS).observe(1.0).counts == (0, 1, 0, 0)
+
+
+def test_what_is_above_all_bounds_is_counted_last() -> None:
+    assert Histogram.empty(BOUNDS).observe(11).counts == (0, 0, 0, 1)
+
+
+def test_weight_counts_as_many_observations() -> None:
+    histogram = Histogram.empty(BOUNDS).observe(0.5, weight=3)
+    assert (histogram.count, histogram.total) == (3, 1.5)
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.integers(1, 1000))))
+def test_nothing_is_lost(observations: list[tuple[float, int]]) -> None:
+    histogram = Histogram.empty(BOUNDS)
+    for value, weight in observations:
+        histogram = histogram.observe(value, weight)
+    assert histogram.count == sum(weight for _, weight in observations)
+    for bound, cumulative in zip(
+        BOUNDS, (sum(histogram.counts[: n + 1]) for n in range(3)), strict=True
+    ):
+        assert cumulative == sum(weight for value, weight in observations if value <= bound)

@@ -1,0 +1,176 @@
+"""Results of fio that others made, with the options that the jobs were run with."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.errors import DiskslaError
+from disksla.units import KIB, MIB
+from disksla.verification.import_fio import parse_fio_jobs
+from disksla.verification.measurement import Measurement
+
+RESULTS = Path(__file__).parent / "results"
+TWO = (RESULTS / "fio-3.33-two-jobs.json").read_text()
+CLONES = (RESULTS / "fio-3.33-eight-clones.json").read_text()
+AT_A_RATE = (RESULTS / "fio-3.33-buffered-at-a-rate.json").read_text()
+
+Options = dict[str, str | None]
+
+
+ALL_OPTIONS = list(json.loads(AT_A_RATE)["jobs"][0]["job options"])
+
+
+def with_options(options: Options, text: str = AT_A_RATE, **fields: Any) -> str:
+    """Give a result whose job has other options; None takes one away."""
+    document = json.loads(text)
+    for job in document["jobs"]:
+        for name, value in options.items():
+            job["job options"].pop(name, None)
+            if value is not None:
+                job["job options"][name] = value
+        job.update(fields)
+    return json.dumps(document)
+
+
+def only(text: str) -> Measurement:
+    [trial] = parse_fio_jobs(text)
+    return trial
+
+
+def test_each_job_is_a_measurement_of_its_own() -> None:
+    four, eight = parse_fio_jobs(TWO)
+    assert (four.name, four.pattern, four.request_bytes) == ("randread", "randread", 4 * KIB)
+    assert (eight.name, eight.request_bytes, eight.inflight) == ("randread8", 8 * KIB, 32)
+    assert four.is_direct
+    assert four.rate_iops is None
+    assert four.measured.runtime_s == pytest.approx(10, abs=0.1)
+    assert [each.share for each in four.percentiles] == [0.5, 0.9, 0.99, 0.999]
+
+
+def test_clones_that_are_not_reported_as_a_group_are_added_up() -> None:
+    trial = only(CLONES)
+    assert trial.inflight == 128
+    each = [job["read"]["total_ios"] for job in json.loads(CLONES)["jobs"]]
+    assert len(each) == 8
+    assert trial.measured.requests == sum(each)
+    assert trial.percentiles == ()
+
+
+def test_a_job_through_the_cache_at_a_rate_is_read_as_that() -> None:
+    trial = only(AT_A_RATE)
+    assert not trial.is_direct
+    assert trial.rate_iops == 2910
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"bs": "1m"}, {"request_bytes": MIB}),
+        ({"bs": "4096"}, {"request_bytes": 4 * KIB}),
+        ({"bs": "16KiB"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "8k,16k"}, {"request_bytes": 8 * KIB}),
+        ({"bs": None, "blocksize": "8k"}, {"request_bytes": 8 * KIB}),
+        ({"bs": None}, {"request_bytes": 4 * KIB}),
+        ({"rw": None, "readwrite": "randread:4"}, {"pattern": "randread"}),
+        ({"rw": "randrw"}, {"pattern": "randrw"}),
+        ({"rw": "readwrite"}, {"pattern": "rw"}),
+        ({"iodepth": None}, {"inflight": 1}),
+        ({"numjobs": "4"}, {"inflight": 128, "rate_iops": 4 * 2910.0}),
+        ({"rate_iops": "1k"}, {"rate_iops": 1024.0}),
+        ({"rate_iops": "100,50"}, {"rate_iops": 100.0}),
+        ({"rate_iops": "100,50", "rw": "randwrite"}, {"rate_iops": 50.0}),
+        ({"rate_iops": "100", "rw": "randwrite"}, {"rate_iops": 100.0}),
+        ({"direct": "1"}, {"is_direct": True}),
+        ({"direct": "0"}, {"is_direct": False}),
+        ({"buffered": "0"}, {"is_direct": True}),
+        ({"buffered": "1", "direct": "1"}, {"is_direct": False}),
+    ],
+)
+def test_options_are_taken_as_fio_takes_them(options: Options, expected: dict[str, Any]) -> None:
+    trial = only(with_options(options))
+    assert {name: getattr(trial, name) for name in expected} == expected
+
+
+def test_global_options_hold_for_every_job() -> None:
+    document = json.loads(with_options({"rw": None, "bs": None}))
+    document["global options"] = {"rw": "write", "bs": "1M", "direct": "1"}
+    trial = only(json.dumps(document))
+    assert (trial.pattern, trial.request_bytes, trial.is_direct) == ("write", MIB, True)
+
+
+def test_what_stands_around_the_document_is_left_out() -> None:
+    noisy = "fio: a note\n" + TWO + "\n[W] another\n"
+    assert len(parse_fio_jobs(noisy.replace('"stddev" : 0.000000', '"stddev" : -nan'))) == 2
+
+
+def test_fio_may_tell_no_percentiles() -> None:
+    document = json.loads(AT_A_RATE)
+    document["jobs"][0]["read"]["clat_ns"]["percentile"] = {"50.000000": -1, "90.000000": "x"}
+    assert only(json.dumps(document)).percentiles == ()
+    del document["jobs"][0]["read"]["clat_ns"]["percentile"]
+    assert only(json.dumps(document)).percentiles == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", "missing required field `fio version`"),
+        ('{"fio version": "fio-3.33", "jobs": []}', "length >= 1"),
+        ('{"fio version": "fio-3.33", "jobs": [{}]}', "missing required field `jobname`"),
+        ("{" * 100_000, "not the JSON of fio"),
+        ('{"\ud800": 1}', "not the JSON of fio"),
+        (TWO.replace("fio-3.33", "fio-2.2"), "expected fio 3.1 or newer"),
+        (TWO.replace('"groupid" : 1', '"groupid" : 0'), "ran at the same time"),
+        (with_options({"rw": "trim"}), "does not tell which requests"),
+        (with_options(dict.fromkeys(ALL_OPTIONS)), "does not tell which requests"),
+        (with_options({"bs": "big"}), "'big' where a size such as 4k should be"),
+        (with_options({"bs": "0"}), "'0' where a size"),
+        (with_options({"iodepth": "deep"}), "iodepth is 'deep'; expected a number"),
+        (with_options({"numjobs": "3"}, CLONES), "8 results of 3 clones"),
+        (with_options({}, error=5), "EIO"),
+    ],
+)
+def test_what_says_too_little_is_refused(text: str, said: str) -> None:
+    with pytest.raises(DiskslaError, match=said):
+        parse_fio_jobs(text)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["jobs", "fio version", "read", "job options", "jobname", "groupid"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@st.composite
+def mangled(draw: st.DrawFn) -> str:
+    """Give a result in which one value is another."""
+    document: Any = json.loads(draw(st.sampled_from([TWO, AT_A_RATE])))
+    at = document
+    while True:
+        key = draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
+        inner = at[key]
+        if not isinstance(inner, dict | list) or not inner or draw(st.booleans()):
+            at[key] = draw(json_values)
+            return json.dumps(document)
+        at = inner
+
+
+@given(st.text() | json_values.map(json.dumps) | mangled())
+def test_any_text_is_a_result_or_refused(text: str) -> None:
+    try:
+        trials = parse_fio_jobs(text)
+    except DiskslaError:
+        return
+    assert trials

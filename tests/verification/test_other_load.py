@@ -1,0 +1,88 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.fio.result import DirectionResult, FioResult
+from disksla.limits.cost_model import DirectionLimits, separate_charges
+from disksla.verification.other_load import (
+    Transferred,
+    journal_writes,
+    other_share,
+    transferred_between,
+    transferred_by,
+)
+
+CHARGES = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
+COUNTERS = (100, 5, 800, 10, 50, 2, 400, 20)
+
+
+def test_requests_count_as_they_were_handed_in() -> None:
+    later = (110, 8, 880, 10, 51, 2, 408, 20)
+    assert transferred_between(COUNTERS, later) == Transferred(13, 1, 80 * 512, 8 * 512)
+    assert transferred_between(COUNTERS[:3], (101, 5, 808)) == Transferred(1, 0, 4096, 0)
+
+
+def test_a_test_is_taken_at_its_word() -> None:
+    read = DirectionResult(10, 40960, 1.0, 10.0, 40960.0, 0.001)
+    write = DirectionResult(2, 8192, 1.0, 2.0, 8192.0, 0.001)
+    assert transferred_by(FioResult("fio-3.33", read, write)) == Transferred(10, 2, 40960, 8192)
+    assert Transferred(1, 2, 3, 4).plus(Transferred(10, 20, 30, 40)) == Transferred(11, 22, 33, 44)
+
+
+@pytest.mark.parametrize(
+    ("disk", "own", "request_bytes", "share"),
+    [
+        (Transferred(1000, 0, 4096000), Transferred(1000, 0, 4096000), 4096, 0.0),
+        (
+            Transferred(1100, 0, 4505600),
+            Transferred(1000, 0, 4096000),
+            4096,
+            0.1,
+        ),  # reads beside reads
+        (
+            Transferred(1000, 50, 4096000, 204800),
+            Transferred(1000, 0, 4096000),
+            4096,
+            0.1,
+        ),  # writes
+        (
+            Transferred(900, 0, 4096000),
+            Transferred(1000, 0, 4096000),
+            4096,
+            0.0,
+        ),  # never less than nothing
+        (
+            Transferred(800, 0, 100 * 2**20),
+            Transferred(100, 0, 100 * 2**20),
+            2**20,
+            0.0,
+        ),  # in pieces
+        (Transferred(80, 0, 200 * 2**20), Transferred(100, 0, 100 * 2**20), 2**20, 1.048576),
+        (Transferred(100, 8, 100 * 2**20, 0), Transferred(100, 0, 100 * 2**20), 2**20, 0.016),
+    ],
+)
+def test_others_are_what_the_test_did_not_do(
+    disk: Transferred, own: Transferred, request_bytes: int, share: float
+) -> None:
+    assert other_share(CHARGES, 1.0, disk, own, request_bytes) == pytest.approx(share)
+
+
+def test_a_file_system_keeps_its_books() -> None:
+    assert journal_writes(60.0) == Transferred(writes=120, written_bytes=120 * 4096)
+    assert journal_writes(0.1).writes == 1
+
+
+def test_without_a_promise_there_is_no_share() -> None:
+    assert other_share((), 1.0, Transferred(5, 5, 5, 5), Transferred(), 4096) == 0.0
+
+
+amounts = st.integers(0, 10**9)
+dones = st.builds(Transferred, amounts, amounts, amounts, amounts)
+
+
+@given(dones, dones, st.sampled_from([4096, 65536, 2**20]), st.floats(0.1, 1000))
+def test_the_test_itself_is_no_other(
+    own: Transferred, more: Transferred, size: int, seconds: float
+) -> None:
+    assert other_share(CHARGES, seconds, own, own, size) == 0.0
+    assert other_share(CHARGES, seconds, own.plus(more), own, size) >= 0.0

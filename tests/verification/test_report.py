@@ -1,0 +1,275 @@
+"""Lines held against what they require, and the verdict that follows."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.custom_terms import SeparateTerms, SumBurst, SumTerms, custom_limits
+from disksla.errors import DiskslaError
+from disksla.fio.result import DirectionResult
+from disksla.units import MIB
+from disksla.verification.judge import (
+    VerificationRun,
+    judge_test,
+    make_report,
+    skipped_test,
+    unmeasured_test,
+)
+from disksla.verification.measurement import Measurement, Percentile
+from disksla.verification.preconditions import Violation
+from disksla.verification.report import (
+    SuiteTestResult,
+    SuiteTestVerdict,
+    VerificationReport,
+    decode_report,
+    encode_report,
+    report_verdict,
+)
+from disksla.verification.suites import Suite, SuiteTest, make_suite
+from support.simulated_host import a_disk
+
+TOLERANCE = 0.03
+CONTRACT = SeparateTerms(
+    read_iops=1000.0, read_bytes_per_second=100.0 * MIB, write_iops=500.0, latency_s=0.002
+)
+SUITE = make_suite("vk", custom_limits(CONTRACT), TOLERANCE)
+BUSY = Violation("other_load", "others were there")
+
+
+def line(test: str, suite: Suite = SUITE) -> SuiteTest:
+    return next(each for each in suite.lines if each.test == test)
+
+
+def trial(told: SuiteTest, iops: float, mean_latency_s: float | None = 0.001) -> Measurement:
+    done = DirectionResult(
+        int(10 * iops),
+        int(10 * iops) * told.request_bytes,
+        10.0,
+        iops,
+        iops * told.request_bytes,
+        mean_latency_s if iops else None,
+    )
+    return Measurement(
+        name="x",
+        tool="fio-3.33",
+        pattern=told.pattern,
+        request_bytes=told.request_bytes,
+        inflight=told.inflight,
+        measured=done,
+        percentiles=(Percentile(0.5, 0.001), Percentile(0.99, 0.004)),
+    )
+
+
+def judged(test: str, iops: float, mean_latency_s: float | None = 0.001) -> SuiteTestResult:
+    return judge_test(line(test), trial(line(test), iops, mean_latency_s), TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("test", "iops", "verdict", "ratio", "required_ratio"),
+    [
+        ("randread-4k", 1000.0, "pass", 1.0, 1.0),
+        ("randread-4k", 971.0, "pass", 0.971, 1.0),
+        ("randread-4k", 969.0, "fail", 0.969, 1.0),
+        ("randread-8k", 700.0, "fail", 0.7, 0.75),
+        ("randread-8k", 730.0, "pass", 0.73, 0.75),
+        ("randread-16k", 700.0, "pass", 0.7, 0.5),
+        ("read-1m", 100.0, "pass", 1.0, 1.0),
+        ("read-1m", 70.0, "fail", 0.7, 1.0),
+        ("randread-4k", 0.0, "fail", 0.0, 1.0),
+    ],
+)
+def test_a_rate_passes_at_what_is_required_less_the_tolerance(
+    test: str, iops: float, verdict: str, ratio: float, required_ratio: float
+) -> None:
+    found = judged(test, iops)
+    assert found.verdict == verdict
+    assert (found.ratio, found.required_ratio) == pytest.approx((ratio, required_ratio))
+    assert found.reason == ("" if iops else "nothing completed")
+
+
+@pytest.mark.parametrize(
+    ("mean_latency_s", "verdict", "ratio"),
+    [
+        (0.001, "pass", 2.0),
+        (0.00206, "pass", 0.97087),
+        (0.0021, "fail", 0.95238),
+        (0.0, "pass", 2e6),
+    ],
+)
+def test_a_latency_passes_below_what_is_required(
+    mean_latency_s: float, verdict: str, ratio: float
+) -> None:
+    found = judged("latency-randread-4k", 970.0, mean_latency_s)
+    assert (found.verdict, found.unit, found.measured) == (verdict, "seconds", mean_latency_s)
+    assert found.ratio == pytest.approx(ratio, rel=1e-4)
+
+
+def test_a_latency_at_a_rate_that_was_not_served_says_so() -> None:
+    found = judged("latency-randread-4k", 600.0, 0.05)
+    assert found.verdict == "fail"
+    assert found.reason == "only 600 of 970 IOPS were served, so requests queued"
+
+
+def test_an_indicative_latency_is_shown_and_never_fails() -> None:
+    contract = msgspec.structs.replace(CONTRACT, latency_kind="indicative")
+    told = line("latency-randread-4k", make_suite("vk", custom_limits(contract), TOLERANCE))
+    found = judge_test(told, trial(told, 970.0, 0.05), TOLERANCE)
+    assert found.verdict == "shown"
+    assert found.ratio == pytest.approx(0.04)
+    assert found.reason == "the provider names this latency, and does not guarantee it"
+
+
+def test_a_line_without_a_requirement_is_skipped() -> None:
+    found = judged("write-1m", 1000.0)
+    assert (found.verdict, found.reason) == (
+        "skipped",
+        "the terms promise no bandwidth for writes",
+    )
+    assert found.measured is None
+
+
+@pytest.mark.parametrize(
+    ("iops", "is_held", "level"),
+    [
+        (300.0, True, "base"),
+        (308.0, False, "base"),
+        (200.0, False, "base"),
+        (900.0, False, "burst"),
+        (900.0, True, "burst_then_base"),
+    ],
+)
+def test_the_level_is_told_where_there_are_credits(iops: float, is_held: bool, level: str) -> None:
+    contract = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))
+    told = make_suite("terms", custom_limits(contract), TOLERANCE).lines[0]
+    found = judge_test(told, trial(told, iops), TOLERANCE, is_throttled_at_base=is_held)
+    assert found.level == level
+    assert judged("randread-4k", iops).level is None
+
+
+def test_nothing_measured_has_no_level() -> None:
+    contract = SumTerms(iops=300.0, latency_s=0.001)
+    told = line("latency-randread-4k", make_suite("terms", custom_limits(contract), TOLERANCE))
+    found = judge_test(told, trial(told, 0.0, None), TOLERANCE)
+    assert (found.ratio, found.level, found.reason) == (0.0, None, "nothing completed")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "violations", "verdict", "status"),
+    [
+        (("pass", "skipped", "shown"), (), "kept", 0),
+        (("pass", "fail"), (), "broken", 1),
+        (("pass", "fail", "unmeasured"), (), "incomplete", 2),
+        (("skipped", "shown"), (), "incomplete", 2),
+        ((), (), "incomplete", 2),
+        (("pass",), (BUSY,), "not_valid", 2),
+        (("fail",), (BUSY,), "not_valid", 2),
+        (("unmeasured",), (BUSY,), "not_valid", 2),
+    ],
+)
+def test_the_verdict_follows_from_the_lines(
+    verdicts: tuple[SuiteTestVerdict, ...],
+    violations: tuple[Violation, ...],
+    verdict: str,
+    status: int,
+) -> None:
+    lines = tuple(
+        SuiteTestResult(test="x", caption="", writes=False, verdict=each) for each in verdicts
+    )
+    assert report_verdict(lines, violations) == verdict
+    assert account(lines, violations).status == status
+
+
+def account(
+    lines: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...] = ()
+) -> VerificationReport:
+    run = VerificationRun(
+        disksla_version="0.1.0",
+        disk=a_disk("vdb", serial="vol-1", model="M", wwn="0x5"),
+        terms="vk.ceph-ssd",
+        provider="vk",
+        size_bytes=2**40,
+        target="device",
+        tool="fio 3.33",
+        tolerance_ratio=TOLERANCE,
+        began_timestamp_s=1.7e9,
+        ended_timestamp_s=1.7e9 + 60,
+        violations=violations,
+    )
+    return make_report(SUITE, run, lines)
+
+
+def test_an_account_says_of_which_disk_it_is() -> None:
+    made = account((judged("randread-4k", 1000.0),))
+    assert (made.device, made.key, made.serial) == ("vdb", "wwn:0x5", "vol-1")
+    run = VerificationRun(
+        disksla_version="0.1.0",
+        disk=None,
+        terms="x",
+        provider="y",
+        size_bytes=1,
+        target="elsewhere",
+        tool="DiskSpd",
+        tolerance_ratio=TOLERANCE,
+        began_timestamp_s=0.0,
+        ended_timestamp_s=0.0,
+        unjudged=("x: why",),
+    )
+    made = make_report(SUITE, run, (skipped_test(line("randread-4k"), "not in the result"),))
+    assert (made.device, made.key, made.model, made.unjudged) == (None, None, None, ("x: why",))
+
+
+cases = st.builds(
+    judged,
+    st.sampled_from([each.test for each in SUITE.lines]),
+    st.floats(0, 1e6),
+    st.floats(0, 100),
+) | st.sampled_from([unmeasured_test(each, "why") for each in SUITE.lines])
+
+
+@given(st.lists(cases, max_size=4).map(tuple), st.lists(st.just(BUSY), max_size=1).map(tuple))
+def test_an_account_can_be_read_again(
+    lines: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
+) -> None:
+    made = account(lines, violations)
+    assert decode_report(encode_report(made)) == made
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6))
+def test_more_is_never_worse(one: float, other: float) -> None:
+    less, more = (judged("randread-8k", iops) for iops in sorted((one, other)))
+    assert less.ratio is not None
+    assert more.ratio is not None
+    assert less.ratio <= more.ratio
+    assert less.verdict == "fail" or more.verdict == "pass"
+
+
+GOOD = encode_report(account((judged("randread-4k", 1000.0),)))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b'"kept"', b'"broken"', "says 'broken', which does not follow"),
+        (b'"kept"', b'"lovely"', "not the account of a test"),
+        (b'"disksla_verification": 1', b'"disksla_verification": 2', "Invalid enum value"),
+        (b'"measured": 1000.0', b'"measured": -1.0', ">= 0"),
+        (b'"tool"', b'"fool"', "not the account of a test"),
+        (GOOD, b"", "not the account of a test"),
+        (GOOD, b"[" * 100_000, "not the account of a test"),
+        (b"vol-1", b"\xff", "not the account of a test"),
+    ],
+)
+def test_what_is_no_account_is_refused(old: bytes, new: bytes, said: str) -> None:
+    assert old in GOOD
+    with pytest.raises(DiskslaError, match=said):
+        decode_report(GOOD.replace(old, new))
+
+
+@given(st.binary() | st.integers(0, len(GOOD)).map(lambda end: GOOD[:end]))
+def test_anything_is_an_account_or_refused(text: bytes) -> None:
+    try:
+        decode_report(text)
+    except DiskslaError:
+        return
+    assert text.strip() == GOOD.strip()

@@ -1,0 +1,185 @@
+"""The page that a person keeps of a test."""
+
+import base64
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+
+from disksla.verification.measurement import Percentile
+from disksla.verification.preconditions import Violation
+from disksla.verification.report import VerificationReport
+from disksla.verification.report_html import report_html
+from support.reports import LINES, a_line, accounts, an_account
+
+VOID = {"meta", "rect", "line", "circle"}
+ALLOWED = {
+    "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "ul", "li", "dl", "dt",
+    "dd", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "svg", "rect", "line",
+    "text", "circle",
+}  # fmt: skip
+HOSTILE = "<script>alert(1)</script>\"'&\udcff\x00"
+
+
+class Reader(HTMLParser):
+    """Reads a page, and fails on elements that we never write or that do not close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.cells: list[list[str]] = []
+        self.numbers: list[float] = []
+        self.classes: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ALLOWED
+        names = {name for name, _ in attrs}
+        assert not names & {"src", "href", "style"}
+        assert not any(name.startswith("on") for name in names)
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.cells.append([])
+        if tag in {"th", "td"}:
+            self.cells[-1].append("")
+        for name, value in attrs:
+            if name in {"x", "x1", "x2", "cx", "width"} and tag != "meta":
+                self.numbers.append(float(value or "nan"))
+            if name == "class" and tag == "rect":
+                self.classes.append(value or "")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.open:
+            self.text.append(data)
+        if "th" in self.open or "td" in self.open:
+            self.cells[-1][-1] += f"{data} "
+
+
+def read(account: VerificationReport) -> Reader:
+    reader = Reader()
+    page = report_html(account)
+    page.encode()
+    reader.feed(page)
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+def said(account: VerificationReport) -> str:
+    return " ".join(" ".join(read(account).text).split())
+
+
+def test_lines_are_rows_and_skipped_ones_a_sentence() -> None:
+    reader = read(an_account(*LINES))
+    rows = [[cell.strip() for cell in row[1:]] for row in reader.cells[1:]]
+    assert rows == [
+        ["1000 IOPS", "1002 IOPS", "100.2 %", "", "pass"],
+        ["750 IOPS", "700 IOPS", "70.0 %", "", "fail"],
+        ["125 MiB/s", "500 MiB/s", "400.0 %", "", "pass"],
+        ["3 ms", "2 ms", "150.0 %", "", "shown"],
+        ["-", "-", "-", "", "unmeasured"],
+    ]
+    assert reader.classes == ["track", "pass", "track", "fail", "track", "pass", "track", "shown"]
+    text = said(an_account(*LINES))
+    assert "Not run: write-1m, write-4m (no file)." in text
+    assert "windows of 100 ms: throttled 98%, idle 2%" in text
+    assert "measured at burst, then base level" in text
+    assert "mean 32 ms, 99.9 % within" in text
+    assert "2023-11-14 22:13:20 UTC, 5.01 min long" in text
+
+
+def test_a_bar_ends_where_its_box_does() -> None:
+    assert max(read(an_account(a_line(ratio=7.0, percentiles=()))).numbers) == 100
+
+
+def test_the_verdict_and_what_spoils_it_are_told_first() -> None:
+    busy = Violation("other_load", "others were there")
+    text = said(an_account(a_line(), violations=(busy,), unjudged=("x: mixed",)))
+    assert "NOT VALID: the conditions of a test did not hold others were there x: mixed" in text
+    assert "The promise is kept" in said(an_account(a_line()))
+
+
+def test_a_result_from_elsewhere_has_no_disk_and_no_length() -> None:
+    account = an_account(
+        a_line(percentiles=(), mean_latency_s=None, window_seconds={}),
+        device=None,
+        serial=None,
+        model=None,
+        wwn=None,
+        target="elsewhere",
+        ended_timestamp_s=1.7e9,
+    )
+    text = said(account)
+    assert "a result made elsewhere against vk.ceph-ssd" in text
+    assert "2023-11-14 22:13:20 UTC The promise is kept" in text
+    assert "Latency" not in text
+    assert "3.914 MiB/s" in text
+
+
+def test_one_latency_is_drawn_too() -> None:
+    one = (Percentile(0.5, 0.001),)
+    assert "within 1 ms" in said(an_account(a_line(percentiles=one, mean_latency_s=None)))
+    assert "within 0 ms" in said(an_account(a_line(percentiles=(Percentile(0.5, 0.0),))))
+
+
+@settings(max_examples=80)
+@given(accounts)
+@example(an_account(a_line(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
+def test_nothing_that_a_disk_says_becomes_markup(account: VerificationReport) -> None:
+    reader = read(account)
+    shown = [line for line in account.lines if line.verdict != "skipped"]
+    assert len(reader.cells) == 1 + len(shown)
+    assert all(0 <= number <= 360 for number in reader.numbers)
+
+
+def test_nothing_may_be_loaded_or_run() -> None:
+    page = report_html(an_account(*LINES))
+    style = re.search("<style>(.*?)</style>", page, re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}'" in page
+    assert "url(" not in page
+
+
+@pytest.mark.skipif(
+    shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing to draw the page"
+)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_browser_shows_it_without_scrolling_sideways(tmp_path: Path, width: int) -> None:
+    """A page that is too wide for a phone would be drawn wider than its window."""
+    page = tmp_path / "page.html"
+    probe = "<iframe></iframe>"
+    text = report_html(an_account(*LINES))
+    assert probe not in text
+    measuring = (
+        "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth"
+        "</script>"
+    )
+    policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
+    page.write_text(policy.sub("", text).replace("</body>", f"{measuring}</body>"))
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    home = {**os.environ, "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [*command, f"--window-size={width},900", page.as_uri()],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=home,
+        timeout=60,
+    )
+    found = re.search(r"<title>(\d+) of (\d+)</title>", done.stdout)
+    assert found is not None, done.stderr
+    assert int(found[1]) <= int(found[2])

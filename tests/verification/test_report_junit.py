@@ -1,0 +1,75 @@
+"""JUnit XML as build servers read it."""
+
+from xml.etree import ElementTree as ET
+
+from hypothesis import example, given, settings
+
+from disksla.verification.preconditions import Violation
+from disksla.verification.report import VerificationReport
+from disksla.verification.report_junit import report_junit
+from support.reports import LINES, a_line, accounts, an_account
+
+HOSTILE = "<failure/>]]>\"'&\x00\x1b\udcff\uffff"
+
+
+def read(account: VerificationReport) -> ET.Element:
+    root = ET.fromstring(report_junit(account))
+    assert root.tag == "testsuites"
+    return root
+
+
+def counts(element: ET.Element) -> dict[str, int]:
+    return {name: int(element.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
+
+
+def found(root: ET.Element) -> dict[str, int]:
+    return {
+        "tests": len(root.findall("testsuite/testcase")),
+        "failures": len(root.findall(".//failure")),
+        "errors": len(root.findall(".//error")),
+        "skipped": len(root.findall(".//skipped")),
+    }
+
+
+def test_each_line_is_a_case() -> None:
+    root = read(an_account(*LINES))
+    assert counts(root) == {"tests": 7, "failures": 1, "errors": 1, "skipped": 2}
+    [suite] = root
+    assert suite.attrib["name"] == "vdb against vk.ceph-ssd"
+    assert suite.attrib["timestamp"] == "2023-11-14T22:13:20"
+    assert suite.attrib["time"] == "300.500"
+    cases = {case.attrib["name"]: case for case in suite.findall("testcase")}
+    assert cases["randread-4k"].attrib["time"] == "60.000"
+    assert cases["randread-4k"].findtext("system-out") == (
+        "1002 IOPS measured, at least 1000 IOPS required (100% of 1000 IOPS)"
+    )
+    failure = cases["randread-8k"].find("failure")
+    assert failure is not None
+    assert failure.attrib["message"] == (
+        "700 IOPS measured, at least 750 IOPS required (75% of 1000 IOPS);"
+        " measured at burst, then base level"
+    )
+    assert cases["randread-4k"].attrib["classname"] == "disksla.vdb.vk"
+
+
+def test_a_violated_condition_is_an_error() -> None:
+    busy = Violation("other_load", "others were there")
+    root = read(an_account(a_line(), violations=(busy,)))
+    assert counts(root) == {"tests": 2, "failures": 0, "errors": 1, "skipped": 0}
+    [error] = root.findall(".//error")
+    assert error.attrib == {"message": "others were there", "type": "precondition"}
+
+
+def test_a_result_from_elsewhere_has_no_device() -> None:
+    root = read(an_account(a_line(), device=None, serial=None, wwn=None, model=None))
+    names = {each.attrib["name"] for each in root.findall(".//property")}
+    assert names == {"verdict", "terms", "size_bytes", "tool", "disksla_version"}
+    assert root[0].attrib["name"] == "a result made elsewhere against vk.ceph-ssd"
+
+
+@settings(max_examples=80)
+@given(accounts)
+@example(an_account(a_line(test=HOSTILE, why=HOSTILE), hostile=HOSTILE))
+def test_nothing_that_a_disk_says_becomes_markup(account: VerificationReport) -> None:
+    root = read(account)
+    assert counts(root) == counts(root[0]) == found(root)

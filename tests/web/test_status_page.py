@@ -1,0 +1,177 @@
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import msgspec
+from hypothesis import example, given, settings
+
+from disksla.histogram import Histogram
+from disksla.limits.limits import Limits, Rates
+from disksla.metrics.self_metrics import BuildInfo
+from disksla.pipeline.snapshot import SamplerSnapshot, Snapshot
+from disksla.text import escape_bytes
+from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
+from support.snapshots import (
+    ABOUT,
+    BURST_LIMITS,
+    SAMPLER,
+    disk_view,
+    unknown_disk_view,
+    view,
+    views,
+)
+
+VOID = {"meta"}
+ALLOWED = {
+    "html", "head", "meta", "title", "style", "body", "header", "h1", "small", "nav", "a", "p",
+    "table", "thead", "tbody", "tr", "th", "td", "div", "span", "meter", "code",
+}  # fmt: skip
+HOSTILE = "<script>alert(1)</script>\"'&\udcff"
+
+
+class Reader(HTMLParser):
+    """Reads a page, and fails on elements that we never write or that do not close."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows: list[list[str]] = []
+        self.meters: list[dict[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in ALLOWED
+        assert not {name for name, _ in attrs if name.startswith("on") or name == "style"}
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append([])
+        if tag in {"th", "td"}:
+            self.rows[-1].append("")
+        if tag == "meter":
+            self.meters.append(dict(attrs))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "th" in self.open or "td" in self.open:
+            self.rows[-1][-1] += f" {data}"
+
+
+def page(shown: Snapshot, about: BuildInfo = ABOUT) -> str:
+    return status_page(shown, about, "/metrics")
+
+
+def read(text: str) -> Reader:
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+def cells(shown: Snapshot) -> list[str]:
+    return [" ".join(cell.split()) for cell in read(page(shown)).rows[1]]
+
+
+@settings(max_examples=80)
+@given(views)
+@example(view(disk_view(HOSTILE, hostile=HOSTILE)))
+def test_nothing_that_a_disk_says_becomes_markup(shown: Snapshot) -> None:
+    text = page(shown)
+    text.encode()
+    rows = read(text).rows
+    assert len(rows) == (1 + len(shown.disks) if shown.disks else 0)
+    for row, disk in zip(rows[1:], shown.disks, strict=True):
+        assert len(row) == 9
+        told = "".join(row[0].replace("\0", "\ufffd").split())
+        for said in (disk.disk.name, disk.disk.model or "", disk.disk.serial or ""):
+            assert "".join(escape_bytes(said).replace("\0", "\ufffd").split()) in told
+
+
+def test_a_disk_is_one_row_with_all_that_is_known() -> None:
+    assert cells(view(disk_view(limits=BURST_LIMITS))) == [
+        "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
+        "/var/lib/postgresql",
+        "throttled throttled 0.775 % stalled 0.0275 %",
+        "vk.high-iops vk",
+        "300 / 300 IOPS 28.61 MiB/s / 28.61 MiB/s latency 20 ms, indicative shared",
+        "4010 / 1210 IOPS 156.7 MiB/s / 47.3 MiB/s",
+        "47 %",
+        "5",
+        "9800 / 4990 IOPS 382.8 MiB/s / 194.9 MiB/s",
+    ]
+
+
+def test_what_is_not_known_is_a_dash_and_not_a_nought() -> None:
+    _, mounted, verdict, _, limits, _, load, inflight, _ = cells(view(unknown_disk_view()))
+    assert {mounted, verdict, load, inflight} == {"–"}  # noqa: RUF001 -- it is the dash shown
+    assert limits == "none promised"
+
+
+def test_half_a_promise_is_shown_as_that() -> None:
+    limits = Limits(rates=Rates(write_iops=400.0), latency_s=0.001)
+    told = cells(view(disk_view(limits=limits)))[4]
+    assert told == "– / 400 IOPS latency 1 ms"  # noqa: RUF001 -- it is the dash shown
+
+
+def test_the_bar_ends_at_the_promise_and_the_number_goes_on() -> None:
+    disk = disk_view(load_now=1.37)
+    assert read(page(view(disk))).meters[0]["value"] == "1.000"
+    assert cells(view(disk))[6] == "137 %"
+
+
+def test_no_disks_is_said() -> None:
+    assert "No disk is watched" in page(view())
+
+
+def test_troubles_are_told_first() -> None:
+    refused = BuildInfo(
+        "0.1.0", "3.11", "6.1", reload_successful=False, reload_success_timestamp_s=0
+    )
+    text = page(view(), refused)
+    assert "Cannot be read now: inflight." in text
+    assert "The configuration was refused" in text
+    assert "The configuration was refused" not in page(view())
+
+
+def test_what_is_wrong_is_told_in_words_and_not_without_end() -> None:
+    problems = {f"inflight:vd{number}": "<gone>" for number in range(12)}
+    text = page(Snapshot((), msgspec.structs.replace(SAMPLER, problems=problems)))
+    assert "<p>inflight:vd9: &lt;gone&gt;</p>" in text
+    assert "vd10" not in text
+    assert "<p>and 2 more</p>" in text
+
+
+def test_a_disk_that_was_never_sampled_has_no_rates() -> None:
+    row = cells(view(disk_view(totals=None)))
+    assert (row[5], row[8]) == ("\u2013", "\u2013")
+
+
+def sampler_line(lateness_s: Histogram) -> str:
+    sampler = SamplerSnapshot(
+        10, 0, lateness_s, {"late": 0}, {"diskstats": 0}, {"diskstats": True}
+    )
+    line = re.search("<p>Sampler: .*</p>", page(Snapshot((), sampler)))
+    assert line is not None
+    return line[0]
+
+
+def test_the_sampler_says_how_it_did() -> None:
+    punctual = Histogram((0.001, 0.01), (990, 10, 0))
+    late = Histogram((0.001, 0.01), (900, 10, 90))
+    assert "10 ticks, 0 missed, 99 % at most 1 ms late. Gaps: none. Errors: none." in (
+        sampler_line(punctual)
+    )
+    assert "1 % more than 10 ms late" in sampler_line(late)
+    assert "Gaps: late 3, swapped 1. Errors: inflight 2." in page(Snapshot((), SAMPLER))
+
+
+def test_the_policy_knows_the_style_of_the_page() -> None:
+    style = re.search("<style>(.*?)</style>", page(view()), re.DOTALL)
+    assert style is not None
+    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in CONTENT_SECURITY_POLICY
+    assert "default-src 'none'" in CONTENT_SECURITY_POLICY
+    assert "script" not in CONTENT_SECURITY_POLICY

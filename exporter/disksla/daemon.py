@@ -22,6 +22,7 @@ from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
 from disksla.probes.scheduler import ProbeScheduler
 from disksla.system import SourceHealth
+from disksla.system.log import fields
 from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
 from disksla.system.roots import Roots
 from disksla.system.scheduler import Scheduler
@@ -200,7 +201,7 @@ class Daemon:
             try:
                 settings = read_settings(self._config_file, self._catalog)
             except DiskslaError as error:
-                log.error("the configuration stays as it was: %s", error)  # noqa: TRY400
+                log.error("configuration not reloaded", extra=fields(err=error))  # noqa: TRY400
                 self._build_info = msgspec.structs.replace(
                     self._build_info, reload_successful=False
                 )
@@ -214,4 +215,4 @@ class Daemon:
             self._build_info = msgspec.structs.replace(
                 self._build_info, reload_successful=True, reload_success_timestamp_s=time.time()
             )
-            log.info("the configuration was read again")
+            log.info("configuration reloaded")

@@ -15,6 +15,7 @@ from disksla.disks.disk import Disk
 from disksla.disks.hotplug import DiskWatcher
 from disksla.system.roots import Roots
 from support import ttar
+from support.log_events import events
 from support.loop_device import added, attached, eventually, needs_loop
 
 HOSTS = Path(__file__).parent.parent / "hosts"
@@ -145,8 +146,9 @@ def test_a_problem_is_counted_and_logged_once(
             watcher.rescan()
             assert eventually(partial(received.lacks, name), WITHIN_S)
         assert watcher.health.errors == 1
-        assert [record.message for record in caplog.records] == list(watcher.health.problems)
-        assert "vdb/size: expected a whole number, found 'many\\n'" in caplog.text
+        assert [event.fields["err"] for event in events(caplog)] == [*watcher.health.problems]
+        [problem] = watcher.health.problems
+        assert "vdb/size: expected a whole number, found 'many\\n'" in problem
         size.write_text("8\n")
         watcher.rescan()
         assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)

@@ -85,5 +85,5 @@ def test_the_daemon_serves_it_as_labels_and_text(
     assert html.escape("<script>alert(1)</script>[red]&") in page
     daemon.end()
     events = [json.loads(line) for line in daemon.log()]  # each is one line, whatever it quotes
-    assert any("is no name of a device" in event["msg"] for event in events)
+    assert any("is no name of a device" in event.get("err", "") for event in events)
     assert not UNSEEN.search("\n".join(daemon.log()))

@@ -24,11 +24,11 @@ def test_lines_have_their_severity_and_no_time(start_daemon: StartDaemon, tmp_pa
     assert daemon.request("POST", "/-/reload")[0] == 500
     assert daemon.end() == 0
     good, bad, ending = daemon.log()
-    assert good == '<6>level=info component=daemon msg="the configuration was read again"'
-    assert bad.startswith('<3>level=error component=daemon msg="the configuration stays as it was')
+    assert good == '<6>level=info component=daemon msg="configuration reloaded"'
+    assert bad.startswith('<3>level=error component=daemon msg="configuration not reloaded" err=')
     assert "nonsense" in bad
     assert "more" in bad
-    assert ending == "<6>level=info component=serve msg=ending"
+    assert ending == "<6>level=info component=serve msg=stopping"
 
 
 def test_a_refusal_is_an_error_line_by_line(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from disksla.fio.job import FioJob
 from disksla.fio.runner import find_fio
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers
 from disksla.fio.scratch_file_rules import ScratchFileError
+from support.log_events import events
 from support.loop_device import attached, eventually, needs_loop
 
 MIB = 1024**2
@@ -146,7 +147,9 @@ def test_a_file_that_cannot_be_removed_is_told(
     with testfile.scratch_file(place, 4096):
         [named] = (place / SCRATCH_DIRECTORY).iterdir()
         named.unlink()
-    assert "cannot remove the test file" in caplog.text
+    [event] = events(caplog)
+    assert event.message == "cannot remove scratch file"
+    assert event.fields == {"file": named.name, "err": "No such file or directory"}
 
 
 @needs_fio

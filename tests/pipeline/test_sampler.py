@@ -13,6 +13,7 @@ from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.system.roots import Roots
 from disksla.verdict.interval import Clocks
+from support.log_events import events
 from support.loop_device import eventually
 from support.simulated_host import CATALOG, a_disk
 
@@ -77,10 +78,10 @@ def test_trouble_is_said_once_and_its_end_too(
     write(paths, LINE.format(minor=0, name="vda", reads=1))
     assert eventually(lambda: not sampler.state.sampler_stats.problems, WITHIN_S)
     sampler.stop()
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 2
-    assert said[0].startswith("cannot read diskstats: ")
-    assert said[1] == "can read diskstats again"
+    failed, recovered = events(caplog)
+    assert (failed.message, failed.fields["source"]) == ("cannot read source", "diskstats")
+    assert "Is a directory" in failed.fields["err"]
+    assert recovered == ("info", "source readable again", {"source": "diskstats"})
 
 
 def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
@@ -100,10 +101,9 @@ def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
     failing = False
     assert eventually(lambda: sampler.ticked_at_s > before_s, WITHIN_S)
     sampler.stop()
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [
-        "a tick failed; this is a bug of disksla, please report it",
-        "ticks come through again",
+    assert [event.message for event in events(caplog)] == [
+        "tick failed by a bug of disksla, please report it",
+        "sampling recovered",
     ]
     assert caplog.records[0].exc_info is not None
 
@@ -117,8 +117,8 @@ def test_a_file_that_does_not_answer_is_not_waited_for_in_the_end(
     sampler = a_sampler(paths, ticks)
     sampler.start()
     sampler.stop()
-    [said] = [record.getMessage() for record in caplog.records]
-    assert said == "the sampler does not end: a file that it reads does not answer"
+    [event] = events(caplog)
+    assert event.message == "sampler did not stop: a read is blocked"
     assert ticks == []
     os.close(os.open(paths.procfs / "diskstats", os.O_RDWR))  # now it answers, and is no file
     assert eventually(lambda: bool(ticks), WITHIN_S)
@@ -144,9 +144,9 @@ def test_a_wall_clock_that_is_set_is_said_and_one_that_goes_astray_is_not(
     assert eventually(lambda: len(ticks) > len(set_by_s), WITHIN_S)
     sampler.stop()
     assert told == [3, 7]
-    assert [record.getMessage() for record in caplog.records] == [
-        "the wall clock was set by -7200 s",
-        "the wall clock was set by +7199 s",
+    assert events(caplog) == [
+        ("info", "wall clock was set", {"step_seconds": -7200}),
+        ("info", "wall clock was set", {"step_seconds": 7199}),
     ]
     assert sampler.state.sampler_stats.gaps["clock_step"] >= 2
 

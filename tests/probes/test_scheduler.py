@@ -27,6 +27,7 @@ from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler
 from support.fake_fio import ANSWERS, HANGS, fake_fio
+from support.log_events import events
 from support.loop_device import attached, eventually, needs_loop
 from support.simulated_host import CATALOG
 
@@ -170,8 +171,9 @@ def test_without_a_fio_of_use_nothing_is_probed_until_there_is_one(
     problem = bench.problem() or ""
     assert "expected fio 3.1 or newer" in problem
     assert bench.prober.errors == 2
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [f"nothing is probed until the next reload: {problem}"]
+    [event] = events(caplog)
+    assert event.message == "probes disabled until the next reload"
+    assert str(event.fields["err"]) == problem
     fake_fio(bench.room, ANSWERS)
     bench.prober.configure(bench.settings(OFTEN))
     assert bench.problem() is None
@@ -189,10 +191,12 @@ def test_while_somebody_else_measures_nothing_is_probed(
         assert eventually(lambda: bench.totals.skips["measurement_running"] >= 2, WITHIN_S)
         assert bench.totals.runs == 0
     assert eventually(lambda: bench.totals.runs >= 1, WITHIN_S)
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [
-        f"read-latency of {bench.device} is skipped: another measurement runs on this machine",
-        f"read-latency of {bench.device} works",
+    probe = {"device": bench.device, "kind": "read-latency"}
+    reason = "measurement_running"
+    message = "another measurement runs on this machine"
+    assert events(caplog) == [
+        ("info", "probe skipped", {**probe, "reason": reason, "err": message}),
+        ("info", "probe succeeded", probe),
     ]
 
 
@@ -207,9 +211,10 @@ def test_nonsense_of_fio_is_a_failure_with_its_reason(
     assert bench.totals.runs == bench.totals.failures["bad_output"]
     assert bench.totals.last is not None
     assert not bench.totals.last.is_success
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == 1
-    assert said[0].startswith(f"read-latency of {bench.device} failed: ")
+    [event] = events(caplog)
+    assert (event.level, event.message) == ("warning", "probe failed")
+    assert event.fields["device"] == bench.device
+    assert event.fields["reason"] == "bad_output"
 
 
 @needs_loop

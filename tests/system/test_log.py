@@ -8,8 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from disksla.system.log import LineFormatter, LogFormat, is_journal
+from disksla.system.log import LineFormatter, LogFormat, fields, is_journal
 
 BUGS = """
 import threading
@@ -44,6 +46,36 @@ def test_logfmt_quotes_what_is_not_one_plain_word() -> None:
     assert line_of("logfmt", "late").endswith(" level=warning component=sampler msg=late")
     assert line_of("logfmt", 'a "b"=c').endswith('msg="a \\"b\\"=c"')
     assert line_of("logfmt", "").endswith('msg=""')
+
+
+def event_line(log_format: LogFormat, **values: object) -> str:
+    record = logging.makeLogRecord(
+        {"name": "disksla.probe", "levelno": 30, "msg": "probe failed", **fields(**values)}
+    )
+    return LineFormatter(log_format, journal=True).format(record)
+
+
+def test_fields_follow_the_message_in_logfmt() -> None:
+    line = event_line("logfmt", device="vdb", tries=2, err=OSError(5, "I/O error"), kind=None)
+    assert line.endswith('msg="probe failed" device=vdb tries=2 err="[Errno 5] I/O error"')
+
+
+def test_fields_are_keys_in_json() -> None:
+    line = event_line("json", device="vdb", tries=2, err=OSError(5, "I/O error"))
+    event = json.loads(line.partition(">")[2])
+    assert event["device"] == "vdb"
+    assert event["tries"] == 2
+    assert event["err"] == "[Errno 5] I/O error"
+
+
+@given(
+    st.sampled_from(["logfmt", "json"]),
+    st.dictionaries(st.sampled_from(["device", "kind", "err"]), st.text()),
+)
+def test_no_field_breaks_a_line(log_format: LogFormat, values: dict[str, str]) -> None:
+    line = event_line(log_format, **values)
+    assert len(line.splitlines()) == 1
+    assert line.isprintable()
 
 
 @pytest.mark.parametrize("log_format", ["logfmt", "json"])
@@ -98,7 +130,8 @@ def test_whatever_ends_by_a_bug_says_so_in_a_line() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     of_thread, of_process = ended.stderr.splitlines()
-    assert "the thread sampler ended by a bug of disksla" in of_thread
+    assert 'msg="thread ended by a bug of disksla, please report it"' in of_thread
+    assert "thread=sampler" in of_thread
     assert "ZeroDivisionError" in of_thread
     assert "level=critical" in of_process
     assert "ValueError" in of_process

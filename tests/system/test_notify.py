@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from disksla.system.systemd import ServiceManager
+from support.log_events import events
 from support.notify_socket import Ear, listening
 
 MOST_UNREAD = 100_000
@@ -129,9 +130,9 @@ def test_a_manager_that_does_not_read_is_not_waited_for(
     assert ear.listen()[-1] == "READY=1"
     manager.beat(now_s=1001.0)
     assert ear.listen().count("READY=1") == 1
-    assert [record.getMessage() for record in caplog.records] == [
-        "systemd cannot be told how we are: Resource temporarily unavailable",
-        "systemd can be told again how we are",
+    assert events(caplog) == [
+        ("warning", "cannot notify systemd", {"err": "Resource temporarily unavailable"}),
+        ("info", "systemd notifications restored", {}),
     ]
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.system.scheduler import JobTimes, OffsetTrigger, RepeatTrigger, Scheduler
+from support.log_events import events
 
 WITHIN_S = 10.0
 OFTEN_S = 0.02
@@ -75,9 +76,9 @@ def test_a_job_that_fails_is_said_once_and_goes_on(
     for _ in range(3):
         assert tried.acquire(timeout=WITHIN_S)
     schedule.stop()
-    assert [record.getMessage() for record in caplog.records] == [
-        "counting failed; this is a bug of disksla, please report it",
-        "counting works again",
+    assert events(caplog) == [
+        ("error", "job failed by a bug of disksla, please report it", {"job": "counting"}),
+        ("info", "job recovered", {"job": "counting"}),
     ]
     assert caplog.records[0].exc_info is not None
 

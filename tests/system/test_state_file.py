@@ -12,6 +12,7 @@ import pytest
 
 from disksla.errors import DiskslaError
 from disksla.system.state_file import FILE_NAME, MOST_BYTES, StateFile
+from support.log_events import events
 
 
 def trusting(content: bytes) -> bytes:
@@ -71,7 +72,8 @@ def test_a_refused_file_is_set_aside_and_said(
     assert file.problem is not None
     assert "7 bytes of nothing" in file.problem
     assert aside in file.problem
-    assert [record.getMessage() for record in caplog.records] == [file.problem]
+    [event] = events(caplog)
+    assert event.fields == {"file": file.path, "err": file.problem}
     assert file.errors == 1
     assert file.read(trusting) is None
     assert file.write(b"new")
@@ -117,9 +119,10 @@ def test_a_missing_directory_is_said_once_and_not_made(
     directory.mkdir()
     assert file.write(b"state")
     assert file.errors == 2
-    assert [record.getMessage() for record in caplog.records] == [
-        f"cannot save to {file.path}: No such file or directory",
-        f"state is saved to {file.path} again",
+    problem = f"cannot save to {file.path}: No such file or directory"
+    assert events(caplog) == [
+        ("warning", "state file problem", {"file": file.path, "err": problem}),
+        ("info", "state file recovered", {"file": file.path}),
     ]
 
 

@@ -9,6 +9,7 @@ import pytest
 from disksla.errors import DiskslaError
 from disksla.web.access import AccessControl
 from disksla.web.config import RateLimit
+from support.log_events import events
 
 TLS = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
 HASH = "$2b$04$" + "a" * 53
@@ -59,9 +60,9 @@ def test_what_is_asked_for_is_told_at_the_start(
 ) -> None:
     caplog.set_level(logging.INFO)
     access_to(web, TLS + USERS + "http_server_config: {http2: true}\n")
-    assert caplog.messages == [
-        "the web side asks for: TLS 1.2 to 1.3, 1 user",
-        "http2 is asked for, but HTTP/1.1 is what is spoken",
+    assert events(caplog) == [
+        ("info", "web configuration loaded", {"settings": "TLS 1.2 to 1.3, 1 user"}),
+        ("info", "http2 is not supported; serving HTTP/1.1", {}),
     ]
 
 
@@ -127,8 +128,9 @@ def test_a_file_that_went_wrong_lets_nobody_in_until_it_is_right(
         assert is_closed(access)
     assert str(web) in str(access.problem)
     assert access.errors == 1
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
-    assert str(web) in caplog.messages[0]
+    [event] = events(caplog)
+    assert (event.level, event.message) == ("error", "web configuration invalid")
+    assert event.fields == {"refused": "requests", "err": access.problem}
     web.write_text(good)
     assert access.guard().config == config
     assert access.guard().is_open
@@ -144,8 +146,9 @@ def test_another_trouble_is_told_too(web: Path, caplog: pytest.LogCaptureFixture
     web.unlink()
     assert is_closed(access)
     assert access.errors == 3
-    assert len(caplog.messages) == 3
-    assert "No such file" in caplog.messages[-1]
+    problems = [event.fields["err"] for event in events(caplog)]
+    assert len(problems) == 3
+    assert "No such file" in problems[-1]
 
 
 @pytest.mark.parametrize("name", ["server.crt", "server.key"])

@@ -10,6 +10,7 @@ import pytest
 from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
 from disksla.web.app import App
+from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
 
 ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
@@ -183,7 +184,7 @@ def test_a_failing_page_is_logged_once_per_change_of_state(
         failing = False
         for _ in range(3):
             assert ask(site, "/metrics")[0] == 200
-        assert [record.getMessage() for record in caplog.records] == [
-            "/metrics cannot be made; said once until it can",
-            "/metrics can be made again",
+        assert events(caplog) == [
+            ("error", "cannot render page", {"path": "/metrics"}),
+            ("info", "page renders again", {"path": "/metrics"}),
         ]

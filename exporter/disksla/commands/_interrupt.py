@@ -6,10 +6,12 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
+from disksla.errors import DiskslaError
+
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-class StoppedError(Exception):
+class StoppedError(DiskslaError):
     """What was under way was given up."""
 
 

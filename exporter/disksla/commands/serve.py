@@ -103,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         while signal.sigwait(SIGNALS) == signal.SIGHUP:
             with contextlib.suppress(DiskslaError):  # logged, and visible in the metrics
                 daemon.reload()
-        log.info("ending")
+        log.info("stopping")
     finally:
         daemon.stop()
     return 0

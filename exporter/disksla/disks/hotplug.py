@@ -22,6 +22,7 @@ import pyudev
 from disksla.disks.disk import Disk
 from disksla.disks.inventory import BlockDevices
 from disksla.errors import DiskslaError
+from disksla.system.log import fields
 from disksla.system.roots import Roots
 
 PERIOD_S = 30.0
@@ -35,7 +36,7 @@ RETRY_S = 1.0
 """Time between a failure that nobody foresaw and the next attempt."""
 
 _MOST_EVENTS = 1000  # taken from a socket at once; the rest makes it ready again
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("disksla.disks")
 
 
 class Health(NamedTuple):
@@ -136,9 +137,9 @@ class DiskWatcher:
         known = self._health.problems
         new = [problem for problem in problems if problem not in known]
         for problem in new:
-            _log.warning("%s", problem, exc_info=cause)
+            _log.warning("disk discovery problem", extra=fields(err=problem), exc_info=cause)
         if known and not problems:
-            _log.info("the disks can be watched again")
+            _log.info("disk discovery recovered")
         self._health = Health(success, self._health.errors + len(new), problems)
 
     def _forget_news(self, monitors: Iterable[Any]) -> None:

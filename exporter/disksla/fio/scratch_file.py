@@ -24,8 +24,9 @@ from disksla.fio.scratch_file_rules import (
     check_mount,
 )
 from disksla.procfs.files import mount_of
+from disksla.system.log import fields
 
-log = logging.getLogger("disksla.testfile")
+log = logging.getLogger("disksla.fio")
 
 SCRATCH_DIRECTORY = ".disksla"
 _OURS = re.compile(r"disksla-probe-\d+-[0-9a-f]{16}\.tmp")
@@ -208,7 +209,7 @@ def _remove(name: str, own: int, descriptor: int) -> None:
         ):
             os.unlink(name, dir_fd=own)
     except OSError as error:
-        log.warning("cannot remove the test file %s: %s", name, error.strerror)
+        log.warning("cannot remove scratch file", extra=fields(file=name, err=error.strerror))
     finally:
         os.close(descriptor)
 

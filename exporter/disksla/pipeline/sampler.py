@@ -16,6 +16,7 @@ from disksla.pipeline.state import State, wants_host
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles
 from disksla.procfs.iowait_files import HostWaitFiles
+from disksla.system.log import fields
 from disksla.system.roots import Roots
 from disksla.verdict import Clocks
 
@@ -98,7 +99,7 @@ class Sampler:
         if self._thread.is_alive():
             self._thread.join(LONGEST_END_S)
             if self._thread.is_alive():
-                log.warning("the sampler does not end: a file that it reads does not answer")
+                log.warning("sampler did not stop: a read is blocked")
 
     def run_for(self, duration_s: float) -> None:
         """Sample in the calling thread for a while."""
@@ -114,7 +115,7 @@ class Sampler:
             except Exception as error:  # a tick that fails must not end the watch
                 if self._failure != str(error):
                     self._failure = str(error)
-                    log.exception("a tick failed; this is a bug of disksla, please report it")
+                    log.exception("tick failed by a bug of disksla, please report it")
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
         self._diskstats.close()
@@ -141,7 +142,7 @@ class Sampler:
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_changes(before, self.state)
         if self._failure is not None:
-            log.info("ticks come through again")
+            log.info("sampling recovered")
             self._failure = None
         if tick.disks is None and _devices_moved(before, self.state):
             self.on_unknown_device()
@@ -151,7 +152,8 @@ class Sampler:
     def _watch_wall_clock(self, clocks: Clocks) -> None:
         before_s, self._wall_ahead_s = self._wall_ahead_s, clocks.realtime_s - clocks.boottime_s
         if before_s is not None and abs(self._wall_ahead_s - before_s) > CLOCK_SET_S:
-            log.info("the wall clock was set by %+.0f s", self._wall_ahead_s - before_s)
+            step_s = round(self._wall_ahead_s - before_s)
+            log.info("wall clock was set", extra=fields(step_seconds=step_s))
             self.on_clock_set()
 
     def _take_posted(self, state: State) -> tuple[State, Posted]:
@@ -198,9 +200,15 @@ def _log_changes(before: State, after: State) -> None:
     if was is now:
         return
     for where in now.keys() - was.keys():
-        log.warning("cannot read %s: %s", where, now[where])
+        log.warning("cannot read source", extra=_source_fields(where, now[where]))
     for where in was.keys() - now.keys():
-        log.info("can read %s again", where)
+        log.info("source readable again", extra=_source_fields(where))
+
+
+def _source_fields(where: str, problem: str | None = None) -> dict[str, dict[str, object]]:
+    """Return the fields for `source` or `source:device`."""
+    source, _, device = where.partition(":")
+    return fields(source=source, device=device or None, err=problem)
 
 
 def _devices_moved(before: State, after: State) -> bool:

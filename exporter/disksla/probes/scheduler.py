@@ -21,6 +21,7 @@ from disksla.pipeline import (
 from disksla.probes.plan import failed_result, offset_s, plan_probe, skipped_result
 from disksla.probes.runner import ProbeContext, is_suspended, remove_scratch_leftovers, run_probe
 from disksla.probes.skip import OBSERVATION_S, Observation, observation_s, skip_reasons
+from disksla.system.log import fields
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler
 
@@ -130,7 +131,7 @@ class ProbeScheduler:
         except DiskslaError as error:
             self.errors += 1
             if str(error) != self.problem:
-                log.warning("nothing is probed until the next reload: %s", error)
+                log.warning("probes disabled until the next reload", extra=fields(err=error))
             self.problem = str(error)
             return None
         self.problem = None
@@ -184,12 +185,18 @@ class ProbeScheduler:
         if told == self._said.get(turn):
             return
         self._said[turn] = told
+        extra = fields(
+            device=outcome.device,
+            kind=outcome.kind,
+            reason=told,
+            err=outcome.message or None,
+        )
         if outcome.failure is not None:
-            log.warning("%s of %s failed: %s", outcome.kind, outcome.device, outcome.message)
+            log.warning("probe failed", extra=extra)
         elif outcome.skipped is not None:
-            log.info("%s of %s is skipped: %s", outcome.kind, outcome.device, outcome.message)
+            log.info("probe skipped", extra=extra)
         else:
-            log.info("%s of %s works", outcome.kind, outcome.device)
+            log.info("probe succeeded", extra=extra)
 
 
 def times_of(entry: ProbeEntry, offset: float) -> JobTimes:

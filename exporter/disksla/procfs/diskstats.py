@@ -10,6 +10,8 @@ import re
 from operator import lt
 from typing import NamedTuple
 
+from disksla.errors import DiskslaError
+
 SECTOR_BYTES = 512
 """A sector of /proc/diskstats, whatever the block size of the disk."""
 
@@ -56,7 +58,7 @@ class DiskstatsLine(NamedTuple):
     partition is used (6.12 and later), hence only a hint."""
 
 
-class MalformedLineError(Exception):
+class MalformedLineError(DiskslaError):
     """A line is not one of /proc/diskstats; the text says what was found."""
 
 

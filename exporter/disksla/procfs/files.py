@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+from disksla.errors import DiskslaError
 from disksla.procfs.mountinfo import Mount, foreign_file_system, parse_mountinfo
 
 _PROCESS = Path("/proc/self")
@@ -33,7 +34,7 @@ _PAGE_BYTES = 65536
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 
 
-class NotKernelFileError(OSError):
+class NotKernelFileError(DiskslaError, OSError):
     """A file of procfs is shown by something else than the kernel; the text says by what."""
 
 

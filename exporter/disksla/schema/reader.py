@@ -21,6 +21,7 @@ from typing import Annotated, Any, TypeVar, assert_never
 
 import msgspec
 
+from disksla.errors import DiskslaError
 from disksla.text import escape_control
 
 MAX_PROBLEMS = 100
@@ -74,11 +75,11 @@ class Problem(msgspec.Struct, frozen=True):
         return escape_control(text).replace("\n", r"\n")
 
 
-class _FieldError(Exception):
+class _FieldError(DiskslaError):
     """A value could not be read, and its problem stands in the list."""
 
 
-class _TooManyProblemsError(Exception):
+class _TooManyProblemsError(DiskslaError):
     """So many problems are listed that more would not help."""
 
 

@@ -63,7 +63,7 @@ def parse_record(data: bytes, name: str, record: type[Record], rules: Overrides)
     return value
 
 
-class _DocumentError(Exception):
+class _DocumentError(DiskslaError):
     """The text is not the YAML that is understood here."""
 
     def __init__(self, line: int, text: str) -> None:

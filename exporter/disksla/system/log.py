@@ -1,7 +1,11 @@
-"""Log lines: one event a line, as logfmt or JSON, on standard error.
+"""Structured log lines: one event per line with its fields, as logfmt or JSON, on stderr.
 
-The journal of systemd stamps what it is sent and keeps the severity apart: there, a line has no
-time of ours and begins with its severity, as sd-daemon(3) has it.
+`log.warning("probe failed", extra=fields(device="vdb", err=error))` becomes
+`time=... level=warning component=probe msg="probe failed" device=vdb err="..."`. The message names
+the event and never changes; what differs is in the fields.
+
+The journal of systemd adds the time and keeps the severity apart, so lines for it have no time
+and begin with the severity (sd-daemon(3)).
 """
 
 import json
@@ -17,6 +21,9 @@ LogFormat = Literal["logfmt", "json"]
 
 log = logging.getLogger("disksla")
 
+RESERVED_FIELDS = ("time", "level", "component", "msg", "traceback")
+
+_BUG = "thread ended by a bug of disksla, please report it"
 _SEVERITIES = {  # of syslog(3)
     logging.CRITICAL: 2,
     logging.ERROR: 3,
@@ -24,6 +31,11 @@ _SEVERITIES = {  # of syslog(3)
     logging.INFO: 6,
     logging.DEBUG: 7,
 }
+
+
+def fields(**values: object) -> dict[str, dict[str, object]]:
+    """Return the `extra` of a log call; None values are left out of the line."""
+    return {"fields": {name: value for name, value in values.items() if value is not None}}
 
 
 def set_up_logging(level: str, log_format: LogFormat) -> None:
@@ -65,32 +77,34 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Write one line."""
-        event = {} if self._journal else {"time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z")}
+        event: dict[str, object] = {}
+        if not self._journal:
+            event["time"] = self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z")
         event |= {
             "level": record.levelname.lower(),
             "component": record.name.removeprefix("disksla."),
             "msg": record.getMessage(),
+            **getattr(record, "fields", {}),
         }
         if record.exc_info:
             event["traceback"] = self.formatException(record.exc_info)
         if self._log_format == "json":
-            line = json.dumps(event)
+            line = json.dumps(event, default=str)
         else:
-            line = " ".join(f"{key}={_logfmt(value)}" for key, value in event.items())
+            line = " ".join(f"{key}={_logfmt(str(value))}" for key, value in event.items())
         return _with_severity(line, record.levelno) if self._journal else line
 
 
 def _log_end_of_process(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    log.critical("ended by a bug of disksla, please report it", exc_info=(kind, error, trace))
+    log.critical(_BUG, extra=fields(thread="main"), exc_info=(kind, error, trace))
 
 
 def _log_end_of_thread(end: threading.ExceptHookArgs) -> None:
-    name = end.thread.name if end.thread is not None else "some"
     log.critical(
-        "the thread %s ended by a bug of disksla, please report it",
-        name,
+        _BUG,
+        extra=fields(thread=end.thread.name if end.thread is not None else "unknown"),
         exc_info=(end.exc_type, end.exc_value or end.exc_type(), end.exc_traceback),
     )
 

@@ -14,7 +14,9 @@ from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-log = logging.getLogger("disksla.schedule")
+from disksla.system.log import fields
+
+log = logging.getLogger("disksla.scheduler")
 
 MAX_DELAY_S = 30
 """A job that could not be begun for so long waits for its next turn."""
@@ -146,8 +148,11 @@ class _LoggedJob:
         except Exception as error:  # whatever it is, the next turn may go well
             if self._failure != str(error):
                 self._failure = str(error)
-                log.exception("%s failed; this is a bug of disksla, please report it", self._name)
+                log.exception(
+                    "job failed by a bug of disksla, please report it",
+                    extra=fields(job=self._name),
+                )
             return
         if self._failure is not None:
-            log.info("%s works again", self._name)
+            log.info("job recovered", extra=fields(job=self._name))
             self._failure = None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from disksla.errors import DiskslaError
+from disksla.system.log import fields
 
 log = logging.getLogger("disksla.state")
 
@@ -96,9 +97,9 @@ class StateFile:
         if problem is not None:
             self.errors += 1
             if problem != self.problem:
-                log.warning("%s", problem)
+                log.warning("state file problem", extra=fields(file=self.path, err=problem))
         elif self.problem is not None:
-            log.info("state is saved to %s again", self.path)
+            log.info("state file recovered", extra=fields(file=self.path))
         self.problem = problem
         return problem is None
 

@@ -14,8 +14,9 @@ from contextlib import contextmanager
 from typing import Self
 
 from disksla.errors import DiskslaError
+from disksla.system.log import fields
 
-log = logging.getLogger("disksla.notify")
+log = logging.getLogger("disksla.systemd")
 
 _SHARE_OF_WATCHDOG = 0.25
 """Part of the watchdog's time after which it is fed again: three meals may be lost."""
@@ -115,9 +116,9 @@ class ServiceManager:
 
     def _note(self, problem: str | None) -> None:
         if problem is not None and problem != self.problem:
-            log.warning("systemd cannot be told how we are: %s", problem)
+            log.warning("cannot notify systemd", extra=fields(err=problem))
         elif problem is None and self.problem is not None:
-            log.info("systemd can be told again how we are")
+            log.info("systemd notifications restored")
         self.problem = problem
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
+from disksla.system.log import fields
 from disksla.web.basic_auth import BasicAuth
 from disksla.web.config import RateLimit, TlsServer, WebConfig, describe
 from disksla.web.config_file import WebFile, read_web_file
@@ -127,13 +128,15 @@ class AccessControl:
     def _tell_of_change(self) -> None:
         if self.problem is not None:
             self.errors += 1
-            what = "every request is" if self._guard.config is None else "new connections are"
-            _LOG.error("%s refused until this is put right: %s", what, self.problem)
+            refused = "requests" if self._guard.config is None else "connections"
+            _LOG.error(
+                "web configuration invalid", extra=fields(refused=refused, err=self.problem)
+            )
         else:
             self._announce()
 
     def _announce(self) -> None:
         config = self._guard.config or WebConfig()
-        _LOG.info("the web side asks for: %s", describe(config))
+        _LOG.info("web configuration loaded", extra=fields(settings=describe(config)))
         if config.http.http2:
-            _LOG.info("http2 is asked for, but HTTP/1.1 is what is spoken")
+            _LOG.info("http2 is not supported; serving HTTP/1.1")

@@ -14,6 +14,7 @@ from disksla.metrics import BuildInfo
 from disksla.metrics.collector import Reports, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline import Snapshot
+from disksla.system.log import fields
 from disksla.web.page_cache import PageCache
 from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
 
@@ -108,12 +109,12 @@ class App:
         """Log the exception at hand, unless the page failed the last time too."""
         if path not in self._failing:
             self._failing.add(path)
-            _LOG.exception("%s cannot be made; said once until it can", path)
+            _LOG.exception("cannot render page", extra=fields(path=path))
 
     def _note_success(self, path: str) -> None:
         if path in self._failing:
             self._failing.discard(path)
-            _LOG.warning("%s can be made again", path)
+            _LOG.info("page renders again", extra=fields(path=path))
 
     def _landing(self, _environ: Environ) -> Response:
         page = status_page(self._snapshot(), self._build_info(), self._telemetry_path)

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+from disksla.errors import DiskslaError
+
 MOST_LOOKS = 16
 """Passwords that wait to be looked at."""
 MOST_LOOKS_OF_ONE = 4
@@ -27,7 +29,7 @@ _USED_BY_BCRYPT_BYTES = 72
 _NOBODYS_SALT_AND_HASH = b"." * 53
 
 
-class TooManyAttemptsError(Exception):
+class TooManyAttemptsError(DiskslaError):
     """Too many passwords wait to be looked at."""
 
 

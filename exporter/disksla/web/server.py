@@ -35,6 +35,7 @@ from cheroot.server import HTTPConnection, HTTPRequest
 from cheroot.wsgi import Server
 
 from disksla.errors import DiskslaError
+from disksla.system.log import fields
 from disksla.web.access import AccessControl, AccessPolicy, HeaderLines
 from disksla.web.basic_auth import TooManyAttemptsError
 from disksla.web.connection import Connection, TlsConnection
@@ -182,7 +183,7 @@ class WebServer:
                 try:
                     await wire.shake_hands()
                 except ssl.SSLError as error:
-                    _LOG.debug("no TLS with %s: %s", wire.peer, error)
+                    _LOG.debug("TLS handshake failed", extra=fields(client=wire.peer, err=error))
                     if error.reason == "HTTP_REQUEST":
                         await wire.send_in_clear(_brief_answer("400 Bad Request", _IN_CLEAR))
                     return False
@@ -191,7 +192,10 @@ class WebServer:
         names = names_of(wire.certificate())
         if names & guard.allowed_names:
             return True
-        _LOG.debug("certificate of %s is for none of client_allowed_sans: %s", wire.peer, names)
+        _LOG.debug(
+            "client certificate not allowed",
+            extra=fields(client=wire.peer, names=sorted(names)),
+        )
         return False
 
     async def _exchange(self, wire: Connection, idle_s: float) -> bool:
@@ -302,7 +306,7 @@ class _ClientPool:
             self._waited_for.pop(transport, None)
 
 
-class _RejectedError(Exception):
+class _RejectedError(DiskslaError):
     """The application is not to see a request."""
 
     def __init__(self, answer: bytes, *, keeps: bool = False) -> None:

@@ -1,7 +1,8 @@
-# Two targets are enough to begin with: `make run` and `make check`. `make` lists them all.
-# ARGS is passed on: make run ARGS='--log.level debug', make test ARGS='-k limits -x'.
+# Start with `make run` and `make test`. `make` lists all targets.
+# ARGS is appended to the command: make run ARGS='--log.level debug', make test ARGS='-k limits -x'.
 
 PYTHON ?= python3
+PYTEST = .venv/bin/python -m pytest -q -n auto --maxprocesses 8
 PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
 AUDIT = 2.10.1
 export PYTHON
@@ -9,126 +10,137 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run check lint type layers test cover fmt docs mixin golden lab bench soak fleet \
-	demo fuzz audit fresh service wheel deb rpm lock drill clean
+.PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab bench \
+	soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
 
-run: .venv/run.stamp ## watch the disks of this machine and serve what is seen
+run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
 
-check: lint type layers test cover ## everything that must hold before a change is made
+test: .venv/check.stamp ## run the fast tests: no root, no disks, under 2 minutes
+	$(PYTEST) -m 'not system and not nightly' $(ARGS)
 
-lint: .venv/check.stamp ## style and likely mistakes
+check: test lint type layers cover system ## run everything that must pass before a change is merged
+
+lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 
-type: .venv/check.stamp ## types, strictly
+type: .venv/check.stamp ## check types with mypy, strictly
 	.venv/bin/mypy
 
-layers: .venv/check.stamp ## imports: layers, and pure modules
+layers: .venv/check.stamp ## check imports: layers, and pure modules
 	.venv/bin/lint-imports --no-logo
 
-test: .venv/check.stamp ## all tests, measuring what they reach
-	@.ci/need check
+cover: .venv/check.stamp ## run the fast tests and check the coverage of pure modules
 	@.venv/bin/coverage erase
-	.venv/bin/coverage run -m pytest $(ARGS)
-	@.venv/bin/coverage combine --quiet
-
-cover: .venv/check.stamp ## what the last test run reached, against the floors
-	.venv/bin/coverage report --skip-covered --show-missing --fail-under=95
+	@$(PYTEST) --hypothesis-profile=ci --cov --cov-report= -m 'not system and not nightly'
 	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
 		--include="$$(.venv/bin/python tests/pure_files.py)"
 
-fmt: .venv/check.stamp ## put the style right
+system: .venv/check.stamp ## run the tests with real disks, fio, Prometheus, browsers
+	@.ci/need check
+	$(PYTEST) --hypothesis-profile=ci --dist loadgroup -m 'system and not alone and not nightly' $(ARGS)
+	.venv/bin/python -m pytest -q --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
+
+nightly: .venv/check.stamp ## run all tests, with 1,000 random examples for each property
+	@.ci/need check
+	$(PYTEST) --hypothesis-profile=nightly --dist loadgroup -m 'not alone' $(ARGS)
+
+fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-docs: .venv/run.stamp ## write docs/metrics.md anew from the table of metrics
+docs: .venv/run.stamp ## regenerate docs/metrics.md from the tables of metrics
 	.venv/bin/python -m disksla.metrics.reference > docs/metrics.md
 
-mixin: .venv/check.stamp ## render grafana/out anew from the jsonnet beside it
+mixin: .venv/check.stamp ## render grafana/out from the jsonnet beside it
 	.venv/bin/python grafana/render.py
 
-golden: .venv/check.stamp ## write the expected output of tests anew; review the difference
+golden: .venv/check.stamp ## rewrite the expected output of tests; review the difference
 	.venv/bin/python -m pytest --golden $(ARGS)
 
-lab: .venv/check.stamp ## what is said of really throttled disks, beside what is true
+lab: .venv/check.stamp ## compare verdicts on throttled disks with the limiter's log
 	@.ci/need lab
 	PYTHONPATH=tests .venv/bin/python -m lab $(ARGS)
 
-bench: .venv/check.stamp ## what watching costs, beside node_exporter
+bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench
 	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
 
-soak: .venv/check.stamp ## a day of ticks in minutes, and whether memory stays flat
+soak: .venv/check.stamp ## run a day of ticks in minutes and check that memory stays flat
 	PYTHONPATH=tests .venv/bin/python -W error -m faults $(ARGS)
 
-fleet: .venv/check.stamp ## what a thousand simulated hosts cost a Prometheus
+fleet: .venv/check.stamp ## measure what a thousand simulated hosts cost a Prometheus
 	@.ci/need fleet
 	PYTHONPATH=tests .venv/bin/python -m fleet measure $(ARGS)
 
-demo: .venv/check.stamp ## Prometheus and what else there is, over a made-up day of 200 disks
+demo: .venv/check.stamp ## show rules, alerts and dashboards over a simulated day of 200 disks
 	@.ci/need fleet
 	@exec env PYTHONPATH=tests .venv/bin/python -m fleet demo $(ARGS)
 
-fuzz: .venv/fuzz.stamp ## look for input that breaks a law, guided by coverage (5 minutes)
+fuzz: .venv/fuzz.stamp ## search for input that breaks a property, for 5 minutes
 	PYTHONPATH=tests .venv/bin/python -m fuzz $(ARGS)
 
-audit: .cache/audit-$(AUDIT)/bin/pip-audit ## what is known against the versions that are pinned (asks PyPI)
+audit: .cache/audit-$(AUDIT)/bin/pip-audit ## check pinned versions for known vulnerabilities (needs PyPI)
 	.cache/audit-$(AUDIT)/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off \
 		--requirement requirements.txt --requirement requirements-dev.txt $(ARGS)
 
-fresh: ## both commands on a new Debian 12 (root, debootstrap, a few minutes)
+fresh: ## run the commands of the README on a new Debian 12 (root)
 	tests/debian/fresh
 
-service: ## the unit on a booted Debian 12 in a container (root, debootstrap, a few minutes)
+service: ## test the systemd unit on a booted Debian 12 in a container (root)
 	tests/debian/service
 
-wheel: .venv/run.stamp ## the wheel, into dist/
+wheel: .venv/run.stamp ## build the wheel in dist/
 	packaging/wheel dist
 
-deb: .venv/check.stamp ## the Debian package and its bill of materials, into dist/
+deb: .venv/check.stamp ## build the Debian package and its bill of materials in dist/
 	@.ci/need deb
 	packaging/deb dist
 
-rpm: .venv/check.stamp ## the RPM and its bill of materials, into dist/
+rpm: .venv/check.stamp ## build the RPM and its bill of materials in dist/
 	@.ci/need rpm
 	packaging/rpm dist
 
-lock: .venv/run.stamp ## pin anew, by hash, what travels inside the packages
+lock: .venv/run.stamp ## pin the wheels inside the packages, by hash
 	packaging/lock
 
-drill: .venv/check.stamp ## the packages on a new Debian 12 with systemd (root, a few minutes)
+drill: .venv/check.stamp ## test the packages on a new Debian 12 with systemd (root)
 	@.ci/need drill
 	packaging/drill
 
-clean: ## remove all that make has made
+release: .venv/check.stamp ## commit, tag and build a release: make release VERSION=0.2.0
+	packaging/release $(VERSION)
+	$(MAKE) wheel deb rpm
+
+clean: ## remove everything that make has created
 	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache build dist exporter/*.egg-info
 	find exporter packaging tests -name __pycache__ -prune -exec rm -rf {} +
 
-# Each environment has a stamp, and is made anew when what it is made of has changed.
+# Each environment has a stamp. It is created again when the files that define it change.
 .venv/run.stamp: setup.cfg requirements.txt
 	@.ci/need run
-	@echo 'disksla: making .venv with what the daemon needs' >&2
+	@echo 'disksla: creating .venv with the dependencies of the daemon' >&2
 	@"$(PYTHON)" -m venv --clear .venv
 	@$(PIP) install --requirement requirements.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/check.stamp: .venv/run.stamp requirements-dev.txt
-	@echo 'disksla: adding to .venv what the checks need' >&2
+	@echo 'disksla: installing the tools of the checks into .venv' >&2
 	@$(PIP) install --requirement requirements-dev.txt
 	@touch $@
 
 .venv/fuzz.stamp: .venv/check.stamp tests/fuzz/requirements.txt
-	@echo 'disksla: adding to .venv what fuzzing needs' >&2
+	@echo 'disksla: installing the tools of fuzzing into .venv' >&2
 	@$(PIP) install --requirement tests/fuzz/requirements.txt
 	@touch $@
 
-# Of its own, for it brings thirty packages that nothing else needs.
+# A separate environment: pip-audit needs thirty packages that nothing else needs.
 .cache/audit-$(AUDIT)/bin/pip-audit:
 	@"$(PYTHON)" -m venv --clear .cache/audit-$(AUDIT)
 	@.cache/audit-$(AUDIT)/bin/pip --disable-pip-version-check --quiet install pip-audit==$(AUDIT)

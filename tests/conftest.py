@@ -1,4 +1,4 @@
-"""What every test can rely on."""
+"""Lanes, profiles and fixtures of all tests."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -10,32 +10,54 @@ from hypothesis import settings
 
 from support.certificates import make_papers
 
-settings.register_profile("ci", derandomize=True, deadline=None)
-settings.load_profile("ci")
+# Timing never fails a property, and every run of a lane tries the same examples; only the nightly
+# lane searches for new ones.
+settings.register_profile("dev", derandomize=True, deadline=None, max_examples=25)
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=100)
+settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile("dev")
 
-# A shell that begins us in the background makes us deaf to Ctrl-C, and what we begin after us.
-# Who ends us otherwise would leave mounts and loop devices: as after Ctrl-C, they are let go.
+TESTS = Path(__file__).resolve().parent
+SYSTEM = {"e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "packages"}
+"""Folders of tests that need root, disks, other programs or patience: not in `make test`."""
+DISKS = {"e2e", "faults", "integration"}
+"""Folders of tests that make disks and load them: they run one after another."""
+ALONE = {"lab"}
+"""Folders of tests that measure throttling: nothing else runs beside them."""
+
+# A shell that starts pytest in the background makes it ignore SIGINT, and so its children. After
+# SIGTERM, as after Ctrl-C, fixtures must run to the end to remove mounts and loop devices.
 for number in (signal.SIGINT, signal.SIGTERM):
     signal.signal(number, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make golden` write expected output anew."""
-    parser.addoption(
-        "--golden", action="store_true", help="write the expected output of tests anew"
-    )
+    """Add --golden, which `make golden` uses to rewrite expected output."""
+    parser.addoption("--golden", action="store_true", help="rewrite the expected output of tests")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folder."""
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in SYSTEM:
+            item.add_marker("system")
+        if folder in ALONE:
+            item.add_marker("alone")
+        if folder in DISKS:
+            item.add_marker(pytest.mark.xdist_group("disks"))
 
 
 @pytest.fixture(autouse=True)
 def own_procfs() -> Iterator[None]:
-    """Let psutil look at this machine again, after a test of another one."""
+    """Reset psutil to the procfs of this machine after each test."""
     yield
     psutil.PROCFS_PATH = "/proc"
 
 
 @pytest.fixture(scope="session")
 def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a directory of certificates, which no test changes."""
+    """Return a directory of certificates that no test changes."""
     directory = tmp_path_factory.mktemp("papers")
     make_papers(directory)
     return directory
@@ -43,13 +65,13 @@ def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
-    """Give the check that a text is what its golden file says (or make it so, with --golden)."""
+    """Return a function that compares a text with its golden file, or rewrites it (--golden)."""
 
     def rewrite(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
     def compare(path: Path, text: str) -> None:
         expected = path.read_text(encoding="utf-8") if path.exists() else None
-        assert text == expected, f"{path} says otherwise; if it is out of date: make golden"
+        assert text == expected, f"{path} differs; if the new output is right: make golden"
 
     return rewrite if request.config.getoption("--golden") else compare

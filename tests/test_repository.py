@@ -1,4 +1,4 @@
-"""What holds for the house as a whole: its words, its units, its papers."""
+"""Modules, records and documents of the repository: captions, units, commands, links."""
 
 import ast
 import configparser
@@ -6,7 +6,6 @@ import contextlib
 import importlib
 import importlib.metadata
 import io
-import itertools
 import os
 import pkgutil
 import re
@@ -26,7 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
 SOURCE = ROOT / "exporter" / "disksla"
 MODULES = sorted(SOURCE.rglob("*.py"))
-PAPERS = [
+DOCUMENTS = [
     *(README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
@@ -35,27 +34,27 @@ LINE_LENGTH = 99
 UNIT = re.compile(
     r"[._](s|seconds|bytes|iops|credits|ratio|share|load|(bytes|iops|requests)_per_\w+|per_second)$"
 )
-"""How the name of a number ends: with its unit, or with a word for a number that has none."""
+"""The end of the name of a number: its unit, or a word for a number without unit."""
 
-UNIT_STANDS_ELSEWHERE = {
+UNIT_ELSEWHERE = {
     "disksla.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
-    "disksla.histogram": "in the unit of what is observed, which its owner's name tells",
-    "disksla.limits.size_rules": "in the unit of the row of the catalogue that holds the rule",
+    "disksla.histogram": "in the name of the field that holds the histogram",
+    "disksla.limits.size_rules": "that of the row of the catalogue with the rule",
     "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
     "disksla.verification.suites.Requirement": "in its own `unit`",
     "disksla.verification.report.SuiteTestResult": "in its own `unit`",
 }
-"""Fields, or whole modules of them, whose unit is not in their name, and why."""
+"""Fields, or modules of fields, without a unit in their name, and where the unit is."""
 
 
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def run(program: str, *words: str) -> str:
-    """Give what a program of our own environment prints, on a terminal 80 columns wide."""
-    command = [str(Path(sys.executable).with_name(program)), *words]
+def run(program: str, *arguments: str) -> str:
+    """Return the output of a program of this environment on a terminal of 80 columns."""
+    command = [str(Path(sys.executable).with_name(program)), *arguments]
     environment = {**os.environ, "COLUMNS": "80"}
     return subprocess.run(
         command, capture_output=True, check=True, text=True, env=environment
@@ -71,12 +70,12 @@ def make_targets() -> set[str]:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_a_module_begins_with_a_caption(path: Path) -> None:
+def test_module_has_a_caption(path: Path) -> None:
     docstring = ast.get_docstring(ast.parse(read(path)))
-    assert docstring, "a module says what it is"
+    assert docstring, "the module has no docstring"
     caption = docstring.splitlines()[0]
     assert caption[0] == caption[0].upper(), caption
-    assert caption.endswith("."), "a caption is a sentence on one line"
+    assert caption.endswith("."), "the caption is not one sentence on one line"
     assert len(caption) <= LINE_LENGTH
 
 
@@ -94,8 +93,8 @@ def records() -> Iterator[type[msgspec.Struct]]:
                 yield value
 
 
-def holds_floats(hint: object) -> bool:
-    return hint is float or any(holds_floats(part) for part in typing.get_args(hint))
+def has_floats(hint: object) -> bool:
+    return hint is float or any(has_floats(part) for part in typing.get_args(hint))
 
 
 def float_fields() -> set[str]:
@@ -103,47 +102,45 @@ def float_fields() -> set[str]:
         f"{record.__module__}.{record.__name__}.{name}"
         for record in records()
         for name, hint in typing.get_type_hints(record).items()
-        if holds_floats(hint)
+        if has_floats(hint)
     }
 
 
-def test_a_float_in_a_record_names_its_unit() -> None:
+def test_float_field_names_its_unit() -> None:
     unnamed = {field for field in float_fields() if not UNIT.search(field)}
-    excused = {
-        place: {field for field in unnamed if field.startswith(place)}
-        for place in UNIT_STANDS_ELSEWHERE
+    listed = {
+        place: {field for field in unnamed if field.startswith(place)} for place in UNIT_ELSEWHERE
     }
-    assert unnamed == set().union(*excused.values())
-    assert all(excused.values()), "an excuse that nothing needs"
+    assert unnamed == set().union(*listed.values())
+    assert all(listed.values()), "UNIT_ELSEWHERE lists a place without such a field"
 
 
-def test_the_list_of_metrics_is_fresh() -> None:
-    made = run("python", "-m", "disksla.metrics.reference")
-    assert made == read(ROOT / "docs" / "metrics.md"), "out of date: make docs"
+def test_metrics_document_is_up_to_date() -> None:
+    generated = run("python", "-m", "disksla.metrics.reference")
+    assert generated == read(ROOT / "docs" / "metrics.md"), "out of date: make docs"
 
 
-@pytest.mark.parametrize("path", PAPERS, ids=relative)
-def test_papers_name_only_targets_that_the_makefile_has(path: Path) -> None:
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_document_names_existing_make_targets(path: Path) -> None:
     named = set(re.findall(r"(?:`|^    )make ([a-z]+)", read(path), flags=re.MULTILINE))
     assert named <= make_targets()
 
 
-def test_newcomers_are_told_of_every_target() -> None:
-    told = read(README) + read(ROOT / "CONTRIBUTING.md")
-    missing = {target for target in make_targets() if f"make {target}" not in told}
-    assert missing == set()
+def test_every_make_target_is_documented() -> None:
+    documents = read(README) + read(ROOT / "CONTRIBUTING.md")
+    assert {target for target in make_targets() if f"make {target}" not in documents} == set()
 
 
 COMMAND_LINE = re.compile(r"disksla ([a-z]+(?:-[a-z]+)*)((?: [^`\n|#]*)?)")
 
 
-@pytest.mark.parametrize("path", PAPERS, ids=relative)
-def test_papers_use_only_options_that_commands_have(path: Path) -> None:
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_document_uses_existing_commands_and_options(path: Path) -> None:
     for command, rest in COMMAND_LINE.findall(code_in(read(path))):
         assert command in COMMANDS, f"disksla {command}"
-        known = options_of(command)
+        existing = options_of(command)
         for option in re.findall(r"(?<=\s)--[a-z][a-z.-]*", rest):
-            assert option in known, f"disksla {command} {option}"
+            assert option in existing, f"disksla {command} {option}"
 
 
 def code_in(text: str) -> str:
@@ -160,27 +157,27 @@ def options_of(command: str) -> set[str]:
     return set(re.findall(r"--[a-z][a-z.-]*", shown.getvalue()))
 
 
-def plain(name: str) -> str:
+def normalized(name: str) -> str:
     return name.lower().replace("_", "-")
 
 
-def test_what_we_depend_on_is_used_and_accounted_for() -> None:
+def test_dependencies_are_declared_used_and_explained() -> None:
     imported = {
         name.split(".")[0]
         for path in MODULES
         for node in ast.walk(ast.parse(read(path)))
         for name in imports(node)
     }
-    ours = imported - set(sys.stdlib_module_names) - {"disksla"}
+    foreign = imported - set(sys.stdlib_module_names) - {"disksla"}
     owners = importlib.metadata.packages_distributions()
-    used = {plain(owners[name][0]) for name in ours}
+    used = {normalized(owners[name][0]) for name in foreign}
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     declared = re.findall(r"^[\w-]+", setup["options"]["install_requires"], flags=re.MULTILINE)
-    table = read(ROOT / "CONTRIBUTING.md").partition("## What we depend on")[2]
-    told = re.findall(r"^\| ([\w-]+) \| (?!for )", table, flags=re.MULTILINE)
-    assert {plain(name) for name in declared} == used
-    assert {plain(name) for name in told} == used
+    table = read(ROOT / "CONTRIBUTING.md").partition("## Dependencies")[2]
+    explained = re.findall(r"^\| ([\w-]+) \| (?!for )", table, flags=re.MULTILINE)
+    assert {normalized(name) for name in declared} == used
+    assert {normalized(name) for name in explained} == used
 
 
 def imports(node: ast.AST) -> list[str]:
@@ -191,44 +188,24 @@ def imports(node: ast.AST) -> list[str]:
     return []
 
 
-def test_the_readme_shows_what_the_command_prints() -> None:
+def test_readme_output_is_what_the_command_prints() -> None:
     shown = re.findall(
         r"^```console\n\$ disksla (.*)\n((?s:.*?))^```$", read(README), flags=re.MULTILINE
     )
     assert shown
-    for words, expected in shown:
-        printed = run("disksla", *words.split())
+    for arguments, expected in shown:
+        printed = run("disksla", *arguments.split())
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.splitlines()
 
 
-def test_the_readme_shows_a_good_configuration(tmp_path: Path) -> None:
+def test_readme_configuration_is_valid(tmp_path: Path) -> None:
     [shown] = re.findall(r"^```yaml\n(.*?)^```$", read(README), flags=re.MULTILINE | re.DOTALL)
     config = tmp_path / "disks.yml"
     config.write_text(shown, encoding="utf-8")
     assert "good: 2 disks" in run("disksla", "check-config", str(config))
 
 
-@pytest.mark.parametrize("path", PAPERS, ids=relative)
-def test_links_of_papers_lead_somewhere(path: Path) -> None:
+@pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
+def test_links_of_document_exist(path: Path) -> None:
     links = re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", read(path))
     assert [link for link in links if not (path.parent / link).exists()] == []
-
-
-def test_the_changelog_has_room_for_what_comes_next() -> None:
-    sections = re.findall(r"^## \[?([^]\s]+)", read(ROOT / "CHANGELOG.md"), flags=re.MULTILINE)
-    assert sections[0] == "Unreleased"
-
-
-def written_files() -> Iterator[Path]:
-    rooms = ("exporter", "tests", "docs", "grafana", "systemd", "packaging", ".ci")
-    top = (path for path in ROOT.iterdir() if path.is_file())
-    yield from (path for path in top if not path.name.startswith(".coverage"))
-    for path in itertools.chain.from_iterable((ROOT / room).rglob("*") for room in rooms):
-        made = {"__pycache__", "disksla_exporter.egg-info"} & set(path.parts)
-        if path.is_file() and not made:
-            yield path
-
-
-def test_no_file_says_where_it_was_written() -> None:
-    here = re.compile(rf"(?<![\w.-]){re.escape(str(ROOT))}(?![\w-])".encode())
-    assert [relative(path) for path in written_files() if here.search(path.read_bytes())] == []

@@ -1,4 +1,4 @@
-"""The packages: what is pure, how a package is entered, and what docs/architecture.md shows."""
+"""Packages: the list of pure modules, imports through facades, docs/architecture.md."""
 
 import ast
 import configparser
@@ -15,39 +15,43 @@ SETUP = configparser.ConfigParser()
 SETUP.read(ROOT / "setup.cfg", encoding="utf-8")
 PURE_CONTRACT = SETUP["importlinter:contract:pure"]
 PURE = set(PURE_CONTRACT["source_modules"].split())
-MACHINE = set(PURE_CONTRACT["forbidden_modules"].split())
+IMPURE = set(PURE_CONTRACT["forbidden_modules"].split())
 LAYERS = SETUP["importlinter:contract:layers"]["layers"].replace("|", " ").split()
 PACKAGES = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
-ENTER_BY_MODULE = {"commands", "daemon.py"}
-"""They put the parts together, so they may import any module."""
+ANY_MODULE = {"commands", "daemon.py"}
+"""What puts the packages together and may import any module of them."""
 
 
-def test_every_pure_module_is_on_the_list() -> None:
+def test_list_of_pure_modules_is_complete() -> None:
     graph = grimp.build_graph("disksla", include_external_packages=True)
-    machine = MACHINE & graph.modules
+    impure = IMPURE & graph.modules
     modules = {name for name in graph.modules if name.startswith("disksla.")}
-    reaching = {name for name in modules if any(graph.chain_exists(name, m) for m in machine)}
+    reaching = {name for name in modules if any(graph.chain_exists(name, m) for m in impure)}
     assert sorted(modules - reaching) == sorted(PURE)
 
 
-def entries() -> Iterator[tuple[str, str]]:
-    """Yield the file and the module of imports that enter another package by a pure module."""
+def imports_past_a_facade() -> Iterator[tuple[str, str]]:
+    """Yield file and module of each import of a pure module of another package."""
     for path in SOURCE.rglob("*.py"):
-        room = path.relative_to(SOURCE).parts[0]
+        package_of_file = path.relative_to(SOURCE).parts[0]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and node.module in PURE:
                 package = node.module.split(".")[1]
                 is_facade = node.module.count(".") == 1
-                if not is_facade and package != room and room not in ENTER_BY_MODULE:
+                if (
+                    not is_facade
+                    and package != package_of_file
+                    and package_of_file not in ANY_MODULE
+                ):
                     yield str(path.relative_to(SOURCE)), node.module
 
 
-def test_a_package_is_entered_through_its_facade() -> None:
-    assert sorted(entries()) == []
+def test_packages_are_imported_through_their_facades() -> None:
+    assert sorted(imports_past_a_facade()) == []
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_facade_has_a_caption_and_lists_its_names(package: str) -> None:
+def test_facade_has_a_caption_and_lists_its_names(package: str) -> None:
     tree = ast.parse((SOURCE / package / "__init__.py").read_text(encoding="utf-8"))
     assert ast.get_docstring(tree)
     imported = {
@@ -64,7 +68,7 @@ def test_a_facade_has_a_caption_and_lists_its_names(package: str) -> None:
     assert set(listed[0] if listed else ()) == imported
 
 
-def test_the_architecture_document_shows_every_package() -> None:
+def test_architecture_document_shows_every_package() -> None:
     document = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     [tree] = re.findall(r"^```\nexporter/disksla/\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     shown = re.findall(r"^  (\w+)(?:/|\.py) ", tree, re.MULTILINE)

@@ -17,7 +17,7 @@ from support.simulated_limiter import DEVICE, Scenario
 
 def told(scenario: Scenario) -> str:
     found = judged(scenario)
-    return " ".join(explain_minute(found.rows, found.state.watched[DEVICE].assignment))
+    return " ".join(explain_minute(found.rows, found.state.monitored[DEVICE].assignment))
 
 
 @pytest.mark.parametrize(
@@ -102,19 +102,19 @@ def test_a_disk_of_unknown_terms() -> None:
 
 def test_no_trouble_is_left_out_for_being_short() -> None:
     found = judged(SCENARIOS["iops-300-bursts"])
-    sentences = explain_minute(found.rows, found.state.watched[DEVICE].assignment)
+    sentences = explain_minute(found.rows, found.state.monitored[DEVICE].assignment)
     assert sentences[0].startswith("For 1 of the last 10 s the disk was held at its limit")
 
 
 def test_only_the_last_minute_is_told_of() -> None:
     found = judged(replace(SCENARIOS["iops-300-poisson-90"], seconds=61.0))
-    words = " ".join(explain_minute(found.rows, found.state.watched[DEVICE].assignment))
+    words = " ".join(explain_minute(found.rows, found.state.monitored[DEVICE].assignment))
     assert "of the last 60 s" in words
     assert "nothing to do" not in words
 
 
 def assignment() -> Assignment:
-    return judged(SCENARIOS["iops-300-deep"]).state.watched[DEVICE].assignment
+    return judged(SCENARIOS["iops-300-deep"]).state.monitored[DEVICE].assignment
 
 
 @pytest.mark.parametrize("rows", [[], [WindowRecord(1.0, "vda", gap="start")]])
@@ -134,7 +134,7 @@ def test_before_there_is_a_window_there_is_nothing_to_tell(rows: list[WindowReco
 def test_there_is_always_a_story(name: str, known: bool, first: int, number: int) -> None:
     found = judged(SCENARIOS[name] if known else replace(SCENARIOS[name], terms=None))
     sentences = explain_minute(
-        found.rows[first : first + number], found.state.watched[DEVICE].assignment
+        found.rows[first : first + number], found.state.monitored[DEVICE].assignment
     )
     assert sentences
     assert all(sentence.endswith(".") for sentence in sentences)

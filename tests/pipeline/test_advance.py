@@ -14,7 +14,7 @@ from disksla.credits.account import CreditLevel
 from disksla.pipeline.advance import configure
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, take_snapshot
-from disksla.pipeline.state import State, wants_host
+from disksla.pipeline.state import State, needs_host_wait
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
 from disksla.units import GIB
@@ -80,7 +80,7 @@ def test_a_disk_that_does_nothing_is_not_looked_at_again() -> None:
     assert before.active == {"vda"}
     after = machine.tick()
     assert after.active == frozenset()
-    assert after.watched["vdb"] is before.watched["vdb"]
+    assert after.monitored["vdb"] is before.monitored["vdb"]
 
 
 def test_requests_in_flight_come_from_sysfs_once_the_disk_is_awake() -> None:
@@ -296,7 +296,7 @@ def test_every_window_and_every_request_is_counted_once(
     windows = 12 + sum(1 for after_s, *_ in doings if after_s < 0.3)
     assert machine.state.assessed.windows == windows
     assert (
-        machine.state.watched["vda"]
+        machine.state.monitored["vda"]
         .totals.settled(machine.state.assessed, machine.now_s)
         .load.count
         <= windows
@@ -367,11 +367,11 @@ def test_a_disk_that_sleeps_saves_up_credits_and_is_not_looked_at_for_it() -> No
     machine.does("vda", reads=1)
     machine.tick()
     machine.tick()
-    first, account = credits_of(machine), machine.state.watched["vda"].credits
+    first, account = credits_of(machine), machine.state.monitored["vda"].credits
     for _ in range(100):
         machine.tick()
     later = credits_of(machine)
-    assert machine.state.watched["vda"].credits is account
+    assert machine.state.monitored["vda"].credits is account
     assert later.lower_credits == pytest.approx(first.lower_credits + 3000, rel=0.02)
     assert later.upper_credits == 8000.0
     assert later.exhaustion_s == math.inf
@@ -449,9 +449,9 @@ def throttled(machine: Machine, seconds: float, share: float = 1.0) -> None:
 
 def test_what_the_host_waits_is_laid_to_the_disk_that_is_throttled() -> None:
     machine = Machine(a_disk("vda"), a_disk("vdb", minor=16), settings=promised(300.0))
-    assert not wants_host(machine.state)
+    assert not needs_host_wait(machine.state)
     throttled(machine, 3.0)
-    assert wants_host(machine.state)
+    assert needs_host_wait(machine.state)
     assert seen(machine).verdict == "throttled"
     ledger = seen(machine).verdict_totals
     throttled_s = sum(ledger.throttled_s)
@@ -472,13 +472,13 @@ def test_what_the_host_waits_for_a_disk_that_is_not_throttled_is_laid_to_nobody(
 
 def test_the_host_is_asked_at_first_and_when_a_disk_is_at_its_promise() -> None:
     machine = Machine(a_disk(), settings=promised(300.0), unreadable=True)
-    assert wants_host(machine.state)
+    assert needs_host_wait(machine.state)
     machine.tick()
-    assert not wants_host(machine.state)
+    assert not needs_host_wait(machine.state)
     machine.does("vda", reads=30)
     machine.tick()
     assert seen(machine).verdict == "met"
-    assert wants_host(machine.state)
+    assert needs_host_wait(machine.state)
 
 
 def a_probe(device: str = "vda", **told: object) -> ProbeResult:

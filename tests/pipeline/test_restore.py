@@ -14,7 +14,7 @@ from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.restore import PreviousRun, restore_disk, save_disk
 from disksla.pipeline.saved_state import SavedState
-from disksla.pipeline.state import State, to_save
+from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import Throttle
@@ -43,7 +43,7 @@ def rested(disk: Disk = DISK, **told: object) -> Machine:
 
 
 def watched(machine: Machine) -> DiskState:
-    return machine.state.watched["vda"]
+    return machine.state.monitored["vda"]
 
 
 def bounds(account: CreditAccount | None) -> tuple[float, float]:
@@ -53,7 +53,7 @@ def bounds(account: CreditAccount | None) -> tuple[float, float]:
 
 
 def saved_by(machine: Machine) -> SavedState:
-    saved = to_save(machine.state, "machine", BOOT)
+    saved = to_saved_state(machine.state, "machine", BOOT)
     assert saved is not None
     return saved
 
@@ -100,7 +100,7 @@ def test_without_serial_and_wwn_a_disk_is_not_known_again() -> None:
     nameless = a_disk()
     machine = rested(nameless)
     assert save_disk(watched(machine), machine.clocks()) is None
-    assert to_save(machine.state, "machine", BOOT) is None
+    assert to_saved_state(machine.state, "machine", BOOT) is None
     assert remembered(rested(), disk=nameless).credits is None
 
 
@@ -127,7 +127,7 @@ def test_a_bucket_of_another_size_begins_anew() -> None:
     smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
     machine = rested()
     state = configure(machine.state, settings(smaller))
-    assignment = state.watched["vda"].assignment
+    assignment = state.monitored["vda"].assignment
     assert bounds(remembered(machine, assignment=assignment).credits) == (0.0, 5000.0)
 
 
@@ -138,7 +138,7 @@ def test_a_bucket_that_was_not_there_begins_anew() -> None:
     )
     contract = SumTerms(iops=300.0, bytes_per_second=25e6, burst=both)
     other = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=contract),))
-    assignment = configure(machine.state, other).watched["vda"].assignment
+    assignment = configure(machine.state, other).monitored["vda"].assignment
     account = remembered(machine, assignment=assignment).credits
     assert account is not None
     iops, nbytes = account.bucket_credits
@@ -148,7 +148,7 @@ def test_a_bucket_that_was_not_there_begins_anew() -> None:
 
 def test_a_burst_that_is_no_more_leaves_no_credits() -> None:
     machine = rested()
-    assignment = configure(machine.state, settings(None)).watched["vda"].assignment
+    assignment = configure(machine.state, settings(None)).monitored["vda"].assignment
     assert remembered(machine, assignment=assignment).credits is None
 
 
@@ -156,7 +156,7 @@ def test_the_ceiling_outlives_the_daemon() -> None:
     ceiling = Ceiling(Throttle("base", "iops"), 100, 10.0, 3000, 3000 * 4096)
     machine = Machine(DISK, settings=settings(terms="vk.ceph-ssd"))
     held = msgspec.structs.replace(watched(machine), detector=DetectorState(ceiling=ceiling))
-    machine.state = msgspec.structs.replace(machine.state, watched={"vda": held})
+    machine.state = msgspec.structs.replace(machine.state, monitored={"vda": held})
     again = remembered(machine)
     assert again.credits is None
     assert again.detector.ceiling is not None
@@ -172,7 +172,7 @@ def test_of_a_disk_of_which_nothing_was_learned_nothing_is_left() -> None:
 
 
 def test_before_the_first_sample_there_is_nothing_to_save() -> None:
-    assert to_save(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
+    assert to_saved_state(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
 
 
 def test_the_rest_up_to_the_end_is_saved() -> None:
@@ -233,7 +233,7 @@ def test_a_daemon_that_begins_anew_goes_on_with_the_allowance_of_the_day() -> No
 
 def test_what_probes_spent_is_kept_of_a_disk_without_credits_too() -> None:
     machine = Machine(DISK)
-    assert to_save(machine.state, "machine", BOOT) is None
+    assert to_saved_state(machine.state, "machine", BOOT) is None
     probed(machine)
     saved = saved_by(machine)
     assert saved.disks["serial:vol-1"].probes["read-latency"].bytes == 4096

@@ -58,9 +58,9 @@ def test_ticks_come_at_the_pace_of_the_settings(paths: Roots) -> None:
 def test_other_settings_are_taken_at_the_next_tick(paths: Roots) -> None:
     sampler = a_sampler(paths)
     sampler.start()
-    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    assert eventually(lambda: "vda" in sampler.state.monitored, WITHIN_S)
     sampler.post(Settings(discovery=DiscoverySettings(exclude=(DevicePattern("^vda$"),))))
-    assert eventually(lambda: not sampler.state.watched, WITHIN_S)
+    assert eventually(lambda: not sampler.state.monitored, WITHIN_S)
     sampler.stop()
     assert sampler.state.sampler_stats.gaps["vanished"] == 0
 
@@ -156,7 +156,7 @@ def test_devices_that_nobody_knows_are_asked_after(paths: Roots) -> None:
     sampler = a_sampler(paths)
     sampler.on_unknown_device = lambda: asked.append(None)
     sampler.start()
-    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    assert eventually(lambda: "vda" in sampler.state.monitored, WITHIN_S)
     assert asked == []
     write(
         paths,

@@ -69,7 +69,7 @@ def test_verdicts_add_up_to_the_time_that_was_judged(
         )
         machine.tick(after_s, text=text)
     state = machine.state
-    watched = state.watched["vda"]
+    watched = state.monitored["vda"]
     settled = watched.totals.settled(state.assessed, machine.now_s)
     assert sum(settled.verdict_totals.seconds) == pytest.approx(state.assessed.seconds)
     assert sum(settled.verdict_totals.throttled_s) == pytest.approx(

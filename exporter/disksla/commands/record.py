@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     state = sampler.state
     print(
         f"{state.sampler_stats.ticks} ticks of {len(state.inventory)} block devices,"
-        f" {len(state.watched)} of them watched, are in {file}",
+        f" {len(state.monitored)} of them watched, are in {file}",
         file=sys.stderr,
     )
     return 0

@@ -11,7 +11,7 @@ from disksla.pipeline.snapshot import (
     disk_snapshot,
     take_snapshot,
 )
-from disksla.pipeline.state import State, to_save, wants_host
+from disksla.pipeline.state import State, needs_host_wait, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 
@@ -32,8 +32,8 @@ __all__ = [
     "advance",
     "configure",
     "disk_snapshot",
+    "needs_host_wait",
     "take_snapshot",
-    "to_save",
-    "wants_host",
+    "to_saved_state",
     "window_records",
 ]

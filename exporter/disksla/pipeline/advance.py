@@ -53,7 +53,7 @@ def advance(state: State, tick: Tick) -> State:
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
     )
 
-    watched = dict(state.watched)
+    watched = dict(state.monitored)
     active = set()
     problems = dict(tick.problems)
     for device in to_update:
@@ -111,11 +111,11 @@ def _with_events(state: State, tick: Tick) -> State:
         state = _with_inventory(state, tick.disks, tick.clocks)
     if not tick.probes:
         return state
-    watched = dict(state.watched)
+    watched = dict(state.monitored)
     for outcome in tick.probes:
         if outcome.device in watched:
             watched[outcome.device] = watched[outcome.device].with_probe(outcome)
-    return msgspec.structs.replace(state, watched=watched)
+    return msgspec.structs.replace(state, monitored=watched)
 
 
 def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
@@ -125,8 +125,8 @@ def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
         lines, changed = followed
         return lines, changed | state.active
     wholes = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
-    disks = [watched.disk for watched in state.watched.values()]
-    return index_lines(text, disks, wholes), set(state.watched)
+    disks = [watched.disk for watched in state.monitored.values()]
+    return index_lines(text, disks, wholes), set(state.monitored)
 
 
 def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
@@ -146,7 +146,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         if not is_watched(disk, state.settings):
             continue
         assignment = assign(disk, state.settings, state.catalog)
-        known = state.watched.get(disk.name)
+        known = state.monitored.get(disk.name)
         if known is None:
             watched[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
         elif known.disk.is_same_as(disk):
@@ -168,7 +168,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     return msgspec.structs.replace(
         state,
         inventory=inventory,
-        watched=watched,
+        monitored=watched,
         active=state.active & watched.keys(),
         lines=None,
         sampler_stats=sampling,

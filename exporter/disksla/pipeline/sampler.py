@@ -12,7 +12,7 @@ from disksla.disks import Disk
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, wants_host
+from disksla.pipeline.state import State, needs_host_wait
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles
 from disksla.procfs.iowait_files import HostWaitFiles
@@ -179,7 +179,7 @@ class Sampler:
             problems["diskstats"] = str(error)
         inflight, unread = self._inflight.read(state.active)
         host = None
-        if wants_host(state):
+        if needs_host_wait(state):
             host, not_told = self._host.read()
             problems |= not_told
         return Tick(

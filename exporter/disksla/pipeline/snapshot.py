@@ -109,7 +109,7 @@ def take_snapshot(state: State) -> Snapshot:
     sampling = state.sampler_stats
     return Snapshot(
         disks=tuple(
-            _disk_snapshot(watched, state) for _, watched in sorted(state.watched.items())
+            _disk_snapshot(watched, state) for _, watched in sorted(state.monitored.items())
         ),
         sampler=SamplerSnapshot(
             ticks=sampling.ticks,
@@ -125,7 +125,7 @@ def take_snapshot(state: State) -> Snapshot:
 
 def disk_snapshot(state: State, device: str) -> DiskSnapshot | None:
     """Give what is known of one disk; None if it is not watched."""
-    watched = state.watched.get(device)
+    watched = state.monitored.get(device)
     return None if watched is None else _disk_snapshot(watched, state)
 
 

@@ -26,7 +26,7 @@ class State(msgspec.Struct, frozen=True):
     """What was saved by an earlier daemon."""
     inventory: tuple[Disk, ...] = ()
     """All block devices of the machine."""
-    watched: Mapping[str, DiskState] = {}
+    monitored: Mapping[str, DiskState] = {}
     active: frozenset[str] = frozenset()
     """Devices that did something at the last sample; their in-flight counts are wanted."""
     lines: DiskstatsLines | None = None
@@ -43,16 +43,16 @@ class State(msgspec.Struct, frozen=True):
     sampler_stats: SamplerStats = SamplerStats()
 
 
-def to_save(state: State, machine: str, boot: str) -> SavedState | None:
+def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:
     """Give what a later daemon can use; None if there is nothing."""
     if state.clocks is None:
         return None
-    left = [save_disk(watched, state.clocks) for watched in state.watched.values()]
+    left = [save_disk(watched, state.clocks) for watched in state.monitored.values()]
     disks = dict(kept for kept in left if kept is not None)
     return SavedState(machine, boot, state.clocks, disks) if disks else None
 
 
-def wants_host(state: State) -> bool:
+def needs_host_wait(state: State) -> bool:
     """Tell whether it matters at the next tick what the host waits: a disk is at its limit.
 
     Asking at every tick would cost more than all else, for nothing. It is asked once at the
@@ -60,7 +60,7 @@ def wants_host(state: State) -> bool:
     """
     if state.clocks is None:
         return True
-    window_verdicts = [state.watched[device].window_verdict for device in state.active]
+    window_verdicts = [state.monitored[device].window_verdict for device in state.active]
     return any(
         window_verdict is not None and window_verdict.verdict in {"throttled", "met"}
         for window_verdict in window_verdicts

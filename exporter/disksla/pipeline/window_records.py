@@ -54,9 +54,9 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
         if count > before.sampler_stats.gaps[reason]
     ]
     rows = []
-    for device, watched in sorted(after.watched.items()):
+    for device, watched in sorted(after.monitored.items()):
         recent = watched.totals.recent
-        known = before.watched.get(device)
+        known = before.monitored.get(device)
         if recent and recent[-1].end_s == now_s:
             rows.append(_window_record(known, watched, recent[-1], after.clocks.boottime_s))
         elif (

@@ -20,7 +20,7 @@ from disksla.pipeline import saved_state as saved
 from disksla.pipeline.advance import advance
 from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.pipeline.restore import PreviousRun
-from disksla.pipeline.state import State, to_save
+from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records
 from disksla.verdict.interval import Clocks
@@ -71,13 +71,13 @@ def _resumed(text: bytes) -> bool:
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))
-        for watched in now.watched.values():
+        for watched in now.monitored.values():
             account = watched.credits_at(NOW.boottime_s + 0.2)
             for content in account.bucket_credits if account else ():
                 assert 0 <= content.lower_credits <= content.estimate_credits
                 assert content.estimate_credits <= content.upper_credits
         published(now)
-        kept = to_save(now, "machine", boot)
+        kept = to_saved_state(now, "machine", boot)
         assert kept is None or saved.decode(saved.encode(kept), "machine", NOW) == kept
     return True
 

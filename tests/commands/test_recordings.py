@@ -60,9 +60,9 @@ def test_a_compressed_recording_is_the_same(tmp_path: Path, capsys: Captured) ->
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "line 1: not the header of a recording"),
-        (HOST.read_bytes()[:200], "line 2: not a tick"),
-        (HOST.read_bytes() + b"{}\n", "line 23: not a tick"),
+        (b"", "line 1: invalid header of a recording"),
+        (HOST.read_bytes()[:200], "line 2: invalid tick"),
+        (HOST.read_bytes() + b"{}\n", "line 23: invalid tick"),
     ],
 )
 def test_a_damaged_recording_is_refused_with_its_place(

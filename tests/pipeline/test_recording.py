@@ -1,6 +1,7 @@
 """File format of recordings."""
 
 import contextlib
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from disksla.pipeline.tick import Tick
 from disksla.verdict.interval import Clocks
 from support.simulated_host import a_disk
 
+HOSTS = Path(__file__).parents[1] / "hosts"
 HEADER = RecordingHeader(FORMAT, interval_s=0.1, kernel="6.1.0", disksla="0.1.0")
 
 PROBED = ProbeResult(
@@ -40,6 +42,17 @@ def test_tick_round_trip(tick: Tick) -> None:
     line = encode(tick)
     assert line.count(b"\n") == 1
     assert decode_tick(line, 2) == tick
+
+
+def test_recorded_probe_message_is_decoded() -> None:
+    lines = (HOSTS / "probed" / "ticks.jsonl").read_bytes().splitlines()[1:]
+    results = [result for line in lines for result in decode_tick(line, 2).probes]
+    messages = [result.message for result in results if result.message]
+    assert messages == [
+        "91% of the promise is in use, over 80%",
+        "fio was ended after 15 s, its time limit",
+    ]
+    assert all(encode(decode_tick(line, 2)) == line + b"\n" for line in lines)
 
 
 def test_header_round_trip() -> None:

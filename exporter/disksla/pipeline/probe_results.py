@@ -52,8 +52,8 @@ class ProbeResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     """Unix time at which it ended."""
     skipped: SkipReason | None = None
     failure: ProbeFailure | None = None
-    message: str = ""
-    """Why it was skipped or failed, for logs and pages."""
+    message: str = msgspec.field(default="", name="words")
+    """Why it was skipped or failed, for logs and pages; encoded as `words` in recordings."""
     target_iops: float = 0.0
     duration_s: float = 0.0
     """Run time of fio, including its start and its end."""

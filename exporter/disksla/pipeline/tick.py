@@ -1,7 +1,7 @@
 """One tick: everything that was read from the machine at one moment.
 
-A recording is a file of ticks, so field names (and `troubles`, the encoded name of `problems`)
-are part of its format.
+A recording is a file of ticks, so the names of the fields are part of its format; `problems` is
+encoded as `troubles`.
 """
 
 import msgspec

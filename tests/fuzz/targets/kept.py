@@ -53,7 +53,7 @@ BURSTING = saved.SavedState(
 
 
 def state(content: bytes) -> bool:
-    """It is refused, or gone on with inside its bounds; with a right checksum and without."""
+    """Saved state is rejected, or resumed with consistent bounds; with valid checksum or not."""
     envelope = b'{"disksla_state":1,"crc32":%d,"content":%s}' % (zlib.crc32(content), content)
     read = [_resumed(text) for text in (content, envelope)]
     return any(read)
@@ -61,24 +61,24 @@ def state(content: bytes) -> bool:
 
 def _resumed(text: bytes) -> bool:
     try:
-        known = saved.decode(text, "machine", NOW)
+        decoded = saved.decode(text, "machine", NOW)
     except DiskslaError as error:
         assert str(error)
         return False
-    assert saved.decode(saved.encode(known), "machine", NOW) == known
+    assert saved.decode(saved.encode(decoded), "machine", NOW) == decoded
     for boot in ("boot-1", "boot-2"):
-        now = State(Settings(), CATALOG, PreviousRun(known, boot))
+        now = State(Settings(), CATALOG, PreviousRun(decoded, boot))
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))
-        for watched in now.monitored.values():
-            account = watched.credits_at(NOW.boottime_s + 0.2)
-            for content in account.bucket_credits if account else ():
-                assert 0 <= content.lower_credits <= content.estimate_credits
-                assert content.estimate_credits <= content.upper_credits
+        for disk_state in now.monitored.values():
+            account = disk_state.credits_at(NOW.boottime_s + 0.2)
+            for credit in account.bucket_credits if account else ():
+                assert 0 <= credit.lower_credits <= credit.estimate_credits
+                assert credit.estimate_credits <= credit.upper_credits
         published(now)
-        kept = to_saved_state(now, "machine", boot)
-        assert kept is None or saved.decode(saved.encode(kept), "machine", NOW) == kept
+        later = to_saved_state(now, "machine", boot)
+        assert later is None or saved.decode(saved.encode(later), "machine", NOW) == later
     return True
 
 
@@ -95,7 +95,7 @@ def verified(content: bytes) -> bool:
 
 
 def recorded(content: bytes) -> bool:
-    """It is refused with the line that is wrong, or goes through the same reckoning as a disk."""
+    """A recording is rejected with the number of the invalid line, or replayed and published."""
     first, *lines = content.splitlines(keepends=True) or [b""]
     number = 1
     try:
@@ -105,8 +105,8 @@ def recorded(content: bytes) -> bool:
         for number, line in enumerate(lines[:40], start=2):
             tick = decode_tick(line, number)
             before, now = now, advance(now, tick)
-            for row in window_records(before, now):
-                msgspec.json.encode(row)
+            for record in window_records(before, now):
+                msgspec.json.encode(record)
     except DiskslaError as error:
         assert str(error).startswith(f"line {number}: ")
         return False
@@ -160,7 +160,7 @@ JSON_LINES = Tree(_lines, _unlined)
 
 @cache
 def _short_recordings() -> tuple[bytes, ...]:
-    """Give the beginnings of recordings: a mutation is one of few lines."""
+    """Return the first lines of recordings, so that a mutation hits one of few lines."""
     return tuple(
         b"".join(path.read_bytes().splitlines(keepends=True)[:6])
         for path in sorted(HOSTS.glob("*/ticks.jsonl"))

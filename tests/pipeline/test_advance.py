@@ -490,15 +490,15 @@ def a_probe(device: str = "vda", **values: object) -> ProbeResult:
     return ProbeResult(device=device, **defaults | values)  # type: ignore[arg-type]
 
 
-def take_probes(machine: Machine, *results: ProbeResult, readable: bool = True) -> None:
+def tick_with_probes(machine: Machine, *results: ProbeResult, readable: bool = True) -> None:
     text = machine.text() if readable else None
     machine.take(Tick(machine.clocks(), text, probes=results))
 
 
 def test_probe_totals_survive_ticks_and_resets() -> None:
     machine = Machine(a_disk("vda"), a_disk("vdb", minor=16))
-    take_probes(machine, a_probe(), a_probe("vdb", skipped="busy"))
-    take_probes(machine, a_probe("gone"), a_probe(failure="timeout"), readable=False)
+    tick_with_probes(machine, a_probe(), a_probe("vdb", skipped="busy"))
+    tick_with_probes(machine, a_probe("gone"), a_probe(failure="timeout"), readable=False)
     machine.does("vda", reads=5, inflight=1)
     machine.tick()
     machine.tick(disks=(a_disk("vda", holders=("dm-0",)), a_disk("vdb", minor=16)))
@@ -511,7 +511,7 @@ def test_probe_totals_survive_ticks_and_resets() -> None:
 
 def test_probe_totals_of_replaced_disk_start_at_zero() -> None:
     machine = Machine(a_disk("vda", serial="one"))
-    take_probes(machine, a_probe())
+    tick_with_probes(machine, a_probe())
     machine.tick(disks=(a_disk("vda", serial="two"),))
     assert snapshot_of(machine).probes == {}
 

@@ -84,7 +84,7 @@ def test_credits_are_restored() -> None:
     assert restored_upper == 8000
 
 
-def test_bounds_widen_with_time_away() -> None:
+def test_bounds_widen_with_elapsed_time() -> None:
     machine = idle_machine()
     lowers = [bounds(restored(machine, after_s).credits)[0] for after_s in (0.0, 1.0, 3.0, 10.0)]
     assert lowers == sorted(lowers, reverse=True)

@@ -23,7 +23,7 @@ from disksla.pipeline.saved_state import (
     encode,
     resume,
     save_credits,
-    seconds_away,
+    seconds_since_saved,
 )
 from disksla.verdict.interval import Clocks
 
@@ -144,12 +144,12 @@ def test_decode_rejects_state_from_the_future() -> None:
         decode(encode(STATE), MACHINE, later(-CLOCK_ERROR_S - 1))
 
 
-def test_seconds_away_within_a_boot_and_across_boots() -> None:
-    assert seconds_away(STATE, "boot-1", later(5)) == (5.0, 5.0)
-    assert seconds_away(STATE, "boot-2", later(5)) == (0.0, 65.0)
-    assert seconds_away(STATE, "boot-2", later(3600)) == (3540.0, 3660.0)
-    assert seconds_away(STATE, "boot-2", later(-5)) == (0.0, 60.0)
-    assert seconds_away(STATE, "boot-1", later(-5)) == (0.0, 60.0)
+def test_seconds_since_saved_within_and_across_boots() -> None:
+    assert seconds_since_saved(STATE, "boot-1", later(5)) == (5.0, 5.0)
+    assert seconds_since_saved(STATE, "boot-2", later(5)) == (0.0, 65.0)
+    assert seconds_since_saved(STATE, "boot-2", later(3600)) == (3540.0, 3660.0)
+    assert seconds_since_saved(STATE, "boot-2", later(-5)) == (0.0, 60.0)
+    assert seconds_since_saved(STATE, "boot-1", later(-5)) == (0.0, 60.0)
 
 
 def test_disk_key_is_wwn_or_serial() -> None:
@@ -173,15 +173,15 @@ def test_credits_round_trip_without_elapsed_time() -> None:
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 5000), st.floats(0, 60), st.floats(0, 1))
 def test_resumed_bounds_contain_the_true_level(
-    level_share: float, wide_share: float, away_s: float, error_s: float, use_share: float
+    level_share: float, wide_share: float, elapsed_s: float, error_s: float, use_share: float
 ) -> None:
     level = level_share * BUCKET.capacity
     wide = wide_share * BUCKET.capacity
     lower, upper = max(0.0, level - wide), min(BUCKET.capacity, level + wide)
     saved = save_credits({BUCKET: from_bounds(BUCKET, lower, upper, level)})["iops"]
-    now = resume(saved, BUCKET, (max(0.0, away_s - error_s), away_s + error_s))
+    now = resume(saved, BUCKET, (max(0.0, elapsed_s - error_s), elapsed_s + error_s))
     drained = use_share * BUCKET.peak_per_second - BUCKET.fill_per_second
-    truth = min(max(level - drained * away_s, 0.0), BUCKET.capacity)
+    truth = min(max(level - drained * elapsed_s, 0.0), BUCKET.capacity)
     assert now is not None
     assert now.lower_credits <= truth <= now.upper_credits
 

@@ -93,7 +93,7 @@ def _problems(period: _Period, assignment: Assignment) -> Iterator[str]:
     if stalled.records:
         yield (
             f"{stalled.duration} requests were in flight and none completed: the disk, or the"
-            " storage behind it, hung. Neither a limit nor load does that."
+            " storage behind it, hung. Neither a limit nor load causes that."
         )
 
 

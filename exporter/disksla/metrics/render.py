@@ -38,7 +38,7 @@ def render_metrics(
     """
     source = registry.restricted_registry(names) if names else registry
     headers = {"Vary": "Accept, Accept-Encoding"}
-    if _wants_openmetrics(accept):
+    if _accepts_openmetrics(accept):
         headers["Content-Type"] = openmetrics.CONTENT_TYPE_LATEST
         body = openmetrics.generate_latest(  # type: ignore[no-untyped-call]  # no type hints in the library
             source, escaping=openmetrics.ALLOWUTF8
@@ -52,7 +52,7 @@ def render_metrics(
     return MetricsPage(body, tuple(headers.items()))
 
 
-def _wants_openmetrics(accept: str) -> bool:
+def _accepts_openmetrics(accept: str) -> bool:
     """Return whether an Accept header lists OpenMetrics 1.0."""
     for media_range in accept.split(","):
         media_type, *parameters = (part.strip() for part in media_range.split(";"))

@@ -154,9 +154,9 @@ def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
 def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | None) -> State:
     """Return the state with these block devices, of which the settings select the monitored.
 
-    A disk that is still the same keeps its state, and its credits unless its terms give it
-    another burst. A new disk, or another disk under a known name, starts from what an earlier
-    daemon saved of it.
+    A disk that is still the same keeps its state, and its credits unless the burst of its terms
+    changed. A new disk, or another disk under a known name, starts from what an earlier daemon
+    saved of it.
     """
     stats = state.sampler_stats
     monitored = {}

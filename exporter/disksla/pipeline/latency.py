@@ -1,8 +1,8 @@
 """Latency histogram of one disk and direction, from the mean latency of windows.
 
 The kernel sums the time of completed requests and prints whole milliseconds, so the difference of
-two samples is off by up to one millisecond: nothing for a hundred slow requests, half of the value
-for ten fast ones (Documentation/admin-guide/iostats.rst). Windows are therefore added up until
+two samples is off by up to one millisecond: negligible for a hundred slow requests, half of the
+value for ten fast ones (Documentation/admin-guide/iostats.rst). Windows are therefore summed until
 that error is small, or until a second has passed.
 """
 

@@ -14,7 +14,7 @@ from disksla.pipeline.saved_state import (
     SavedState,
     resume,
     save_credits,
-    seconds_away,
+    seconds_since_saved,
 )
 from disksla.verdict import Ceiling, Clocks, DetectorState, Throttle
 
@@ -45,9 +45,9 @@ def restore_disk(
     fresh = msgspec.structs.replace(fresh, probes=_probes(saved))
     if saved.terms != assignment.terms:
         return fresh
-    away_s = seconds_away(previous_run.saved, previous_run.boot, now)
+    elapsed_s = seconds_since_saved(previous_run.saved, previous_run.boot, now)
     return msgspec.structs.replace(
-        fresh, detector=_detector(saved), credits=_credits(saved, assignment, away_s, now)
+        fresh, detector=_detector(saved), credits=_credits(saved, assignment, elapsed_s, now)
     )
 
 
@@ -93,7 +93,7 @@ def _detector(saved: SavedDisk) -> DetectorState:
 
 
 def _credits(
-    saved: SavedDisk, assignment: Assignment, away_s: tuple[float, float], now: Clocks
+    saved: SavedDisk, assignment: Assignment, elapsed_s: tuple[float, float], now: Clocks
 ) -> CreditAccount | None:
     burst = assignment.limits.burst
     if burst is None:
@@ -101,6 +101,6 @@ def _credits(
     bucket_credits = []
     for bucket in burst.buckets:
         saved_credits = saved.credits.get(bucket.resource)
-        resumed = resume(saved_credits, bucket, away_s) if saved_credits is not None else None
+        resumed = resume(saved_credits, bucket, elapsed_s) if saved_credits is not None else None
         bucket_credits.append(resumed or initial(bucket))
     return CreditAccount(tuple(bucket_credits), now.boottime_s)

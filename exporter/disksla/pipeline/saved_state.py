@@ -131,7 +131,7 @@ def decode(text: bytes, machine: str, now: Clocks) -> SavedState:
     return state
 
 
-def seconds_away(state: SavedState, boot: str, now: Clocks) -> tuple[float, float]:
+def seconds_since_saved(state: SavedState, boot: str, now: Clocks) -> tuple[float, float]:
     """Return the shortest and the longest time that can have passed since state was saved.
 
     Within one boot the kernel counted it exactly. Across boots there is only wall time, which may
@@ -145,11 +145,11 @@ def seconds_away(state: SavedState, boot: str, now: Clocks) -> tuple[float, floa
 
 
 def resume(
-    saved: SavedCredits, bucket: Bucket, away_s: tuple[float, float], inflight: int = 0
+    saved: SavedCredits, bucket: Bucket, elapsed_s: tuple[float, float], inflight: int = 0
 ) -> Credits | None:
     """Return credits after a time in which any amount of I/O may have been done.
 
-    `away_s` is the shortest and the longest that this time can have been. None if the saved
+    `elapsed_s` is the shortest and the longest that this time can have been. None if the saved
     bucket had another capacity.
     """
     if saved.capacity_credits != bucket.capacity:
@@ -161,4 +161,4 @@ def resume(
         saved.estimate_credits,
         saved.request_credits,
     )
-    return advance_unobserved(credit, bucket, *away_s, use=None, inflight=inflight)
+    return advance_unobserved(credit, bucket, *elapsed_s, use=None, inflight=inflight)

@@ -1,4 +1,4 @@
-"""What disksla wrote once and reads again: state, accounts of tests, recordings, sweeps."""
+"""Files that disksla writes and reads: saved state, reports, recordings, journals of sweeps."""
 
 import json
 import re
@@ -83,14 +83,14 @@ def _resumed(text: bytes) -> bool:
 
 
 def verified(content: bytes) -> bool:
-    """It is refused, or can be said again in every form."""
+    """A report is rejected, or encoded again unchanged and rendered in every format."""
     try:
-        known = verification.decode_report(content)
+        report = verification.decode_report(content)
     except DiskslaError:
         return False
-    assert verification.decode_report(verification.encode_report(known)) == known
-    report_html(known).encode()
-    ET.fromstring(report_junit(known))
+    assert verification.decode_report(verification.encode_report(report)) == report
+    report_html(report).encode()
+    ET.fromstring(report_junit(report))
     return True
 
 
@@ -115,47 +115,46 @@ def recorded(content: bytes) -> bool:
 
 
 def swept(content: bytes) -> bool:
-    """A journal is refused with its line, or can be gone on with and shown."""
+    """A journal is rejected with the number of the invalid line, or resumed and rendered."""
     try:
-        known = read_journal(content)
+        journal = read_journal(content)
     except DiskslaError as error:
         assert re.match(r"line \d+: ", str(error))
         return False
-    again = _journal(known.header, *known.rows)
-    assert read_journal(again).rows == known.rows
-    assert known.whole_bytes <= len(content)
-    sweep_html(known.header, known.rows, "then").encode()
-    _identified(known.rows)
+    encoded = _journal(journal.header, *journal.rows)
+    assert read_journal(encoded).rows == journal.rows
+    assert journal.whole_bytes <= len(content)
+    sweep_html(journal.header, journal.rows, "then").encode()
+    _identify(journal.rows)
     return True
 
 
 def table(content: bytes) -> bool:
-    """A table is refused with its line, or says what it says when it is written again."""
+    """A table is rejected with the number of the invalid line, or encoded again unchanged."""
     try:
         rows = read_csv(content.decode(errors="replace"))
     except DiskslaError as error:
         assert re.match(r"line \d+: |there is no row", str(error))
         return False
     assert csv_of(read_csv(csv_of(rows))) == csv_of(rows)
-    _identified(rows)
+    _identify(rows)
     return True
 
 
-def _identified(rows: tuple[SweepRow, ...]) -> None:
-    finding = identify(evidence_of(rows))
-    msgspec.json.encode(finding)
+def _identify(rows: tuple[SweepRow, ...]) -> None:
+    msgspec.json.encode(identify(evidence_of(rows)))
 
 
-def _lines(content: bytes) -> list[Any]:
+def _parse_lines(content: bytes) -> list[Any]:
     return [json.loads(line) for line in content.splitlines()]
 
 
-def _unlined(lines: list[Any]) -> bytes:
+def _encode_lines(lines: list[Any]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 JSON = Tree(json.loads, lambda tree: json.dumps(tree).encode())
-JSON_LINES = Tree(_lines, _unlined)
+JSON_LINES = Tree(_parse_lines, _encode_lines)
 
 
 @cache

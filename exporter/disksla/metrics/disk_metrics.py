@@ -283,7 +283,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_burst_credits_lower_bound",
         "gauge",
         "Lowest level of burst credits that the observations allow, whatever the disk did while"
-        " disksla was not running; unit as for disksla_burst_credits.",
+        " disksla was not running; unit and absence as for disksla_burst_credits.",
         _credits(lambda level: level.lower_credits),
         ("resource",),
     ),
@@ -291,14 +291,15 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_burst_credits_upper_bound",
         "gauge",
         "Highest level of burst credits that the observations allow, whatever the disk did while"
-        " disksla was not running; unit as for disksla_burst_credits.",
+        " disksla was not running; unit and absence as for disksla_burst_credits.",
         _credits(lambda level: level.upper_credits),
         ("resource",),
     ),
     Metric(
         "disksla_burst_credits_capacity",
         "gauge",
-        "Burst credits of a full token bucket under the terms; unit as for disksla_burst_credits.",
+        "Burst credits of a full token bucket under the terms; unit and absence as for"
+        " disksla_burst_credits.",
         _credits(lambda level: level.capacity_credits),
         ("resource",),
     ),
@@ -306,7 +307,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_burst_exhaustion_seconds",
         "gauge",
         "Seconds until the burst credits are used up at the load of the last second, from the"
-        " estimate; +Inf while they do not decrease.",
+        " estimate; +Inf while they do not decrease. Absent if the terms have no burst.",
         _credits(lambda level: level.exhaustion_s),
         ("resource",),
     ),

@@ -1,4 +1,4 @@
-"""Recordings of machines, replayed: what is said of each of them stands beside it."""
+"""Replay of the recorded machines in tests/hosts, compared with their expected output."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,8 +35,6 @@ def test_metrics_after_the_last_tick(
     golden(host / "expected.prom", run("--metrics"))
 
 
-def test_every_tick_of_every_disk(
-    replay: tuple[Path, Callable[[str], str]], golden: Golden
-) -> None:
+def test_records_of_all_ticks(replay: tuple[Path, Callable[[str], str]], golden: Golden) -> None:
     host, run = replay
     golden(host / "expected.jsonl", run("--json"))

@@ -277,7 +277,7 @@ def test_the_pipeline_takes_the_ticks(name: str) -> None:
     state = State(scenario.settings(), CATALOG)
     for tick in result.ticks:
         state = advance(state, tick)
-    watched = state.watched["vdx"]
+    watched = state.monitored["vdx"]
     assert watched.counters == counters(result)[-1]
     assert not any(state.sampler_stats.gaps.values())
     assert bool(watched.assignment.limits.promise_charges) == (scenario.terms is not None)

@@ -1,3 +1,5 @@
+"""The ttar format of fixtures."""
+
 from pathlib import Path
 
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from support import ttar
 
 
-def test_what_is_packed_is_unpacked(tmp_path: Path) -> None:
+def test_pack_then_unpack(tmp_path: Path) -> None:
     tree = tmp_path / "sys"
     (tree / "block" / "vda" / "holders").mkdir(parents=True)
     (tree / "block" / "vda" / "size").write_text("2048\n")
@@ -14,16 +16,16 @@ def test_what_is_packed_is_unpacked(tmp_path: Path) -> None:
     archive = tmp_path / "sys.ttar"
     archive.write_text("".join(f"{line}\n" for line in ttar.pack(tree)))
 
-    ttar.unpack(archive, tmp_path / "again")
+    ttar.unpack(archive, tmp_path / "unpacked")
 
-    again = tmp_path / "again" / "sys"
-    assert list(ttar.pack(again)) == list(ttar.pack(tree))
-    assert (again / "dev" / "size").read_text() == "2048\n"
-    assert (again / "dev" / "uevent").read_text() == "MAJOR=254\n# not a comment\n"
-    assert (again / "dev" / "holders").is_dir()
+    unpacked = tmp_path / "unpacked" / "sys"
+    assert list(ttar.pack(unpacked)) == list(ttar.pack(tree))
+    assert (unpacked / "dev" / "size").read_text() == "2048\n"
+    assert (unpacked / "dev" / "uevent").read_text() == "MAJOR=254\n# not a comment\n"
+    assert (unpacked / "dev" / "holders").is_dir()
 
 
-def test_another_format_is_refused(tmp_path: Path) -> None:
+def test_unpack_rejects_other_formats(tmp_path: Path) -> None:
     archive = tmp_path / "sys.tar"
     archive.write_text("Path: a\nLines: 1\none\nLine: two\n")
     with pytest.raises(ValueError, match="expected a key of ttar, found 'Line: two'"):

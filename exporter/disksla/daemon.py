@@ -16,7 +16,7 @@ from disksla.errors import DiskslaError
 from disksla.limits.catalog import load_catalog
 from disksla.metrics import status_line
 from disksla.metrics.build_info import read_build_info
-from disksla.pipeline import PreviousRun, Snapshot, State, Tick, take_snapshot, to_save
+from disksla.pipeline import PreviousRun, Snapshot, State, Tick, take_snapshot, to_saved_state
 from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
@@ -136,7 +136,7 @@ class Daemon:
 
     def save(self) -> None:
         """Save what a later daemon can use."""
-        state = to_save(self._sampler.state, self._machine, self._boot)
+        state = to_saved_state(self._sampler.state, self._machine, self._boot)
         if state is not None:
             self._state_file.write(encode(state))
 

@@ -102,7 +102,7 @@ def test_explain_tells_why_and_shows_the_arithmetic(
     assert all(len(line) <= 80 for line in out.splitlines())
     said = " ".join(out.split())
     assert f"disks[0] of the configuration matches serial {SERIAL}" in said
-    assert "300 GiB by the configuration, not 100 GiB" in said
+    assert "300 GiB (configuration); 100 GiB (kernel)" in said
     assert "ceil(300 GiB / 256 GiB) = 2, x 300 = 600, at most 2000" in said
     assert "reads and writes share one budget of time" in said
     assert "1800 s of base-level service, 12 h to refill" in said
@@ -142,7 +142,7 @@ def test_explain_of_a_disk_that_is_not_watched(
 ) -> None:
     assert main(["explain", "--duration=300ms", "loop0", *flags]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "watched no: loop device" in said
+    assert "monitored no: loop device" in said
     assert "nothing in the configuration matches" in said
 
 

@@ -1,4 +1,4 @@
-"""What is told of a disk in words."""
+"""Sentences of `disksla explain`."""
 
 from dataclasses import replace
 
@@ -15,9 +15,9 @@ from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Scenario
 
 
-def told(scenario: Scenario) -> str:
+def explained(scenario: Scenario) -> str:
     found = judged(scenario)
-    return " ".join(explain_minute(found.rows, found.state.watched[DEVICE].assignment))
+    return " ".join(explain_minute(found.rows, found.state.monitored[DEVICE].assignment))
 
 
 @pytest.mark.parametrize(
@@ -26,25 +26,25 @@ def told(scenario: Scenario) -> str:
         (
             "iops-300-deep",
             [
-                "For 9.6 of the last 10 s the disk was held at its limit of 300 IOPS (base rate)",
-                "requests waited 105 ms each because of that. It gave 300 IOPS, 1.172 MiB/s;",
                 (
-                    "the promise is 300 IOPS. A larger or faster disk or fewer requests would"
-                    " help; the provider keeps its promise."
+                    "For 9.6 of the last 10 s the disk was throttled at its limit of 300 IOPS"
+                    " (baseline): requests waited 105 ms each, and the disk served 300 IOPS,"
+                    " 1.172 MiB/s. The provider keeps its promise of 300 IOPS. A larger or faster"
+                    " disk, or fewer requests, would help."
                 ),
-                "For 0.4 of the last 10 s it had nothing to do.",
+                "For 0.4 of the last 10 s the disk was idle.",
             ],
         ),
         (
             "bandwidth-25",
-            ["at its limit of 23.84 MiB/s (base rate)", "or fewer bytes would help"],
+            ["at its limit of 23.84 MiB/s (baseline)", "or fewer bytes, would help"],
         ),
         (
             "mixed-separate",
             [
-                "at its limit of 500 IOPS for reads and 300 IOPS for writes (base rate)",
+                "at its limit of 500 IOPS for reads and 300 IOPS for writes (baseline)",
                 (
-                    "the promise is 500 IOPS for reads and 300 IOPS for writes and 66.76 MiB/s for"
+                    "its promise of 500 IOPS for reads and 300 IOPS for writes and 66.76 MiB/s for"
                     " reads and 38.15 MiB/s for writes."
                 ),
             ],
@@ -52,19 +52,19 @@ def told(scenario: Scenario) -> str:
         (
             "burst-then-base",
             [
-                "the disk was held at 2000 IOPS (burst rate): requests waited",
-                "That costs credits: once they are used up, it is held at 300 IOPS.",
-                "at its limit of 300 IOPS (base rate)",
+                "the disk was throttled at 2000 IOPS (burst rate): requests waited",
+                "This uses up burst credits; without credits the limit is 300 IOPS.",
+                "at its limit of 300 IOPS (baseline)",
             ],
         ),
         (
             "below-600-of-1000",
             [
                 (
-                    "the disk gave less than was promised: 600 IOPS, 2.344 MiB/s, with 32 requests"
-                    " in flight. The promise is 1000 IOPS. That is for the provider to answer"
+                    "the disk gave less than promised: 600 IOPS, 2.344 MiB/s, with 32 requests"
+                    " in flight; the promise is 1000 IOPS. Report this to the provider"
                 ),
-                "what was asked of it did not put its promise to the test",
+                "the load did not test the promise",
             ],
         ),
         (
@@ -74,67 +74,67 @@ def told(scenario: Scenario) -> str:
         (
             "unlimited-deep-above-its-promise",
             [
-                "it did what is promised or more, and was not held back",
-                "If something was slow then, this disk was not held at a limit.",
+                "the disk gave what is promised or more",
+                "If something was slow in this time, throttling of this disk was not the reason.",
             ],
         ),
         (
             "idle",
             [
-                "For 10 of the last 10 s it had nothing to do.",
-                "If something was slow then, this disk was not held at a limit.",
+                "For 10 of the last 10 s the disk was idle.",
+                "If something was slow in this time, throttling of this disk was not the reason.",
             ],
         ),
     ],
 )
-def test_the_last_minute_in_words(name: str, sentences: list[str]) -> None:
-    words = told(SCENARIOS[name])
+def test_sentences_of_scenario(name: str, sentences: list[str]) -> None:
+    text = explained(SCENARIOS[name])
     for sentence in sentences:
-        assert sentence in words
+        assert sentence in text
 
 
-def test_a_disk_of_unknown_terms() -> None:
-    held = told(replace(SCENARIOS["iops-300-deep"], terms=None))
-    assert "the disk was held at a limit that nobody told us of: requests waited" in held
-    assert "It gave 300 IOPS, 1.172 MiB/s. Whether that is what was promised can be said" in held
-    assert "it served what was asked; nothing is promised to hold that against" in held
+def test_sentences_without_terms() -> None:
+    text = explained(replace(SCENARIOS["iops-300-deep"], terms=None))
+    assert "the disk was throttled at an unknown limit: requests waited" in text
+    assert "the disk served 300 IOPS, 1.172 MiB/s. Configure the terms of this disk" in text
+    assert "the disk served the load, and there is no promise to compare it with" in text
 
 
-def test_no_trouble_is_left_out_for_being_short() -> None:
+def test_short_throttling_is_not_left_out() -> None:
     found = judged(SCENARIOS["iops-300-bursts"])
-    sentences = explain_minute(found.rows, found.state.watched[DEVICE].assignment)
-    assert sentences[0].startswith("For 1 of the last 10 s the disk was held at its limit")
+    sentences = explain_minute(found.rows, found.state.monitored[DEVICE].assignment)
+    assert sentences[0].startswith("For 1 of the last 10 s the disk was throttled at its limit")
 
 
-def test_only_the_last_minute_is_told_of() -> None:
+def test_only_the_last_minute_is_explained() -> None:
     found = judged(replace(SCENARIOS["iops-300-poisson-90"], seconds=61.0))
-    words = " ".join(explain_minute(found.rows, found.state.watched[DEVICE].assignment))
-    assert "of the last 60 s" in words
-    assert "nothing to do" not in words
+    text = " ".join(explain_minute(found.rows, found.state.monitored[DEVICE].assignment))
+    assert "of the last 60 s" in text
+    assert "was idle" not in text
 
 
 def assignment() -> Assignment:
-    return judged(SCENARIOS["iops-300-deep"]).state.watched[DEVICE].assignment
+    return judged(SCENARIOS["iops-300-deep"]).state.monitored[DEVICE].assignment
 
 
-@pytest.mark.parametrize("rows", [[], [WindowRecord(1.0, "vda", gap="start")]])
-def test_before_there_is_a_window_there_is_nothing_to_tell(rows: list[WindowRecord]) -> None:
-    assert explain_minute(rows, assignment()) == [
-        "Nothing is known of this disk yet: it was not seen twice without a gap."
+@pytest.mark.parametrize("records", [[], [WindowRecord(1.0, "vda", gap="start")]])
+def test_no_window_is_stated(records: list[WindowRecord]) -> None:
+    assert explain_minute(records, assignment()) == [
+        "Nothing was measured: no two samples of this disk were without a gap."
     ]
 
 
 @hypothesis_settings(max_examples=50)
 @given(
     name=st.sampled_from(sorted(SCENARIOS.keys() - {"iops-20000-deep", "steady-90-fast"})),
-    known=st.booleans(),
+    has_terms=st.booleans(),
     first=st.integers(0, 60),
     number=st.integers(1, 40),
 )
-def test_there_is_always_a_story(name: str, known: bool, first: int, number: int) -> None:
-    found = judged(SCENARIOS[name] if known else replace(SCENARIOS[name], terms=None))
+def test_any_windows_are_explained(name: str, has_terms: bool, first: int, number: int) -> None:
+    found = judged(SCENARIOS[name] if has_terms else replace(SCENARIOS[name], terms=None))
     sentences = explain_minute(
-        found.rows[first : first + number], found.state.watched[DEVICE].assignment
+        found.rows[first : first + number], found.state.monitored[DEVICE].assignment
     )
     assert sentences
     assert all(sentence.endswith(".") for sentence in sentences)

@@ -71,14 +71,14 @@ def test_a_life_is_told_from_its_first_sample_to_its_end(
     config = tmp_path / "config.yml"
     config.write_text("")
     daemon = start_daemon(*options(tree), "--config.file", str(config), before=told(ear))
-    assert eventually(lambda: "STATUS=1 disk watched" in ear.listen(), PATIENCE_S)
+    assert eventually(lambda: "STATUS=1 disk monitored" in ear.listen(), PATIENCE_S)
     assert states(ear) == ["READY=1"]
     daemon.process.send_signal(signal.SIGHUP)
     assert eventually(lambda: states(ear)[1:] == ["RELOADING=1", "READY=1"], PATIENCE_S)
     config.write_text("nonsense: 1\n")
     assert daemon.request("POST", "/-/reload")[0] == 500
     assert states(ear)[3:] == ["RELOADING=1", "READY=1"]
-    assert eventually(lambda: "refused" in ear.listen()[-1], PATIENCE_S)
+    assert eventually(lambda: "reload failed" in ear.listen()[-1], PATIENCE_S)
     assert daemon.samples(source="systemd")["disksla_errors_total"] == 0
     assert daemon.end() == 0
     assert states(ear)[5:] == ["STOPPING=1"]
@@ -91,7 +91,7 @@ def test_a_machine_without_disks_is_ready_too(
     (tree.procfs / "diskstats").write_text("")
     start_daemon(*options(tree), before=told(ear))  # which waits for /-/ready
     assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
-    assert eventually(lambda: "STATUS=0 disks watched" in ear.listen(), PATIENCE_S)
+    assert eventually(lambda: "STATUS=0 disks monitored" in ear.listen(), PATIENCE_S)
 
 
 def test_where_disks_cannot_be_looked_at_nobody_is_kept_waiting(
@@ -101,7 +101,7 @@ def test_where_disks_cannot_be_looked_at_nobody_is_kept_waiting(
     daemon = start_daemon(*options(tree), before=told(ear), ready=False)
     assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
     assert daemon.get("/-/ready")[0] == 503
-    problem = "STATUS=0 disks watched; cannot be read: disks"
+    problem = "STATUS=0 disks monitored; cannot read: disks"
     assert eventually(lambda: any(said.startswith(problem) for said in ear.listen()), PATIENCE_S)
 
 

@@ -232,4 +232,4 @@ def test_a_recording_is_replayed(loop_device: str, tmp_path: Path) -> None:
         [disksla, "record", recording], check=False, capture_output=True, text=True
     )
     assert refused.returncode == 2
-    assert "is there already" in refused.stderr
+    assert "already exists" in refused.stderr

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, wants_host
+from disksla.pipeline.state import State, needs_host_wait
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
 from disksla.units import GIB
@@ -148,7 +148,7 @@ class RestlessMachine:
                 if name in state.active
             },
             disks=tuple(disk.disk for disk in self._disks.values()) if plugged else None,
-            host=self._host() if wants_host(state) else None,
+            host=self._host() if needs_host_wait(state) else None,
             problems=problems,
             probes=tuple(self._probes()),
         )

@@ -23,7 +23,7 @@ from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.saved_state import decode as decode_saved
 from disksla.pipeline.saved_state import encode as encode_saved
 from disksla.pipeline.snapshot import take_snapshot
-from disksla.pipeline.state import State, to_save
+from disksla.pipeline.state import State, to_saved_state
 from disksla.system.state_file import StateFile
 from disksla.verdict.verdict import VERDICTS
 from disksla.web.app import App
@@ -113,7 +113,7 @@ class Soak:
 
     def _save(self) -> None:
         """Save, and let disks that come later remember it, as after a restart."""
-        saved = to_save(self.state, "machine", "boot")
+        saved = to_saved_state(self.state, "machine", "boot")
         if saved is None or self.state.clocks is None:
             return
         if not self._file.write(encode_saved(saved)):

@@ -111,7 +111,7 @@ def test_credits_account_for_the_time_between_a_kill_and_the_next_start(
 @pytest.mark.parametrize(
     ("told", "reason"),
     [
-        ({"clocks": later(7200.0)}, "s in the future; is the clock right?"),
+        ({"clocks": later(7200.0)}, "s in the future; check the system clock"),
         ({"machine": "another"}, "saved by another machine"),
     ],
     ids=["from the future", "of another machine"],

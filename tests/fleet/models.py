@@ -201,7 +201,7 @@ def simulate(
     if probed:
         ticks[-5] = msgspec.structs.replace(ticks[-5], probes=(_probe(scenario),))
     states = list(_states(settings, ticks))
-    [disk] = states[-1].watched.values()
+    [disk] = states[-1].monitored.values()
     return reel_of(
         states,
         len(ticks),
@@ -246,6 +246,6 @@ def recording(name: str) -> Reel:
     states = [
         state
         for state in islice(replay(home / "ticks.jsonl.gz", home / "config.yml"), 1, None)
-        if len(state.watched) == 1
+        if len(state.monitored) == 1
     ]
     return reel_of(states, len(states))

@@ -1,6 +1,7 @@
-"""Makes the recordings of machines that we do not have; `python tests/hosts/construct.py`.
+"""Write the recordings of machines that could not be recorded; `python tests/hosts/construct.py`.
 
-The devices are those of the sysfs trees beside them; the counters do what such a kernel's do.
+The devices are those of the sysfs trees in their directories; the counters change as on such a
+kernel.
 """
 
 import sys
@@ -11,7 +12,7 @@ import msgspec
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 
-from disksla.disks.disk import Disk  # noqa: E402 -- found beside this directory
+from disksla.disks.disk import Disk  # noqa: E402 -- found through sys.path above
 from disksla.fio.result import LatencyBin  # noqa: E402
 from disksla.pipeline.probe_results import ProbeResult  # noqa: E402
 from disksla.pipeline.recording import FORMAT, RecordingHeader, encode  # noqa: E402
@@ -19,8 +20,8 @@ from disksla.pipeline.tick import Tick  # noqa: E402
 from support.simulated_host import Machine, a_disk  # noqa: E402
 
 
-class Tape(Machine):
-    """A machine that is recorded."""
+class RecordedMachine(Machine):
+    """A simulated machine whose ticks are written to a recording."""
 
     def __init__(
         self,
@@ -44,8 +45,8 @@ def disks_of(host: str) -> tuple[Disk, ...]:
 
 
 def old_14() -> None:
-    """A kernel before 4.18: no discards, no flushes; a database on sda, seldom a log on cciss."""
-    machine = Tape("old-14", "3.10.0", *disks_of("old-14"), fields=14)
+    """A kernel before 4.18, without discards and flushes; I/O on sda, one write on cciss."""
+    machine = RecordedMachine("old-14", "3.10.0", *disks_of("old-14"), fields=14)
     for number in range(20):
         for device in ("sda", "sda1"):
             machine.does(device, reads=11, read_sectors=176, read_ms=83, busy_ms=80)
@@ -57,8 +58,8 @@ def old_14() -> None:
 
 
 def dm_over_nvme() -> None:
-    """One request to the crypt device is one to LVM and one to NVMe: only the last is watched."""
-    machine = Tape("dm-over-nvme", "6.1.0-28-cloud-amd64", *disks_of("dm-over-nvme"))
+    """A request to dm-crypt is counted by LVM and NVMe too: only the NVMe disk is monitored."""
+    machine = RecordedMachine("dm-over-nvme", "6.1.0-28-cloud-amd64", *disks_of("dm-over-nvme"))
     for _ in range(20):
         for device in ("dm-1", "dm-0", "nvme0n1", "nvme0n1p2"):
             machine.does(device, reads=53, read_sectors=1696, read_ms=31, busy_ms=90)
@@ -68,7 +69,7 @@ def dm_over_nvme() -> None:
 
 
 def counter_wrap() -> None:
-    """Milliseconds wrap at 2^32 while reads go on; then all counters of vdb start over."""
+    """Milliseconds of vda wrap at 2^32 during reads; all counters of vdb are reset."""
     already = {
         "vda": {
             "reads": 10**10,
@@ -78,7 +79,7 @@ def counter_wrap() -> None:
         },
         "vdb": {"reads": 5000, "read_sectors": 40000, "read_ms": 20000},
     }
-    machine = Tape(
+    machine = RecordedMachine(
         "counter-wrap", "6.1.0-28-amd64", a_disk("vda"), a_disk("vdb", minor=16), already=already
     )
     for number in range(20):
@@ -92,9 +93,9 @@ def counter_wrap() -> None:
 
 
 def probed() -> None:
-    """Two good probes, one that is skipped, one that times out, one of a disk that is gone."""
-    machine = Tape("probed", "6.18.0", a_disk("vda"), a_disk("vdb", minor=16))
-    good = ProbeResult(
+    """Two probes that succeed, one skipped, one timed out, and one of a removed disk."""
+    machine = RecordedMachine("probed", "6.18.0", a_disk("vda"), a_disk("vdb", minor=16))
+    succeeded = ProbeResult(
         device="vda",
         kind="read-latency",
         timestamp_s=1.7e9 + 1010.0,
@@ -113,7 +114,7 @@ def probed() -> None:
         skipped="busy",
         message="91% of the promise is in use, over 80%",
     )
-    late = ProbeResult(
+    timed_out = ProbeResult(
         device="vdb",
         kind="read-latency",
         timestamp_s=1.7e9 + 1620.0,
@@ -123,8 +124,8 @@ def probed() -> None:
         duration_s=15.0,
         spent_bytes=409_600,
     )
-    gone = msgspec.structs.replace(good, device="vdz")
-    for probes in ((), (good,), (), (skipped, late), (good, gone), ()):
+    removed = msgspec.structs.replace(succeeded, device="vdz")
+    for probes in ((), (succeeded,), (), (skipped, timed_out), (succeeded, removed), ()):
         machine.does("vda", reads=3, read_sectors=24, read_ms=3)
         machine.now_s += 0.1
         machine.take(Tick(machine.clocks(), machine.text(), probes=probes))

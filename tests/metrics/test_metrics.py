@@ -1,3 +1,5 @@
+"""Rows of the metric tables."""
+
 import math
 import re
 from collections.abc import Mapping
@@ -28,19 +30,19 @@ from support.snapshots import (
     unknown_disk_view,
 )
 
-VERIFIED = ("ratio", "required_ratio", "passed")
-OF_DISKS = {metric.name: metric for metric in (*DISK_METRICS, *PROBE_METRICS)}
-OF_REPORTS = {metric.name: metric for metric in VERIFICATION_METRICS}
-OF_THE_SAMPLER = {metric.name: metric for metric in SAMPLER_METRICS}
-ABOUT_US = {metric.name: metric for metric in BUILD_METRICS}
+VERIFICATION_RATIOS = ("ratio", "required_ratio", "passed")
+DISK_ROWS = {metric.name: metric for metric in (*DISK_METRICS, *PROBE_METRICS)}
+REPORT_ROWS = {metric.name: metric for metric in VERIFICATION_METRICS}
+SAMPLER_ROWS = {metric.name: metric for metric in SAMPLER_METRICS}
+BUILD_ROWS = {metric.name: metric for metric in BUILD_METRICS}
 ALL: dict[str, Metric[Any]] = {
-    **OF_DISKS,
-    **OF_REPORTS,
-    **OF_THE_SAMPLER,
-    **ABOUT_US,
+    **DISK_ROWS,
+    **REPORT_ROWS,
+    **SAMPLER_ROWS,
+    **BUILD_ROWS,
 }
 
-# The contract that dashboards, rules and people build on: nothing here may go or change its kind.
+# Dashboards and rules use these: none of them may be removed or change its kind.
 CONTRACT = {
     "disksla_disk_info": "gauge",
     "disksla_disk_size_bytes": "gauge",
@@ -117,11 +119,11 @@ def labelled(value: Value) -> Labelled:
 
 
 @pytest.mark.parametrize(("name", "kind"), CONTRACT.items())
-def test_the_contract_is_kept(name: str, kind: str) -> None:
+def test_metric_exists_with_its_kind(name: str, kind: str) -> None:
     assert ALL[name].kind == kind
 
 
-def test_each_name_stands_once() -> None:
+def test_names_are_unique() -> None:
     tables = (
         DISK_METRICS,
         PROBE_METRICS,
@@ -133,7 +135,7 @@ def test_each_name_stands_once() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_rows_keep_the_naming_rules(name: str) -> None:
+def test_row_follows_naming_rules(name: str) -> None:
     row = ALL[name]
     assert re.fullmatch(r"disksla_[a-z]+(_[a-z]+)*", row.name)
     assert row.name.endswith("_total") == (row.kind == "counter")
@@ -144,12 +146,12 @@ def test_rows_keep_the_naming_rules(name: str) -> None:
     assert "device" not in row.labels
 
 
-def test_sectors_leave_as_bytes_and_milliseconds_as_seconds() -> None:
+def test_counters_are_in_base_units() -> None:
     disk = disk_view()
-    assert OF_DISKS["disksla_read_bytes_total"].value(disk) == 98_765_432 * 512
-    assert OF_DISKS["disksla_discarded_bytes_total"].value(disk) == 88_080_384 * 512
-    assert OF_DISKS["disksla_read_time_seconds_total"].value(disk) == 456.789
-    assert OF_DISKS["disksla_flush_time_seconds_total"].value(disk) == 20.601
+    assert DISK_ROWS["disksla_read_bytes_total"].value(disk) == 98_765_432 * 512
+    assert DISK_ROWS["disksla_discarded_bytes_total"].value(disk) == 88_080_384 * 512
+    assert DISK_ROWS["disksla_read_time_seconds_total"].value(disk) == 456.789
+    assert DISK_ROWS["disksla_flush_time_seconds_total"].value(disk) == 20.601
 
 
 @pytest.mark.parametrize(
@@ -167,33 +169,33 @@ def test_sectors_leave_as_bytes_and_milliseconds_as_seconds() -> None:
         ("disksla_discarded_bytes_total", "discarded_sectors"),
     ],
 )
-def test_each_counter_comes_from_its_own_field(name: str, field: str) -> None:
+def test_counter_is_read_from_its_field(name: str, field: str) -> None:
     nothing = Counters(*[None] * len(Counters._fields))
     absent = disk_view(totals=nothing)
     present = disk_view(totals=nothing._replace(**{field: 1000}))
-    assert OF_DISKS[name].value(absent) is None
-    assert OF_DISKS[name].value(present) in {1000, 1, 512_000}
+    assert DISK_ROWS[name].value(absent) is None
+    assert DISK_ROWS[name].value(present) in {1000, 1, 512_000}
 
 
-def test_what_is_not_known_has_no_value() -> None:
+def test_unknown_values_are_absent() -> None:
     disk = unknown_disk_view()
     with_value = {
-        name for name, metric in OF_DISKS.items() if metric.value(disk) not in (None, {})
+        name for name, metric in DISK_ROWS.items() if metric.value(disk) not in (None, {})
     }
     assert with_value == {"disksla_disk_info", "disksla_disk_size_bytes"}
 
 
-def test_limits_and_burst_limits_are_those_of_the_terms() -> None:
+def test_limits_and_burst_limits() -> None:
     disk = disk_view(limits=BURST_LIMITS)
-    assert OF_DISKS["disksla_limit_write_iops"].value(disk) == 300
-    assert OF_DISKS["disksla_burst_limit_write_iops"].value(disk) == 2000
-    assert OF_DISKS["disksla_limit_written_bytes_per_second"].value(disk) == 30e6
-    assert OF_DISKS["disksla_burst_limit_written_bytes_per_second"].value(disk) == 60e6
-    assert OF_DISKS["disksla_limit_latency_seconds"].value(disk) == 0.02
+    assert DISK_ROWS["disksla_limit_write_iops"].value(disk) == 300
+    assert DISK_ROWS["disksla_burst_limit_write_iops"].value(disk) == 2000
+    assert DISK_ROWS["disksla_limit_written_bytes_per_second"].value(disk) == 30e6
+    assert DISK_ROWS["disksla_burst_limit_written_bytes_per_second"].value(disk) == 60e6
+    assert DISK_ROWS["disksla_limit_latency_seconds"].value(disk) == 0.02
 
 
-def test_identity_and_terms_are_on_the_info_metric() -> None:
-    row = OF_DISKS["disksla_disk_info"]
+def test_disk_info_labels() -> None:
+    row = DISK_ROWS["disksla_disk_info"]
     (values,) = labelled(row.value(disk_view()))
     assert dict(zip(row.labels, values, strict=True)) == {
         "serial": "6ea73b81-555e-4a74-9",
@@ -210,13 +212,13 @@ def test_identity_and_terms_are_on_the_info_metric() -> None:
     assert dict(zip(row.labels, unknown, strict=True))["rotational"] == ""
 
 
-def test_holders_are_edges() -> None:
-    assert labelled(OF_DISKS["disksla_disk_holder_info"].value(disk_view())) == {("dm-0",): 1}
+def test_disk_holder_info() -> None:
+    assert labelled(DISK_ROWS["disksla_disk_holder_info"].value(disk_view())) == {("dm-0",): 1}
 
 
-def test_what_is_said_of_windows() -> None:
-    view = disk_view()
-    assert labelled(OF_DISKS["disksla_verdict_seconds_total"].value(view)) == {
+def test_verdicts_throttling_and_ceiling() -> None:
+    disk = disk_view()
+    assert labelled(DISK_ROWS["disksla_verdict_seconds_total"].value(disk)) == {
         ("idle",): 1800.5,
         ("unproven",): 3600.0,
         ("met",): 12.0,
@@ -224,18 +226,18 @@ def test_what_is_said_of_windows() -> None:
         ("below",): 0.0,
         ("stalled",): 1.5,
     }
-    assert labelled(OF_DISKS["disksla_throttled_seconds_total"].value(view)) == {
+    assert labelled(DISK_ROWS["disksla_throttled_seconds_total"].value(disk)) == {
         ("iops",): 40.0,
         ("bandwidth",): 2.3,
         ("unknown",): 0.0,
     }
-    assert labelled(OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view)) == {
+    assert labelled(DISK_ROWS["disksla_throttled_pressure_seconds_total"].value(disk)) == {
         ("some",): 29.0,
         ("full",): 27.25,
     }
-    assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 31.5
-    assert OF_DISKS["disksla_observed_ceiling_iops"].value(view) == 300.0
-    assert OF_DISKS["disksla_observed_ceiling_iops"].value(unknown_disk_view()) is None
+    assert DISK_ROWS["disksla_throttled_iowait_seconds_total"].value(disk) == 31.5
+    assert DISK_ROWS["disksla_observed_ceiling_iops"].value(disk) == 300.0
+    assert DISK_ROWS["disksla_observed_ceiling_iops"].value(unknown_disk_view()) is None
 
 
 @pytest.mark.parametrize(
@@ -248,80 +250,85 @@ def test_what_is_said_of_windows() -> None:
         ("disksla_burst_exhaustion_seconds", 1.5, math.inf),
     ],
 )
-def test_credits_are_told_by_resource(name: str, of_iops: float, of_bytes: float) -> None:
-    row = OF_DISKS[name]
+def test_credits_by_resource(name: str, of_iops: float, of_bytes: float) -> None:
+    row = DISK_ROWS[name]
     assert row.labels == ("resource",)
     both = msgspec.structs.replace(disk_view(), credits=(IOPS_CREDITS, BYTE_CREDITS))
     assert row.value(both) == {("iops",): of_iops, ("bytes",): of_bytes}
     assert row.value(unknown_disk_view()) is None
 
 
-def test_what_the_host_does_not_tell_is_absent() -> None:
-    ledger = VerdictTotals(host=HostWait(1.0, None, None))
-    view = msgspec.structs.replace(disk_view(), verdict_totals=ledger)
-    assert OF_DISKS["disksla_throttled_pressure_seconds_total"].value(view) is None
-    assert OF_DISKS["disksla_throttled_iowait_seconds_total"].value(view) == 1.0
+def test_missing_pressure_is_absent() -> None:
+    totals = VerdictTotals(host=HostWait(1.0, None, None))
+    disk = msgspec.structs.replace(disk_view(), verdict_totals=totals)
+    assert DISK_ROWS["disksla_throttled_pressure_seconds_total"].value(disk) is None
+    assert DISK_ROWS["disksla_throttled_iowait_seconds_total"].value(disk) == 1.0
 
 
-def test_the_last_verification_is_told_by_test() -> None:
-    verified = an_account(*LINES)
-    told = {name: value_of(f"disksla_verification_{name}", verified) for name in VERIFIED}
+def test_verification_by_test() -> None:
+    report = an_account(*LINES)
+    values = {
+        name: value_of(f"disksla_verification_{name}", report) for name in VERIFICATION_RATIOS
+    }
     judged = {("randread-4k",), ("randread-8k",), ("read-1m",), ("latency-randread-4k",)}
-    assert set(told["ratio"]) == set(told["required_ratio"]) == judged
-    assert (told["ratio"]["randread-8k",], told["required_ratio"]["randread-8k",]) == (0.7, 0.75)
-    assert told["passed"] == {("randread-4k",): 1, ("randread-8k",): 0, ("read-1m",): 1}
-    assert OF_REPORTS["disksla_verification_timestamp_seconds"].value(verified) == 1.7e9 + 300.5
+    assert set(values["ratio"]) == set(values["required_ratio"]) == judged
+    assert (values["ratio"]["randread-8k",], values["required_ratio"]["randread-8k",]) == (
+        0.7,
+        0.75,
+    )
+    assert values["passed"] == {("randread-4k",): 1, ("randread-8k",): 0, ("read-1m",): 1}
+    assert REPORT_ROWS["disksla_verification_timestamp_seconds"].value(report) == 1.7e9 + 300.5
 
 
 def value_of(name: str, report: VerificationReport) -> Labelled:
-    value = OF_REPORTS[name].value(report)
+    value = REPORT_ROWS[name].value(report)
     assert isinstance(value, Mapping)
     return value
 
 
-def test_what_we_say_of_ourselves() -> None:
-    assert OF_THE_SAMPLER["disksla_gaps_total"].value(SAMPLER) == {
+def test_sampler_and_build_rows() -> None:
+    assert SAMPLER_ROWS["disksla_gaps_total"].value(SAMPLER) == {
         ("late",): 3,
         ("reset",): 0,
         ("swapped",): 1,
     }
-    assert OF_THE_SAMPLER["disksla_collector_success"].value(SAMPLER) == {
+    assert SAMPLER_ROWS["disksla_collector_success"].value(SAMPLER) == {
         ("diskstats",): True,
         ("inflight",): False,
     }
-    assert ABOUT_US["disksla_build_info"].value(ABOUT) == {
+    assert BUILD_ROWS["disksla_build_info"].value(ABOUT) == {
         ("0.1.0", "3.11.7", "6.1.0-26-amd64"): 1
     }
 
 
-def test_how_probes_went_is_told_by_kind() -> None:
+def test_probe_rows_by_kind() -> None:
     disk = probed_disk_view()
-    latency = OF_DISKS["disksla_probe_read_latency_seconds"].value(disk)
+    latency = DISK_ROWS["disksla_probe_read_latency_seconds"].value(disk)
     assert isinstance(latency, Histogram)
     assert latency.count == 100
-    never = OF_DISKS["disksla_probe_write_latency_seconds"].value(disk)
-    assert isinstance(never, Histogram)
-    assert never.count == 0
-    of_reads = {
+    not_run = DISK_ROWS["disksla_probe_write_latency_seconds"].value(disk)
+    assert isinstance(not_run, Histogram)
+    assert not_run.count == 0
+    read_values = {
         "success": 1,
         "last_run_timestamp_seconds": 1764000000.0,
         "duration_seconds": 5.375,
         "target_iops": 20.0,
         "achieved_iops": 19.9,
     }
-    for name, value in of_reads.items():
-        assert OF_DISKS[f"disksla_probe_{name}"].value(disk) == {("read-latency",): value}
+    for name, value in read_values.items():
+        assert DISK_ROWS[f"disksla_probe_{name}"].value(disk) == {("read-latency",): value}
     for name, counts in (("runs", (1, 0)), ("ios", (100, 0)), ("bytes", (409_600, 0))):
-        assert OF_DISKS[f"disksla_probe_{name}_total"].value(disk) == {
+        assert DISK_ROWS[f"disksla_probe_{name}_total"].value(disk) == {
             ("read-latency",): counts[0],
             ("write-latency",): counts[1],
         }
-    skips = OF_DISKS["disksla_probe_skipped_total"].value(disk)
+    skips = DISK_ROWS["disksla_probe_skipped_total"].value(disk)
     assert skips == {("write-latency", "busy"): 1}
-    assert OF_DISKS["disksla_probe_failures_total"].value(disk) is None
+    assert DISK_ROWS["disksla_probe_failures_total"].value(disk) is None
 
 
-def test_without_probes_nothing_is_told_of_them() -> None:
-    rows = [row for name, row in OF_DISKS.items() if name.startswith("disksla_probe_")]
+def test_probe_rows_are_absent_without_probes() -> None:
+    rows = [row for name, row in DISK_ROWS.items() if name.startswith("disksla_probe_")]
     assert len(rows) == 14
     assert all(row.value(disk_view()) is None for row in rows)

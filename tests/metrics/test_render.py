@@ -1,3 +1,5 @@
+"""Rendered metrics pages, read back by the parsers of the client library."""
+
 import gzip
 import math
 import shutil
@@ -47,17 +49,17 @@ def registry_of(shown: Snapshot) -> CollectorRegistry:
     return make_registry(lambda: shown, lambda: ABOUT)
 
 
-def printed(shown: Snapshot, accept: str = "") -> str:
+def rendered(shown: Snapshot, accept: str = "") -> str:
     return render_metrics(registry_of(shown), accept).body.decode()
 
 
 def parsed(shown: Snapshot, accept: str) -> list[Family]:
     parse = parse_openmetrics if accept else parse_text
-    return list(parse(printed(shown, accept)))
+    return list(parse(rendered(shown, accept)))
 
 
 def series(families: list[Family]) -> Series:
-    """Give every series of ours, and fail on one that is there twice."""
+    """Return all disksla series; fail if one of them is there twice."""
     samples = [sample for family in families for sample in family.samples]
     found = {(one.name, frozenset(one.labels.items())): one.value for one in samples}
     assert len(found) == len(samples)
@@ -66,7 +68,7 @@ def series(families: list[Family]) -> Series:
 
 @settings(max_examples=60)
 @given(views)
-def test_both_formats_say_the_same_of_any_view(shown: Snapshot) -> None:
+def test_both_formats_have_the_same_series(shown: Snapshot) -> None:
     text = series(parsed(shown, ""))
     assert text == series(parsed(shown, OPENMETRICS))
     for disk in shown.disks:
@@ -80,11 +82,11 @@ def test_both_formats_say_the_same_of_any_view(shown: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("accept", ["", OPENMETRICS])
-def test_credits_that_do_not_get_fewer_are_never_exhausted(accept: str) -> None:
+def test_exhaustion_of_lasting_credits_is_infinite(accept: str) -> None:
     lasting = msgspec.structs.replace(disk_view(), credits=(BYTE_CREDITS,))
     labels = 'device="vdb",resource="bytes"'
     line = f"disksla_burst_exhaustion_seconds{{{labels}}} +Inf"
-    assert line in printed(view(lasting), accept).splitlines()
+    assert line in rendered(view(lasting), accept).splitlines()
     found = series(parsed(view(lasting), accept))
     key = frozenset({("device", "vdb"), ("resource", "bytes")})
     assert found["disksla_burst_exhaustion_seconds", key] == math.inf
@@ -93,15 +95,15 @@ def test_credits_that_do_not_get_fewer_are_never_exhausted(accept: str) -> None:
 
 @settings(max_examples=60)
 @given(views)
-def test_labels_survive_to_the_letter(shown: Snapshot) -> None:
-    told = {
+def test_label_values_round_trip(shown: Snapshot) -> None:
+    info = {
         dict(labels)["device"]: dict(labels)
         for name, labels in series(parsed(shown, OPENMETRICS))
         if name == "disksla_disk_info"
     }
-    assert len(told) == len(shown.disks)
+    assert len(info) == len(shown.disks)
     for disk in shown.disks:
-        labels = told[escape_bytes(disk.disk.name)]
+        labels = info[escape_bytes(disk.disk.name)]
         assert labels["serial"] == escape_bytes(disk.disk.serial or "")
         assert labels["mountpoint"] == escape_bytes(",".join(disk.disk.mount_points))
         assert labels["terms"] == escape_bytes(disk.assignment.terms)
@@ -109,7 +111,7 @@ def test_labels_survive_to_the_letter(shown: Snapshot) -> None:
 
 @settings(max_examples=60)
 @given(views)
-def test_buckets_are_cumulative_and_end_with_everything(shown: Snapshot) -> None:
+def test_buckets_are_cumulative(shown: Snapshot) -> None:
     families = {family.name: family for family in parsed(shown, OPENMETRICS)}
     for disk in shown.disks:
         if disk.counters is None:
@@ -135,10 +137,10 @@ def test_buckets_are_cumulative_and_end_with_everything(shown: Snapshot) -> None
 @pytest.mark.parametrize(
     "shown", [view(), view(disk_view(limits=BURST_LIMITS), unknown_disk_view())]
 )
-def test_promtool_has_nothing_to_say(shown: Snapshot) -> None:
+def test_promtool_finds_no_problem(shown: Snapshot) -> None:
     check = subprocess.run(
         ["promtool", "check", "metrics"],
-        input=printed(shown),
+        input=rendered(shown),
         capture_output=True,
         text=True,
         check=False,
@@ -146,23 +148,23 @@ def test_promtool_has_nothing_to_say(shown: Snapshot) -> None:
     assert (check.returncode, check.stdout, check.stderr) == (0, "", "")
 
 
-def test_no_series_says_when_it_was_created() -> None:
-    assert "_created" not in printed(view(disk_view()), OPENMETRICS)
+def test_no_created_series() -> None:
+    assert "_created" not in rendered(view(disk_view()), OPENMETRICS)
 
 
-def test_a_disk_costs_less_than_a_hundred_series() -> None:
+def test_disk_has_less_than_a_hundred_series() -> None:
     with_and_without = [
         len(series(parsed(view(*disks), ""))) for disks in ((disk_view(limits=BURST_LIMITS),), ())
     ]
     assert with_and_without[0] - with_and_without[1] < 100
 
 
-def test_each_kind_of_probe_costs_less_than_fifty_series_and_none_costs_nothing() -> None:
+def test_probe_kind_has_less_than_fifty_series() -> None:
     probed, plain = (
         len(series(parsed(view(disk), ""))) for disk in (probed_disk_view(), disk_view())
     )
     assert probed - plain < 2 * 50
-    assert "disksla_probe" not in printed(view(disk_view()))
+    assert "disksla_probe" not in rendered(view(disk_view()))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +176,7 @@ def test_each_kind_of_probe_costs_less_than_fifty_series_and_none_costs_nothing(
         f"text/html, {OPENMETRICS}; version=1.0.0 ; charset=utf-8",
     ],
 )
-def test_openmetrics_is_given_to_those_who_take_it(accept: str) -> None:
+def test_accept_of_openmetrics(accept: str) -> None:
     page = render_metrics(registry_of(view(disk_view())), accept)
     headers = dict(page.headers)
     assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -192,23 +194,23 @@ def test_openmetrics_is_given_to_those_who_take_it(accept: str) -> None:
         ";,=;",
     ],
 )
-def test_the_text_format_is_for_everybody_else(accept: str) -> None:
+def test_accept_of_other_clients_gets_text_format(accept: str) -> None:
     page = render_metrics(registry_of(view(disk_view())), accept)
     assert dict(page.headers)["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert b"# TYPE disksla_reads_completed_total counter\n" in page.body
 
 
-def test_pages_are_compressed_for_those_who_take_it() -> None:
+def test_page_is_compressed_if_accepted() -> None:
     registry = registry_of(view(disk_view()))
     names = ["disksla_reads_completed_total"]
     plain = render_metrics(registry, names=names)
-    packed = render_metrics(registry, accept_encoding="br, gzip;q=0.5", names=names)
-    assert dict(packed.headers)["Content-Encoding"] == "gzip"
+    compressed = render_metrics(registry, accept_encoding="br, gzip;q=0.5", names=names)
+    assert dict(compressed.headers)["Content-Encoding"] == "gzip"
     assert "Content-Encoding" not in dict(plain.headers)
-    assert gzip.decompress(packed.body) == plain.body
+    assert gzip.decompress(compressed.body) == plain.body
 
 
-def test_a_client_may_ask_for_some_names() -> None:
+def test_page_of_selected_names() -> None:
     names = ["disksla_inflight", "process_open_fds", "no_such_name"]
     body = render_metrics(registry_of(view(disk_view())), names=names).body.decode()
     lines = [line for line in body.splitlines() if not line.startswith("#")]
@@ -218,8 +220,8 @@ def test_a_client_may_ask_for_some_names() -> None:
     ]
 
 
-def test_the_process_is_on_the_page_and_the_interpreter_is_not() -> None:
-    body = printed(view())
+def test_page_has_process_but_no_python_metrics() -> None:
+    body = rendered(view())
     assert "process_resident_memory_bytes" in body
     assert "python_gc" not in body
     assert "python_info" not in body

@@ -1,4 +1,4 @@
-"""Latency that means something."""
+"""LatencyMeter: when pending requests enter the histogram."""
 
 import pytest
 from hypothesis import given
@@ -11,14 +11,14 @@ windows = st.lists(
 )
 
 
-def test_enough_time_is_said_at_once() -> None:
+def test_enough_milliseconds_are_observed_at_once() -> None:
     meter = LatencyMeter().add(requests=30, milliseconds=3120, now_s=1.0)
     assert meter.pending_requests == 0
     assert meter.histogram.total == pytest.approx(3.120)
     assert meter.histogram.count == 30
 
 
-def test_fast_requests_are_gathered_until_a_millisecond_is_little() -> None:
+def test_fast_requests_wait_for_enough_milliseconds() -> None:
     meter = LatencyMeter().add(10, 2, now_s=1.0).add(10, 3, now_s=1.1)
     assert meter.histogram.count == 0
     meter = meter.add(60, 15, now_s=1.2)
@@ -26,27 +26,27 @@ def test_fast_requests_are_gathered_until_a_millisecond_is_little() -> None:
     assert meter.histogram.total == pytest.approx(0.020)
 
 
-def test_after_a_second_it_is_said_as_it_is() -> None:
+def test_pending_requests_are_observed_after_a_second() -> None:
     meter = LatencyMeter().add(10, 2, now_s=1.0).add(1, 0, now_s=1.0 + LONGEST_WAIT_S)
     assert (meter.histogram.count, meter.pending_requests) == (11, 0)
 
 
-def test_a_disk_that_fell_asleep_says_it_when_looked_at() -> None:
+def test_overdue_requests_of_idle_disk_are_observed() -> None:
     meter = LatencyMeter().add(10, 2, now_s=1.0)
-    assert meter.settled(now_s=1.5).histogram.count == 0
-    assert meter.settled(now_s=2.5).histogram.count == 10
+    assert meter.with_overdue(now_s=1.5).histogram.count == 0
+    assert meter.with_overdue(now_s=2.5).histogram.count == 10
 
 
 @given(windows)
-def test_requests_and_time_are_neither_lost_nor_made(
-    seen: list[tuple[int, int, float]],
+def test_requests_and_time_are_preserved(
+    added: list[tuple[int, int, float]],
 ) -> None:
     meter, now_s = LatencyMeter(), 0.0
-    for requests, milliseconds, step_s in seen:
+    for requests, milliseconds, step_s in added:
         now_s += step_s
         meter = meter.add(requests, milliseconds, now_s)
-    meter = meter.settled(now_s + 10)
-    assert meter.histogram.count == sum(requests for requests, _, _ in seen)
+    meter = meter.with_overdue(now_s + 10)
+    assert meter.histogram.count == sum(requests for requests, _, _ in added)
     assert meter.histogram.total == pytest.approx(
-        sum(milliseconds for requests, milliseconds, _ in seen if requests) / 1000
+        sum(milliseconds for requests, milliseconds, _ in added if requests) / 1000
     )

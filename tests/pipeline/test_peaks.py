@@ -1,4 +1,4 @@
-"""Peaks within the last minute."""
+"""Peak rates within the last minute."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:
     return Interval(end_s, 0.1, reads, writes, reads * 4096, 0, 0, 0, inflight=0)
 
 
-def test_a_burst_of_one_window_is_remembered_for_a_minute() -> None:
+def test_peak_is_kept_for_a_minute() -> None:
     peaks = with_peak((), window(100.1, reads=500))
     peaks = with_peak(peaks, window(100.2, reads=1, writes=7))
     assert highest(peaks, now_s=159.9) == Peak(159, 5000, 70, 5000 * 4096, 0)
@@ -19,16 +19,16 @@ def test_a_burst_of_one_window_is_remembered_for_a_minute() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10**6)), max_size=80))
-def test_the_highest_is_that_of_the_windows_within_the_minute(
+def test_highest_covers_all_windows_of_the_minute(
     steps: list[tuple[int, int]],
 ) -> None:
     peaks: tuple[Peak, ...] = ()
-    seen: list[Interval] = []
+    windows: list[Interval] = []
     second = 0
     for step_s, reads in steps:
         second += step_s
-        seen.append(window(second, reads))
-        peaks = with_peak(peaks, seen[-1])
-    expected = max((each.reads for each in seen if each.end_s >= second - KEPT_S), default=0)
+        windows.append(window(second, reads))
+        peaks = with_peak(peaks, windows[-1])
+    expected = max((each.reads for each in windows if each.end_s >= second - KEPT_S), default=0)
     assert highest(peaks, float(second)).read_iops == expected / 0.1
     assert len(peaks) <= KEPT_S + 1

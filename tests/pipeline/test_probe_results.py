@@ -1,4 +1,4 @@
-"""What probes come to, turn by turn."""
+"""Totals of probe results."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ DAY_S = 86400.0
 bins = st.lists(st.builds(LatencyBin, st.floats(1e-6, 10), st.integers(1, 1000)), max_size=5).map(
     tuple
 )
-outcomes = st.one_of(
+results = st.one_of(
     st.builds(
         ProbeResult,
         device=st.just("vda"),
@@ -33,31 +33,31 @@ outcomes = st.one_of(
 )
 
 
-def kept(*told: ProbeResult) -> ProbeTotals:
-    ledger = ProbeTotals()
-    for outcome in told:
-        ledger = ledger.plus(outcome)
-    return ledger
+def totals_of(*added: ProbeResult) -> ProbeTotals:
+    totals = ProbeTotals()
+    for result in added:
+        totals = totals.plus(result)
+    return totals
 
 
-@given(st.lists(outcomes, max_size=20))
-def test_everything_is_counted_once(told: list[ProbeResult]) -> None:
-    ledger = kept(*told)
-    runs = [outcome for outcome in told if outcome.skipped is None]
-    assert ledger.runs == len(runs)
-    assert sum(ledger.skips.values()) == len(told) - len(runs)
-    assert sum(ledger.failures.values()) == sum(outcome.failure is not None for outcome in runs)
-    assert ledger.requests == sum(outcome.requests for outcome in runs)
-    assert ledger.transferred_bytes == sum(outcome.transferred_bytes for outcome in runs)
-    assert ledger.latency_s.count == sum(each.requests for run in runs for each in run.bins)
-    assert ledger.is_used == bool(told)
-    assert ledger.skips.keys() == set(SKIP_REASONS)
-    assert ledger.failures.keys() == set(FAILURE_REASONS)
+@given(st.lists(results, max_size=20))
+def test_each_result_is_counted_once(added: list[ProbeResult]) -> None:
+    totals = totals_of(*added)
+    runs = [result for result in added if result.skipped is None]
+    assert totals.runs == len(runs)
+    assert sum(totals.skips.values()) == len(added) - len(runs)
+    assert sum(totals.failures.values()) == sum(result.failure is not None for result in runs)
+    assert totals.requests == sum(result.requests for result in runs)
+    assert totals.transferred_bytes == sum(result.transferred_bytes for result in runs)
+    assert totals.latency_s.count == sum(each.requests for run in runs for each in run.bins)
+    assert totals.is_used == bool(added)
+    assert totals.skips.keys() == set(SKIP_REASONS)
+    assert totals.failures.keys() == set(FAILURE_REASONS)
 
 
-@given(st.lists(outcomes, max_size=20), outcomes)
-def test_a_skip_says_nothing_of_the_last_run(told: list[ProbeResult], last: ProbeResult) -> None:
-    before, after = kept(*told), kept(*told, last)
+@given(st.lists(results, max_size=20), results)
+def test_skip_keeps_the_last_run(added: list[ProbeResult], last: ProbeResult) -> None:
+    before, after = totals_of(*added), totals_of(*added, last)
     if last.skipped is not None:
         assert after.last == before.last
     else:
@@ -66,39 +66,41 @@ def test_a_skip_says_nothing_of_the_last_run(told: list[ProbeResult], last: Prob
         assert after.last.bins == ()
 
 
-def spent(timestamp_s: float, amount: int) -> ProbeResult:
+def spent(timestamp_s: float, nbytes: int) -> ProbeResult:
     return ProbeResult(
-        device="vda", kind="read-latency", timestamp_s=timestamp_s, spent_bytes=amount
+        device="vda", kind="read-latency", timestamp_s=timestamp_s, spent_bytes=nbytes
     )
 
 
-def test_the_allowance_is_that_of_one_day() -> None:
-    ledger = kept(spent(DAY_S - 2, 100), spent(DAY_S - 1, 50))
-    assert ledger.spent_bytes(DAY_S - 0.5) == 150
-    assert ledger.spent_bytes(DAY_S) == 0
-    later = ledger.plus(spent(DAY_S + 1, 7))
+def test_spent_bytes_are_of_one_day() -> None:
+    totals = totals_of(spent(DAY_S - 2, 100), spent(DAY_S - 1, 50))
+    assert totals.spent_bytes(DAY_S - 0.5) == 150
+    assert totals.spent_bytes(DAY_S) == 0
+    later = totals.plus(spent(DAY_S + 1, 7))
     assert later.spent_bytes(DAY_S + 2) == 7
 
 
-@given(st.lists(outcomes, max_size=20), st.floats(0, 2e9))
-def test_a_turn_is_one_that_ran_or_waits_for_something_that_passes(
-    told: list[ProbeResult], asked_s: float
+@given(st.lists(results, max_size=20), st.floats(0, 2e9))
+def test_attempt_is_a_run_or_a_temporary_skip(
+    added: list[ProbeResult], configured_s: float
 ) -> None:
-    ledger = ProbeTotals().with_configured(asked_s)
-    assert ledger.last_attempt_s == asked_s
-    for outcome in told:
-        before, ledger = ledger, ledger.plus(outcome)
-        stands = outcome.skipped in {
+    totals = ProbeTotals().with_configured(configured_s)
+    assert totals.last_attempt_s == configured_s
+    for result in added:
+        before, totals = totals, totals.plus(result)
+        is_permanent = result.skipped in {
             "device_missing",
             "not_sampled",
             "limit_too_low",
             "no_file_system",
         }
-        assert ledger.last_attempt_s == (before.last_attempt_s if stands else outcome.timestamp_s)
-    assert ledger.with_configured(asked_s + 1) == ledger
-    assert ledger.with_configured(None).last_attempt_s is None
+        assert totals.last_attempt_s == (
+            before.last_attempt_s if is_permanent else result.timestamp_s
+        )
+    assert totals.with_configured(configured_s + 1) == totals
+    assert totals.with_configured(None).last_attempt_s is None
 
 
-@given(outcomes)
-def test_what_nobody_asks_for_has_no_turns(late: ProbeResult) -> None:
+@given(results)
+def test_unconfigured_probe_has_no_attempts(late: ProbeResult) -> None:
     assert ProbeTotals().plus(late).last_attempt_s is None

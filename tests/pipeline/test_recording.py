@@ -1,6 +1,7 @@
-"""Recordings, line by line."""
+"""File format of recordings."""
 
 import contextlib
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from disksla.pipeline.tick import Tick
 from disksla.verdict.interval import Clocks
 from support.simulated_host import a_disk
 
+HOSTS = Path(__file__).parents[1] / "hosts"
 HEADER = RecordingHeader(FORMAT, interval_s=0.1, kernel="6.1.0", disksla="0.1.0")
 
 PROBED = ProbeResult(
@@ -36,38 +38,52 @@ ticks = st.builds(
 
 
 @given(ticks)
-def test_what_is_written_is_what_is_read(tick: Tick) -> None:
+def test_tick_round_trip(tick: Tick) -> None:
     line = encode(tick)
     assert line.count(b"\n") == 1
     assert decode_tick(line, 2) == tick
 
 
-def test_a_header_is_read_back() -> None:
+def test_recorded_probe_message_is_decoded() -> None:
+    lines = (HOSTS / "probed" / "ticks.jsonl").read_bytes().splitlines()[1:]
+    results = [result for line in lines for result in decode_tick(line, 2).probes]
+    messages = [result.message for result in results if result.message]
+    assert messages == [
+        "91% of the promise is in use, over 80%",
+        "fio was ended after 15 s, its time limit",
+    ]
+    assert all(encode(decode_tick(line, 2)) == line + b"\n" for line in lines)
+
+
+def test_header_round_trip() -> None:
     assert decode_header(encode(HEADER)) == HEADER
 
 
 @pytest.mark.parametrize(
-    ("line", "complaint"),
+    ("line", "message"),
     [
-        (b"", "line 1: not the header of a recording"),
-        (b"{}\n", "line 1: not the header of a recording"),
-        (b'{"x":' + b"[" * 10_000, "line 1: not the header of a recording"),
-        (encode(HEADER).replace(b"6.1.0", b"\xff"), "line 1: not the header of a recording"),
+        (b"", "line 1: invalid header of a recording"),
+        (b"{}\n", "line 1: invalid header of a recording"),
+        (b'{"x":' + b"[" * 10_000, "line 1: invalid header of a recording"),
+        (encode(HEADER).replace(b"6.1.0", b"\xff"), "line 1: invalid header of a recording"),
         (
             encode(RecordingHeader(99, 0.1, "6.1.0", "9.0.0")),
-            "line 1: format 99, where 1 is known",
+            "line 1: found format 99; expected 1",
         ),
-        (encode(RecordingHeader(FORMAT, 0.0, "6.1.0", "0.1.0")), "interval_s 0.0 is not a time"),
-        (encode(RecordingHeader(FORMAT, -1.0, "6.1.0", "0.1.0")), "interval_s -1.0 is not a time"),
+        (encode(RecordingHeader(FORMAT, 0.0, "6.1.0", "0.1.0")), "found interval_s 0.0; expected"),
+        (
+            encode(RecordingHeader(FORMAT, -1.0, "6.1.0", "0.1.0")),
+            "found interval_s -1.0; expected",
+        ),
     ],
 )
-def test_another_file_is_refused(line: bytes, complaint: str) -> None:
-    with pytest.raises(DiskslaError, match=complaint):
+def test_decode_header_rejects_other_files(line: bytes, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
         decode_header(line)
 
 
 @given(st.binary(max_size=200))
-def test_any_line_is_a_tick_or_refused_with_its_number(line: bytes) -> None:
+def test_decode_tick_rejects_line_with_its_number(line: bytes) -> None:
     with contextlib.suppress(msgspec.MsgspecError):
         msgspec.json.decode(line, type=Tick)
         return
@@ -75,6 +91,6 @@ def test_any_line_is_a_tick_or_refused_with_its_number(line: bytes) -> None:
         decode_tick(line, 17)
 
 
-def test_a_text_that_is_not_utf8_is_refused() -> None:
-    with pytest.raises(DiskslaError, match="line 17: not a tick: "):
+def test_decode_tick_rejects_invalid_utf8() -> None:
+    with pytest.raises(DiskslaError, match="line 17: invalid tick: "):
         decode_tick(encode(Tick(CLOCKS, "254 0 vda")).replace(b"vda", b"\xff\xfe"), 17)

@@ -1,4 +1,4 @@
-"""What one daemon leaves to the next."""
+"""Saving a disk, and restoring it in a later daemon."""
 
 import msgspec
 import pytest
@@ -14,7 +14,7 @@ from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.restore import PreviousRun, restore_disk, save_disk
 from disksla.pipeline.saved_state import SavedState
-from disksla.pipeline.state import State, to_save
+from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttling import Throttle
@@ -27,13 +27,13 @@ BOOT = "a7f0f4d0"
 
 
 def settings(burst: SumBurst | None = BURST, terms: str | None = None) -> Settings:
-    contract = terms or SumTerms(iops=300.0, burst=burst)
-    return Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=contract),))
+    disk_terms = terms or SumTerms(iops=300.0, burst=burst)
+    return Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=disk_terms),))
 
 
-def rested(disk: Disk = DISK, **told: object) -> Machine:
-    """Give a machine whose disk has rested for so long that its credits are known."""
-    machine = Machine(disk, settings=settings(), **told)  # type: ignore[arg-type]
+def idle_machine(disk: Disk = DISK) -> Machine:
+    """Return a machine whose disk has been idle for long enough for tight bounds of credits."""
+    machine = Machine(disk, settings=settings())
     for _ in range(2):
         machine.does(disk.name, reads=1)
         machine.tick()
@@ -42,18 +42,18 @@ def rested(disk: Disk = DISK, **told: object) -> Machine:
     return machine
 
 
-def watched(machine: Machine) -> DiskState:
-    return machine.state.watched["vda"]
+def disk_state(machine: Machine) -> DiskState:
+    return machine.state.monitored["vda"]
 
 
 def bounds(account: CreditAccount | None) -> tuple[float, float]:
     assert account is not None
-    (content,) = account.bucket_credits
-    return content.lower_credits, content.upper_credits
+    (credit,) = account.bucket_credits
+    return credit.lower_credits, credit.upper_credits
 
 
 def saved_by(machine: Machine) -> SavedState:
-    saved = to_save(machine.state, "machine", BOOT)
+    saved = to_saved_state(machine.state, "machine", BOOT)
     assert saved is not None
     return saved
 
@@ -62,7 +62,7 @@ def later(machine: Machine, seconds: float) -> Clocks:
     return Clocks(*(clock + seconds for clock in msgspec.structs.astuple(machine.clocks())))
 
 
-def remembered(
+def restored(
     machine: Machine,
     after_s: float = 1.0,
     disk: Disk = DISK,
@@ -71,111 +71,115 @@ def remembered(
 ) -> DiskState:
     previous_run = PreviousRun(saved_by(machine), boot)
     return restore_disk(
-        previous_run, disk, assignment or watched(machine).assignment, later(machine, after_s)
+        previous_run, disk, assignment or disk_state(machine).assignment, later(machine, after_s)
     )
 
 
-def test_credits_outlive_the_daemon() -> None:
-    machine = rested()
-    lower, _ = bounds(watched(machine).credits_at(machine.clocks().boottime_s))
+def test_credits_are_restored() -> None:
+    machine = idle_machine()
+    lower, _ = bounds(disk_state(machine).credits_at(machine.clocks().boottime_s))
     assert lower > 7900
-    again_lower, again_upper = bounds(remembered(machine, after_s=1.0).credits)
-    assert again_lower == pytest.approx(lower - 2000, abs=100)
-    assert again_upper == 8000
+    restored_lower, restored_upper = bounds(restored(machine, after_s=1.0).credits)
+    assert restored_lower == pytest.approx(lower - 2000, abs=100)
+    assert restored_upper == 8000
 
 
-def test_the_longer_nobody_looked_the_less_is_known() -> None:
-    machine = rested()
-    lowers = [bounds(remembered(machine, after_s).credits)[0] for after_s in (0.0, 1.0, 3.0, 10.0)]
+def test_bounds_widen_with_elapsed_time() -> None:
+    machine = idle_machine()
+    lowers = [bounds(restored(machine, after_s).credits)[0] for after_s in (0.0, 1.0, 3.0, 10.0)]
     assert lowers == sorted(lowers, reverse=True)
     assert lowers[0] > 7800
     assert lowers[-1] == 0.0
 
 
-def test_another_boot_leaves_a_doubt_about_the_time_between() -> None:
-    assert bounds(remembered(rested(), 1.0, boot="another").credits) == (0.0, 8000.0)
+def test_bounds_widen_by_clock_error_across_boots() -> None:
+    assert bounds(restored(idle_machine(), 1.0, boot="another").credits) == (0.0, 8000.0)
 
 
-def test_without_serial_and_wwn_a_disk_is_not_known_again() -> None:
-    nameless = a_disk()
-    machine = rested(nameless)
-    assert save_disk(watched(machine), machine.clocks()) is None
-    assert to_save(machine.state, "machine", BOOT) is None
-    assert remembered(rested(), disk=nameless).credits is None
+def test_disk_without_serial_and_wwn_is_not_saved() -> None:
+    anonymous = a_disk()
+    machine = idle_machine(anonymous)
+    assert save_disk(disk_state(machine), machine.clocks()) is None
+    assert to_saved_state(machine.state, "machine", BOOT) is None
+    assert restored(idle_machine(), disk=anonymous).credits is None
 
 
-def test_a_wwn_is_as_good() -> None:
+def test_disk_with_wwn_is_restored() -> None:
     disk = a_disk(wwn="naa.5000c5")
-    assert bounds(remembered(rested(disk), disk=disk).credits)[0] > 5000
+    assert bounds(restored(idle_machine(disk), disk=disk).credits)[0] > 5000
 
 
-def test_nothing_is_remembered_of_another_disk_or_of_other_terms() -> None:
-    machine = rested()
-    assert remembered(machine, disk=a_disk(serial="vol-2")).credits is None
-    assignment = msgspec.structs.replace(watched(machine).assignment, terms="generic.ssd")
-    assert remembered(machine, assignment=assignment).credits is None
+def test_other_disk_or_other_terms_are_not_restored() -> None:
+    machine = idle_machine()
+    assert restored(machine, disk=a_disk(serial="vol-2")).credits is None
+    assignment = msgspec.structs.replace(disk_state(machine).assignment, terms="generic.ssd")
+    assert restored(machine, assignment=assignment).credits is None
 
 
-def test_nothing_is_remembered_where_nothing_is_known() -> None:
-    assignment = watched(rested()).assignment
+def test_nothing_is_restored_without_state_or_clock() -> None:
+    assignment = disk_state(idle_machine()).assignment
     fresh = DiskState(DISK, assignment)
-    assert restore_disk(None, DISK, assignment, later(rested(), 1.0)) == fresh
-    assert restore_disk(PreviousRun(saved_by(rested()), BOOT), DISK, assignment, None) == fresh
+    assert restore_disk(None, DISK, assignment, later(idle_machine(), 1.0)) == fresh
+    assert (
+        restore_disk(PreviousRun(saved_by(idle_machine()), BOOT), DISK, assignment, None) == fresh
+    )
 
 
-def test_a_bucket_of_another_size_begins_anew() -> None:
+def test_bucket_of_another_capacity_starts_unknown() -> None:
     smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
-    machine = rested()
+    machine = idle_machine()
     state = configure(machine.state, settings(smaller))
-    assignment = state.watched["vda"].assignment
-    assert bounds(remembered(machine, assignment=assignment).credits) == (0.0, 5000.0)
+    assignment = state.monitored["vda"].assignment
+    assert bounds(restored(machine, assignment=assignment).credits) == (0.0, 5000.0)
 
 
-def test_a_bucket_that_was_not_there_begins_anew() -> None:
-    machine = rested()
+def test_new_bucket_starts_unknown() -> None:
+    machine = idle_machine()
     both = SumBurst(
         iops=2000.0, iops_credits=8000.0, bytes_per_second=60e6, credit_bytes=100_000_000
     )
-    contract = SumTerms(iops=300.0, bytes_per_second=25e6, burst=both)
-    other = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=contract),))
-    assignment = configure(machine.state, other).watched["vda"].assignment
-    account = remembered(machine, assignment=assignment).credits
+    terms = SumTerms(iops=300.0, bytes_per_second=25e6, burst=both)
+    other = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=terms),))
+    assignment = configure(machine.state, other).monitored["vda"].assignment
+    account = restored(machine, assignment=assignment).credits
     assert account is not None
     iops, nbytes = account.bucket_credits
     assert iops.lower_credits > 5000
     assert (nbytes.lower_credits, nbytes.upper_credits) == (0.0, 100e6)
 
 
-def test_a_burst_that_is_no_more_leaves_no_credits() -> None:
-    machine = rested()
-    assignment = configure(machine.state, settings(None)).watched["vda"].assignment
-    assert remembered(machine, assignment=assignment).credits is None
+def test_removed_burst_has_no_credits() -> None:
+    machine = idle_machine()
+    assignment = configure(machine.state, settings(None)).monitored["vda"].assignment
+    assert restored(machine, assignment=assignment).credits is None
 
 
-def test_the_ceiling_outlives_the_daemon() -> None:
+def test_ceiling_is_restored() -> None:
     ceiling = Ceiling(Throttle("base", "iops"), 100, 10.0, 3000, 3000 * 4096)
     machine = Machine(DISK, settings=settings(terms="vk.ceph-ssd"))
-    held = msgspec.structs.replace(watched(machine), detector=DetectorState(ceiling=ceiling))
-    machine.state = msgspec.structs.replace(machine.state, watched={"vda": held})
-    again = remembered(machine)
-    assert again.credits is None
-    assert again.detector.ceiling is not None
-    assert again.detector.ceiling.iops == 300
-    assert again.detector.ceiling.bytes_per_second == 300 * 4096
-    assert again.detector.ceiling.throttle == Throttle("unknown", "unknown")
+    throttled = msgspec.structs.replace(
+        disk_state(machine), detector=DetectorState(ceiling=ceiling)
+    )
+    machine.state = msgspec.structs.replace(machine.state, monitored={"vda": throttled})
+    later_disk = restored(machine)
+    assert later_disk.credits is None
+    assert later_disk.detector.ceiling is not None
+    assert later_disk.detector.ceiling.iops == 300
+    assert later_disk.detector.ceiling.bytes_per_second == 300 * 4096
+    assert later_disk.detector.ceiling.throttle == Throttle("unknown", "unknown")
 
 
-def test_of_a_disk_of_which_nothing_was_learned_nothing_is_left() -> None:
+def test_disk_without_credits_and_ceiling_is_not_saved() -> None:
     machine = Machine(DISK, settings=settings(terms="vk.ceph-ssd"))
     machine.tick()
-    assert save_disk(watched(machine), machine.clocks()) is None
+    assert save_disk(disk_state(machine), machine.clocks()) is None
 
 
-def test_before_the_first_sample_there_is_nothing_to_save() -> None:
-    assert to_save(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
+def test_nothing_is_saved_before_first_sample() -> None:
+    assert to_saved_state(State(Settings(), Machine().state.catalog), "machine", BOOT) is None
 
 
-def test_the_rest_up_to_the_end_is_saved() -> None:
+def test_saved_credits_include_the_last_idle_time() -> None:
     machine = Machine(DISK, settings=settings())
     machine.does("vda", reads=1)
     machine.tick()
@@ -186,8 +190,8 @@ def test_the_rest_up_to_the_end_is_saved() -> None:
     assert late.lower_credits == pytest.approx(early.lower_credits + 1500, abs=100)
 
 
-def test_of_a_disk_that_is_out_of_sight_less_is_left() -> None:
-    machine = rested()
+def test_saved_credits_of_unlisted_disk_are_lower() -> None:
+    machine = idle_machine()
     before = saved_by(machine).disks["serial:vol-1"].credits["iops"]
     for _ in range(11):
         machine.tick(text="")
@@ -195,45 +199,45 @@ def test_of_a_disk_that_is_out_of_sight_less_is_left() -> None:
     assert after.lower_credits <= before.lower_credits - 1700
 
 
-def test_the_state_says_when_and_where_it_was_saved() -> None:
-    machine = rested()
+def test_saved_state_has_machine_boot_and_clocks() -> None:
+    machine = idle_machine()
     saved = saved_by(machine)
     assert (saved.machine, saved.boot, saved.clocks) == ("machine", BOOT, machine.clocks())
-    assert saved.disks["serial:vol-1"].terms == watched(machine).assignment.terms
+    assert saved.disks["serial:vol-1"].terms == disk_state(machine).assignment.terms
 
 
-def probed(machine: Machine, amount: int = 4096) -> None:
-    """Let a probe spend something."""
+def run_probe(machine: Machine, nbytes: int = 4096) -> None:
+    """Add the result of a probe that used this many bytes."""
     clocks = machine.clocks()
-    outcome = ProbeResult(
+    result = ProbeResult(
         device="vda",
         kind="read-latency",
         timestamp_s=clocks.realtime_s,
         requests=1,
-        transferred_bytes=amount,
-        spent_bytes=amount,
+        transferred_bytes=nbytes,
+        spent_bytes=nbytes,
     )
-    machine.take(Tick(clocks, machine.text(), probes=(outcome,)))
+    machine.take(Tick(clocks, machine.text(), probes=(result,)))
 
 
-def test_a_daemon_that_begins_anew_goes_on_with_the_allowance_of_the_day() -> None:
-    machine = rested()
-    probed(machine)
-    probed(machine)
+def test_daily_budget_of_probes_is_restored() -> None:
+    machine = idle_machine()
+    run_probe(machine)
+    run_probe(machine)
     now = later(machine, 60.0)
     other_terms = assign(DISK, settings(terms="vk.ceph-ssd"), CATALOG)
-    for assignment in (watched(machine).assignment, other_terms):
-        back = restore_disk(PreviousRun(saved_by(machine), BOOT), DISK, assignment, now)
-        ledger = back.probes["read-latency"]
-        assert ledger.spent_bytes(now.realtime_s) == 8192
-        assert ledger.spent_bytes(now.realtime_s + 86400) == 0
-        assert ledger.runs == 0
-        assert not ledger.is_used
+    for assignment in (disk_state(machine).assignment, other_terms):
+        disk = restore_disk(PreviousRun(saved_by(machine), BOOT), DISK, assignment, now)
+        totals = disk.probes["read-latency"]
+        assert totals.spent_bytes(now.realtime_s) == 8192
+        assert totals.spent_bytes(now.realtime_s + 86400) == 0
+        assert totals.runs == 0
+        assert not totals.is_used
 
 
-def test_what_probes_spent_is_kept_of_a_disk_without_credits_too() -> None:
+def test_budget_is_saved_for_disk_without_credits() -> None:
     machine = Machine(DISK)
-    assert to_save(machine.state, "machine", BOOT) is None
-    probed(machine)
+    assert to_saved_state(machine.state, "machine", BOOT) is None
+    run_probe(machine)
     saved = saved_by(machine)
     assert saved.disks["serial:vol-1"].probes["read-latency"].bytes == 4096

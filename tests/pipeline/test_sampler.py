@@ -1,4 +1,4 @@
-"""The sampling thread."""
+"""The sampler thread."""
 
 import logging
 import os
@@ -29,18 +29,18 @@ def paths(tmp_path: Path) -> Roots:
 
 
 def write(paths: Roots, text: str) -> None:
-    """Change the file as one piece, as the kernel's changes."""
+    """Replace the text of /proc/diskstats."""
     (paths.procfs / "diskstats").write_text(text)
 
 
 def a_sampler(paths: Roots, ticks: list[Tick] | None = None) -> Sampler:
-    taken = [] if ticks is None else ticks
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=taken.append)
+    recorded = [] if ticks is None else ticks
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=recorded.append)
     sampler.post((a_disk("vda"),))
     return sampler
 
 
-def test_ticks_come_at_the_pace_of_the_settings(paths: Roots) -> None:
+def test_ticks_follow_the_configured_interval(paths: Roots) -> None:
     ticks: list[Tick] = []
     sampler = a_sampler(paths, ticks)
     sampler.start()
@@ -50,22 +50,22 @@ def test_ticks_come_at_the_pace_of_the_settings(paths: Roots) -> None:
     assert all(tick.disks is None for tick in ticks[1:])
     due_s = [tick.clocks.monotonic_s - tick.lateness_s for tick in ticks]
     assert all(
-        (moment_s - due_s[0]) / 0.1 == pytest.approx(round((moment_s - due_s[0]) / 0.1), abs=1e-3)
-        for moment_s in due_s
+        (each_s - due_s[0]) / 0.1 == pytest.approx(round((each_s - due_s[0]) / 0.1), abs=1e-3)
+        for each_s in due_s
     )
 
 
-def test_other_settings_are_taken_at_the_next_tick(paths: Roots) -> None:
+def test_posted_settings_apply_at_next_tick(paths: Roots) -> None:
     sampler = a_sampler(paths)
     sampler.start()
-    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
+    assert eventually(lambda: "vda" in sampler.state.monitored, WITHIN_S)
     sampler.post(Settings(discovery=DiscoverySettings(exclude=(DevicePattern("^vda$"),))))
-    assert eventually(lambda: not sampler.state.watched, WITHIN_S)
+    assert eventually(lambda: not sampler.state.monitored, WITHIN_S)
     sampler.stop()
     assert sampler.state.sampler_stats.gaps["vanished"] == 0
 
 
-def test_trouble_is_said_once_and_its_end_too(
+def test_unreadable_source_is_logged_once_with_recovery(
     paths: Roots, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -84,7 +84,7 @@ def test_trouble_is_said_once_and_its_end_too(
     assert recovered == ("info", "source readable again", {"source": "diskstats"})
 
 
-def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
+def test_failed_tick_is_logged_and_sampling_continues(
     paths: Roots, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -108,7 +108,7 @@ def test_a_tick_that_fails_is_said_and_does_not_end_the_watch(
     assert caplog.records[0].exc_info is not None
 
 
-def test_a_file_that_does_not_answer_is_not_waited_for_in_the_end(
+def test_stop_does_not_wait_for_a_blocked_read(
     paths: Roots, caplog: pytest.LogCaptureFixture
 ) -> None:
     (paths.procfs / "diskstats").unlink()
@@ -120,30 +120,30 @@ def test_a_file_that_does_not_answer_is_not_waited_for_in_the_end(
     [event] = events(caplog)
     assert event.message == "sampler did not stop: a read is blocked"
     assert ticks == []
-    os.close(os.open(paths.procfs / "diskstats", os.O_RDWR))  # now it answers, and is no file
+    os.close(os.open(paths.procfs / "diskstats", os.O_RDWR))  # unblocks the read, which then fails
     assert eventually(lambda: bool(ticks), WITHIN_S)
     assert "diskstats" in ticks[0].problems
 
 
-def test_a_wall_clock_that_is_set_is_said_and_one_that_goes_astray_is_not(
+def test_clock_step_is_reported_and_drift_is_not(
     paths: Roots, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    set_by_s = [0.0, 0.0, -7200.0, -7200.0, -7199.5, -7199.0, 0.0]
-    ahead_s = iter(set_by_s)
-    told: list[int] = []
+    offsets_s = [0.0, 0.0, -7200.0, -7200.0, -7199.5, -7199.0, 0.0]
+    next_offset_s = iter(offsets_s)
+    steps_at: list[int] = []
     ticks: list[Tick] = []
 
     def clocks() -> Clocks:
         now = read_clocks()
-        return Clocks(now.monotonic_s, now.boottime_s, now.realtime_s + next(ahead_s, 0.0))
+        return Clocks(now.monotonic_s, now.boottime_s, now.realtime_s + next(next_offset_s, 0.0))
 
     sampler = Sampler(paths, State(Settings(), CATALOG), ticks.append, clocks)
-    sampler.on_clock_set = lambda: told.append(len(ticks))
+    sampler.on_clock_set = lambda: steps_at.append(len(ticks))
     sampler.start()
-    assert eventually(lambda: len(ticks) > len(set_by_s), WITHIN_S)
+    assert eventually(lambda: len(ticks) > len(offsets_s), WITHIN_S)
     sampler.stop()
-    assert told == [3, 7]
+    assert steps_at == [3, 7]
     assert events(caplog) == [
         ("info", "wall clock was set", {"step_seconds": -7200}),
         ("info", "wall clock was set", {"step_seconds": 7199}),
@@ -151,22 +151,22 @@ def test_a_wall_clock_that_is_set_is_said_and_one_that_goes_astray_is_not(
     assert sampler.state.sampler_stats.gaps["clock_step"] >= 2
 
 
-def test_devices_that_nobody_knows_are_asked_after(paths: Roots) -> None:
-    asked: list[None] = []
+def test_unknown_device_or_reset_requests_a_rescan(paths: Roots) -> None:
+    requests: list[None] = []
     sampler = a_sampler(paths)
-    sampler.on_unknown_device = lambda: asked.append(None)
+    sampler.on_unknown_device = lambda: requests.append(None)
     sampler.start()
-    assert eventually(lambda: "vda" in sampler.state.watched, WITHIN_S)
-    assert asked == []
+    assert eventually(lambda: "vda" in sampler.state.monitored, WITHIN_S)
+    assert requests == []
     write(
         paths,
         LINE.format(minor=0, name="vda", reads=1) + LINE.format(minor=16, name="vdb", reads=1),
     )
-    assert eventually(lambda: len(asked) == 1, WITHIN_S)
+    assert eventually(lambda: len(requests) == 1, WITHIN_S)
     write(
         paths,
         LINE.format(minor=0, name="vda", reads=0) + LINE.format(minor=16, name="vdb", reads=1),
     )
-    assert eventually(lambda: len(asked) == 2, WITHIN_S)
+    assert eventually(lambda: len(requests) == 2, WITHIN_S)
     sampler.stop()
     assert sampler.state.sampler_stats.gaps["reset"] == 1

@@ -1,4 +1,4 @@
-"""The record of saved state, and what is refused of it."""
+"""File format of the saved state, and what is rejected."""
 
 import math
 import zlib
@@ -14,7 +14,7 @@ from disksla.disks.disk import Disk, disk_key
 from disksla.errors import DiskslaError
 from disksla.limits.limits import Bucket
 from disksla.pipeline.saved_state import (
-    CLOCK_DOUBT_S,
+    CLOCK_ERROR_S,
     SavedCredits,
     SavedDisk,
     SavedSpending,
@@ -23,7 +23,7 @@ from disksla.pipeline.saved_state import (
     encode,
     resume,
     save_credits,
-    seconds_away,
+    seconds_since_saved,
 )
 from disksla.verdict.interval import Clocks
 
@@ -47,8 +47,8 @@ def enveloped(content: bytes, number: int = 1) -> bytes:
     return b'{"disksla_state":%d,"crc32":%d,"content":%s}' % (number, zlib.crc32(content), content)
 
 
-def with_credits(**told: object) -> bytes:
-    saved = {**msgspec.structs.asdict(CREDITS), **told}
+def with_credits(**values: object) -> bytes:
+    saved = {**msgspec.structs.asdict(CREDITS), **values}
     state = msgspec.to_builtins(STATE)
     state["disks"]["serial:vol-1"]["credits"]["iops"] = saved
     return enveloped(msgspec.json.encode(state))
@@ -88,24 +88,24 @@ states = st.builds(
 
 
 @given(states)
-def test_what_is_saved_is_what_is_read(state: SavedState) -> None:
+def test_state_round_trip(state: SavedState) -> None:
     assert decode(encode(state), MACHINE, state.clocks) == state
 
 
 @given(st.binary())
-def test_garbage_is_refused(text: bytes) -> None:
+def test_decode_rejects_arbitrary_bytes(text: bytes) -> None:
     with pytest.raises(DiskslaError):
         decode(text, MACHINE, CLOCKS)
 
 
 @given(st.data())
-def test_a_state_that_was_cut_off_or_changed_is_refused(data: st.DataObject) -> None:
+def test_decode_rejects_truncated_or_changed_state(data: st.DataObject) -> None:
     text = encode(STATE)
-    place = data.draw(st.integers(0, len(text) - 2))
+    position = data.draw(st.integers(0, len(text) - 2))
     with pytest.raises(DiskslaError):
-        decode(text[:place], MACHINE, CLOCKS)
+        decode(text[:position], MACHINE, CLOCKS)
     flipped = bytearray(text)
-    flipped[place] ^= 1 << data.draw(st.integers(0, 7))
+    flipped[position] ^= 1 << data.draw(st.integers(0, 7))
     try:
         read = decode(bytes(flipped), MACHINE, CLOCKS)
     except DiskslaError:
@@ -114,47 +114,45 @@ def test_a_state_that_was_cut_off_or_changed_is_refused(data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize(
-    ("text", "machine", "said"),
+    ("text", "machine", "message"),
     [
         (b"", MACHINE, "not a saved state"),
         (b"\xff\xfe", MACHINE, "not a saved state"),
         (b'{"content":' + b"[" * 10_000, MACHINE, "not a saved state"),
-        (enveloped(msgspec.json.encode(STATE), 2), MACHINE, "format 2, where 1 is known"),
-        (encode(STATE).replace(b"vol-1", b"vol-2"), MACHINE, "the checksum is not"),
-        (enveloped(b"{}"), MACHINE, "says what cannot be"),
-        (enveloped(b'"\xff"'), MACHINE, "says what cannot be"),
+        (enveloped(msgspec.json.encode(STATE), 2), MACHINE, "found format 2; expected 1"),
+        (encode(STATE).replace(b"vol-1", b"vol-2"), MACHINE, "the checksum does not match"),
+        (enveloped(b"{}"), MACHINE, "invalid content"),
+        (enveloped(b'"\xff"'), MACHINE, "invalid content"),
         (encode(STATE), "another", "saved by another machine"),
         (with_credits(lower_credits=4e6), MACHINE, "expected lower <= estimate <= upper"),
         (with_credits(estimate_credits=0.5e6), MACHINE, "expected lower <= estimate"),
         (with_credits(upper_credits=6e6), MACHINE, "upper <= capacity"),
-        (with_credits(lower_credits=-1.0), MACHINE, "says what cannot be"),
-        (with_credits(capacity_credits=0.0), MACHINE, "says what cannot be"),
-        (with_credits(lower_credits=math.nan), MACHINE, "says what cannot be"),
-        (with_credits(surprise=1.0), MACHINE, "says what cannot be"),
+        (with_credits(lower_credits=-1.0), MACHINE, "invalid content"),
+        (with_credits(capacity_credits=0.0), MACHINE, "invalid content"),
+        (with_credits(lower_credits=math.nan), MACHINE, "invalid content"),
+        (with_credits(surprise=1.0), MACHINE, "invalid content"),
     ],
 )
-def test_what_cannot_be_trusted_is_refused_with_its_reason(
-    text: bytes, machine: str, said: str
-) -> None:
-    with pytest.raises(DiskslaError, match=said):
+def test_decode_rejects_with_a_reason(text: bytes, machine: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
         decode(text, machine, CLOCKS)
 
 
-def test_the_future_is_refused_but_for_a_minute() -> None:
-    assert decode(encode(STATE), MACHINE, later(-CLOCK_DOUBT_S)) == STATE
+def test_decode_rejects_state_from_the_future() -> None:
+    assert decode(encode(STATE), MACHINE, later(-CLOCK_ERROR_S)) == STATE
     with pytest.raises(DiskslaError, match="saved 61 s in the future"):
-        decode(encode(STATE), MACHINE, later(-CLOCK_DOUBT_S - 1))
+        decode(encode(STATE), MACHINE, later(-CLOCK_ERROR_S - 1))
 
 
-def test_time_away_is_exact_within_a_boot_and_doubtful_across_boots() -> None:
-    assert seconds_away(STATE, "boot-1", later(5)) == (5.0, 5.0)
-    assert seconds_away(STATE, "boot-2", later(5)) == (0.0, 65.0)
-    assert seconds_away(STATE, "boot-2", later(3600)) == (3540.0, 3660.0)
-    assert seconds_away(STATE, "boot-2", later(-5)) == (0.0, 60.0)
-    assert seconds_away(STATE, "boot-1", later(-5)) == (0.0, 60.0)
+def test_seconds_since_saved_within_and_across_boots() -> None:
+    assert seconds_since_saved(STATE, "boot-1", later(5)) == (5.0, 5.0)
+    assert seconds_since_saved(STATE, "boot-2", later(5)) == (0.0, 65.0)
+    assert seconds_since_saved(STATE, "boot-2", later(3600)) == (3540.0, 3660.0)
+    assert seconds_since_saved(STATE, "boot-2", later(-5)) == (0.0, 60.0)
+    assert seconds_since_saved(STATE, "boot-1", later(-5)) == (0.0, 60.0)
 
 
-def test_a_disk_is_known_by_its_wwn_or_serial_and_never_by_its_name() -> None:
+def test_disk_key_is_wwn_or_serial() -> None:
     disk = Disk("vda", 254, 0, size_bytes=1)
     assert disk_key(disk) is None
     disk = msgspec.structs.replace(disk, serial="vol-1")
@@ -162,7 +160,7 @@ def test_a_disk_is_known_by_its_wwn_or_serial_and_never_by_its_name() -> None:
     assert disk_key(msgspec.structs.replace(disk, wwn="0x5000")) == "wwn:0x5000"
 
 
-def test_credits_come_back_as_they_were_when_no_time_has_passed() -> None:
+def test_credits_round_trip_without_elapsed_time() -> None:
     now = advance(from_bounds(BUCKET, 1e6, 2e6, 1.5e6), BUCKET, 0.1, 100.0, 100, 0)
     saved = save_credits({BUCKET: now})
     back = resume(saved["iops"], BUCKET, (0.0, 0.0))
@@ -174,26 +172,26 @@ def test_credits_come_back_as_they_were_when_no_time_has_passed() -> None:
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 5000), st.floats(0, 60), st.floats(0, 1))
-def test_the_truth_is_between_the_bounds_after_any_time_away(
-    level_share: float, wide_share: float, away_s: float, doubt_s: float, use_share: float
+def test_resumed_bounds_contain_the_true_level(
+    level_share: float, wide_share: float, elapsed_s: float, error_s: float, use_share: float
 ) -> None:
     level = level_share * BUCKET.capacity
     wide = wide_share * BUCKET.capacity
     lower, upper = max(0.0, level - wide), min(BUCKET.capacity, level + wide)
     saved = save_credits({BUCKET: from_bounds(BUCKET, lower, upper, level)})["iops"]
-    now = resume(saved, BUCKET, (max(0.0, away_s - doubt_s), away_s + doubt_s))
+    now = resume(saved, BUCKET, (max(0.0, elapsed_s - error_s), elapsed_s + error_s))
     drained = use_share * BUCKET.peak_per_second - BUCKET.fill_per_second
-    truth = min(max(level - drained * away_s, 0.0), BUCKET.capacity)
+    truth = min(max(level - drained * elapsed_s, 0.0), BUCKET.capacity)
     assert now is not None
     assert now.lower_credits <= truth <= now.upper_credits
 
 
-def test_credits_of_a_bucket_of_another_size_say_nothing() -> None:
-    grown = msgspec.structs.replace(BUCKET, capacity=6e6)
-    assert resume(CREDITS, grown, (0.0, 0.0)) is None
+def test_credits_of_another_capacity_are_dropped() -> None:
+    larger = msgspec.structs.replace(BUCKET, capacity=6e6)
+    assert resume(CREDITS, larger, (0.0, 0.0)) is None
 
 
-def test_what_is_known_at_first_can_be_saved() -> None:
+def test_initial_credits_can_be_saved() -> None:
     saved = save_credits({BUCKET: initial(BUCKET)})["iops"]
     state = msgspec.structs.replace(STATE, disks={"wwn:1": SavedDisk("x", {"iops": saved})})
     assert decode(encode(state), MACHINE, CLOCKS) == state

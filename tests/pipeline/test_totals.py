@@ -1,4 +1,4 @@
-"""Seconds by verdict."""
+"""Totals of verdicts."""
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from disksla.verdict.throttling import LIMIT_KINDS, Throttle
 from disksla.verdict.verdict import VERDICTS, WindowVerdict
 from support.simulated_host import Machine, a_disk
 
-judgements = st.one_of(
+verdicts = st.one_of(
     st.sampled_from([WindowVerdict(verdict) for verdict in VERDICTS if verdict != "throttled"]),
     st.builds(
         WindowVerdict,
@@ -24,27 +24,27 @@ judgements = st.one_of(
 )
 
 
-@given(st.lists(st.tuples(judgements, st.floats(0.01, 0.3))))
-def test_all_that_is_judged_is_in_one_verdict(windows: list[tuple[WindowVerdict, float]]) -> None:
-    ledger = VerdictTotals()
+@given(st.lists(st.tuples(verdicts, st.floats(0.01, 0.3))))
+def test_each_window_has_one_verdict(windows: list[tuple[WindowVerdict, float]]) -> None:
+    totals = VerdictTotals()
     for window_verdict, seconds in windows:
-        ledger = ledger.plus(window_verdict, seconds)
-    assert sum(ledger.seconds) == pytest.approx(sum(seconds for _, seconds in windows))
-    throttled_s = ledger.seconds[VERDICTS.index("throttled")]
-    assert sum(ledger.throttled_s) == pytest.approx(throttled_s)
-    assert ledger.wait_s == pytest.approx(
+        totals = totals.plus(window_verdict, seconds)
+    assert sum(totals.seconds) == pytest.approx(sum(seconds for _, seconds in windows))
+    throttled_s = totals.seconds[VERDICTS.index("throttled")]
+    assert sum(totals.throttled_s) == pytest.approx(throttled_s)
+    assert totals.wait_s == pytest.approx(
         sum(window_verdict.wait_s for window_verdict, _ in windows)
     )
 
 
-def test_sleep_is_idle_and_the_host_waits_apart() -> None:
-    ledger = VerdictTotals().plus_idle(3.0).plus_host(HostWait(0.1, 0.2, 0.3))
-    ledger = ledger.plus_host(HostWait(0.1, 0.2, 0.3))
-    assert dict(zip(VERDICTS, ledger.seconds, strict=True))["idle"] == 3.0
-    assert ledger.host == HostWait(0.2, 0.4, 0.6)
+def test_idle_time_and_host_wait_are_added() -> None:
+    totals = VerdictTotals().plus_idle(3.0).plus_host(HostWait(0.1, 0.2, 0.3))
+    totals = totals.plus_host(HostWait(0.1, 0.2, 0.3))
+    assert dict(zip(VERDICTS, totals.seconds, strict=True))["idle"] == 3.0
+    assert totals.host == HostWait(0.2, 0.4, 0.6)
 
 
-doings = st.lists(
+ticks = st.lists(
     st.tuples(
         st.sampled_from([0, 0, 1, 29, 30, 31, 60, 500]),
         st.integers(0, 4000),
@@ -57,21 +57,19 @@ doings = st.lists(
 
 
 @hypothesis_settings(max_examples=60)
-@given(doings=doings, known=st.booleans())
-def test_verdicts_add_up_to_the_time_that_was_judged(
-    doings: list[tuple[int, int, int, float, str | None]], known: bool
+@given(ticks=ticks, has_terms=st.booleans())
+def test_verdicts_sum_to_assessed_time(
+    ticks: list[tuple[int, int, int, float, str | None]], has_terms: bool
 ) -> None:
     entry = DiskEntry(match=DiskMatch(device="vda"), terms=SumTerms(iops=300.0))
-    machine = Machine(a_disk(), settings=Settings(disks=(entry,) if known else ()))
-    for reads, read_ms, inflight, after_s, text in doings:
+    machine = Machine(a_disk(), settings=Settings(disks=(entry,) if has_terms else ()))
+    for reads, read_ms, inflight, after_s, text in ticks:
         machine.does(
             "vda", reads=reads, read_sectors=8 * reads, read_ms=read_ms, inflight=inflight
         )
         machine.tick(after_s, text=text)
     state = machine.state
-    watched = state.watched["vda"]
-    settled = watched.totals.settled(state.assessed, machine.now_s)
-    assert sum(settled.verdict_totals.seconds) == pytest.approx(state.assessed.seconds)
-    assert sum(settled.verdict_totals.throttled_s) == pytest.approx(
-        settled.verdict_totals.seconds[VERDICTS.index("throttled")]
-    )
+    disk_totals = state.monitored["vda"].totals.with_idle_until(state.assessed, machine.now_s)
+    totals = disk_totals.verdict_totals
+    assert sum(totals.seconds) == pytest.approx(state.assessed.seconds)
+    assert sum(totals.throttled_s) == pytest.approx(totals.seconds[VERDICTS.index("throttled")])

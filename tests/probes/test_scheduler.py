@@ -64,7 +64,7 @@ class Bench:
         undo.callback(self.sampler.stop)
         undo.callback(self.schedule.stop)
         undo.callback(self.prober.stop)
-        assert eventually(lambda: device in self.sampler.state.watched, WITHIN_S)
+        assert eventually(lambda: device in self.sampler.state.monitored, WITHIN_S)
         self.schedule.start()
 
     def settings(self, *entries: ProbeEntry) -> Settings:
@@ -88,7 +88,7 @@ class Bench:
 
     @property
     def totals(self) -> ProbeTotals:
-        probes = self.sampler.state.watched[self.device].probes
+        probes = self.sampler.state.monitored[self.device].probes
         return probes.get("read-latency", ProbeTotals())
 
 
@@ -140,7 +140,7 @@ def test_a_disk_that_is_no_longer_watched_is_left(bench: Bench) -> None:
     fake_fio(bench.room, ANSWERS)
     bench.prober.configure(bench.settings(OFTEN))
     bench.sampler.post(())
-    assert eventually(lambda: not bench.sampler.state.watched, WITHIN_S)
+    assert eventually(lambda: not bench.sampler.state.monitored, WITHIN_S)
     bench.prober.configure(bench.settings(OFTEN))
     idle = threading.Semaphore(0)
     bench.schedule.at(JobTimes(every_s=0.1), idle.release, "after what was begun")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.pipeline.state import wants_host
+from disksla.pipeline.state import needs_host_wait
 from disksla.procfs.iowait import HostWait
 from support.simulated_host import Machine, a_disk
 
@@ -51,9 +51,9 @@ def test_the_parts_are_the_whole(whole: HostWait, waited_s: dict[str, float]) ->
 
 def test_the_host_is_asked_at_first_and_while_a_disk_is_at_its_limit() -> None:
     machine = Machine(a_disk(), unreadable=True)
-    assert wants_host(machine.state)
+    assert needs_host_wait(machine.state)
     machine = Machine(a_disk())
-    assert not wants_host(machine.state)
+    assert not needs_host_wait(machine.state)
     machine.does("vda", reads=30, read_ms=60, inflight=1)
     machine.tick()
-    assert not wants_host(machine.state)
+    assert not needs_host_wait(machine.state)

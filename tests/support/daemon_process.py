@@ -1,4 +1,4 @@
-"""The real command, in a process of its own."""
+"""The installed `disksla` command, run as a process."""
 
 import http.client
 import os
@@ -13,17 +13,17 @@ PATIENCE_S = 20.0
 DISKSLA = Path(sys.executable).with_name("disksla")
 
 
-def run(*words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, on a terminal 80 columns wide."""
-    ended = subprocess.run(
-        [str(DISKSLA), *words],
+def run(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end with COLUMNS=80, and check its exit status."""
+    completed = subprocess.run(
+        [str(DISKSLA), *arguments],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "COLUMNS": "80"},
     )
-    assert ended.returncode == status, ended.stderr
-    return ended
+    assert completed.returncode == status, completed.stderr
+    return completed
 
 
 class Daemon:
@@ -39,8 +39,8 @@ class Daemon:
         connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
         try:
             connection.request(method, path)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            response = connection.getresponse()
+            return response.status, response.read().decode()
         finally:
             connection.close()
 
@@ -48,7 +48,7 @@ class Daemon:
         return self.request("GET", path)
 
     def samples(self, **labels: str) -> dict[str, float]:
-        """Give the values by name of all samples that have these labels."""
+        """Return the values, by name, of all samples with these labels."""
         _, page = self.get("/metrics")
         return {
             sample.name: sample.value

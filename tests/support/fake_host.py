@@ -1,4 +1,4 @@
-"""A machine made of files, for the real daemon: one disk that has a serial and burst credits."""
+"""A fake procfs and sysfs for the real daemon: one disk with a serial and burst credits."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ state: {{directory: {directory}}}
 
 
 class FakeMachine:
-    """A procfs and a sysfs with one disk, and a configuration that gives it credits."""
+    """Directories for --path.procfs and --path.sysfs, and a configuration with burst credits."""
 
     def __init__(self, directory: Path) -> None:
         self.paths = Roots(procfs=directory / "proc", sysfs=directory / "sys")
@@ -26,8 +26,8 @@ class FakeMachine:
         self.config.write_text(CONFIG.format(directory=self.state))
         random = self.paths.procfs / "sys" / "kernel" / "random"
         disk = self.paths.sysfs / "class" / "block" / "vdx"
-        for made in (self.paths.procfs / "1", random, disk):
-            made.mkdir(parents=True)
+        for path in (self.paths.procfs / "1", random, disk):
+            path.mkdir(parents=True)
         (self.paths.procfs / "1" / "mountinfo").write_text("")
         (self.paths.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
         self.has_read(0)
@@ -37,7 +37,7 @@ class FakeMachine:
         (disk / "serial").write_text("vol-1\n")
 
     def has_read(self, reads: int) -> None:
-        """Let the disk have done so much."""
+        """Set the number of completed reads, of 4 KiB each."""
         line = f" 254 0 vdx {reads} 0 {8 * reads} 0 0 0 0 0 0 0 0\n"
         (self.paths.procfs / "diskstats").write_text(line)
 

@@ -1,4 +1,4 @@
-"""Log records as events: what tests assert of them."""
+"""Log records as events, for assertions."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""A socket that hears what a service says of itself, as systemd's does."""
+"""A notification socket as systemd provides it (sd_notify(3)), which records messages."""
 
 import socket
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Ear:
-    """Hears messages of sd_notify."""
+    """Receives messages of sd_notify."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -17,7 +17,7 @@ class Ear:
         self._socket.setblocking(False)
 
     def listen(self) -> list[str]:
-        """Give all that was ever said."""
+        """Return all messages received so far."""
         try:
             while True:
                 self.heard.append(self._socket.recv(4096).decode())
@@ -25,7 +25,7 @@ class Ear:
             return self.heard
 
     def is_silent_for(self, seconds: float) -> bool:
-        """Listen for so long, and tell whether nothing was said."""
+        """Return whether no message arrives within this time."""
         self.listen()
         self._socket.settimeout(seconds)
         try:
@@ -41,8 +41,8 @@ class Ear:
 
 
 @contextmanager
-def listening(place: Path | str) -> Iterator[Ear]:
-    ear = Ear(str(place))
+def listening(path: Path | str) -> Iterator[Ear]:
+    ear = Ear(str(path))
     try:
         yield ear
     finally:

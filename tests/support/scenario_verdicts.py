@@ -64,7 +64,7 @@ class Judged:
     @property
     def ceiling(self) -> Ceiling:
         """Give the rate at which the disk was last seen held."""
-        ceiling = self.state.watched[DEVICE].detector.ceiling
+        ceiling = self.state.monitored[DEVICE].detector.ceiling
         assert ceiling is not None
         return ceiling
 

@@ -1,4 +1,4 @@
-"""Example views, and a strategy for arbitrary ones."""
+"""Example snapshots of disks, and strategies for arbitrary snapshots."""
 
 import math
 
@@ -61,11 +61,11 @@ TOTALS = Counters(
 
 
 def histogram(bounds: tuple[float, ...], seed: int = 7) -> Histogram:
-    """Give a histogram with something in every bucket."""
-    seen = Histogram.empty(bounds)
-    for place, value in enumerate((*bounds, bounds[-1] * 2)):
-        seen = seen.observe(value, 1 + seed * (place + 3) % 97)
-    return seen
+    """Return a histogram with observations in every bucket."""
+    filled = Histogram.empty(bounds)
+    for index, value in enumerate((*bounds, bounds[-1] * 2)):
+        filled = filled.observe(value, 1 + seed * (index + 3) % 97)
+    return filled
 
 
 def disk_view(
@@ -75,7 +75,7 @@ def disk_view(
     load_now: float = 0.47,
     hostile: str = "",
 ) -> DiskSnapshot:
-    """Give a busy disk with a promise; `hostile` is put into everything a device may say."""
+    """Return a busy disk with limits; `hostile` is added to every text that a device provides."""
     return DiskSnapshot(
         disk=Disk(
             name=name,
@@ -112,8 +112,8 @@ def disk_view(
 
 
 def probed_disk_view() -> DiskSnapshot:
-    """Give a disk whose reads were probed with success, and whose writes were not."""
-    good = ProbeResult(
+    """Return a disk with a successful read probe and a skipped write probe."""
+    measured = ProbeResult(
         device="vdb",
         kind="read-latency",
         timestamp_s=1764000000.0,
@@ -124,12 +124,12 @@ def probed_disk_view() -> DiskSnapshot:
         achieved_iops=19.9,
         bins=(LatencyBin(0.0007, 99), LatencyBin(0.12, 1)),
     )
-    busy = ProbeResult(
+    skipped = ProbeResult(
         device="vdb", kind="write-latency", timestamp_s=1764000000.0, skipped="busy"
     )
     probes: dict[ProbeKind, ProbeTotals] = {
-        "read-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(good),
-        "write-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(busy),
+        "read-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(measured),
+        "write-latency": ProbeTotals(last_attempt_s=1763900000.0).plus(skipped),
     }
     return msgspec.structs.replace(
         disk_view(),
@@ -139,7 +139,7 @@ def probed_disk_view() -> DiskSnapshot:
 
 
 def unknown_disk_view(name: str = "sda") -> DiskSnapshot:
-    """Give a disk of which nothing is known but that it is there."""
+    """Return a disk of which only name, number and size are known."""
     return DiskSnapshot(
         disk=Disk(name, 8, 0, 20 * 1024**3),
         assignment=Assignment(
@@ -167,11 +167,11 @@ SAMPLER = SamplerSnapshot(
 
 
 def view(*disks: DiskSnapshot) -> Snapshot:
-    """Give a view of `disks` by a sampler that had its troubles."""
+    """Return a snapshot of `disks` by a sampler that had gaps and errors."""
     return Snapshot(disks, SAMPLER)
 
 
-# Arbitrary views. Text is whatever a device or a file system may hold, surrogates included.
+# Arbitrary snapshots. Texts are any that a device or a file system can have, even surrogates.
 nasty_text = st.one_of(
     st.text(max_size=12),
     st.text(alphabet=st.sampled_from("\"\\\n\r\t{}=,#<>&'é\U0001f4be\ud800\udcff"), max_size=12),
@@ -185,7 +185,7 @@ _counters: st.SearchStrategy[Counters] = st.builds(
 
 
 def histograms(bounds: tuple[float, ...]) -> st.SearchStrategy[Histogram]:
-    """Give histograms with these bounds."""
+    """Return a strategy for histograms with these bounds."""
     counts = st.lists(
         st.integers(min_value=0, max_value=2**40),
         min_size=len(bounds) + 1,
@@ -227,7 +227,7 @@ _disks = st.builds(
     mount_points=_names,
     holders=_names,
 )
-_outcomes = st.builds(
+_probe_results = st.builds(
     ProbeResult,
     device=st.just("vdb"),
     kind=st.sampled_from(PROBE_KINDS),
@@ -241,7 +241,7 @@ _outcomes = st.builds(
         tuple
     ),
 )
-_ledgers = st.just(ProbeTotals()) | _outcomes.map(ProbeTotals().plus)
+_probe_totals = st.just(ProbeTotals()) | _probe_results.map(ProbeTotals().plus)
 disk_views = st.builds(
     DiskSnapshot,
     disk=_disks,
@@ -255,7 +255,7 @@ disk_views = st.builds(
     present=_traffic,
     present_load=_maybe_numbers,
     credits=st.lists(_credits, max_size=3, unique_by=lambda level: level.resource).map(tuple),
-    probes=st.dictionaries(st.sampled_from(PROBE_KINDS), _ledgers),
+    probes=st.dictionaries(st.sampled_from(PROBE_KINDS), _probe_totals),
 )
 views = st.builds(
     Snapshot,

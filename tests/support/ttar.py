@@ -1,9 +1,9 @@
-"""Machines as text: the ttar format of node_exporter, so that fixtures can be read and diffed.
+"""The ttar format of node_exporter: a directory as text, so that fixtures can be diffed.
 
-python tests/ttar.py pack ARCHIVE DIRECTORY
-python tests/ttar.py unpack ARCHIVE DIRECTORY
+python tests/support/ttar.py pack ARCHIVE DIRECTORY
+python tests/support/ttar.py unpack ARCHIVE DIRECTORY
 
-It holds directories, links and files of lines; a file without a newline at its end gets one.
+It contains directories, links and text files; a missing newline at the end of a file is added.
 """
 
 import sys
@@ -14,7 +14,7 @@ SEPARATOR = "# ttar" + " -" * 36
 
 
 def unpack(archive: Path, into: Path) -> None:
-    """Make the directories, files and links of an archive below `into`."""
+    """Create the directories, files and links of an archive below `into`."""
     path = into
     lines = iter(archive.read_text().split("\n"))
     for line in lines:
@@ -33,7 +33,7 @@ def unpack(archive: Path, into: Path) -> None:
 
 
 def pack(directory: Path) -> Iterator[str]:
-    """Give the lines of an archive of what is in a directory, named from its parent."""
+    """Yield the lines of an archive of a directory; paths are relative to its parent."""
     for path in sorted(directory.rglob("*")):
         name = path.relative_to(directory.parent)
         if path.is_symlink():

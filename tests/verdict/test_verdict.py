@@ -265,7 +265,7 @@ def test_what_waited_until_the_hold_ended_is_told_of_after_it(last: Interval) ->
 
 def test_the_scenario_without_a_promise_has_no_charges() -> None:
     state = judged(replace(SCENARIOS["iops-300-deep"], terms=None)).state
-    assert state.watched[DEVICE].assignment.limits.promise_charges == ()
+    assert state.monitored[DEVICE].assignment.limits.promise_charges == ()
 
 
 def test_a_window_in_which_nothing_completes_is_below_too() -> None:

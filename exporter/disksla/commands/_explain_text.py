@@ -1,4 +1,4 @@
-"""What happened to a disk, in sentences that somebody who runs a database understands."""
+"""Sentences of `disksla explain` about the last minute of a disk."""
 
 from collections.abc import Iterable, Iterator
 from itertools import product
@@ -10,148 +10,158 @@ from disksla.units import format_bandwidth, format_count, format_duration
 from disksla.verdict import LIMIT_KINDS, LimitKind, ThrottleLevel, Verdict
 
 RECENT_S = 60.0
-"""So much is told of."""
+"""Longest time that is explained."""
 LEAST_SHARE = 0.02
-"""Of less of that time nothing is told, unless it was trouble."""
+"""Verdicts without a problem are left out below this share of that time."""
 WHOLE_FROM_S = 10.0
-"""So many seconds and more are told without a fraction."""
+"""Seconds are shown without a fraction from here on."""
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
 
 
-def explain_minute(rows: Iterable[WindowRecord], assignment: Assignment) -> list[str]:
-    """Tell the last minute of one disk, what matters first; `rows` are its own, in order."""
-    windows = [row for row in rows if row.verdict is not None]
-    windows = [row for row in windows if row.monotonic_s > windows[-1].monotonic_s - RECENT_S]
+def explain_minute(records: Iterable[WindowRecord], assignment: Assignment) -> list[str]:
+    """Return sentences about the last minute of a disk, problems first.
+
+    `records` are those of this disk, in order of time.
+    """
+    windows = [record for record in records if record.verdict is not None]
+    windows = [each for each in windows if each.monotonic_s > windows[-1].monotonic_s - RECENT_S]
     if not windows:
-        return ["Nothing is known of this disk yet: it was not seen twice without a gap."]
-    whole = _Passage(windows)
-    sentences = list(_problems(whole, assignment))
-    sentences += _quiet(whole, assignment.limits, troubled=bool(sentences))
+        return ["Nothing was measured: no two samples of this disk were without a gap."]
+    period = _Period(windows)
+    sentences = list(_problems(period, assignment))
+    sentences += _other_verdicts(period, assignment.limits, has_problems=bool(sentences))
     return sentences
 
 
-class _Passage:
-    """Some of the windows, put together."""
+class _Period:
+    """Some windows of a disk, summed; `whole` is the period that they are a part of."""
 
-    def __init__(self, rows: list[WindowRecord], of: "_Passage | None" = None) -> None:
-        self.rows = rows
-        self.seconds = sum(row.window_s or 0.0 for row in rows)
-        self.requests = sum((row.reads or 0) + (row.writes or 0) for row in rows)
-        self.bytes = sum((row.read_bytes or 0) + (row.written_bytes or 0) for row in rows)
-        self.whole_s = of.seconds if of is not None else self.seconds
+    def __init__(self, records: list[WindowRecord], whole: "_Period | None" = None) -> None:
+        self.records = records
+        self.seconds = sum(record.window_s or 0.0 for record in records)
+        self.requests = sum((record.reads or 0) + (record.writes or 0) for record in records)
+        self.bytes = sum(
+            (record.read_bytes or 0) + (record.written_bytes or 0) for record in records
+        )
+        self.whole_s = whole.seconds if whole is not None else self.seconds
 
-    def judged(self, verdict: Verdict) -> "_Passage":
-        """Give the windows with a verdict."""
-        return _Passage([row for row in self.rows if row.verdict == verdict], self)
-
-    @property
-    def share(self) -> str:
-        """Say for how long of the time."""
-        return f"For {_whole(self.seconds)} of the last {_whole(self.whole_s)} s"
+    def with_verdict(self, verdict: Verdict) -> "_Period":
+        """Return the windows with this verdict, as a part of this period."""
+        return _Period([record for record in self.records if record.verdict == verdict], self)
 
     @property
-    def pace(self) -> str:
-        """Say how fast the disk was."""
+    def duration(self) -> str:
+        """How long, as the beginning of a sentence."""
+        return f"For {_seconds(self.seconds)} of the last {_seconds(self.whole_s)} s"
+
+    @property
+    def rates(self) -> str:
+        """Mean IOPS and throughput."""
         iops = format_count(self.requests / self.seconds)
         return f"{iops} IOPS, {format_bandwidth(self.bytes / self.seconds)}"
 
     @property
-    def depth(self) -> str:
-        """Say how many requests were in flight."""
-        mean = sum(row.inflight or 0 for row in self.rows) / len(self.rows)
+    def inflight(self) -> str:
+        """Mean number of requests in flight."""
+        mean = sum(record.inflight or 0 for record in self.records) / len(self.records)
         return format_count(round(mean))
 
     @property
     def wait(self) -> str:
-        """Say how long each request waited for the limiter."""
-        waited_s = sum(row.throttle_wait_s or 0.0 for row in self.rows)
+        """Mean time that a request waited because of throttling."""
+        waited_s = sum(record.throttle_wait_s or 0.0 for record in self.records)
         return format_duration(waited_s / max(1, self.requests))
 
 
-def _problems(whole: _Passage, assignment: Assignment) -> Iterator[str]:
+def _problems(period: _Period, assignment: Assignment) -> Iterator[str]:
     limits = assignment.limits
-    throttled = whole.judged("throttled")
+    throttled = period.with_verdict("throttled")
     for level, limit in product(LEVELS, LIMIT_KINDS):
-        rows = [row for row in throttled.rows if (row.level, row.limit) == (level, limit)]
-        if rows:
-            yield _held(_Passage(rows, whole), limits, level, limit)
-    below = whole.judged("below")
-    if below.rows:
+        records = [
+            each for each in throttled.records if (each.level, each.limit) == (level, limit)
+        ]
+        if records:
+            yield _throttled(_Period(records, period), limits, level, limit)
+    below = period.with_verdict("below")
+    if below.records:
         yield (
-            f"{below.share} the disk gave less than was promised: {below.pace}, with"
-            f" {below.depth} requests in flight. The promise is {_promise(limits.rates)}."
-            " That is for the provider to answer; a recording (disksla record) is evidence."
+            f"{below.duration} the disk gave less than promised: {below.rates}, with"
+            f" {below.inflight} requests in flight; the promise is {_promise(limits.rates)}."
+            " Report this to the provider, with a recording (disksla record) as evidence."
         )
-    stalled = whole.judged("stalled")
-    if stalled.rows:
+    stalled = period.with_verdict("stalled")
+    if stalled.records:
         yield (
-            f"{stalled.share} requests were in flight and none completed: the disk, or what is"
-            " below it, hung. A limit does not do that, and neither does load."
+            f"{stalled.duration} requests were in flight and none completed: the disk, or the"
+            " storage behind it, hung. Neither a limit nor load causes that."
         )
 
 
-def _held(held: _Passage, limits: Limits, level: ThrottleLevel, limit: LimitKind) -> str:
-    relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
-    because = f"requests waited {held.wait} each because of that. It gave {held.pace}"
+def _throttled(throttled: _Period, limits: Limits, level: ThrottleLevel, limit: LimitKind) -> str:
+    served = f"requests waited {throttled.wait} each, and the disk served {throttled.rates}"
     if level == "base":
+        relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
         return (
-            f"{held.share} the disk was held at its limit of {_named(limits.rates, limit)} (base"
-            f" rate): {because}; the promise is {_promise(limits.rates)}. A larger or faster"
-            f" disk or {relief} would help; the provider keeps its promise."
+            f"{throttled.duration} the disk was throttled at its limit of"
+            f" {_limit(limits.rates, limit)} (baseline): {served}. The provider keeps its promise"
+            f" of {_promise(limits.rates)}. A larger or faster disk, or {relief}, would help."
         )
     if level == "burst" and limits.burst is not None:
         return (
-            f"{held.share} the disk was held at {_named(limits.burst.rates, limit)} (burst rate):"
-            f" {because}. That costs credits: once they are used up, it is held at"
-            f" {_named(limits.rates, limit)}."
+            f"{throttled.duration} the disk was throttled at {_limit(limits.burst.rates, limit)}"
+            f" (burst rate): {served}. This uses up burst credits; without credits the limit is"
+            f" {_limit(limits.rates, limit)}."
         )
     return (
-        f"{held.share} the disk was held at a limit that nobody told us of: {because}. Whether"
-        " that is what was promised can be said once the configuration names its terms."
+        f"{throttled.duration} the disk was throttled at an unknown limit: {served}. Configure"
+        " the terms of this disk to compare this with what was sold."
     )
 
 
-def _quiet(whole: _Passage, limits: Limits, *, troubled: bool) -> Iterator[str]:
-    met, unproven, idle = whole.judged("met"), whole.judged("unproven"), whole.judged("idle")
-    if met.seconds > LEAST_SHARE * whole.seconds:
-        yield (f"{met.share} it did what is promised or more, and was not held back: {met.pace}.")
-    if unproven.seconds > LEAST_SHARE * whole.seconds:
+def _other_verdicts(period: _Period, limits: Limits, *, has_problems: bool) -> Iterator[str]:
+    least_s = LEAST_SHARE * period.seconds
+    met, idle = period.with_verdict("met"), period.with_verdict("idle")
+    unproven = period.with_verdict("unproven")
+    if met.seconds > least_s:
+        yield f"{met.duration} the disk gave what is promised or more: {met.rates}."
+    if unproven.seconds > least_s:
         if limits.promise_charges:
-            said = "what was asked of it did not put its promise to the test"
+            found = "the load did not test the promise"
         else:
-            said = "it served what was asked; nothing is promised to hold that against"
-        yield f"{unproven.share} {said}: {unproven.pace}."
-    if idle.seconds > LEAST_SHARE * whole.seconds:
-        yield f"{idle.share} it had nothing to do."
-    if not troubled:
-        yield "If something was slow then, this disk was not held at a limit."
+            found = "the disk served the load, and there is no promise to compare it with"
+        yield f"{unproven.duration} {found}: {unproven.rates}."
+    if idle.seconds > least_s:
+        yield f"{idle.duration} the disk was idle."
+    if not has_problems:
+        yield "If something was slow in this time, throttling of this disk was not the reason."
 
 
 def _promise(rates: Rates) -> str:
-    limits: tuple[LimitKind, ...] = ("iops", "bandwidth")
-    there = (limit for limit in limits if _pair(rates, limit) != (None, None))
-    return " and ".join(_named(rates, limit) for limit in there)
+    """Return all limits of the rates as text."""
+    kinds: tuple[LimitKind, ...] = ("iops", "bandwidth")
+    present = (limit for limit in kinds if _read_and_write(rates, limit) != (None, None))
+    return " and ".join(_limit(rates, limit) for limit in present)
 
 
-def _named(rates: Rates, limit: LimitKind) -> str:
-    """Say a limit: once if it is the same for reads and writes."""
-    read, write = _pair(rates, limit)
-    shown = format_bandwidth if limit == "bandwidth" else _iops
+def _limit(rates: Rates, limit: LimitKind) -> str:
+    """Return one limit as text, with a single number if reads and writes have the same."""
+    read, write = _read_and_write(rates, limit)
+    formatted = format_bandwidth if limit == "bandwidth" else _iops
     if read == write or write is None or read is None:
         rate = read if read is not None else write
         kind = "" if read == write else " for reads" if write is None else " for writes"
-        return f"{shown(rate or 0.0)}{kind}"
-    return f"{shown(read)} for reads and {shown(write)} for writes"
+        return f"{formatted(rate or 0.0)}{kind}"
+    return f"{formatted(read)} for reads and {formatted(write)} for writes"
 
 
-def _pair(rates: Rates, limit: LimitKind) -> tuple[float | None, float | None]:
+def _read_and_write(rates: Rates, limit: LimitKind) -> tuple[float | None, float | None]:
     if limit == "bandwidth":
         return rates.read_bytes_per_second, rates.write_bytes_per_second
     return rates.read_iops, rates.write_iops
 
 
-def _whole(seconds: float) -> str:
-    return f"{seconds:.0f}" if seconds >= WHOLE_FROM_S else format_count(seconds)
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= WHOLE_FROM_S else f"{seconds:.2g}"
 
 
 def _iops(rate: float) -> str:

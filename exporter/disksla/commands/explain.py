@@ -1,4 +1,4 @@
-"""`disksla explain`: say which terms a disk is held against, why, and how it does by them."""
+"""`disksla explain`: the terms and limits of one disk, why they apply, and its last minute."""
 
 import argparse
 import os
@@ -27,34 +27,36 @@ from disksla.units import format_size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add DEVICE and where to look."""
+    """Add the arguments of this command."""
     parser.add_argument(
-        "device", metavar="DEVICE", help="vda, /dev/vda, or a name under /dev/disk/by-id"
+        "device",
+        metavar="DEVICE",
+        help="disk to explain: vda, /dev/vda, or a name under /dev/disk/by-id",
     )
-    add_duration(parser, "5s", "how long to watch the disk (default: %(default)s)")
+    add_duration(parser, "5s", "duration of sampling (default: %(default)s)")
     parser.add_argument(
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain a disk of a recording instead, without watching anything",
+        help="explain a disk of this recording, without sampling",
     )
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what is known of one disk, how its limits come about, and its last minute."""
+    """Print identity, terms and limits of one disk, and its last minute."""
     if arguments.recording is None:
         host = read_context(arguments)
-        host.find(arguments.device)  # before anybody waits
-        states = _watch(arguments)
+        host.find(arguments.device)  # fail before sampling
+        states = _sample(arguments)
     else:
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
         host = HostContext(last.inventory, last.settings, last.catalog)
     disk = host.find(arguments.device)
     assignment = host.assignment(disk)
-    written_out = assignment.terms == CUSTOM_TERMS
-    terms = None if written_out else host.catalog[assignment.terms]
+    is_custom = assignment.terms == CUSTOM_TERMS
+    terms = None if is_custom else host.catalog[assignment.terms]
     console = SafeConsole()
     console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
     console.print()
@@ -69,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if not host.why_unwatched(disk):
         console.print()
-        for sentence in explain_minute(_rows(states, disk), assignment):
+        for sentence in explain_minute(_records(states, disk), assignment):
             console.print(sentence)
     if terms:
         console.print()
@@ -78,70 +80,74 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _watch(arguments: argparse.Namespace) -> list[State]:
-    """Sample for a while; give what was known before the first tick, and after each."""
+def _sample(arguments: argparse.Namespace) -> list[State]:
+    """Sample for a while; return the state before the first tick, and after each tick."""
     ticks: list[Tick] = []
     sampler = prepare_sampler(arguments, ticks.append)
-    unwatched = sampler.state
+    initial = sampler.state
     sampler.run_for(arguments.duration_s)
-    return list(accumulate(ticks, advance, initial=unwatched))
+    return list(accumulate(ticks, advance, initial=initial))
 
 
-def _rows(states: list[State], disk: Disk) -> list[WindowRecord]:
-    rows = (row for before, after in pairwise(states) for row in window_records(before, after))
-    return [row for row in rows if row.device == disk.name]
+def _records(states: list[State], disk: Disk) -> list[WindowRecord]:
+    return [
+        record
+        for before, after in pairwise(states)
+        for record in window_records(before, after)
+        if record.device == disk.name
+    ]
 
 
 def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
-    """Say what the disk is, leaving out what is not known."""
+    """Yield what is known of the identity of the disk."""
     why_unwatched = host.why_unwatched(disk)
-    for name, words in (
+    for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),
         ("WWN", disk.wwn),
         ("device number", f"{disk.major}:{disk.minor}"),
         ("rotational", None if disk.rotational is None else f"{disk.rotational:d} in sysfs"),
         ("partition of", disk.partition_of),
-        ("made of", ", ".join(disk.slaves)),
+        ("built from", ", ".join(disk.slaves)),
         ("stacked on it", ", ".join(disk.holders)),
         ("mounted at", ", ".join(disk.mount_points)),
         ("by-id", ", ".join(disk.by_id)),
-        ("watched", f"no: {why_unwatched}" if why_unwatched else "yes"),
+        ("monitored", f"no: {why_unwatched}" if why_unwatched else "yes"),
     ):
-        if words:
-            yield name, words
+        if value:
+            yield name, value
 
 
 def _choice(disk: Disk, assignment: Assignment, terms: Terms | None) -> Iterator[tuple[str, str]]:
-    """Say which terms the disk is held against, and why."""
+    """Yield the terms of the disk, and why it has them."""
     if terms:
         yield "terms", f"{terms.id}: {terms.title}, {terms.provider_name}"
     else:
         yield "terms", "written out in the configuration"
-    yield "because", assignment.reason
+    yield "reason", assignment.reason
     if assignment.size_bytes != disk.size_bytes:
         size = format_size(assignment.size_bytes)
-        yield "for a size of", f"{size} by the configuration, not {format_size(disk.size_bytes)}"
+        yield "size used", f"{size} (configuration); {format_size(disk.size_bytes)} (kernel)"
 
 
 def _promise(
     host: HostContext, disk: Disk, assignment: Assignment, terms: Terms | None
 ) -> Iterator[tuple[str, str]]:
-    """Say what is promised, how it was worked out, and when it holds."""
+    """Yield the limits, how they were computed, and the conditions under which they apply."""
     if terms is None or assignment.limits.budget is None:
         yield from limits_facts(assignment.limits)
         return
     entry = host.entry(disk)
     provision = provision_of(entry) if entry else None
-    workings = derivation(terms, assignment.size_bytes, provision)
-    yield from limits_facts(assignment.limits, terms, workings)
+    steps = derivation(terms, assignment.size_bytes, provision)
+    yield from limits_facts(assignment.limits, terms, steps)
     vcpus = os.cpu_count()
     if terms.vm_caps and vcpus:
         yield "whole machine", cap_text(vm_cap(terms.vm_caps, vcpus), vcpus)
 
 
 def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:
-    """Say what is measured again and again, and what that is of the promise."""
+    """Yield the probes of the disk, with their share of its limits."""
     for entry in host.settings.probes:
         if entry.covers(disk.name):
             yield "probe", plan_probe(entry, disk.name, assignment.limits).in_words()

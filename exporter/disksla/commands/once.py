@@ -1,4 +1,4 @@
-"""`disksla once`: sample for a moment and print the metrics."""
+"""`disksla once`: sample for a short time and print the metrics."""
 
 import argparse
 import sys
@@ -13,13 +13,13 @@ from disksla.pipeline import take_snapshot
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    add_duration(parser, "2s", "how long to sample (default: %(default)s)")
+    add_duration(parser, "2s", "duration of sampling (default: %(default)s)")
     add_config_file(parser)
     add_paths(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Sample, then print in the text format."""
+    """Sample, then print the metrics in the text format."""
     sampler = prepare_sampler(arguments)
     sampler.run_for(arguments.duration_s)
     build_info = read_build_info()

@@ -1,4 +1,4 @@
-"""`disksla record FILE`: write what the machine says, tick by tick, to a file."""
+"""`disksla record FILE`: write the ticks of this machine to a file."""
 
 import argparse
 import contextlib
@@ -22,15 +22,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         type=Path,
         metavar="FILE",
-        help="file to make, which must not exist yet; compressed if its name ends in .gz",
+        help="file to create; it must not exist; compressed if the name ends in .gz",
     )
-    add_duration(parser, "10s", "how long to record (default: %(default)s)")
+    add_duration(parser, "10s", "duration of the recording (default: %(default)s)")
     add_config_file(parser)
     add_paths(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Record until the time is up, until Ctrl-C, or until the file can take no more."""
+    """Record until the duration is over, until Ctrl-C, or until a write fails."""
     file: Path = arguments.file
     failure: OSError | None = None
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     sampler = prepare_sampler(arguments, write)
     build_info = read_build_info()
     interval_s = sampler.state.settings.sampling.interval_s
-    with _make(file) as output:
+    with _create(file) as output:
         write(RecordingHeader(FORMAT, interval_s, build_info.kernel_release, build_info.version))
         watcher = DiskWatcher(roots_of(arguments), sampler.post)
         sampler.on_unknown_device = watcher.rescan
@@ -54,24 +54,22 @@ def run(arguments: argparse.Namespace) -> int:
             sampler.run_for(arguments.duration_s)
         watcher.stop()
     if failure is not None:
-        raise DiskslaError(
-            f"cannot write {file}: {failure.strerror}; what is there ends in the middle"
-        )
+        raise DiskslaError(f"cannot write {file}: {failure.strerror}; the recording is incomplete")
     state = sampler.state
     print(
-        f"{state.sampler_stats.ticks} ticks of {len(state.inventory)} block devices,"
-        f" {len(state.watched)} of them watched, are in {file}",
+        f"recorded {state.sampler_stats.ticks} ticks of {len(state.inventory)} block devices"
+        f" ({len(state.monitored)} monitored) to {file}",
         file=sys.stderr,
     )
     return 0
 
 
-def _make(path: Path) -> BinaryIO:
+def _create(path: Path) -> BinaryIO:
     try:
         if path.suffix == ".gz":
             return cast("BinaryIO", gzip.open(path, "xb"))
         return path.open("xb")
     except FileExistsError:
-        raise DiskslaError(f"{path} is there already: name a file that is not") from None
+        raise DiskslaError(f"{path} already exists; choose another name") from None
     except OSError as error:
-        raise DiskslaError(f"cannot make {path}: {error.strerror}") from None
+        raise DiskslaError(f"cannot create {path}: {error.strerror}") from None

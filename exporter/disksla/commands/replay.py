@@ -1,4 +1,4 @@
-"""`disksla replay FILE`: send a recording through the same reckoning as the daemon's."""
+"""`disksla replay FILE`: run a recording through `advance`, as the daemon does with its ticks."""
 
 import argparse
 import gzip
@@ -28,22 +28,26 @@ from disksla.verdict import VERDICTS
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of this command."""
-    parser.add_argument("file", type=Path, metavar="FILE", help="recording made by `record`")
-    shown = parser.add_mutually_exclusive_group()
-    shown.add_argument("--json", action="store_true", help="one line per tick and disk")
-    shown.add_argument(
-        "--metrics", action="store_true", help="the metrics as they stood after the last tick"
+    parser.add_argument(
+        "file", type=Path, metavar="FILE", help="recording written by `disksla record`"
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument(
+        "--json", action="store_true", help="print one JSON object per tick and disk"
+    )
+    output.add_argument(
+        "--metrics", action="store_true", help="print the metrics after the last tick"
     )
     add_config_file(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Replay, and print what was asked for."""
+    """Replay, and print a summary, JSON lines or metrics."""
     states = replay(arguments.file, arguments.config_file)
     if arguments.json:
         for before, after in pairwise(states):
-            for row in window_records(before, after):
-                sys.stdout.write(msgspec.json.encode(row).decode() + "\n")
+            for record in window_records(before, after):
+                sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
         return 0
     state = next(states)
     first = last = state
@@ -52,14 +56,14 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.metrics:
         sys.stdout.write(_metrics(last))
     else:
-        _summarise(first, last)
+        _print_summary(first, last)
     return 0
 
 
 def replay(file: Path, config_file: Path | None) -> Iterator[State]:
-    """Give the state before the first tick of a recording, and that after each of them.
+    """Yield the state before the first tick of a recording, and the state after each tick.
 
-    Raises Refusal, with file and line, for what is no recording.
+    Raise DiskslaError, with file and line, if the file is not a recording.
     """
     catalog = load_catalog()
     settings = read_settings(config_file, catalog)
@@ -83,16 +87,16 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
 
 
 def _metrics(state: State) -> str:
-    """Print the metrics, without those of the process, which were not recorded."""
+    """Return the metrics, without those of the process, which are not in a recording."""
     registry = CollectorRegistry(support_collectors_without_names=True)
     registry.register(DiskCollector(lambda: take_snapshot(state)))
     return render_metrics(registry).body.decode()
 
 
-def _summarise(first: State, last: State) -> None:
+def _print_summary(first: State, last: State) -> None:
     console = SafeConsole()
     if first.clocks is None or last.clocks is None:
-        console.print("no tick of this recording could be read")
+        console.print("this recording has no sample of /proc/diskstats")
         return
     snapshot = take_snapshot(last)
     gaps = ", ".join(
@@ -101,14 +105,14 @@ def _summarise(first: State, last: State) -> None:
     console.print(
         f"{snapshot.sampler.ticks} ticks in"
         f" {last.clocks.monotonic_s - first.clocks.monotonic_s:.1f} s,"
-        f" {last.assessed.windows} windows judged; gaps: {gaps or 'none'}"
+        f" {last.assessed.windows} windows assessed; gaps: {gaps or 'none'}"
     )
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("device", no_wrap=True)
     table.add_column("terms", no_wrap=True)
     for heading in ("reads", "read", "writes", "written", "peak IOPS"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("of the time", min_width=14, no_wrap=True)
+    table.add_column("share of time", min_width=14, no_wrap=True)
     for disk in snapshot.disks:
         table.add_row(
             disk.disk.name,
@@ -121,7 +125,7 @@ def _summarise(first: State, last: State) -> None:
 
 
 def _shares(seconds: tuple[float, ...]) -> str:
-    """Say what share of the time had which verdict, the largest first."""
+    """Return the share of each verdict in the assessed time, the largest first."""
     whole_s = sum(seconds)
     by_share = sorted(zip(seconds, VERDICTS, strict=True), reverse=True)
     return "\n".join(f"{each_s / whole_s:.0%} {name}" for each_s, name in by_share if each_s)

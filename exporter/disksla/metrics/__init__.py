@@ -1,4 +1,7 @@
-"""Metrics: from a snapshot to the page that Prometheus scrapes."""
+"""Metrics: snapshot -> metric families -> the page that Prometheus scrapes.
+
+A metric is one row in one of the tables `*_metrics.py`.
+"""
 
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.metrics.status_line import status_line

@@ -1,4 +1,4 @@
-"""What this program and the machine under it are."""
+"""Versions of disksla, Python and the kernel."""
 
 import platform
 import time
@@ -8,7 +8,7 @@ from disksla.metrics.self_metrics import BuildInfo
 
 
 def read_build_info() -> BuildInfo:
-    """Give the facts about ourselves, with a configuration accepted just now."""
+    """Return the versions of this process, with a configuration that was loaded just now."""
     return BuildInfo(
         version=version("disksla-exporter"),
         python_version=platform.python_version(),

@@ -1,9 +1,9 @@
-"""From the metric tables to metric families, made anew for each scrape.
+"""Collectors for prometheus_client: metric tables and a snapshot to metric families.
 
-A disk that went is gone from the next scrape, and scrapes at the same time cannot disturb one
-another. Samples are put into the families directly, with label dictionaries shared between the
-metrics of a disk: `add_metric` of the client library makes them anew each time, which doubles
-the cost of a page of several thousand samples.
+Families are built for each scrape, so a removed disk is absent from the next scrape, and
+concurrent scrapes do not affect each other. Samples are appended to the families directly, with
+label dictionaries that all metrics of a disk share: `add_metric` of the client library builds a
+dictionary for each sample, which doubles the cost of a page of several thousand samples.
 """
 
 import itertools
@@ -31,10 +31,10 @@ Reports = Callable[[], Mapping[str, VerificationReport]]
 
 
 class DiskCollector:
-    """Families of the latest snapshot and reports, for a registry of the client library."""
+    """Metric families of the disks, of their verification reports and of the sampler."""
 
     def __init__(self, snapshot: Callable[[], Snapshot], reports: Reports = dict) -> None:
-        """Collect from these at each scrape."""
+        """Call `snapshot` and `reports` at each scrape."""
         self._snapshot = snapshot
         self._reports = reports
 
@@ -53,14 +53,14 @@ class DiskCollector:
 
 
 class BuildCollector:
-    """Families about this program."""
+    """Metric families of the daemon itself."""
 
     def __init__(self, build: Callable[[], BuildInfo]) -> None:
-        """Collect from this at each scrape."""
+        """Call `build` at each scrape."""
         self._build = build
 
     def collect(self) -> Iterator[Family]:
-        """Yield every family."""
+        """Yield all families."""
         yield from _families(BUILD_METRICS, [({}, self._build())])
 
 

@@ -1,7 +1,7 @@
 """Metrics of each disk: counters, latency, verdicts, credits and limits.
 
-What the fields of /proc/diskstats mean is documented in the kernel's
-Documentation/admin-guide/iostats.rst.
+The fields of /proc/diskstats are documented in Documentation/admin-guide/iostats.rst of the
+kernel.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,10 @@ from disksla.verdict import LIMIT_KINDS, VERDICTS
 def _total(
     counter: Callable[[Counters], int | None], times: int = 1, per: int = 1
 ) -> Callable[[DiskSnapshot], Value]:
-    """Give the value of one kernel counter in base units; division keeps 0.3 s from 0.30000004."""
+    """Return a function for one kernel counter in base units.
+
+    It multiplies and divides integers, so 300 ms are 0.3 s and not 0.30000004 s.
+    """
 
     def value(snapshot: DiskSnapshot) -> Value:
         count = None if snapshot.counters is None else counter(snapshot.counters)
@@ -27,8 +30,8 @@ def _total(
     return value
 
 
-def sampled(value: Callable[[DiskSnapshot], Value]) -> Callable[[DiskSnapshot], Value]:
-    """Give what samples add up to; nothing before the first, for absent is not zero."""
+def _if_sampled(value: Callable[[DiskSnapshot], Value]) -> Callable[[DiskSnapshot], Value]:
+    """Return a function that has no value before the first sample, where totals would be 0."""
     return lambda snapshot: None if snapshot.counters is None else value(snapshot)
 
 
@@ -51,7 +54,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             snapshot.assignment.terms,
             limits.budget or "",
             limits.latency_kind or "",
-            _yes_or_no(disk),
+            _rotational(disk),
             ",".join(disk.mount_points),
         ): 1
     }
@@ -71,23 +74,26 @@ def _pressure(snapshot: DiskSnapshot) -> Value:
     return {("some",): host.pressure_some_s, ("full",): host.pressure_full_s}
 
 
-def _yes_or_no(disk: Disk) -> str:
+def _rotational(disk: Disk) -> str:
     return "" if disk.rotational is None else str(disk.rotational).lower()
 
 
-_SINCE = "since disksla first saw the disk, unwrapped to 64 bit"
+_SINCE = "since disksla first sampled the disk, unwrapped to 64 bits"
 _PEAK = "in any sampling window (100 ms by default) within the last 60 s."
-_SHARED = "Where the budget on disksla_disk_info is sum or time_shared, reads and writes share it."
-_PROMISED = f"promised by the terms for the size of this disk. {_SHARED}"
-_BURSTING = f"allowed while burst credits last. {_SHARED}"
-_IN_WINDOW = "The mean of windows, as many as make it meaningful, counted once per request"
+_SHARED = "If the budget on disksla_disk_info is sum or time_shared, reads and writes share it."
+_LIMIT = f"promised by the terms for the size of this disk; absent without such a limit. {_SHARED}"
+_BURST_LIMIT = f"allowed while burst credits last; absent without such a limit. {_SHARED}"
+_MEAN = (
+    "Each observation is the mean over one or more sampling windows, counted once per request;"
+    " it is not the latency of a single request."
+)
 
 DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_disk_info",
         "gauge",
-        "Always 1: what the disk is and the terms it is held against. Empty where not known;"
-        " mount points (of the disk and its partitions) are joined by commas.",
+        "Always 1. Labels describe the disk and its terms; the label of an unknown value is empty."
+        " Mount points (of the disk and its partitions) are joined by commas.",
         _disk_info,
         (
             "serial",
@@ -104,16 +110,16 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_disk_holder_info",
         "gauge",
-        "Always 1: a device (device-mapper, md) stacked on this disk or one of its partitions,"
-        " from the holders directories of sysfs.",
+        "Always 1. The label holder is a device (device-mapper, md) stacked on this disk or on one"
+        " of its partitions (sysfs holders).",
         lambda snapshot: {(holder,): 1 for holder in snapshot.disk.holders},
         ("holder",),
     ),
     Metric(
         "disksla_disk_size_bytes",
         "gauge",
-        "Size of the disk in bytes as the kernel reports it (sysfs size x 512). Limits may be"
-        " derived from another size that the configuration states.",
+        "Size of the disk in bytes as reported by the kernel (sysfs size x 512). The configuration"
+        " can set another size to derive limits from.",
         lambda snapshot: snapshot.disk.size_bytes,
     ),
     Metric(
@@ -125,7 +131,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_writes_completed_total",
         "counter",
-        f"Writes completed (writes completed of /proc/diskstats), {_SINCE}.",
+        f"Writes completed (writes completed of /proc/diskstats), {_SINCE}. On disks with a"
+        " write-back cache the kernel counts an empty flush as a write.",
         _total(lambda counters: counters.writes),
     ),
     Metric(
@@ -143,14 +150,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_read_time_seconds_total",
         "counter",
-        "Seconds that completed reads took, queueing included, added up over requests"
+        "Seconds that completed reads took, queueing included, summed over requests"
         f" (ms spent reading of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.read_ms, per=1000),
     ),
     Metric(
         "disksla_write_time_seconds_total",
         "counter",
-        "Seconds that completed writes took, queueing included, added up over requests"
+        "Seconds that completed writes took, queueing included, summed over requests"
         f" (ms spent writing of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.write_ms, per=1000),
     ),
@@ -164,7 +171,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_flush_time_seconds_total",
         "counter",
-        "Seconds that completed cache flushes took, added up over requests (ms spent flushing of"
+        "Seconds that completed cache flushes took, summed over requests (ms spent flushing of"
         f" /proc/diskstats; absent before Linux 5.5), {_SINCE}.",
         _total(lambda counters: counters.flush_ms, per=1000),
     ),
@@ -185,38 +192,39 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_inflight",
         "gauge",
-        "Reads and writes sent to the disk and not yet completed, at the last sample"
-        " (sysfs inflight).",
+        "Reads and writes sent to the disk and not completed, at the last sample (sysfs inflight);"
+        " absent while /proc/diskstats does not list the disk.",
         lambda snapshot: snapshot.inflight,
     ),
     Metric(
         "disksla_read_latency_seconds",
         "histogram",
-        f"Seconds that reads took, queueing included. {_IN_WINDOW}: not the latency of each read.",
-        sampled(lambda snapshot: snapshot.read_latency_s),
+        f"Seconds that reads took, queueing included. {_MEAN}",
+        _if_sampled(lambda snapshot: snapshot.read_latency_s),
     ),
     Metric(
         "disksla_write_latency_seconds",
         "histogram",
-        f"Seconds that writes took, queueing included. {_IN_WINDOW}: not the latency of each"
-        " write.",
-        sampled(lambda snapshot: snapshot.write_latency_s),
+        f"Seconds that writes took, queueing included. {_MEAN}",
+        _if_sampled(lambda snapshot: snapshot.write_latency_s),
     ),
     Metric(
         "disksla_window_load_ratio",
         "histogram",
-        "Load of each sampling window (100 ms by default): what its requests used of the promised"
-        " limits, under the cost law of the terms; 1 is exactly at the promise.",
-        sampled(lambda snapshot: snapshot.load),
+        "Load of each sampling window (100 ms by default): share of the promised limits that its"
+        " requests used, under the cost model of the terms; 1 is at the limit. Absent if the terms"
+        " promise nothing.",
+        _if_sampled(lambda snapshot: snapshot.load),
     ),
     Metric(
         "disksla_verdict_seconds_total",
         "counter",
-        "Seconds by what was said of each sampling window: idle, unproven (asks for less than the"
-        " promise, or nothing is promised), met (at or above the promise), throttled (held at its"
-        " limit while requests wait), below (gives less than promised to a load that is deep"
-        " enough), stalled (requests in flight, none completes). Together, all seconds assessed.",
-        sampled(
+        "Assessed seconds by the verdict on each sampling window: idle, unproven (the load is less"
+        " than the promise and is served, or nothing is promised), met (the load is at or above"
+        " the promise), throttled (a limiter makes requests wait), below (the disk gives less than"
+        " promised to a load that is deep enough), stalled (requests in flight, none completes)."
+        " The sum over all verdicts is all time assessed.",
+        _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
             )
@@ -226,9 +234,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_throttled_seconds_total",
         "counter",
-        "Seconds in which the disk was held at a limit while requests waited, by the limit: iops,"
-        " bandwidth, or unknown (held at a flat rate that no terms explain).",
-        sampled(
+        "Seconds in which the disk was throttled, by limit: iops, bandwidth, or unknown (throttled"
+        " at a constant rate that no terms explain).",
+        _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(LIMIT_KINDS, snapshot.verdict_totals.throttled_s, strict=True))
             )
@@ -238,76 +246,83 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_throttle_wait_seconds_total",
         "counter",
-        "I/O-seconds that requests waited because the disk was throttled, beyond its own service"
-        " time; told when they complete. With 32 in flight, 32 a second.",
-        sampled(lambda snapshot: snapshot.verdict_totals.wait_s),
+        "I/O-seconds that requests waited because of throttling, in excess of the service time of"
+        " the disk. Counted when requests complete; with 32 requests waiting it grows by 32"
+        " seconds per second.",
+        _if_sampled(lambda snapshot: snapshot.verdict_totals.wait_s),
     ),
     Metric(
         "disksla_throttled_iowait_seconds_total",
         "counter",
-        "CPU seconds in iowait (all CPUs, /proc/stat) that fell into throttled windows, shared"
-        " between the disks that were throttled by how long requests waited at each. A symptom by"
-        " correlation: asynchronous I/O (libaio) causes next to none, and other work hides it.",
-        sampled(lambda snapshot: snapshot.verdict_totals.host.iowait_s),
+        "CPU seconds in iowait (all CPUs, /proc/stat) during throttled windows, divided among the"
+        " disks throttled at the time in proportion to how long requests waited at each. A symptom"
+        " by correlation: asynchronous I/O (libaio) causes almost none, and other CPU work hides"
+        " it. Absent if iowait cannot be read.",
+        _if_sampled(lambda snapshot: snapshot.verdict_totals.host.iowait_s),
     ),
     Metric(
         "disksla_throttled_pressure_seconds_total",
         "counter",
-        "Seconds in which some tasks, or all (full), of the host stood still for I/O"
-        " (/proc/pressure/io) that fell into throttled windows, shared between the disks that were"
-        " throttled. A symptom by correlation: asynchronous I/O (libaio) causes next to none.",
-        sampled(_pressure),
+        "Seconds in which some, or all (full), tasks of the host were stalled on I/O"
+        " (/proc/pressure/io) during throttled windows, divided among the disks throttled at the"
+        " time. A symptom by correlation: asynchronous I/O (libaio) causes almost none. Absent if"
+        " PSI cannot be read.",
+        _if_sampled(_pressure),
         ("kind",),
     ),
     Metric(
         "disksla_burst_credits",
         "gauge",
-        "Estimate of the burst credits left, between the bounds, in the unit of `resource`:"
-        " I/Os, bytes, or seconds of base-level service.",
+        "Burst credits left, as an estimate between the bounds, in the unit of resource: iops"
+        " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Absent if the"
+        " terms have no burst.",
         _credits(lambda level: level.estimate_credits),
         ("resource",),
     ),
     Metric(
         "disksla_burst_credits_lower_bound",
         "gauge",
-        "Burst credits that are left at least, whatever happened before disksla looked; unit as"
-        " of disksla_burst_credits.",
+        "Lowest level of burst credits that the observations allow, whatever the disk did while"
+        " disksla was not running; unit and absence as for disksla_burst_credits.",
         _credits(lambda level: level.lower_credits),
         ("resource",),
     ),
     Metric(
         "disksla_burst_credits_upper_bound",
         "gauge",
-        "Burst credits that are left at most, whatever happened before disksla looked; unit as"
-        " of disksla_burst_credits.",
+        "Highest level of burst credits that the observations allow, whatever the disk did while"
+        " disksla was not running; unit and absence as for disksla_burst_credits.",
         _credits(lambda level: level.upper_credits),
         ("resource",),
     ),
     Metric(
         "disksla_burst_credits_capacity",
         "gauge",
-        "Burst credits that a full bucket holds, by the terms; unit as of disksla_burst_credits.",
+        "Burst credits of a full token bucket under the terms; unit and absence as for"
+        " disksla_burst_credits.",
         _credits(lambda level: level.capacity_credits),
         ("resource",),
     ),
     Metric(
         "disksla_burst_exhaustion_seconds",
         "gauge",
-        "Seconds until the burst credits are used up if the disk goes on as in the last second,"
-        " by the estimate; +Inf while they do not get fewer.",
+        "Seconds until the burst credits are used up at the load of the last second, from the"
+        " estimate; +Inf while they do not decrease. Absent if the terms have no burst.",
         _credits(lambda level: level.exhaustion_s),
         ("resource",),
     ),
     Metric(
         "disksla_observed_ceiling_iops",
         "gauge",
-        "Reads and writes per second at which the disk was last seen held.",
+        "Reads and writes per second at which the disk was last throttled; absent until it was"
+        " throttled for several windows.",
         lambda snapshot: snapshot.ceiling.iops if snapshot.ceiling is not None else None,
     ),
     Metric(
         "disksla_observed_ceiling_bytes_per_second",
         "gauge",
-        "Bytes read and written per second at which the disk was last seen held.",
+        "Bytes read and written per second at which the disk was last throttled; absent until it"
+        " was throttled for several windows.",
         lambda snapshot: (
             snapshot.ceiling.bytes_per_second if snapshot.ceiling is not None else None
         ),
@@ -316,79 +331,79 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_peak_read_iops",
         "gauge",
         f"Highest rate of reads completed per second {_PEAK}",
-        sampled(lambda snapshot: snapshot.peak.read_iops),
+        _if_sampled(lambda snapshot: snapshot.peak.read_iops),
     ),
     Metric(
         "disksla_peak_write_iops",
         "gauge",
         f"Highest rate of writes completed per second {_PEAK}",
-        sampled(lambda snapshot: snapshot.peak.write_iops),
+        _if_sampled(lambda snapshot: snapshot.peak.write_iops),
     ),
     Metric(
         "disksla_peak_read_bytes_per_second",
         "gauge",
         f"Highest rate of bytes read per second {_PEAK}",
-        sampled(lambda snapshot: snapshot.peak.read_bytes_per_second),
+        _if_sampled(lambda snapshot: snapshot.peak.read_bytes_per_second),
     ),
     Metric(
         "disksla_peak_written_bytes_per_second",
         "gauge",
         f"Highest rate of bytes written per second {_PEAK}",
-        sampled(lambda snapshot: snapshot.peak.written_bytes_per_second),
+        _if_sampled(lambda snapshot: snapshot.peak.written_bytes_per_second),
     ),
     Metric(
         "disksla_limit_read_iops",
         "gauge",
-        f"Reads per second {_PROMISED}",
+        f"Reads per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.read_iops,
     ),
     Metric(
         "disksla_limit_write_iops",
         "gauge",
-        f"Writes per second {_PROMISED}",
+        f"Writes per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.write_iops,
     ),
     Metric(
         "disksla_limit_read_bytes_per_second",
         "gauge",
-        f"Bytes read per second {_PROMISED}",
+        f"Bytes read per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.read_bytes_per_second,
     ),
     Metric(
         "disksla_limit_written_bytes_per_second",
         "gauge",
-        f"Bytes written per second {_PROMISED}",
+        f"Bytes written per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.write_bytes_per_second,
     ),
     Metric(
         "disksla_limit_latency_seconds",
         "gauge",
-        "Seconds that a request may take by the terms, under the conditions that they state;"
-        " latency_kind on disksla_disk_info tells a guarantee from an indication.",
+        "Latency of a request in seconds that the terms state, under their conditions; absent if"
+        " they state none. latency_kind on disksla_disk_info: guaranteed or indicative.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
     ),
     Metric(
         "disksla_burst_limit_read_iops",
         "gauge",
-        f"Reads per second {_BURSTING}",
+        f"Reads per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.read_iops),
     ),
     Metric(
         "disksla_burst_limit_write_iops",
         "gauge",
-        f"Writes per second {_BURSTING}",
+        f"Writes per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.write_iops),
     ),
     Metric(
         "disksla_burst_limit_read_bytes_per_second",
         "gauge",
-        f"Bytes read per second {_BURSTING}",
+        f"Bytes read per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.read_bytes_per_second),
     ),
     Metric(
         "disksla_burst_limit_written_bytes_per_second",
         "gauge",
-        f"Bytes written per second {_BURSTING}",
+        f"Bytes written per second {_BURST_LIMIT}",
         _burst(lambda rates: rates.write_bytes_per_second),
     ),
 )

@@ -1,7 +1,7 @@
 """One row of a metric table: name, kind, help, labels and value.
 
-The tables are `disk_metrics`, `probe_metrics`, `verification_metrics` and `self_metrics`. The
-collector and docs/metrics.md are made from them, so a metric is added as one row and nowhere else.
+The tables are in `disk_metrics`, `probe_metrics`, `verification_metrics` and `self_metrics`. The
+collector and docs/metrics.md are generated from them: to add a metric, add a row.
 Names and units follow https://prometheus.io/docs/practices/naming/.
 """
 
@@ -14,25 +14,25 @@ from disksla.histogram import Histogram
 
 Kind = Literal["counter", "gauge", "histogram"]
 Labelled = Mapping[tuple[str, ...], float]
-"""Values by the values of a row's `labels`, in their order."""
+"""Label values, in the order of `Metric.labels`, -> sample value."""
 Value = float | Histogram | Labelled | None
 Subject = TypeVar("Subject")
 
 
 class Metric(msgspec.Struct, Generic[Subject], frozen=True):
-    """One row: what is published of every `Subject`."""
+    """One row: a metric of every `Subject` (a disk, a report, the sampler, the daemon)."""
 
     name: str
-    """As it is queried, with `_total` on counters."""
+    """Name as in queries: with `_total` on counters."""
     kind: Kind
     help: str
-    """One or two sentences for people: source, unit, window and denominator."""
+    """One or two sentences: what is measured, its unit and source, and when it is absent."""
     value: Callable[[Subject], Value]
-    """None where nothing is known, which gives no sample."""
+    """Value of a subject; None for no sample."""
     labels: tuple[str, ...] = ()
-    """Labels beside `device`; a row with some gives values by label."""
+    """Labels besides `device`; a row with labels returns `Labelled`."""
 
 
 def keyed(values: Mapping[str, float]) -> Labelled:
-    """Return values by the value of a single label."""
+    """Return values of a metric that has a single label."""
     return {(key,): value for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""The metric tables as a page for people; `python -m disksla.metrics.reference` prints it."""
+"""Generator of docs/metrics.md: `python -m disksla.metrics.reference` prints the page."""
 
 import sys
 from collections.abc import Iterable
@@ -16,11 +16,11 @@ OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *BUILD_METRICS)
 _INTRODUCTION = """\
 # Metrics
 
-Made from the metric tables by `make docs`; do not edit.
+Generated from the metric tables by `make docs`; do not edit.
 
-Units are seconds, bytes and ratios. What is not known has no sample; nothing is ever published
-as 0 in its place. Counters start at 0 when disksla first sees a disk, and a disk that goes takes
-its series with it. Join `disksla_disk_info` for everything descriptive:
+Units are seconds, bytes and ratios. An unknown value has no sample; it is never published as 0.
+Counters start at 0 when disksla first samples a disk; the series of a removed disk end. Labels
+other than `device` that describe a disk are on `disksla_disk_info`; join it to add them:
 
 ```promql
 rate(disksla_reads_completed_total[1m]) * on (instance, device) group_left (serial, terms)
@@ -31,26 +31,23 @@ A histogram `NAME` is published as `NAME_bucket` with the label `le`, `NAME_coun
 """
 
 _PROCESS = """
-## Of the process
+## Process
 
 `process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_virtual_memory_bytes`,
-`process_start_time_seconds`, `process_open_fds` and `process_max_fds`, as every Prometheus client
-library publishes them.
+`process_start_time_seconds`, `process_open_fds` and `process_max_fds`, as published by all
+Prometheus client libraries.
 """
 
 
 def reference() -> str:
-    """Give docs/metrics.md."""
-    of_disks = _table(OF_DISKS, ("device",))
-    of_ourselves = _table(OF_THE_DAEMON, ())
-    return (
-        f"{_INTRODUCTION}\n## Of each disk\n\n{of_disks}"
-        f"\n## Of the sampling and the daemon\n\n{of_ourselves}{_PROCESS}"
-    )
+    """Return the text of docs/metrics.md."""
+    disks = _table(OF_DISKS, ("device",))
+    daemon = _table(OF_THE_DAEMON, ())
+    return f"{_INTRODUCTION}\n## Each disk\n\n{disks}\n## Sampler and daemon\n\n{daemon}{_PROCESS}"
 
 
 def _table(metrics: Iterable[Metric[Any]], common_labels: tuple[str, ...]) -> str:
-    rows = ["| metric | kind | labels | what |", "|---|---|---|---|"]
+    rows = ["| metric | kind | labels | description |", "|---|---|---|---|"]
     for metric in metrics:
         labels = ", ".join(f"`{label}`" for label in common_labels + metric.labels)
         rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")

@@ -1,9 +1,8 @@
-"""One scrape: what a client asks for, and the page it gets.
+"""Rendering of a metrics page: content negotiation, format and compression.
 
-Two formats are offered, printed by the client library: OpenMetrics 1.0 (what Prometheus asks for
-first) and the text format 0.0.4 (for everybody else, and for people). The library's own choice is
-not used because it answers an unknown version, such as `version=abc`, with an exception, and
-claims any higher version as its own.
+The client library renders two formats: OpenMetrics 1.0, which Prometheus prefers, and the text
+format 0.0.4 for all other clients. The library's own negotiation is not used: it raises an
+exception for an unknown version such as `version=abc`, and accepts any higher version.
 """
 
 import gzip
@@ -15,11 +14,11 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.openmetrics import exposition as openmetrics
 
 _GZIP_LEVEL = 1
-"""A third of the time of level 6, for a quarter more bytes."""
+"""Takes a third of the time of level 6, for a quarter more bytes."""
 
 
 class MetricsPage(msgspec.Struct, frozen=True):
-    """A printed page and the headers that describe it."""
+    """A rendered page and its response headers."""
 
     body: bytes
     headers: tuple[tuple[str, str], ...]
@@ -31,17 +30,17 @@ def render_metrics(
     accept_encoding: str = "",
     names: Sequence[str] = (),
 ) -> MetricsPage:
-    """Print the metrics of `registry`, or only the samples called `names`.
+    """Render the metrics of `registry`, or only the samples called `names`.
 
-    `accept` and `accept_encoding` are the request headers of these names. All our names are
-    valid under the oldest rules, so escaping them ("allow-utf-8" skips it) changes no byte and
-    costs half of the time in OpenMetrics.
+    `accept` and `accept_encoding` are the values of these request headers. Escaping of names is
+    disabled ("allow-utf-8") because it takes half of the time in OpenMetrics and changes nothing:
+    all names of disksla are valid under the oldest naming rules.
     """
     source = registry.restricted_registry(names) if names else registry
     headers = {"Vary": "Accept, Accept-Encoding"}
-    if _wants_openmetrics(accept):
+    if _accepts_openmetrics(accept):
         headers["Content-Type"] = openmetrics.CONTENT_TYPE_LATEST
-        body = openmetrics.generate_latest(  # type: ignore[no-untyped-call]  # the library's gap
+        body = openmetrics.generate_latest(  # type: ignore[no-untyped-call]  # no type hints in the library
             source, escaping=openmetrics.ALLOWUTF8
         )
     else:
@@ -53,8 +52,8 @@ def render_metrics(
     return MetricsPage(body, tuple(headers.items()))
 
 
-def _wants_openmetrics(accept: str) -> bool:
-    """Say whether OpenMetrics 1.0 is among the media types of an Accept header."""
+def _accepts_openmetrics(accept: str) -> bool:
+    """Return whether an Accept header lists OpenMetrics 1.0."""
     for media_range in accept.split(","):
         media_type, *parameters = (part.strip() for part in media_range.split(";"))
         versions = [p.removeprefix("version=") for p in parameters if p.startswith("version=")]

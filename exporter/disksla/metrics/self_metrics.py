@@ -7,56 +7,58 @@ from disksla.pipeline import SamplerSnapshot
 
 
 class BuildInfo(msgspec.Struct, frozen=True):
-    """What the daemon knows of itself beside its sampling."""
+    """Versions, and the result of the last reload of the configuration."""
 
     version: str
     python_version: str
     kernel_release: str
     reload_successful: bool
-    """Whether the configuration was accepted when it was last read."""
+    """Whether the last load of the configuration succeeded."""
     reload_success_timestamp_s: float
-    """Unix time at which a configuration was last accepted."""
+    """Unix time of the last successful load of the configuration."""
 
 
 SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     Metric(
         "disksla_sampler_ticks_total",
         "counter",
-        "Times that all disks were sampled.",
+        "Ticks of the sampler; at each tick it samples all monitored disks.",
         lambda sampler: sampler.ticks,
     ),
     Metric(
         "disksla_sampler_missed_ticks_total",
         "counter",
-        "Sampling deadlines that passed without a sample because the one before came too late."
-        " The counters of the disks lose nothing; windows grow longer.",
+        "Sampling deadlines that passed without a tick because the tick before was late. Counters"
+        " of disks lose nothing; windows become longer.",
         lambda sampler: sampler.missed_ticks,
     ),
     Metric(
         "disksla_sampler_lateness_seconds",
         "histogram",
-        "Seconds between the deadline of a sample and the moment it was taken.",
+        "Seconds from the deadline of a tick to its start.",
         lambda sampler: sampler.lateness_s,
     ),
     Metric(
         "disksla_gaps_total",
         "counter",
-        "Breaks between two samples, of one disk or of all, across which no window was assessed,"
-        " by reason.",
+        "Gaps: times between two samples that were not assessed, by reason: late (tick), suspend,"
+        " clock_step, unreadable (/proc/diskstats), or of one disk: malformed (line), reset"
+        " (counters), replaced, vanished.",
         lambda sampler: keyed(sampler.gaps),
         ("reason",),
     ),
     Metric(
         "disksla_collector_success",
         "gauge",
-        "Whether a source of data could be read when it was last tried (1 yes, 0 no).",
+        "Whether a source of data, or a part of the daemon, worked at the last attempt (1 yes,"
+        " 0 no).",
         lambda sampler: keyed(sampler.collectors),
         ("collector",),
     ),
     Metric(
         "disksla_errors_total",
         "counter",
-        "Errors met while reading a source of data.",
+        "Errors of a source of data or of a part of the daemon.",
         lambda sampler: keyed(sampler.errors),
         ("source",),
     ),
@@ -66,7 +68,7 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     Metric(
         "disksla_build_info",
         "gauge",
-        "Always 1: versions of disksla, of the Python that runs it and of the kernel below.",
+        "Always 1. Labels have the versions of disksla, of Python and of the kernel.",
         lambda build_info: {
             (
                 build_info.version,
@@ -79,14 +81,14 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     Metric(
         "disksla_config_last_reload_successful",
         "gauge",
-        "Whether the configuration was accepted when it was last read (1 yes, 0 no);"
-        " if not, the one before stays in force.",
+        "Whether the last load of the configuration succeeded (1 yes, 0 no); after a failure the"
+        " previous configuration stays in effect.",
         lambda build_info: build_info.reload_successful,
     ),
     Metric(
         "disksla_config_last_reload_success_timestamp_seconds",
         "gauge",
-        "Unix time in seconds at which a configuration was last accepted.",
+        "Unix time in seconds of the last successful load of the configuration.",
         lambda build_info: build_info.reload_success_timestamp_s,
     ),
 )

@@ -1,4 +1,21 @@
-"""Tick and state to state; snapshot, recording and saved state. START READING at `advance`."""
+"""From ticks to state: `advance`, and what is recorded, saved and shown of a state.
+
+START READING HERE. These modules, in this order, explain the program:
+
+- `tick`: everything that was read from the machine at one moment, normally every 100 ms.
+- `state`: everything known after a tick, as an immutable record.
+- `advance`: `advance(state, tick)` returns the next state. It is a pure function, called by the
+  sampler thread (`sampler`), by `disksla replay` and `disksla explain` on recorded ticks
+  (`recording`), and by the tests.
+- `disk_state`: the part of the state that belongs to one disk, and its update by one sample:
+  counters, interval or gap, verdict, credits, totals.
+- `totals`: sums over the windows of one disk, from which counters and histograms are published.
+- `snapshot`: the values that a scrape, the status page and the commands show.
+
+The sampler thread is the only writer. It publishes a new state by assigning `Sampler.state`;
+readers (HTTP server, probe scheduler, commands) use whatever state is published, without a lock.
+`saved_state` and `restore` carry credits, ceilings and the bytes used by probes over a restart.
+"""
 
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
@@ -11,7 +28,7 @@ from disksla.pipeline.snapshot import (
     disk_snapshot,
     take_snapshot,
 )
-from disksla.pipeline.state import State, to_save, wants_host
+from disksla.pipeline.state import State, needs_host_wait, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 
@@ -32,8 +49,8 @@ __all__ = [
     "advance",
     "configure",
     "disk_snapshot",
+    "needs_host_wait",
     "take_snapshot",
-    "to_save",
-    "wants_host",
+    "to_saved_state",
     "window_records",
 ]

@@ -1,7 +1,7 @@
-"""State and tick to state: the pure step that everything else feeds or reads.
+"""State and tick to the next state: the pure function that everything else feeds or reads.
 
-`advance` is called by the sampler thread, by `replay` on a recording, and by tests. It reads no
-clock and no file, so all three get the same result.
+`advance` is called by the sampler thread, by `disksla replay` and `disksla explain` on recorded
+ticks, and by tests. It reads no clock and no file, so all of them get the same result.
 """
 
 from collections.abc import Collection, Mapping
@@ -21,19 +21,29 @@ from disksla.verdict import Clocks, GapReason, elapsed_or_gap
 
 
 def configure(state: State, settings: Settings) -> State:
-    """Take other settings; disks that stay watched keep what was counted of them."""
+    """Return the state under other settings; disks that stay monitored keep their totals."""
     state = msgspec.structs.replace(state, settings=settings)
     return _with_inventory(state, state.inventory, state.clocks)
 
 
 def advance(state: State, tick: Tick) -> State:
-    """Take one tick."""
+    """Return the state after one tick.
+
+    1. Apply the events of the tick: another list of block devices, results of probes.
+    2. If /proc/diskstats could not be read, count the error and stop: all time up to the next
+       readable sample will be one gap.
+    3. Compare the text of /proc/diskstats with the previous one. Only disks whose lines changed,
+       or that were active at the last sample, are updated; the others did nothing.
+    4. Measure the time since the last sample. It is either assessed, once for all disks, or a gap.
+    5. Update each of those disks (`update_disk`): counters to interval, verdict, credits, totals.
+    6. Attribute the iowait and PSI of this window to the disks that were throttled in it.
+    """
     state = _with_events(state, tick)
-    sampling = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
-    untried = HOST_SOURCES if tick.host is None else ()
+    stats = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
+    not_read = HOST_SOURCES if tick.host is None else ()
     if tick.diskstats is None:
-        sampling = sampling.with_problems(tick.problems, untried)
-        return msgspec.structs.replace(state, sampler_stats=sampling, unreadable=True)
+        stats = stats.with_problems(tick.problems, not_read)
+        return msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
 
     lines, to_update = _find_lines(state, tick.diskstats)
     elapsed = _elapsed(state, tick.clocks)
@@ -41,40 +51,40 @@ def advance(state: State, tick: Tick) -> State:
     if isinstance(elapsed, float):
         assessed = assessed.plus(elapsed)
     elif elapsed is not None:
-        sampling = sampling.with_gap(elapsed)
+        stats = stats.with_gap(elapsed)
     context = TickContext(
         now_s=tick.clocks.monotonic_s,
         boottime_s=tick.clocks.boottime_s,
         last_boottime_s=(state.clocks or tick.clocks).boottime_s,
         elapsed_s=elapsed if isinstance(elapsed, float) else 0.0,
-        before=state.assessed,
-        after=assessed,
+        assessed_before=state.assessed,
+        assessed_after=assessed,
         tick_s=state.settings.sampling.interval_s,
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
     )
 
-    watched = dict(state.watched)
+    monitored = dict(state.monitored)
     active = set()
     problems = dict(tick.problems)
     for device in to_update:
         update = update_disk(
-            watched[device], lines.lines_of(device), tick.inflight.get(device), context
+            monitored[device], lines.lines_of(device), tick.inflight.get(device), context
         )
-        watched[device] = update.watched
+        monitored[device] = update.disk_state
         if update.active:
             active.add(device)
         if update.gap is not None:
-            sampling = sampling.with_gap(update.gap)
+            stats = stats.with_gap(update.gap)
         if update.problem is not None:
             problems[f"diskstats:{device}"] = update.problem
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
-        watched |= _with_host_wait(watched, to_update, tick.host.since(state.host))
+        monitored |= _with_host_wait(monitored, to_update, tick.host.since(state.host))
     return State(
         state.settings,
         state.catalog,
         state.previous_run,
         state.inventory,
-        watched,
+        monitored,
         frozenset(active),
         lines,
         tick.clocks,
@@ -82,55 +92,58 @@ def advance(state: State, tick: Tick) -> State:
         last_host=tick.host or state.last_host,
         unreadable=False,
         assessed=assessed,
-        sampler_stats=sampling.with_problems(problems, untried),
+        sampler_stats=stats.with_problems(problems, not_read),
     )
 
 
 def _with_host_wait(
-    watched: Mapping[str, DiskState], to_update: Collection[str], added: HostWait
+    monitored: Mapping[str, DiskState], updated: Collection[str], window: HostWait
 ) -> dict[str, DiskState]:
-    """Lay what the host waited in this window to the disks that were throttled in it."""
+    """Return the disks that were throttled in this window, with their share of its iowait and PSI.
+
+    The shares are by the I/O-seconds that requests waited at each disk.
+    """
     waited_s = {
         device: window_verdict.wait_s
-        for device in to_update
-        if (window_verdict := watched[device].window_verdict)
+        for device in updated
+        if (window_verdict := monitored[device].window_verdict)
         and window_verdict.verdict == "throttled"
     }
     return {
-        device: watched[device].with_host_wait(part)
-        for device, part in added.shared(waited_s).items()
+        device: monitored[device].with_host_wait(share)
+        for device, share in window.shared(waited_s).items()
     }
 
 
 def _with_events(state: State, tick: Tick) -> State:
-    """Take what does not come with every tick: other disks, and how probes went.
+    """Return the state with what not every tick has: other block devices, results of probes.
 
-    Of a probe whose disk is gone, there is nothing to be kept.
+    Results of a disk that is no longer monitored are dropped.
     """
     if tick.disks is not None:
         state = _with_inventory(state, tick.disks, tick.clocks)
     if not tick.probes:
         return state
-    watched = dict(state.watched)
-    for outcome in tick.probes:
-        if outcome.device in watched:
-            watched[outcome.device] = watched[outcome.device].with_probe(outcome)
-    return msgspec.structs.replace(state, watched=watched)
+    monitored = dict(state.monitored)
+    for result in tick.probes:
+        if result.device in monitored:
+            monitored[result.device] = monitored[result.device].with_probe(result)
+    return msgspec.structs.replace(state, monitored=monitored)
 
 
 def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
-    """Give the lines of this text and the devices that have to be looked at."""
-    followed = None if state.lines is None else state.lines.follow(text)
-    if followed is not None:
-        lines, changed = followed
+    """Return the lines of a text of /proc/diskstats, and the devices to update."""
+    compared = None if state.lines is None else state.lines.compare(text)
+    if compared is not None:
+        lines, changed = compared
         return lines, changed | state.active
-    wholes = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
-    disks = [watched.disk for watched in state.watched.values()]
-    return index_lines(text, disks, wholes), set(state.watched)
+    whole_disk_of = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
+    disks = [disk_state.disk for disk_state in state.monitored.values()]
+    return index_lines(text, disks, whole_disk_of), set(state.monitored)
 
 
 def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
-    """Give the time since the last sample, or why it cannot be judged; None at the first."""
+    """Return the seconds since the last sample, or why they are a gap; None at the first."""
     if state.clocks is None:
         return None
     if state.unreadable:
@@ -139,37 +152,44 @@ def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
 
 
 def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | None) -> State:
-    """Take the machine's devices, and choose among them those that are watched."""
-    sampling = state.sampler_stats
-    watched = {}
+    """Return the state with these block devices, of which the settings select the monitored.
+
+    A disk that is still the same keeps its state, and its credits unless the burst of its terms
+    changed. A new disk, or another disk under a known name, starts from what an earlier daemon
+    saved of it.
+    """
+    stats = state.sampler_stats
+    monitored = {}
     for disk in inventory:
         if not is_watched(disk, state.settings):
             continue
         assignment = assign(disk, state.settings, state.catalog)
-        known = state.watched.get(disk.name)
-        if known is None:
-            watched[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
-        elif known.disk.is_same_as(disk):
-            same_credits = known.assignment.limits.burst == assignment.limits.burst
-            watched[disk.name] = msgspec.structs.replace(
-                known,
+        before = state.monitored.get(disk.name)
+        if before is None:
+            monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
+        elif before.disk.is_same_as(disk):
+            same_burst = before.assignment.limits.burst == assignment.limits.burst
+            monitored[disk.name] = msgspec.structs.replace(
+                before,
                 disk=disk,
                 assignment=assignment,
-                credits=known.credits if same_credits else None,
+                credits=before.credits if same_burst else None,
             )
         else:
-            sampling = sampling.with_gap("replaced")
-            watched[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
+            stats = stats.with_gap("replaced")
+            monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
     if now is not None:
-        watched = {
-            device: each.with_configured_probes(state.settings.probes_of(device), now.realtime_s)
-            for device, each in watched.items()
+        monitored = {
+            device: disk_state.with_configured_probes(
+                state.settings.probes_of(device), now.realtime_s
+            )
+            for device, disk_state in monitored.items()
         }
     return msgspec.structs.replace(
         state,
         inventory=inventory,
-        watched=watched,
-        active=state.active & watched.keys(),
+        monitored=monitored,
+        active=state.active & monitored.keys(),
         lines=None,
-        sampler_stats=sampling,
+        sampler_stats=stats,
     )

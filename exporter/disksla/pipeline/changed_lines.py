@@ -1,7 +1,7 @@
-"""One text of /proc/diskstats held against the one before: whose lines changed.
+"""Which lines of /proc/diskstats changed since the previous text.
 
-Comparing lines costs a tenth of reading their numbers, and most disks of most hosts are idle
-most of the time.
+Comparing lines costs a tenth of parsing their numbers, and most disks of most hosts are idle most
+of the time.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,18 +13,23 @@ from disksla.procfs import LINE_HEAD
 
 
 class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
-    """The lines of one text, and which watched device each belongs to."""
+    """The lines of one text, and the monitored devices that each line belongs to."""
 
     lines: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
-    """Major, minor and name as printed: while they stand, lines mean the same devices."""
+    """Major, minor and name of each line as printed. The index below is valid as long as they do
+    not change."""
     owners: tuple[tuple[str, ...], ...] = ()
-    """The watched devices that each line tells of: its own, and the whole disk of a partition."""
+    """The monitored devices that each line belongs to: its own device, and the whole disk of a
+    partition."""
     positions: Mapping[str, tuple[int, ...]] = {}
-    """The lines of each watched device, its own first and then its partitions'."""
+    """The lines of each monitored device: its own first, then those of its partitions."""
 
-    def follow(self, text: str) -> "tuple[DiskstatsLines, set[str]] | None":
-        """Give the next frame and the devices whose lines changed; None if the lines moved."""
+    def compare(self, text: str) -> "tuple[DiskstatsLines, set[str]] | None":
+        """Return the lines of a new text and the devices whose lines changed.
+
+        None if the lines are not of the same devices in the same order: use `index_lines`.
+        """
         lines = tuple(text.splitlines())
         if len(lines) != len(self.lines):
             return None
@@ -37,14 +42,18 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
         return DiskstatsLines(lines, self.heads, self.owners, self.positions), changed
 
     def lines_of(self, device: str) -> list[str]:
-        """Give the lines of a watched device, its own first; none if it is not listed."""
+        """Return the lines of a monitored device, its own first; none if it is not listed."""
         return [self.lines[position] for position in self.positions.get(device, ())]
 
 
 def index_lines(
     text: str, disks: Collection[Disk], whole_disk_of: Mapping[str, str]
 ) -> DiskstatsLines:
-    """Find the lines of each of `disks`: its own, by name and number, and its partitions'."""
+    """Return the lines of a text with an index of `disks` and their partitions.
+
+    A line belongs to a disk if name, major and minor number are the same. `whole_disk_of` maps
+    the name of a partition to the name of its whole disk.
+    """
     lines = tuple(text.splitlines())
     numbers = {disk.name: (str(disk.major), str(disk.minor)) for disk in disks}
     heads: list[str] = []
@@ -54,15 +63,15 @@ def index_lines(
     for position, line in enumerate(lines):
         match = LINE_HEAD.match(line)
         name, number = (match[3], (match[1], match[2])) if match else ("", None)
-        told_of = []
+        line_owners = []
         if number is not None and numbers.get(name) == number:
             own[name] = position
-            told_of.append(name)
+            line_owners.append(name)
         whole = whole_disk_of.get(name)
         if whole in numbers:
             partitions.setdefault(whole, []).append(position)
-            told_of.append(whole)
+            line_owners.append(whole)
         heads.append(match[0] if match else line)
-        owners.append(tuple(told_of))
-    positions = {name: (place, *partitions.get(name, ())) for name, place in own.items()}
+        owners.append(tuple(line_owners))
+    positions = {name: (position, *partitions.get(name, ())) for name, position in own.items()}
     return DiskstatsLines(lines, tuple(heads), tuple(owners), positions)

@@ -1,4 +1,4 @@
-"""One disk under our eyes, from sample to sample."""
+"""State of one monitored disk, and its update by one sample."""
 
 from collections.abc import Collection, Mapping
 
@@ -35,38 +35,40 @@ _LISTED = True
 
 
 class DiskState(msgspec.Struct, frozen=True, gc=False):
-    """What is known of one disk."""
+    """Everything known of one disk."""
 
     disk: Disk
     assignment: Assignment
+    """Its terms, and the limits that follow from them."""
     reading: Reading | None = None
-    """Its counters when they were last read."""
+    """Its counters at the last sample in which it was listed; None before the first."""
     origin: Reading | None = None
-    """Where they would have started, had they never wrapped or started over."""
+    """Where its counters would have started if they had never wrapped or been reset:
+    `reading - origin` is the total since disksla first sampled the disk."""
     is_listed: bool = False
-    """Its line was there, and could be read, at the last sample."""
+    """At the last sample /proc/diskstats had a line for it, and the line could be parsed."""
     inflight: int = 0
     """Requests in flight at the last sample."""
     totals: DiskTotals = DiskTotals()
     detector: DetectorState = DetectorState()
     window_verdict: WindowVerdict | None = None
-    """On the last window; None after a gap."""
+    """Verdict on the last window; None after a gap."""
     credits: CreditAccount | None = None
-    """Its burst credits; None if its terms have none."""
+    """Its burst credits; None if its terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
-    """What its probes came to, by kind."""
 
     @property
     def counters(self) -> Counters | None:
-        """What the counters rose by since the disk was first seen; None before that."""
+        """Increase of the counters since the first sample of the disk; None before it."""
         if self.reading is None or self.origin is None:
             return None
         return to_counters(difference(self.reading, self.origin))
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
-        """Give its credits at a time up to which no more was seen of it; None if it has none.
+        """Return the credits at a time after the last update; None if the disk has none.
 
-        A disk that is listed did nothing since; one that is not may have done anything.
+        A disk that is listed was idle since the last update. One that is not may have done
+        anything.
         """
         limits = self.assignment.limits
         if self.credits is None or limits.burst is None:
@@ -75,22 +77,22 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
             return self.credits.after_idle(limits.burst.buckets, boottime_s)
         return self.credits.after_gap(limits, None, boottime_s)
 
-    def with_host_wait(self, part: HostWait) -> "DiskState":
-        """Add this disk's part of what the host waited in the last window."""
+    def with_host_wait(self, share: HostWait) -> "DiskState":
+        """Add the disk's share of the iowait and PSI of a throttled window."""
         totals = msgspec.structs.replace(
-            self.totals, verdict_totals=self.totals.verdict_totals.plus_host(part)
+            self.totals, verdict_totals=self.totals.verdict_totals.plus_host(share)
         )
         return msgspec.structs.replace(self, totals=totals)
 
-    def with_probe(self, outcome: ProbeResult) -> "DiskState":
-        """Add one turn of a probe."""
-        totals = self.probes.get(outcome.kind, ProbeTotals()).plus(outcome)
-        return msgspec.structs.replace(self, probes={**self.probes, outcome.kind: totals})
+    def with_probe(self, result: ProbeResult) -> "DiskState":
+        """Add the result of a probe."""
+        totals = self.probes.get(result.kind, ProbeTotals()).plus(result)
+        return msgspec.structs.replace(self, probes={**self.probes, result.kind: totals})
 
     def with_configured_probes(
         self, kinds: Collection[ProbeKind], timestamp_s: float
     ) -> "DiskState":
-        """Take note which kinds of probes are asked for, from a Unix time on if they were not."""
+        """Set which kinds of probes are configured; `timestamp_s` (Unix time) is for new ones."""
         probes = {
             kind: self.probes.get(kind, ProbeTotals()).with_configured(
                 timestamp_s if kind in kinds else None
@@ -101,172 +103,188 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
 
 
 class TickContext(msgspec.Struct, frozen=True, gc=False):
-    """What one sample is to all disks."""
+    """What all disks have in common at one tick."""
 
     now_s: float
     """Monotonic time."""
     boottime_s: float
-    """Time since boot, suspended time included: limiters do not sleep."""
+    """Time since boot, suspended time included: credits refill while a machine is suspended."""
     last_boottime_s: float
-    """The same at the sample before."""
+    """`boottime_s` at the sample before."""
     elapsed_s: float
-    """Since the sample before; 0 if the time between cannot be judged."""
-    before: AssessedTime
-    """Time judged up to the sample before."""
-    after: AssessedTime
-    """Time judged including this sample."""
+    """Time since the sample before; 0 if it is a gap."""
+    assessed_before: AssessedTime
+    """Time assessed up to the sample before."""
+    assessed_after: AssessedTime
+    """Time assessed up to and including this sample."""
     tick_s: float
-    """Time that should lie between samples."""
+    """Configured time between samples."""
     tolerance_ratio: float
-    """Share by which a limit may be missed."""
+    """Share by which a rate may miss a limit and still be at the limit."""
 
 
 class DiskUpdate(msgspec.Struct, frozen=True, gc=False):
-    """One disk after one sample."""
+    """Result of `update_disk`."""
 
-    watched: DiskState
+    disk_state: DiskState
     active: bool
-    """It did something, or has something in flight, or needs another look."""
+    """Update the disk at the next tick even if its line does not change."""
     gap: GapReason | None = None
     problem: str | None = None
-    """What is wrong with its line."""
+    """Why its line could not be parsed."""
 
 
 def update_disk(
-    watched: DiskState, lines: list[str], inflight: tuple[int, int] | None, context: TickContext
+    disk_state: DiskState,
+    lines: list[str],
+    inflight: tuple[int, int] | None,
+    context: TickContext,
 ) -> DiskUpdate:
-    """Take one sample of a disk.
+    """Return the state of a disk after one sample.
 
-    `lines` are its own line of /proc/diskstats and those of its partitions; `inflight` its reads
-    and writes in flight by sysfs, if that was read.
+    `lines` are its own line of /proc/diskstats and then those of its partitions; `inflight` are
+    its reads and writes in flight from sysfs, if they were read.
     """
     if not lines:
-        return _missing(watched, context, "vanished")
+        return _missing(disk_state, context, "vanished")
     try:
         line = parse_line(lines[0])
-        in_flight = sum(inflight) if inflight is not None else _hinted_inflight(line, lines[1:])
-    except MalformedLineError as malformed:
-        return _missing(watched, context, "malformed", str(malformed))
-    before, origin, reading = watched.reading, watched.origin, line.reading
+        in_flight = sum(inflight) if inflight is not None else _listed_inflight(line, lines[1:])
+    except MalformedLineError as error:
+        return _missing(disk_state, context, "malformed", str(error))
+    before, origin, reading = disk_state.reading, disk_state.origin, line.reading
     if before is None or origin is None:
-        return DiskUpdate(
-            _restarted(watched, context, reading, reading, in_flight), active=in_flight > 0
-        )
+        first = _without_interval(disk_state, context, reading, reading, in_flight)
+        return DiskUpdate(first, active=in_flight > 0)
     if has_decreased(before, reading):
         unwrapped_before = unwrap(before, reading)
         if unwrapped_before is None:
-            counters = _fitted(difference(before, origin), reading)
-            anew = _restarted(watched, context, reading, difference(reading, counters), in_flight)
-            return DiskUpdate(anew, active=True, gap="reset")
+            total = _with_length(difference(before, origin), len(reading))
+            new_origin = difference(reading, total)
+            after_reset = _without_interval(disk_state, context, reading, new_origin, in_flight)
+            return DiskUpdate(after_reset, active=True, gap="reset")
         origin = difference(origin, difference(before, unwrapped_before))
-        watched = msgspec.structs.replace(watched, reading=unwrapped_before, origin=origin)
-    seen = _after_interval(watched, reading, in_flight, context)
-    return DiskUpdate(seen, active=in_flight > 0 or reading != before)
+        disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
+    after = _after_interval(disk_state, reading, in_flight, context)
+    return DiskUpdate(after, active=in_flight > 0 or reading != before)
 
 
 def _after_interval(
-    watched: DiskState, reading: Reading, inflight: int, context: TickContext
+    disk_state: DiskState, reading: Reading, inflight: int, context: TickContext
 ) -> DiskState:
-    """Take what the counters rose by since the last sample."""
-    limits = watched.assignment.limits
-    totals, detector = watched.totals, watched.detector
-    slept = totals.settled_at.windows != context.before.windows
-    if slept and watched.is_listed:
-        totals = totals.settled(context.before, context.now_s)
-    elapsed_s = context.elapsed_s if watched.is_listed else 0.0
-    if slept or not elapsed_s:
+    """Return the state after the increase from the last reading to this one.
+
+    The increase is a window if the disk was listed at the sample before and the time between is
+    not a gap. Otherwise requests and bytes are counted, without verdict, load and rate.
+    """
+    limits = disk_state.assignment.limits
+    totals, detector = disk_state.totals, disk_state.detector
+    was_skipped = totals.complete_to.windows != context.assessed_before.windows
+    if was_skipped and disk_state.is_listed:
+        totals = totals.with_idle_until(context.assessed_before, context.now_s)
+    elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
+    if was_skipped or not elapsed_s:
         detector = after_gap(detector)
-    interval = interval_of(context.now_s, elapsed_s, watched.reading or (), reading, inflight)
+    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
     window_verdict = None
-    account = watched.credits or open_account(limits, context.boottime_s)
+    account = disk_state.credits or open_account(limits, context.boottime_s)
     if elapsed_s:
         detector, window_verdict = classify(
             detector, interval, limits, context.tolerance_ratio, context.tick_s
         )
         if account is not None:
-            proven = window_verdict.throttle if window_verdict.is_confirmed else None
-            account = account.after_window(limits, interval, proven, context.boottime_s)
+            confirmed = window_verdict.throttle if window_verdict.is_confirmed else None
+            account = account.after_window(limits, interval, confirmed, context.boottime_s)
     elif account is not None:
-        account = _rested(watched, context) or account
+        account = _credits_at_last_sample(disk_state, context) or account
         account = account.after_gap(limits, interval, context.boottime_s, inflight)
     return DiskState(
-        watched.disk,
-        watched.assignment,
+        disk_state.disk,
+        disk_state.assignment,
         reading,
-        watched.origin,
+        disk_state.origin,
         _LISTED,
         inflight,
-        totals.plus(interval, limits.promise_charges, window_verdict, context.after),
+        totals.plus(interval, limits.promise_charges, window_verdict, context.assessed_after),
         detector,
         window_verdict,
         account,
-        watched.probes,
+        disk_state.probes,
     )
 
 
-def _restarted(
-    watched: DiskState, context: TickContext, reading: Reading, origin: Reading, inflight: int
+def _without_interval(
+    disk_state: DiskState,
+    context: TickContext,
+    reading: Reading,
+    origin: Reading,
+    inflight: int,
 ) -> DiskState:
-    """Begin to look, or begin again: there is no window yet."""
+    """Return the state after a first sample, or after a reset of the counters."""
     return DiskState(
-        watched.disk,
-        watched.assignment,
+        disk_state.disk,
+        disk_state.assignment,
         reading,
         origin,
         _LISTED,
         inflight,
-        msgspec.structs.replace(watched.totals, settled_at=context.after),
-        after_gap(watched.detector),
-        credits=_out_of_sight(watched, context, inflight),
-        probes=watched.probes,
+        msgspec.structs.replace(disk_state.totals, complete_to=context.assessed_after),
+        after_gap(disk_state.detector),
+        credits=_credits_after_unknown_use(disk_state, context, inflight),
+        probes=disk_state.probes,
     )
 
 
-def _out_of_sight(watched: DiskState, context: TickContext, inflight: int) -> CreditAccount | None:
-    """Give what is left of credits after a time in which anybody may have used them."""
-    limits = watched.assignment.limits
-    account = _rested(watched, context)
+def _credits_after_unknown_use(
+    disk_state: DiskState, context: TickContext, inflight: int
+) -> CreditAccount | None:
+    """Return the credits after a time in which any amount of them may have been used."""
+    limits = disk_state.assignment.limits
+    account = _credits_at_last_sample(disk_state, context)
     if account is None:
         return open_account(limits, context.boottime_s)
     return account.after_gap(limits, None, context.boottime_s, inflight)
 
 
-def _rested(watched: DiskState, context: TickContext) -> CreditAccount | None:
-    """Give credits up to when the disk was last seen: to the last sample, if it was listed."""
-    return watched.credits_at(context.last_boottime_s) if watched.is_listed else watched.credits
+def _credits_at_last_sample(disk_state: DiskState, context: TickContext) -> CreditAccount | None:
+    """Return the credits at the last sample; at an earlier update if the disk was not listed."""
+    if not disk_state.is_listed:
+        return disk_state.credits
+    return disk_state.credits_at(context.last_boottime_s)
 
 
 def _missing(
-    watched: DiskState, context: TickContext, gap: GapReason, problem: str | None = None
+    disk_state: DiskState, context: TickContext, gap: GapReason, problem: str | None = None
 ) -> DiskUpdate:
-    """Keep what was counted; nothing is said of the time until the disk is seen again."""
-    was_listed = watched.is_listed
-    totals = (
-        watched.totals.settled(context.before, context.now_s) if was_listed else watched.totals
-    )
-    unseen = msgspec.structs.replace(
-        watched,
+    """Keep the totals of a disk without a valid line; the time without it is not assessed."""
+    was_listed = disk_state.is_listed
+    totals = disk_state.totals
+    if was_listed:
+        totals = totals.with_idle_until(context.assessed_before, context.now_s)
+    missing = msgspec.structs.replace(
+        disk_state,
         is_listed=False,
         inflight=0,
         totals=totals,
-        detector=after_gap(watched.detector),
+        detector=after_gap(disk_state.detector),
         window_verdict=None,
-        credits=_rested(watched, context),
+        credits=_credits_at_last_sample(disk_state, context),
     )
     return DiskUpdate(
-        unseen, active=problem is not None, gap=gap if was_listed else None, problem=problem
+        missing, active=problem is not None, gap=gap if was_listed else None, problem=problem
     )
 
 
-def _fitted(counters: Reading, reading: Reading) -> Reading:
-    """Give totals as many fields as a reading has, should another kind of disk have come."""
-    return (*counters, *(0,) * len(reading))[: len(reading)]
+def _with_length(total: Reading, length: int) -> Reading:
+    """Pad with zeros or cut: after a reset the kernel may print another number of fields."""
+    return (*total, *(0,) * length)[:length]
 
 
-def _hinted_inflight(own: DiskstatsLine, partitions: list[str]) -> int:
-    """Give the requests in flight as /proc/diskstats has them.
+def _listed_inflight(own: DiskstatsLine, partitions: list[str]) -> int:
+    """Return the requests in flight from /proc/diskstats, for a disk whose sysfs was not read.
 
-    From 6.12 on the whole disk's line leaves out what was sent to its partitions; before, it
-    includes them. The larger of the two is right unless both are used at once.
+    Before Linux 6.12 the line of the whole disk includes the requests that were sent to its
+    partitions; since then it leaves them out. The larger of the two is right unless the disk and
+    its partitions are used at the same time.
     """
     return max(own.inflight or 0, sum(parse_line(line).inflight or 0 for line in partitions))

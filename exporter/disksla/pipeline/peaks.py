@@ -1,4 +1,4 @@
-"""The highest rates of any window within the last minute, as microbursts are seen by."""
+"""Peak rates: the highest rate of any window within the last minute, which shows microbursts."""
 
 import msgspec
 
@@ -8,10 +8,10 @@ KEPT_S = 60
 
 
 class Peak(msgspec.Struct, frozen=True, gc=False):
-    """The highest rate of any window that ended within one second."""
+    """The highest rates of all windows that ended within one second."""
 
     second: int
-    """Monotonic time, cut to whole seconds."""
+    """Monotonic time, truncated to whole seconds."""
     read_iops: float = 0.0
     write_iops: float = 0.0
     read_bytes_per_second: float = 0.0
@@ -19,7 +19,7 @@ class Peak(msgspec.Struct, frozen=True, gc=False):
 
 
 def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
-    """Add the rates of one window to the peaks of its second; forget what is a minute old."""
+    """Add the rates of one window to the peak of its second; drop peaks older than a minute."""
     seconds = window.seconds
     rates = Peak(
         int(window.end_s),
@@ -36,12 +36,12 @@ def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
 
 
 def highest(peaks: tuple[Peak, ...], now_s: float) -> Peak:
-    """Give the highest rates of the minute before `now_s`; zeros where nothing was done."""
-    now = Peak(int(now_s))
+    """Return the highest rates in the minute before `now_s`; zeros if there was no I/O."""
+    result = Peak(int(now_s))
     for peak in peaks:
-        if peak.second >= now.second - KEPT_S:
-            now = _higher(now, peak)
-    return now
+        if peak.second >= result.second - KEPT_S:
+            result = _higher(result, peak)
+    return result
 
 
 def _higher(kept: Peak, other: Peak) -> Peak:

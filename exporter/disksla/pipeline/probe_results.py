@@ -1,4 +1,4 @@
-"""How one turn of a probe went: skipped, failed, or measured."""
+"""Results of probes (measured, failed or skipped), and their totals by kind."""
 
 from collections.abc import Mapping
 from typing import Literal, get_args
@@ -29,41 +29,41 @@ SKIP_REASONS: tuple[SkipReason, ...] = get_args(SkipReason)
 PERMANENT_REASONS: frozenset[SkipReason] = frozenset(
     {"device_missing", "not_sampled", "limit_too_low", "no_file_system"}
 )
-"""Those that do not pass by themselves: whoever asked for the probe has to do something."""
+"""Reasons that do not pass by themselves: the configuration or the disk has to change."""
 
 
 ProbeFailure = Literal[FailureReason, "no_scratch_file"]
-"""`place` where no file of ours may be made; otherwise as for any run of fio."""
+"""`no_scratch_file` if no scratch file could be made; otherwise as for any run of fio."""
 
 
 class Skip(msgspec.Struct, frozen=True):
-    """One thing that speaks against a probe."""
+    """A reason not to run a probe now."""
 
     reason: SkipReason
     message: str
 
 
 class ProbeResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """One turn of one probe of one disk."""
+    """Result of one probe of one disk."""
 
     device: str
     kind: ProbeKind
     timestamp_s: float
-    """Unix time of its end."""
+    """Unix time at which it ended."""
     skipped: SkipReason | None = None
     failure: ProbeFailure | None = None
-    message: str = ""
-    """Why it was skipped or failed, for people."""
+    message: str = msgspec.field(default="", name="words")
+    """Why it was skipped or failed, for logs and pages; encoded as `words` in recordings."""
     target_iops: float = 0.0
     duration_s: float = 0.0
-    """Of the run, with the time that fio took to begin and to end."""
+    """Run time of fio, including its start and its end."""
     requests: int = 0
     transferred_bytes: int = 0
-    """By requests, and by writing the file before them, if there was one."""
+    """Bytes of the requests, and of writing the scratch file before them."""
     spent_bytes: int = 0
-    """What is taken off the day's allowance: of a run that failed, all that it may have used."""
+    """Bytes charged to the daily budget; for a failed run, the most that it may have used."""
     achieved_iops: float | None = None
-    """None of a run that failed: nobody counted."""
+    """None for a failed run, whose requests were not counted."""
     bins: tuple[LatencyBin, ...] = ()
     """Latencies of the requests, in order."""
 
@@ -74,12 +74,12 @@ class ProbeResult(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
 
     @property
     def is_attempt(self) -> bool:
-        """Whether it was run, or put off for a reason that passes."""
+        """Whether it ran, or was skipped for a temporary reason."""
         return self.skipped not in PERMANENT_REASONS
 
 
 def quantile_s(bins: tuple[LatencyBin, ...], share: float) -> float | None:
-    """Give the latency that this share of the requests did not exceed; None if there are none."""
+    """Return the latency that this share of the requests did not exceed; None without requests."""
     counted = tuple(each for each in bins if each.requests)
     return fio.quantile_s(counted, share) if counted else None
 
@@ -87,13 +87,13 @@ def quantile_s(bins: tuple[LatencyBin, ...], share: float) -> float | None:
 FAILURE_REASONS: tuple[ProbeFailure, ...] = tuple(
     reason for reason in get_args(ProbeFailure) if reason != "stopped"
 )
-"""A run that the daemon's own end stopped did not fail, and is not told of."""
+"""Reasons that are counted. A run that was stopped because the daemon ends is not a failure."""
 
 _DAY_S = 86400.0
 
 
 class ProbeTotals(msgspec.Struct, frozen=True, gc=False):
-    """Sums over runs and skips, and how the last run went."""
+    """Totals of the probes of one kind on one disk, and the result of the last run."""
 
     runs: int = 0
     failures: Mapping[str, int] = msgspec.field(
@@ -112,49 +112,52 @@ class ProbeTotals(msgspec.Struct, frozen=True, gc=False):
     day: int = 0
     """The day of `day_bytes`, in days of UTC since 1970."""
     day_bytes: int = 0
-    """What was taken off that day's allowance."""
+    """Bytes used of the budget of that day."""
     last_attempt_s: float | None = None
-    """Unix time at which it was last run, or put off for a reason that passes; until then, at
-    which it was asked for. None of one that is not asked for."""
+    """Unix time of the last attempt: a run, or a skip for a temporary reason. Before the first
+    attempt, the time at which the probe was configured; None if it is not configured."""
 
     @property
     def is_used(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether it ever ran or was skipped."""
         return self.last is not None or any(self.skips.values())
 
     def spent_bytes(self, timestamp_s: float) -> int:
-        """Give what was taken off the allowance of the day of a Unix time."""
+        """Return the bytes used of the budget of the day that contains a Unix time."""
         return self.day_bytes if _day(timestamp_s) == self.day else 0
 
-    def plus(self, outcome: ProbeResult) -> "ProbeTotals":
-        """Add one turn."""
+    def plus(self, result: ProbeResult) -> "ProbeTotals":
+        """Add one result."""
         last_attempt_s = self.last_attempt_s
-        if last_attempt_s is not None and outcome.is_attempt:
-            last_attempt_s = outcome.timestamp_s
-        if outcome.skipped is not None:
-            skips = _with(self.skips, outcome.skipped)
+        if last_attempt_s is not None and result.is_attempt:
+            last_attempt_s = result.timestamp_s
+        if result.skipped is not None:
+            skips = _plus_one(self.skips, result.skipped)
             return msgspec.structs.replace(self, skips=skips, last_attempt_s=last_attempt_s)
         failures = self.failures
-        if outcome.failure is not None:
-            failures = _with(failures, outcome.failure)
+        if result.failure is not None:
+            failures = _plus_one(failures, result.failure)
         latency_s = self.latency_s
-        for each in outcome.bins:
+        for each in result.bins:
             latency_s = latency_s.observe(each.seconds, each.requests)
         return ProbeTotals(
             self.runs + 1,
             failures,
             self.skips,
-            self.requests + outcome.requests,
-            self.transferred_bytes + outcome.transferred_bytes,
+            self.requests + result.requests,
+            self.transferred_bytes + result.transferred_bytes,
             latency_s,
-            msgspec.structs.replace(outcome, bins=()),
-            _day(outcome.timestamp_s),
-            self.spent_bytes(outcome.timestamp_s) + outcome.spent_bytes,
+            msgspec.structs.replace(result, bins=()),
+            _day(result.timestamp_s),
+            self.spent_bytes(result.timestamp_s) + result.spent_bytes,
             last_attempt_s,
         )
 
     def with_configured(self, timestamp_s: float | None) -> "ProbeTotals":
-        """Take note that it is asked for from a Unix time on, or, with None, no longer."""
+        """Set since when (Unix time) the probe is configured; None if it is not.
+
+        A time that is already set is kept.
+        """
         if timestamp_s is not None and self.last_attempt_s is not None:
             return self
         return msgspec.structs.replace(self, last_attempt_s=timestamp_s)
@@ -164,5 +167,5 @@ def _day(timestamp_s: float) -> int:
     return int(timestamp_s // _DAY_S)
 
 
-def _with(counts: Mapping[str, int], reason: str) -> Mapping[str, int]:
+def _plus_one(counts: Mapping[str, int], reason: str) -> Mapping[str, int]:
     return {**counts, reason: counts.get(reason, 0) + 1}

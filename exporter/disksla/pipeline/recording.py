@@ -1,4 +1,7 @@
-"""Ticks as JSON lines: what `record` writes, `replay` reads, and a bug report encloses."""
+"""File format of a recording: a header and ticks, one JSON object per line.
+
+`disksla record` writes it, `disksla replay` reads it, and bug reports enclose it.
+"""
 
 import msgspec
 
@@ -12,13 +15,13 @@ class RecordingHeader(msgspec.Struct, frozen=True):
     """First line of a recording."""
 
     recording: int
-    """Number of the format."""
+    """Version of the format."""
     interval_s: float
     """Time between ticks."""
     kernel: str
-    """Release of the kernel that was recorded."""
+    """Kernel release of the recorded machine."""
     disksla: str
-    """Version that recorded."""
+    """Version of disksla that recorded."""
 
 
 _encoder = msgspec.json.Encoder()
@@ -27,26 +30,28 @@ _tick_decoder = msgspec.json.Decoder(Tick)
 
 
 def encode(record: RecordingHeader | Tick) -> bytes:
-    """Write one line."""
+    """Return one line."""
     return _encoder.encode(record) + b"\n"
 
 
 def decode_header(line: bytes) -> RecordingHeader:
-    """Read the first line; raises Refusal if this is no recording that we know."""
+    """Parse the first line. Raise DiskslaError if it is not a header of this format."""
     try:
         header = _header_decoder.decode(line)
     except DECODE_ERRORS as error:
-        raise DiskslaError(f"line 1: not the header of a recording: {error}") from None
+        raise DiskslaError(f"line 1: invalid header of a recording: {error}") from None
     if header.recording != FORMAT:
-        raise DiskslaError(f"line 1: format {header.recording}, where {FORMAT} is known")
+        raise DiskslaError(f"line 1: found format {header.recording}; expected {FORMAT}")
     if not 0 < header.interval_s < float("inf"):
-        raise DiskslaError(f"line 1: interval_s {header.interval_s} is not a time between ticks")
+        raise DiskslaError(
+            f"line 1: found interval_s {header.interval_s}; expected a number above zero"
+        )
     return header
 
 
 def decode_tick(line: bytes, number: int) -> Tick:
-    """Read one tick; raises Refusal with the number of the line if it is none."""
+    """Parse one tick. Raise DiskslaError with the line number if it is not one."""
     try:
         return _tick_decoder.decode(line)
     except DECODE_ERRORS as error:
-        raise DiskslaError(f"line {number}: not a tick: {error}") from None
+        raise DiskslaError(f"line {number}: invalid tick: {error}") from None

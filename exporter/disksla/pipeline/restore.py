@@ -1,4 +1,4 @@
-"""What a disk keeps of an earlier life of the daemon, and leaves to a later one."""
+"""Saving and restoring one disk: its credits, its ceiling, and the bytes used by probes."""
 
 import msgspec
 
@@ -14,89 +14,93 @@ from disksla.pipeline.saved_state import (
     SavedState,
     resume,
     save_credits,
-    seconds_away,
+    seconds_since_saved,
 )
 from disksla.verdict import Ceiling, Clocks, DetectorState, Throttle
 
 
 class PreviousRun(msgspec.Struct, frozen=True):
-    """What was saved, and the boot of the machine in which it is remembered."""
+    """State saved by an earlier daemon, to restore disks from."""
 
     saved: SavedState
     boot: str
+    """Boot id of the machine now (random(4)); `saved.boot` is that of the earlier daemon."""
 
 
 def restore_disk(
     previous_run: PreviousRun | None, disk: Disk, assignment: Assignment, now: Clocks | None
 ) -> DiskState:
-    """Give a disk that comes under our eyes, with what is remembered of it.
+    """Return the state of a newly monitored disk, with what was saved of it.
 
-    Nothing is, of a disk without serial and WWN; under other terms than it had then, only what
-    probes have spent.
+    Nothing is saved of a disk that has neither serial nor WWN. If its terms are not those that it
+    was saved with, only the bytes used by probes are restored.
     """
     fresh = DiskState(disk, assignment)
     key = disk_key(disk)
     if previous_run is None or now is None or key is None:
         return fresh
-    known = previous_run.saved.disks.get(key)
-    if known is None:
+    saved = previous_run.saved.disks.get(key)
+    if saved is None:
         return fresh
-    fresh = msgspec.structs.replace(fresh, probes=_probes(known))
-    if known.terms != assignment.terms:
+    fresh = msgspec.structs.replace(fresh, probes=_probes(saved))
+    if saved.terms != assignment.terms:
         return fresh
-    away_s = seconds_away(previous_run.saved, previous_run.boot, now)
+    elapsed_s = seconds_since_saved(previous_run.saved, previous_run.boot, now)
     return msgspec.structs.replace(
-        fresh, detector=_past(known), credits=_purse(known, assignment, away_s, now)
+        fresh, detector=_detector(saved), credits=_credits(saved, assignment, elapsed_s, now)
     )
 
 
-def save_disk(watched: DiskState, now: Clocks) -> tuple[str, SavedDisk] | None:
-    """Give what is to be saved of a disk; None if it could not be known again, or for nothing."""
-    key = disk_key(watched.disk)
-    burst, ceiling = watched.assignment.limits.burst, watched.detector.ceiling
-    account = watched.credits_at(now.boottime_s)
-    spendings = {
+def save_disk(disk_state: DiskState, now: Clocks) -> tuple[str, SavedDisk] | None:
+    """Return the key and the record to save of a disk.
+
+    None if it has neither serial nor WWN, or if there is nothing to save.
+    """
+    key = disk_key(disk_state.disk)
+    burst, ceiling = disk_state.assignment.limits.burst, disk_state.detector.ceiling
+    account = disk_state.credits_at(now.boottime_s)
+    used_by_probes = {
         kind: SavedSpending(totals.day, totals.day_bytes)
-        for kind, totals in watched.probes.items()
+        for kind, totals in disk_state.probes.items()
         if totals.day_bytes
     }
-    if key is None or (account is None and ceiling is None and not spendings):
+    if key is None or (account is None and ceiling is None and not used_by_probes):
         return None
     credits_by_bucket = {}
     if account is not None and burst is not None:
         credits_by_bucket = dict(zip(burst.buckets, account.bucket_credits, strict=True))
     return key, SavedDisk(
-        watched.assignment.terms,
+        disk_state.assignment.terms,
         save_credits(credits_by_bucket),
         ceiling.iops if ceiling is not None else None,
         ceiling.bytes_per_second if ceiling is not None else None,
-        spendings,
+        used_by_probes,
     )
 
 
-def _probes(known: SavedDisk) -> dict[ProbeKind, ProbeTotals]:
+def _probes(saved: SavedDisk) -> dict[ProbeKind, ProbeTotals]:
     return {
-        kind: ProbeTotals(day=spending.day, day_bytes=spending.bytes)
-        for kind, spending in known.probes.items()
+        kind: ProbeTotals(day=used.day, day_bytes=used.bytes)
+        for kind, used in saved.probes.items()
     }
 
 
-def _past(known: SavedDisk) -> DetectorState:
-    if not known.ceiling_iops or not known.ceiling_bytes_per_second:
+def _detector(saved: SavedDisk) -> DetectorState:
+    if not saved.ceiling_iops or not saved.ceiling_bytes_per_second:
         return DetectorState()
-    requests, amount = round(known.ceiling_iops), round(known.ceiling_bytes_per_second)
-    return DetectorState(ceiling=Ceiling(Throttle("unknown", "unknown"), 1, 1.0, requests, amount))
+    requests, nbytes = round(saved.ceiling_iops), round(saved.ceiling_bytes_per_second)
+    return DetectorState(ceiling=Ceiling(Throttle("unknown", "unknown"), 1, 1.0, requests, nbytes))
 
 
-def _purse(
-    known: SavedDisk, assignment: Assignment, away_s: tuple[float, float], now: Clocks
+def _credits(
+    saved: SavedDisk, assignment: Assignment, elapsed_s: tuple[float, float], now: Clocks
 ) -> CreditAccount | None:
     burst = assignment.limits.burst
     if burst is None:
         return None
     bucket_credits = []
     for bucket in burst.buckets:
-        saved = known.credits.get(bucket.resource)
-        resumed = resume(saved, bucket, away_s) if saved is not None else None
+        saved_credits = saved.credits.get(bucket.resource)
+        resumed = resume(saved_credits, bucket, elapsed_s) if saved_credits is not None else None
         bucket_credits.append(resumed or initial(bucket))
     return CreditAccount(tuple(bucket_credits), now.boottime_s)

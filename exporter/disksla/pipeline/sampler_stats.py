@@ -1,4 +1,4 @@
-"""How well we sampled: our own ticks, lateness, gaps and errors."""
+"""Statistics of the sampler itself: ticks, lateness, gaps, and errors by source."""
 
 from collections.abc import Collection, Mapping
 
@@ -10,14 +10,14 @@ from disksla.verdict import GAP_REASONS
 LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
 SOURCES = ("diskstats", "disks", "inflight", "iowait", "pressure")
-"""What we read: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
+"""Sources of data: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
 /proc/pressure/io."""
 HOST_SOURCES = ("iowait", "pressure")
-"""Those that are not asked at every tick."""
+"""Sources that are not read at every tick."""
 
 
 class SamplerStats(msgspec.Struct, frozen=True):
-    """Sums about the sampler itself."""
+    """Totals of the sampler since it started."""
 
     ticks: int = 0
     missed_ticks: int = 0
@@ -25,10 +25,10 @@ class SamplerStats(msgspec.Struct, frozen=True):
     gaps: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(GAP_REASONS, 0))
     errors: Mapping[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(SOURCES, 0))
     problems: Mapping[str, str] = {}
-    """What cannot be read now: `source` or `source:device` -> what was seen."""
+    """Sources that cannot be read now: `source` or `source:device` -> error message."""
 
     def ticked(self, lateness_s: float, missed_ticks: int) -> "SamplerStats":
-        """Add one tick that came `lateness_s` after its deadline, others having been missed."""
+        """Add one tick: its delay after the deadline, and the deadlines missed before it."""
         return msgspec.structs.replace(
             self,
             ticks=self.ticks + 1,
@@ -43,21 +43,26 @@ class SamplerStats(msgspec.Struct, frozen=True):
         )
 
     def with_problems(
-        self, problems: Mapping[str, str], untried: Collection[str] = ()
+        self, problems: Mapping[str, str], not_read: Collection[str] = ()
     ) -> "SamplerStats":
-        """Take what cannot be read at this tick, each an error of its source.
+        """Set the problems of this tick, and count each as an error of its source.
 
-        What could not be read of sources that were not tried is as it was.
+        Problems of sources that were not read at this tick stay as they were.
         """
         if not problems and not self.problems:
             return self
         errors = dict(self.errors)
-        for where in problems:
-            source = where.partition(":")[0]
+        for key in problems:
+            source = _source_of(key)
             errors[source] = errors.get(source, 0) + 1
-        kept = {where: what for where, what in self.problems.items() if where in untried}
+        kept = {key: message for key, message in self.problems.items() if key in not_read}
         return msgspec.structs.replace(self, errors=errors, problems={**kept, **problems})
 
     def works(self, source: str) -> bool:
-        """Tell whether a source could be read when it was last tried."""
-        return not any(where.partition(":")[0] == source for where in self.problems)
+        """Return whether a source could be read at the last attempt."""
+        return not any(_source_of(key) == source for key in self.problems)
+
+
+def _source_of(key: str) -> str:
+    """Return the source of a key of `problems`."""
+    return key.partition(":")[0]

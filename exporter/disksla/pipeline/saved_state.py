@@ -1,7 +1,7 @@
-"""What outlives the daemon: the credits of disks, the rates they were held at, what probes spent.
+"""File format of the saved state: credits, ceilings and bytes used by probes, for each disk.
 
-State is read strictly. What is damaged, of another format or machine, from the future, or says
-what cannot be, is refused as a whole: unknown credits are better than wrong ones.
+The file is read strictly. It is rejected as a whole if it is damaged, of another format or
+machine, from the future, or inconsistent: unknown credits are better than wrong ones.
 """
 
 import zlib
@@ -17,14 +17,14 @@ from disksla.limits import Bucket, Resource
 from disksla.verdict import Clocks
 
 FORMAT = 1
-CLOCK_DOUBT_S = 60.0
-"""By which wall time may be wrong, across a restart of the machine."""
+CLOCK_ERROR_S = 60.0
+"""Assumed error of the wall clock over a reboot."""
 
 _Level = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class SavedCredits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was known of one bucket, in the bucket's unit."""
+    """Bounds of one token bucket, in its unit (I/Os, bytes, or seconds of base service)."""
 
     capacity_credits: Annotated[float, msgspec.Meta(gt=0)]
     lower_credits: _Level
@@ -33,7 +33,7 @@ class SavedCredits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request_credits: _Level
 
     def __post_init__(self) -> None:
-        """Refuse levels that cannot be."""
+        """Raise ValueError unless 0 <= lower <= estimate <= upper <= capacity."""
         if not (
             self.lower_credits
             <= self.estimate_credits
@@ -45,33 +45,33 @@ class SavedCredits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SavedSpending(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What probes took off one day's allowance."""
+    """Bytes that probes of one kind used of one day's budget."""
 
     day: int
-    """In days of UTC since 1970."""
+    """Days of UTC since 1970."""
     bytes: Annotated[int, msgspec.Meta(ge=0)]
 
 
 class SavedDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was known of one disk."""
+    """Saved state of one disk."""
 
     terms: str
-    """What it was taken to be sold as; credits are of no meaning under other terms."""
+    """Terms that were assigned to it; credits are restored only under the same terms."""
     credits: dict[Resource, SavedCredits] = {}
     ceiling_iops: _Level | None = None
-    """The rate at which it was last seen held."""
+    """Rate at which it was last throttled."""
     ceiling_bytes_per_second: _Level | None = None
     probes: dict[ProbeKind, SavedSpending] = {}
-    """So that a daemon that begins anew goes on with the day's allowance."""
+    """So that a restart of the daemon does not reset the daily budget."""
 
 
 class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that is saved."""
+    """Content of the file."""
 
     machine: str
-    """A hash of the machine's id (machine-id(5)), not the id itself."""
+    """Hash of the machine id (machine-id(5)), not the id itself."""
     boot: str
-    """The kernel's random id of the boot (random(4))."""
+    """Boot id of the kernel (random(4))."""
     clocks: Clocks
     disks: dict[str, SavedDisk]
     """By `disk_key`."""
@@ -79,7 +79,7 @@ class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     disksla_state: int
-    """Number of the format."""
+    """Version of the format."""
     crc32: int
     content: msgspec.Raw
 
@@ -89,74 +89,76 @@ _decode_state = msgspec.json.Decoder(SavedState).decode
 
 
 def save_credits(credits_by_bucket: Mapping[Bucket, Credits]) -> dict[Resource, SavedCredits]:
-    """Give the record of a disk's credits."""
+    """Return the records of the credits of a disk."""
     return {
         bucket.resource: SavedCredits(
             bucket.capacity,
-            now.lower_credits,
-            now.upper_credits,
-            now.estimate_credits,
-            now.request_credits,
+            credit.lower_credits,
+            credit.upper_credits,
+            credit.estimate_credits,
+            credit.request_credits,
         )
-        for bucket, now in credits_by_bucket.items()
+        for bucket, credit in credits_by_bucket.items()
     }
 
 
 def encode(state: SavedState) -> bytes:
-    """Write state as one line of JSON."""
+    """Return the file: one line of JSON with a checksum."""
     content = msgspec.json.encode(state)
     envelope = _Envelope(FORMAT, zlib.crc32(content), msgspec.Raw(content))
     return msgspec.json.encode(envelope) + b"\n"
 
 
 def decode(text: bytes, machine: str, now: Clocks) -> SavedState:
-    """Read state that this machine saved before `now`; raises Refusal for anything else."""
+    """Parse a file that this machine saved before `now`. Raise DiskslaError for anything else."""
     try:
         envelope = _decode_envelope(text)
     except DECODE_ERRORS as error:
         raise DiskslaError(f"not a saved state: {error}") from None
     if envelope.disksla_state != FORMAT:
-        raise DiskslaError(f"format {envelope.disksla_state}, where {FORMAT} is known")
+        raise DiskslaError(f"found format {envelope.disksla_state}; expected {FORMAT}")
     if zlib.crc32(envelope.content) != envelope.crc32:
-        raise DiskslaError("damaged: the checksum is not that of the content")
+        raise DiskslaError("damaged: the checksum does not match the content")
     try:
         state = _decode_state(envelope.content)
     except DECODE_ERRORS as error:
-        raise DiskslaError(f"says what cannot be: {error}") from None
+        raise DiskslaError(f"invalid content: {error}") from None
     if state.machine != machine:
         raise DiskslaError("saved by another machine")
-    if not state.clocks.realtime_s <= now.realtime_s + CLOCK_DOUBT_S:
+    if not state.clocks.realtime_s <= now.realtime_s + CLOCK_ERROR_S:
         ahead_s = state.clocks.realtime_s - now.realtime_s
-        raise DiskslaError(f"saved {ahead_s:.0f} s in the future; is the clock right?")
+        raise DiskslaError(f"saved {ahead_s:.0f} s in the future; check the system clock")
     return state
 
 
-def seconds_away(state: SavedState, boot: str, now: Clocks) -> tuple[float, float]:
-    """Give the least and the most seconds that have passed since state was saved.
+def seconds_since_saved(state: SavedState, boot: str, now: Clocks) -> tuple[float, float]:
+    """Return the shortest and the longest time that can have passed since state was saved.
 
-    Within one boot the kernel has counted them; across boots wall time is all there is.
+    Within one boot the kernel counted it exactly. Across boots there is only wall time, which may
+    be wrong by CLOCK_ERROR_S.
     """
     if state.boot == boot and now.boottime_s >= state.clocks.boottime_s:
         passed_s = now.boottime_s - state.clocks.boottime_s
         return passed_s, passed_s
     passed_s = now.realtime_s - state.clocks.realtime_s
-    return max(0.0, passed_s - CLOCK_DOUBT_S), max(0.0, passed_s) + CLOCK_DOUBT_S
+    return max(0.0, passed_s - CLOCK_ERROR_S), max(0.0, passed_s) + CLOCK_ERROR_S
 
 
 def resume(
-    saved: SavedCredits, bucket: Bucket, away_s: tuple[float, float], inflight: int = 0
+    saved: SavedCredits, bucket: Bucket, elapsed_s: tuple[float, float], inflight: int = 0
 ) -> Credits | None:
-    """Give what is known of credits after a time away, in which anybody may have used the disk.
+    """Return credits after a time in which any amount of I/O may have been done.
 
-    None if they are of a bucket of another size: begin anew.
+    `elapsed_s` is the shortest and the longest that this time can have been. None if the saved
+    bucket had another capacity.
     """
     if saved.capacity_credits != bucket.capacity:
         return None
-    then = from_bounds(
+    credit = from_bounds(
         bucket,
         saved.lower_credits,
         saved.upper_credits,
         saved.estimate_credits,
         saved.request_credits,
     )
-    return advance_unobserved(then, bucket, *away_s, use=None, inflight=inflight)
+    return advance_unobserved(credit, bucket, *elapsed_s, use=None, inflight=inflight)

@@ -1,7 +1,7 @@
-"""Snapshot of the state: what metrics, pages and commands show.
+"""Snapshot of a state: what metrics, the status page and commands show.
 
-A snapshot is taken when somebody asks for it. The totals of idle disks, which are not updated at
-every tick, are brought up to date in it.
+A snapshot is made on request, because the totals of idle disks are not updated at every tick:
+`take_snapshot` brings them up to date. Do not publish values of a `State` directly.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -25,7 +25,7 @@ from disksla.verdict import Ceiling, Clocks, Interval, Verdict, load_of
 
 
 class Traffic(msgspec.Struct, frozen=True):
-    """Rates of one disk, in requests and bytes per second."""
+    """Rates of one disk."""
 
     read_iops: float = 0.0
     write_iops: float = 0.0
@@ -34,40 +34,40 @@ class Traffic(msgspec.Struct, frozen=True):
 
 
 class DiskSnapshot(msgspec.Struct, frozen=True):
-    """One watched disk."""
+    """One monitored disk."""
 
     disk: Disk
     assignment: Assignment
     counters: Counters | None
-    """Since this daemon first saw the disk, unwrapped; None before the first sample."""
+    """Increase since this daemon first sampled the disk, unwrapped; None before that."""
     inflight: int | None
     """Requests in flight at the last sample; None if the disk was not listed in it."""
     read_latency_s: Histogram
     write_latency_s: Histogram
     load: Histogram | None
-    """Load of each window; None where nothing is promised."""
+    """Load of each window; None if the terms promise nothing."""
     peak: Traffic
     """Highest rates of any window within the last minute."""
     present: Traffic
     """Mean rates over the last second or so."""
     present_load: float | None
-    """Load over the same time; None where nothing is promised."""
+    """Load over the same time; None if the terms promise nothing."""
     verdict: Verdict | None = None
-    """On the last window; None after a gap."""
+    """Verdict on the last window; None after a gap."""
     verdict_totals: VerdictTotals = VerdictTotals()
-    """Seconds by verdict, and what throttling cost."""
+    """Seconds by verdict and by limit, and what throttling cost."""
     ceiling: Ceiling | None = None
-    """The rate at which the disk was last seen held."""
+    """Rate at which the disk was last throttled."""
     credits: tuple[CreditLevel, ...] = ()
-    """Burst credits by resource; none where the terms have none."""
+    """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
-    """What probes came to, by kind; those that are configured are present from the start."""
+    """Totals of probes by kind; kinds that are configured are present from the start."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
-    """Time between two turns of the kinds that are configured; None of crontab lines."""
+    """Configured time between probes, by kind; None for a schedule in crontab format."""
 
 
 class SamplerSnapshot(msgspec.Struct, frozen=True):
-    """How well we sampled."""
+    """Ticks, gaps and errors of the sampler."""
 
     ticks: int
     missed_ticks: int
@@ -77,13 +77,13 @@ class SamplerSnapshot(msgspec.Struct, frozen=True):
     errors: Mapping[str, int]
     """Errors by source; every source is present from the start."""
     collectors: Mapping[str, bool]
-    """Whether each source of data could be read when it was last tried."""
+    """Whether each source could be read at the last attempt."""
     problems: Mapping[str, str] = {}
-    """What is wrong with those that could not, where there are words for it."""
+    """Error messages of sources that could not be read, where there is one."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Everything that leaves the house."""
+    """All monitored disks, and the sampler, at the last sample."""
 
     disks: tuple[DiskSnapshot, ...]
     sampler: SamplerSnapshot
@@ -105,46 +105,46 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 def take_snapshot(state: State) -> Snapshot:
-    """Give everything known at the last sample, disks in the order of their names."""
-    sampling = state.sampler_stats
+    """Return a snapshot of a state, with the disks in the order of their names."""
+    stats = state.sampler_stats
     return Snapshot(
         disks=tuple(
-            _disk_snapshot(watched, state) for _, watched in sorted(state.watched.items())
+            _disk_snapshot(disk_state, state) for _, disk_state in sorted(state.monitored.items())
         ),
         sampler=SamplerSnapshot(
-            ticks=sampling.ticks,
-            missed_ticks=sampling.missed_ticks,
-            lateness_s=sampling.lateness_s,
-            gaps=sampling.gaps,
-            errors=sampling.errors,
-            collectors={source: sampling.works(source) for source in SOURCES},
-            problems=sampling.problems,
+            ticks=stats.ticks,
+            missed_ticks=stats.missed_ticks,
+            lateness_s=stats.lateness_s,
+            gaps=stats.gaps,
+            errors=stats.errors,
+            collectors={source: stats.works(source) for source in SOURCES},
+            problems=stats.problems,
         ),
     )
 
 
 def disk_snapshot(state: State, device: str) -> DiskSnapshot | None:
-    """Give what is known of one disk; None if it is not watched."""
-    watched = state.watched.get(device)
-    return None if watched is None else _disk_snapshot(watched, state)
+    """Return the snapshot of one disk; None if it is not monitored."""
+    disk_state = state.monitored.get(device)
+    return None if disk_state is None else _disk_snapshot(disk_state, state)
 
 
-def _disk_snapshot(watched: DiskState, state: State) -> DiskSnapshot:
+def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
-    totals = watched.totals
-    if watched.is_listed:
-        totals = totals.settled(state.assessed, now_s)
+    totals = disk_state.totals
+    if disk_state.is_listed:
+        totals = totals.with_idle_until(state.assessed, now_s)
     recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s)
     peak = highest(totals.peaks, now_s)
-    promise = watched.assignment.limits.promise_charges
-    asleep = watched.is_listed and watched.disk.name not in state.active
-    window_verdict = watched.window_verdict
-    asked = state.settings.probes_of(watched.disk.name)
+    promise = disk_state.assignment.limits.promise_charges
+    is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
+    window_verdict = disk_state.window_verdict
+    configured = state.settings.probes_of(disk_state.disk.name)
     return DiskSnapshot(
-        disk=watched.disk,
-        assignment=watched.assignment,
-        counters=watched.counters,
-        inflight=watched.inflight if watched.is_listed else None,
+        disk=disk_state.disk,
+        assignment=disk_state.assignment,
+        counters=disk_state.counters,
+        inflight=disk_state.inflight if disk_state.is_listed else None,
         read_latency_s=totals.read_latency.histogram,
         write_latency_s=totals.write_latency.histogram,
         load=totals.load if promise else None,
@@ -155,17 +155,17 @@ def _disk_snapshot(watched: DiskState, state: State) -> DiskSnapshot:
             peak.written_bytes_per_second,
         ),
         verdict="idle"
-        if asleep
+        if is_idle
         else window_verdict.verdict
         if window_verdict is not None
         else None,
         verdict_totals=msgspec.structs.replace(
             totals.verdict_totals, host=totals.verdict_totals.host.where_known(state.last_host)
         ),
-        ceiling=watched.detector.ceiling,
-        credits=_credits(watched, recent, state.clocks),
-        probes=_probes(watched, asked),
-        probe_intervals_s=asked,
+        ceiling=disk_state.detector.ceiling,
+        credits=_credits(disk_state, recent, state.clocks),
+        probes=_probes(disk_state, configured),
+        probe_intervals_s=configured,
         present=Traffic(
             recent.reads / recent.seconds,
             recent.writes / recent.seconds,
@@ -177,15 +177,17 @@ def _disk_snapshot(watched: DiskState, state: State) -> DiskSnapshot:
 
 
 def _credits(
-    watched: DiskState, recent: Interval, clocks: Clocks | None
+    disk_state: DiskState, recent: Interval, clocks: Clocks | None
 ) -> tuple[CreditLevel, ...]:
-    account = watched.credits_at(clocks.boottime_s) if clocks is not None else None
-    return account.levels(watched.assignment.limits, recent) if account is not None else ()
+    account = disk_state.credits_at(clocks.boottime_s) if clocks is not None else None
+    return account.levels(disk_state.assignment.limits, recent) if account is not None else ()
 
 
-def _probes(watched: DiskState, asked: Collection[ProbeKind]) -> dict[ProbeKind, ProbeTotals]:
+def _probes(
+    disk_state: DiskState, configured: Collection[ProbeKind]
+) -> dict[ProbeKind, ProbeTotals]:
     return {
-        kind: watched.probes.get(kind, ProbeTotals())
+        kind: disk_state.probes.get(kind, ProbeTotals())
         for kind in PROBE_KINDS
-        if kind in asked or (kind in watched.probes and watched.probes[kind].is_used)
+        if kind in configured or (kind in disk_state.probes and disk_state.probes[kind].is_used)
     }

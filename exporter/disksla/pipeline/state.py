@@ -18,49 +18,56 @@ from disksla.verdict import Clocks
 
 
 class State(msgspec.Struct, frozen=True):
-    """Everything known; published as it is, never changed."""
+    """Everything known after a tick.
+
+    `advance` and `configure` return a new state and share what did not change with the old one,
+    so a published state never changes while it is being read.
+    """
 
     settings: Settings
     catalog: Catalog
     previous_run: PreviousRun | None = None
-    """What was saved by an earlier daemon."""
+    """State saved by an earlier daemon."""
     inventory: tuple[Disk, ...] = ()
     """All block devices of the machine."""
-    watched: Mapping[str, DiskState] = {}
+    monitored: Mapping[str, DiskState] = {}
+    """The monitored disks by kernel name: those of the inventory that the settings select."""
     active: frozenset[str] = frozenset()
-    """Devices that did something at the last sample; their in-flight counts are wanted."""
+    """Devices to update at the next tick even if their lines do not change: at the last sample
+    they had I/O, requests in flight or a malformed line. Their sysfs `inflight` is read then."""
     lines: DiskstatsLines | None = None
-    """The last text of /proc/diskstats; None when lines have to be found again."""
+    """Lines of the last /proc/diskstats; None if they have to be indexed again."""
     clocks: Clocks | None = None
-    """At the last sample."""
+    """Clocks at the last sample; None before the first."""
     host: HostWait | None = None
-    """What the host had waited up to the last sample; None if it was not asked."""
+    """iowait and PSI at the last sample; None if they were not read."""
     last_host: HostWait = HostWait()
-    """What it said when it was last asked."""
+    """iowait and PSI when they were last read."""
     unreadable: bool = False
     """/proc/diskstats could not be read at the last tick."""
     assessed: AssessedTime = AssessedTime()
     sampler_stats: SamplerStats = SamplerStats()
 
 
-def to_save(state: State, machine: str, boot: str) -> SavedState | None:
-    """Give what a later daemon can use; None if there is nothing."""
+def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:
+    """Return what a later daemon can resume from; None if there is nothing to save."""
     if state.clocks is None:
         return None
-    left = [save_disk(watched, state.clocks) for watched in state.watched.values()]
-    disks = dict(kept for kept in left if kept is not None)
+    saved = [save_disk(disk_state, state.clocks) for disk_state in state.monitored.values()]
+    disks = dict(key_and_disk for key_and_disk in saved if key_and_disk is not None)
     return SavedState(machine, boot, state.clocks, disks) if disks else None
 
 
-def wants_host(state: State) -> bool:
-    """Tell whether it matters at the next tick what the host waits: a disk is at its limit.
+def needs_host_wait(state: State) -> bool:
+    """Return whether iowait and PSI have to be read at the next tick.
 
-    Asking at every tick would cost more than all else, for nothing. It is asked once at the
-    beginning, to know what it can tell.
+    They are needed while a disk is at its limit, to attribute them to throttled disks. Reading
+    them at every tick would cost more than everything else in it. They are read once at the
+    first tick too, to find out which of them the kernel provides.
     """
     if state.clocks is None:
         return True
-    window_verdicts = [state.watched[device].window_verdict for device in state.active]
+    window_verdicts = [state.monitored[device].window_verdict for device in state.active]
     return any(
         window_verdict is not None and window_verdict.verdict in {"throttled", "met"}
         for window_verdict in window_verdicts

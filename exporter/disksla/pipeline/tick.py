@@ -1,4 +1,8 @@
-"""One tick: everything that was read from the machine at one moment."""
+"""One tick: everything that was read from the machine at one moment.
+
+A recording is a file of ticks, so the names of the fields are part of its format; `problems` is
+encoded as `troubles`.
+"""
 
 import msgspec
 
@@ -9,22 +13,22 @@ from disksla.verdict import Clocks
 
 
 class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Everything that the world said at one moment."""
+    """Input of `advance`: one reading of the machine, and events since the tick before."""
 
     clocks: Clocks
     diskstats: str | None
-    """The text of /proc/diskstats; None if it could not be read."""
+    """Text of /proc/diskstats; None if it could not be read."""
     lateness_s: float = 0.0
-    """How long after its deadline the tick came."""
+    """Time from the deadline of the tick to the reading."""
     missed_ticks: int = 0
-    """Deadlines that passed meanwhile."""
+    """Deadlines that passed without a tick since the tick before."""
     inflight: dict[str, tuple[int, int]] = {}
-    """Reads and writes in flight (sysfs `inflight`) of the devices that were awake."""
+    """Reads and writes in flight (sysfs `inflight`) of the devices in `State.active`."""
     disks: tuple[Disk, ...] | None = None
-    """All block devices, when they changed."""
+    """All block devices, if they changed since the tick before."""
     host: HostWait | None = None
-    """What the host waited for I/O since boot; None if it was not asked."""
+    """iowait and PSI since boot; None if they were not read (see `needs_host_wait`)."""
     problems: dict[str, str] = msgspec.field(default_factory=dict, name="troubles")
-    """What could not be read: `source` or `source:device` -> what was seen."""
+    """Sources that could not be read: `source` or `source:device` -> error message."""
     probes: tuple[ProbeResult, ...] = ()
-    """How probes went that have ended since the tick before."""
+    """Probes that ran or were skipped since the tick before."""

@@ -1,4 +1,8 @@
-"""Seconds by verdict, and what throttling cost, over the life of one disk under our eyes."""
+"""Totals of one disk: latency, load, peaks, and seconds by verdict, summed over its windows.
+
+Totals of a disk that is idle are not updated at every tick: `DiskTotals.complete_to` says how much
+assessed time they include, and `DiskTotals.with_idle_until` adds the rest as idle.
+"""
 
 import msgspec
 
@@ -13,50 +17,50 @@ _IDLE = VERDICTS.index("idle")
 
 
 class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
-    """Sums of verdicts."""
+    """Seconds by verdict and by limit, and what throttling cost."""
 
     seconds: tuple[float, ...] = (0.0,) * len(VERDICTS)
-    """In the order of VERDICTS; together, all the time that was judged."""
+    """In the order of VERDICTS; their sum is all the time assessed."""
     throttled_s: tuple[float, ...] = (0.0,) * len(LIMIT_KINDS)
-    """In the order of LIMIT_KINDS."""
+    """Throttled seconds by limit, in the order of LIMIT_KINDS."""
     wait_s: float = 0.0
-    """I/O-seconds that throttling added."""
+    """I/O-seconds that requests waited because of throttling."""
     host: HostWait = HostWait(0.0, 0.0, 0.0)
-    """The part of what the host waited that fell into throttled windows."""
+    """The disk's share of iowait and PSI in throttled windows."""
 
     def plus(self, window_verdict: WindowVerdict, seconds: float) -> "VerdictTotals":
         """Add one window."""
         index = VERDICTS.index(window_verdict.verdict)
-        by_verdict = _with(self.seconds, index, seconds)
+        by_verdict = _plus_at(self.seconds, index, seconds)
         throttled_s = self.throttled_s
         if window_verdict.throttle is not None:
             limit = LIMIT_KINDS.index(window_verdict.throttle.limit)
-            throttled_s = _with(throttled_s, limit, seconds)
+            throttled_s = _plus_at(throttled_s, limit, seconds)
         return VerdictTotals(
             by_verdict, throttled_s, self.wait_s + window_verdict.wait_s, self.host
         )
 
     def plus_idle(self, seconds: float) -> "VerdictTotals":
-        """Add time in which the disk slept."""
-        return msgspec.structs.replace(self, seconds=_with(self.seconds, _IDLE, seconds))
+        """Add time in which the disk was idle."""
+        return msgspec.structs.replace(self, seconds=_plus_at(self.seconds, _IDLE, seconds))
 
-    def plus_host(self, part: HostWait) -> "VerdictTotals":
-        """Add the disk's part of what the host waited in a throttled window."""
-        return msgspec.structs.replace(self, host=self.host.plus(part))
+    def plus_host(self, share: HostWait) -> "VerdictTotals":
+        """Add the disk's share of the iowait and PSI of a throttled window."""
+        return msgspec.structs.replace(self, host=self.host.plus(share))
 
 
-def _with(amounts: tuple[float, ...], index: int, more: float) -> tuple[float, ...]:
+def _plus_at(amounts: tuple[float, ...], index: int, more: float) -> tuple[float, ...]:
     return (*amounts[:index], amounts[index] + more, *amounts[index + 1 :])
 
 
 LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
 
 RECENT_WINDOWS = 10
-"""How far back the present reaches."""
+"""Present rates and loads are means over this many windows."""
 
 
 class AssessedTime(msgspec.Struct, frozen=True, gc=False):
-    """How much time was judged so far, by one count for all disks."""
+    """How much time was assessed; counted once for all disks."""
 
     windows: int = 0
     seconds: float = 0.0
@@ -67,31 +71,31 @@ class AssessedTime(msgspec.Struct, frozen=True, gc=False):
 
 
 class DiskTotals(msgspec.Struct, frozen=True, gc=False):
-    """Sums over the life of one disk under our eyes."""
+    """Sums over all windows since disksla first sampled the disk."""
 
     read_latency: LatencyMeter = LatencyMeter()
     write_latency: LatencyMeter = LatencyMeter()
     load: Histogram = Histogram.empty(LOAD_BOUNDS_RATIO)
     peaks: tuple[Peak, ...] = ()
     recent: tuple[Interval, ...] = ()
-    """The last windows in which the disk was awake."""
+    """The last windows for which the disk was updated."""
     verdict_totals: VerdictTotals = VerdictTotals()
-    settled_at: AssessedTime = AssessedTime()
-    """Up to where this tally is complete."""
+    complete_to: AssessedTime = AssessedTime()
+    """Assessed time that these totals include."""
 
-    def settled(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
-        """Add the windows that were judged since, in all of which the disk was idle."""
-        idle_windows = assessed.windows - self.settled_at.windows
-        idle_s = assessed.seconds - self.settled_at.seconds
+    def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
+        """Add the windows since `complete_to`, in all of which the disk was idle."""
+        idle_windows = assessed.windows - self.complete_to.windows
+        idle_s = assessed.seconds - self.complete_to.seconds
         return msgspec.structs.replace(
             self,
             load=self.load.observe(0.0, idle_windows) if idle_windows else self.load,
-            read_latency=self.read_latency.settled(now_s),
-            write_latency=self.write_latency.settled(now_s),
+            read_latency=self.read_latency.with_overdue(now_s),
+            write_latency=self.write_latency.with_overdue(now_s),
             verdict_totals=self.verdict_totals.plus_idle(idle_s)
             if idle_windows
             else self.verdict_totals,
-            settled_at=assessed,
+            complete_to=assessed,
         )
 
     def plus(
@@ -101,10 +105,10 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         window_verdict: WindowVerdict | None,
         assessed: AssessedTime,
     ) -> "DiskTotals":
-        """Add what the disk did up to `assessed`.
+        """Add an interval that ends at `assessed`.
 
-        Nothing is lost to a gap, but requests that cannot be laid to a window have no rate, and
-        there is no judgement on them.
+        Without a verdict it is a gap. Requests of a gap count in the latency histograms. They
+        have no rate and no load, because the time in which they completed is unknown.
         """
         read_latency = self.read_latency.add(interval.reads, interval.read_ms, interval.end_s)
         write_latency = self.write_latency.add(interval.writes, interval.write_ms, interval.end_s)
@@ -113,7 +117,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
                 self,
                 read_latency=read_latency,
                 write_latency=write_latency,
-                settled_at=assessed,
+                complete_to=assessed,
             )
         load = load_of(interval, promise)
         return DiskTotals(
@@ -128,7 +132,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
 
 
 def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Interval:
-    """Put the last windows together; those in which the disk slept count as idle."""
+    """Return the sum of the last RECENT_WINDOWS windows; those not in `recent` were idle."""
     horizon_s = RECENT_WINDOWS * tick_s
     windows = [window for window in recent if window.end_s > now_s - horizon_s]
     return Interval(

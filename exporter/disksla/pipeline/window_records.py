@@ -1,4 +1,4 @@
-"""What one tick said of one disk, as a row: the account that `replay` gives."""
+"""One disk at one tick, as a flat record: what `disksla replay --json` prints."""
 
 import msgspec
 
@@ -9,12 +9,12 @@ from disksla.verdict import Interval, LimitKind, ThrottleLevel, Verdict, WindowV
 
 
 class WindowRecord(msgspec.Struct, frozen=True):
-    """One disk at one tick. Without a window there is a gap, and nothing else is known."""
+    """One disk at one tick: a window, or a gap without further values."""
 
     monotonic_s: float
     device: str
     gap: str | None = None
-    """Why the time since the last tick cannot be judged; `start` where there was none."""
+    """Why the time since the last tick was not assessed; `start` at the first tick of the disk."""
     window_s: float | None = None
     reads: int | None = None
     writes: int | None = None
@@ -23,64 +23,69 @@ class WindowRecord(msgspec.Struct, frozen=True):
     inflight: int | None = None
     """Requests in flight at the end of the window."""
     load_ratio: float | None = None
-    """Share of the promise that the window used; None where nothing is promised."""
+    """Load of the window, 1.0 is at the limit; None if the terms promise nothing."""
     verdict: Verdict | None = None
     limit: LimitKind | None = None
-    """At which limit the disk is held, if it is throttled."""
+    """Limit at which the disk was throttled, if it was."""
     level: ThrottleLevel | None = None
-    """Whether that is the base or the burst rate."""
+    """Whether that is the base rate, the burst rate, or unknown."""
     throttle_wait_s: float | None = None
-    """I/O-seconds that throttling added, of the requests that completed in this window."""
+    """I/O-seconds that the requests completed in this window waited because of throttling."""
     throttled_iowait_s: float | None = None
-    """The disk's part of what the host's CPUs were in iowait, if the disk is throttled."""
+    """The disk's share of the iowait of all CPUs, if it was throttled; CPU seconds."""
     throttled_pressure_s: float | None = None
-    """Likewise, of the time in which some tasks stood still for I/O."""
+    """The disk's share of the time in which some tasks were stalled on I/O (PSI), likewise."""
     ceiling_iops: float | None = None
-    """Rate at which the disk was last seen held."""
+    """Rate at which the disk was last throttled."""
     ceiling_bytes_per_second: float | None = None
     credits: tuple[CreditLevel, ...] = ()
-    """What is known of burst credits, by resource."""
+    """Bounds and estimate of burst credits, by resource."""
 
 
 def window_records(before: State, after: State) -> list[WindowRecord]:
-    """Give a row for each watched disk; `after` is `before` advanced by one tick."""
+    """Return a record of each monitored disk; `after` is `before` advanced by one tick."""
     if after.clocks is None:
         return []
     now_s = after.clocks.monotonic_s
-    judged_s = after.assessed.seconds - before.assessed.seconds
+    assessed_s = after.assessed.seconds - before.assessed.seconds
     reasons = [
         reason
         for reason, count in after.sampler_stats.gaps.items()
         if count > before.sampler_stats.gaps[reason]
     ]
-    rows = []
-    for device, watched in sorted(after.watched.items()):
-        recent = watched.totals.recent
-        known = before.watched.get(device)
+    records = []
+    for device, disk_state in sorted(after.monitored.items()):
+        recent = disk_state.totals.recent
+        previous = before.monitored.get(device)
         if recent and recent[-1].end_s == now_s:
-            rows.append(_window_record(known, watched, recent[-1], after.clocks.boottime_s))
+            window = recent[-1]
+            records.append(_window_record(previous, disk_state, window, after.clocks.boottime_s))
         elif (
-            judged_s and watched.is_listed and known and known.totals is watched.totals
-        ):  # it slept
-            idle = Interval(now_s, judged_s, 0, 0, 0, 0, 0, 0, inflight=0)
-            asleep = msgspec.structs.replace(watched, window_verdict=WindowVerdict("idle"))
-            rows.append(_window_record(asleep, asleep, idle, after.clocks.boottime_s))
+            assessed_s
+            and disk_state.is_listed
+            and previous
+            and previous.totals is disk_state.totals
+        ):  # not updated at this tick, because it was idle
+            window = Interval(now_s, assessed_s, 0, 0, 0, 0, 0, 0, inflight=0)
+            idle = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
+            records.append(_window_record(idle, idle, window, after.clocks.boottime_s))
         else:
-            rows.append(WindowRecord(now_s, device, gap=reasons[0] if reasons else "start"))
-    return rows
+            records.append(WindowRecord(now_s, device, gap=reasons[0] if reasons else "start"))
+    return records
 
 
 def _window_record(
-    known: DiskState | None, watched: DiskState, window: Interval, boottime_s: float
+    previous: DiskState | None, disk_state: DiskState, window: Interval, boottime_s: float
 ) -> WindowRecord:
-    before = (known or watched).totals.verdict_totals.host
-    host = watched.totals.verdict_totals.host.since(before)
-    window_verdict, ceiling = watched.window_verdict, watched.detector.ceiling
-    account = watched.credits_at(boottime_s)
+    limits = disk_state.assignment.limits
+    before = (previous or disk_state).totals.verdict_totals.host
+    host = disk_state.totals.verdict_totals.host.since(before)
+    window_verdict, ceiling = disk_state.window_verdict, disk_state.detector.ceiling
+    account = disk_state.credits_at(boottime_s)
     throttle = window_verdict.throttle if window_verdict is not None else None
     return WindowRecord(
         window.end_s,
-        watched.disk.name,
+        disk_state.disk.name,
         None,
         window.seconds,
         window.reads,
@@ -88,7 +93,7 @@ def _window_record(
         window.read_bytes,
         window.written_bytes,
         window.inflight,
-        load_of(window, watched.assignment.limits.promise_charges),
+        load_of(window, limits.promise_charges),
         window_verdict.verdict if window_verdict is not None else None,
         throttle.limit if throttle is not None else None,
         throttle.level if throttle is not None else None,
@@ -97,5 +102,5 @@ def _window_record(
         host.pressure_some_s,
         ceiling.iops if ceiling is not None else None,
         ceiling.bytes_per_second if ceiling is not None else None,
-        account.levels(watched.assignment.limits, window) if account is not None else (),
+        account.levels(limits, window) if account is not None else (),
     )

@@ -99,7 +99,7 @@ class ProbeScheduler:
         with self._arranging:
             wanted = {}
             if self._fio is not None:
-                watched = self._state().watched
+                watched = self._state().monitored
                 wanted = {
                     (entry, device): seen.disk
                     for entry in self._settings.probes

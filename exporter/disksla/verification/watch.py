@@ -48,7 +48,7 @@ class DiskMonitor:
 
     def is_at_base(self, resources: Collection[Resource]) -> bool:
         """Tell whether the disk has no credits of any of these resources, which is proven."""
-        watched = self._sampler.state.watched.get(self._disk.name)
+        watched = self._sampler.state.monitored.get(self._disk.name)
         if watched is None or watched.credits is None:
             return False
         return all(

@@ -1,4 +1,4 @@
-"""What disksla wrote once and reads again: state, accounts of tests, recordings, sweeps."""
+"""Files that disksla writes and reads: saved state, reports, recordings, journals of sweeps."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from disksla.pipeline import saved_state as saved
 from disksla.pipeline.advance import advance
 from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.pipeline.restore import PreviousRun
-from disksla.pipeline.state import State, to_save
+from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records
 from disksla.verdict.interval import Clocks
@@ -53,7 +53,7 @@ BURSTING = saved.SavedState(
 
 
 def state(content: bytes) -> bool:
-    """It is refused, or gone on with inside its bounds; with a right checksum and without."""
+    """Saved state is rejected, or resumed with consistent bounds; with valid checksum or not."""
     envelope = b'{"disksla_state":1,"crc32":%d,"content":%s}' % (zlib.crc32(content), content)
     read = [_resumed(text) for text in (content, envelope)]
     return any(read)
@@ -61,41 +61,41 @@ def state(content: bytes) -> bool:
 
 def _resumed(text: bytes) -> bool:
     try:
-        known = saved.decode(text, "machine", NOW)
+        decoded = saved.decode(text, "machine", NOW)
     except DiskslaError as error:
         assert str(error)
         return False
-    assert saved.decode(saved.encode(known), "machine", NOW) == known
+    assert saved.decode(saved.encode(decoded), "machine", NOW) == decoded
     for boot in ("boot-1", "boot-2"):
-        now = State(Settings(), CATALOG, PreviousRun(known, boot))
+        now = State(Settings(), CATALOG, PreviousRun(decoded, boot))
         for later_s in (0.0, 0.1, 0.2):
             clocks = Clocks(*(clock + later_s for clock in msgspec.structs.astuple(NOW)))
             now = advance(now, Tick(clocks, "254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n", disks=(DISK,)))
-        for watched in now.watched.values():
-            account = watched.credits_at(NOW.boottime_s + 0.2)
-            for content in account.bucket_credits if account else ():
-                assert 0 <= content.lower_credits <= content.estimate_credits
-                assert content.estimate_credits <= content.upper_credits
+        for disk_state in now.monitored.values():
+            account = disk_state.credits_at(NOW.boottime_s + 0.2)
+            for credit in account.bucket_credits if account else ():
+                assert 0 <= credit.lower_credits <= credit.estimate_credits
+                assert credit.estimate_credits <= credit.upper_credits
         published(now)
-        kept = to_save(now, "machine", boot)
-        assert kept is None or saved.decode(saved.encode(kept), "machine", NOW) == kept
+        later = to_saved_state(now, "machine", boot)
+        assert later is None or saved.decode(saved.encode(later), "machine", NOW) == later
     return True
 
 
 def verified(content: bytes) -> bool:
-    """It is refused, or can be said again in every form."""
+    """A report is rejected, or encoded again unchanged and rendered in every format."""
     try:
-        known = verification.decode_report(content)
+        report = verification.decode_report(content)
     except DiskslaError:
         return False
-    assert verification.decode_report(verification.encode_report(known)) == known
-    report_html(known).encode()
-    ET.fromstring(report_junit(known))
+    assert verification.decode_report(verification.encode_report(report)) == report
+    report_html(report).encode()
+    ET.fromstring(report_junit(report))
     return True
 
 
 def recorded(content: bytes) -> bool:
-    """It is refused with the line that is wrong, or goes through the same reckoning as a disk."""
+    """A recording is rejected with the number of the invalid line, or replayed and published."""
     first, *lines = content.splitlines(keepends=True) or [b""]
     number = 1
     try:
@@ -105,8 +105,8 @@ def recorded(content: bytes) -> bool:
         for number, line in enumerate(lines[:40], start=2):
             tick = decode_tick(line, number)
             before, now = now, advance(now, tick)
-            for row in window_records(before, now):
-                msgspec.json.encode(row)
+            for record in window_records(before, now):
+                msgspec.json.encode(record)
     except DiskslaError as error:
         assert str(error).startswith(f"line {number}: ")
         return False
@@ -115,52 +115,51 @@ def recorded(content: bytes) -> bool:
 
 
 def swept(content: bytes) -> bool:
-    """A journal is refused with its line, or can be gone on with and shown."""
+    """A journal is rejected with the number of the invalid line, or resumed and rendered."""
     try:
-        known = read_journal(content)
+        journal = read_journal(content)
     except DiskslaError as error:
         assert re.match(r"line \d+: ", str(error))
         return False
-    again = _journal(known.header, *known.rows)
-    assert read_journal(again).rows == known.rows
-    assert known.whole_bytes <= len(content)
-    sweep_html(known.header, known.rows, "then").encode()
-    _identified(known.rows)
+    encoded = _journal(journal.header, *journal.rows)
+    assert read_journal(encoded).rows == journal.rows
+    assert journal.whole_bytes <= len(content)
+    sweep_html(journal.header, journal.rows, "then").encode()
+    _identify(journal.rows)
     return True
 
 
 def table(content: bytes) -> bool:
-    """A table is refused with its line, or says what it says when it is written again."""
+    """A table is rejected with the number of the invalid line, or encoded again unchanged."""
     try:
         rows = read_csv(content.decode(errors="replace"))
     except DiskslaError as error:
         assert re.match(r"line \d+: |there is no row", str(error))
         return False
     assert csv_of(read_csv(csv_of(rows))) == csv_of(rows)
-    _identified(rows)
+    _identify(rows)
     return True
 
 
-def _identified(rows: tuple[SweepRow, ...]) -> None:
-    finding = identify(evidence_of(rows))
-    msgspec.json.encode(finding)
+def _identify(rows: tuple[SweepRow, ...]) -> None:
+    msgspec.json.encode(identify(evidence_of(rows)))
 
 
-def _lines(content: bytes) -> list[Any]:
+def _parse_lines(content: bytes) -> list[Any]:
     return [json.loads(line) for line in content.splitlines()]
 
 
-def _unlined(lines: list[Any]) -> bytes:
+def _encode_lines(lines: list[Any]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
 JSON = Tree(json.loads, lambda tree: json.dumps(tree).encode())
-JSON_LINES = Tree(_lines, _unlined)
+JSON_LINES = Tree(_parse_lines, _encode_lines)
 
 
 @cache
 def _short_recordings() -> tuple[bytes, ...]:
-    """Give the beginnings of recordings: a mutation is one of few lines."""
+    """Return the first lines of recordings, so that a mutation hits one of few lines."""
     return tuple(
         b"".join(path.read_bytes().splitlines(keepends=True)[:6])
         for path in sorted(HOSTS.glob("*/ticks.jsonl"))

@@ -11,11 +11,11 @@ from disksla.verdict.interval import GAP_REASONS, Clocks, elapsed_or_gap, interv
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
 
 
-def later(monotonic_s: float, *, suspended_s: float = 0.0, set_by_s: float = 0.0) -> Clocks:
+def later(monotonic_s: float, *, suspended_s: float = 0.0, clock_change_s: float = 0.0) -> Clocks:
     return Clocks(
         AT_NOON.monotonic_s + monotonic_s,
         AT_NOON.boottime_s + monotonic_s + suspended_s,
-        AT_NOON.realtime_s + monotonic_s + suspended_s + set_by_s,
+        AT_NOON.realtime_s + monotonic_s + suspended_s + clock_change_s,
     )
 
 
@@ -29,9 +29,9 @@ def later(monotonic_s: float, *, suspended_s: float = 0.0, set_by_s: float = 0.0
         (later(60), "late"),
         (later(0.1, suspended_s=3600), "suspend"),
         (later(30, suspended_s=3600), "suspend"),
-        (later(0.1, set_by_s=3600), "clock_step"),
-        (later(0.1, set_by_s=-3600), "clock_step"),
-        (later(0.1, set_by_s=0.01), pytest.approx(0.1)),
+        (later(0.1, clock_change_s=3600), "clock_step"),
+        (later(0.1, clock_change_s=-3600), "clock_step"),
+        (later(0.1, clock_change_s=0.01), pytest.approx(0.1)),
         (later(0.0), "clock_step"),
         (later(-5.0), "clock_step"),
     ],

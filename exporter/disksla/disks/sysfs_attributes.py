@@ -1,4 +1,4 @@
-"""sysfs attributes: parse numbers, and clean serial numbers and models for display."""
+"""Attributes in sysfs: parse numbers, and clean serial numbers and models for display."""
 
 from disksla.procfs import SECTOR_BYTES
 

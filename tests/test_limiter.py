@@ -1,4 +1,4 @@
-"""The simulation itself: what a limiter, a disk and the kernel's counters must do."""
+"""The simulation of a limiter, a disk and the counters of the kernel."""
 
 import math
 from itertools import accumulate, pairwise
@@ -50,20 +50,20 @@ def io_ms(now: Counters) -> int:
 
 
 def excess(amounts: list[int], bucket: Bucket, largest: int, window_s: float | None) -> float:
-    """Give by how much any windows in a row exceed what a bucket allows; below 0 if none do.
+    """Return by how much consecutive windows exceed what a bucket allows; negative if none do.
 
-    A bucket that is filled once per window begins the first one full; a smooth one is filled
-    during the first one too. The last request may overdraw.
+    A bucket that is filled once per window is full at the start of the first one; a smooth one is
+    also filled during the first one. The last request may overdraw.
     """
     totals = [0, *accumulate(amounts)]
     base = bucket.per_second * 0.1
     capacity = base if bucket.capacity is None else bucket.capacity
     peak = (bucket.peak_per_second or math.inf) * 0.1
-    more = 1 if window_s is None else 0
+    extra = 1 if window_s is None else 0
     return max(
         totals[end]
         - totals[start]
-        - min(capacity + base * (end - start - 1 + more), peak * (end - start + more))
+        - min(capacity + base * (end - start - 1 + extra), peak * (end - start + extra))
         - largest
         for end in range(1, len(totals))
         for start in range(end)
@@ -102,7 +102,7 @@ loads = st.lists(
     window_s=st.sampled_from([0.1, None]),
     seed=st.integers(0, 99),
 )
-def test_no_more_is_let_through_than_the_buckets_hold(
+def test_admitted_requests_never_exceed_the_buckets(
     loads: tuple[Closed | Open, ...],
     iops: float,
     bandwidth: float,
@@ -110,8 +110,8 @@ def test_no_more_is_let_through_than_the_buckets_hold(
     window_s: float | None,
     seed: int,
 ) -> None:
-    more = {"peak_per_second": burst[0] * iops, "capacity": burst[1] * iops} if burst else {}
-    buckets = summed(iops, bandwidth, **more)
+    peak = {"peak_per_second": burst[0] * iops, "capacity": burst[1] * iops} if burst else {}
+    buckets = summed(iops, bandwidth, **peak)
     limiter = Limiter(buckets=buckets, window_s=window_s)
     truth = run(Scenario(limiter=limiter, loads=loads, seconds=2.0, seed=seed)).truth
     of_iops, of_bytes = buckets
@@ -121,7 +121,7 @@ def test_no_more_is_let_through_than_the_buckets_hold(
 
 
 @given(loads=loads, limited=st.booleans(), seed=st.integers(0, 99))
-def test_what_is_in_flight_over_time_is_the_time_that_requests_take(
+def test_counters_agree_with_requests_in_flight(
     loads: tuple[Closed | Open, ...], limited: bool, seed: int
 ) -> None:
     limiter = Limiter(buckets=summed(2000)) if limited else None
@@ -133,11 +133,11 @@ def test_what_is_in_flight_over_time_is_the_time_that_requests_take(
     in_flight_s = sum(window.inflight_io_seconds for window in result.truth)
     assert io_ms(counters(result)[-1]) == pytest.approx(in_flight_s * 1000, abs=2)
     assert sum(requests_per_tick(result)) == sum(window.ops for window in result.truth)
-    assert all(w.held_io_seconds <= w.inflight_io_seconds + 1e-9 for w in result.truth)
-    assert all(w.held_s <= 0.1 + 1e-9 for w in result.truth)
+    assert all(w.throttled_io_seconds <= w.inflight_io_seconds + 1e-9 for w in result.truth)
+    assert all(w.throttled_s <= 0.1 + 1e-9 for w in result.truth)
 
 
-def test_a_deep_queue_at_300_iops_gets_30_per_window() -> None:
+def test_deep_queue_at_300_iops_completes_30_per_window() -> None:
     result = run(SCENARIOS["iops-300-deep"])
     assert set(requests_per_tick(result)[6:]) == {30}
     assert {window.ops for window in result.truth[6:]} == {30}
@@ -147,7 +147,7 @@ def test_a_deep_queue_at_300_iops_gets_30_per_window() -> None:
     assert {tick.inflight["vdx"] for tick in result.ticks[10:]} == {(32, 0)}
 
 
-def test_a_synchronous_writer_waits_for_the_limiter_alone() -> None:
+def test_synchronous_writer_waits_for_the_limiter_only() -> None:
     result = run(SCENARIOS["iops-300-synchronous"])
     assert set(requests_per_tick(result)[6:]) == {30}
     assert {sum(tick.inflight["vdx"]) for tick in result.ticks[10:]} == {1}
@@ -162,31 +162,31 @@ def test_requests_that_do_not_divide_the_window_alternate() -> None:
     assert sum(requests_per_tick(result)[10:]) * 256 * KIB == pytest.approx(25e6 * 9, rel=0.002)
 
 
-def test_a_request_larger_than_a_window_is_paid_back() -> None:
+def test_request_larger_than_a_window_is_paid_back() -> None:
     truth = run(SCENARIOS["bandwidth-5"]).truth
     assert {window.ops for window in truth[6:]} == {0, 1}
     assert sum(window.bytes for window in truth[10:]) == pytest.approx(5e6 * 9, rel=0.03)
 
 
-def test_a_smooth_limiter_lets_requests_through_one_by_one() -> None:
+def test_smooth_limiter_admits_requests_one_by_one() -> None:
     result = run(SCENARIOS["iops-300-smooth"])
     assert set(requests_per_tick(result)[8:]) <= {29, 30, 31}
     assert sum(requests_per_tick(result)[10:]) == pytest.approx(2700, abs=2)
 
 
 @pytest.mark.parametrize("name", ALWAYS_ACTIVE)
-def test_the_throttled_are_held_all_the_time(name: str) -> None:
-    assert run(SCENARIOS[name]).held_share(1.0) == 1.0
+def test_throttled_scenarios_are_always_throttled(name: str) -> None:
+    assert run(SCENARIOS[name]).throttled_share(1.0) == 1.0
 
 
 @pytest.mark.parametrize("name", FREE)
-def test_the_free_are_never_held(name: str) -> None:
-    assert run(SCENARIOS[name]).held_share() == 0.0
+def test_free_scenarios_are_never_throttled(name: str) -> None:
+    assert run(SCENARIOS[name]).throttled_share() == 0.0
 
 
 @pytest.mark.parametrize("name", AT_TIMES)
-def test_others_are_held_at_times(name: str) -> None:
-    assert 0.05 < run(SCENARIOS[name]).held_share(1.0) < 0.5
+def test_intermittent_scenarios_are_sometimes_throttled(name: str) -> None:
+    assert 0.05 < run(SCENARIOS[name]).throttled_share(1.0) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -201,29 +201,29 @@ def test_others_are_held_at_times(name: str) -> None:
         ("mixed-additive-large", "bandwidth"),
     ],
 )
-def test_the_truth_says_which_limit_holds(name: str, limit: str) -> None:
+def test_truth_has_the_limit(name: str, limit: str) -> None:
     assert {window.limit for window in run(SCENARIOS[name]).truth[10:]} == {limit}
 
 
-def test_credits_last_as_long_as_they_do() -> None:
+def test_credits_last_for_the_computed_time() -> None:
     truth = run(SCENARIOS["burst-then-base"]).truth
-    burst = [window for window in truth if window.held_at == "burst"]
-    base = [window for window in truth if window.held_at == "base"]
+    burst = [window for window in truth if window.throttled_at == "burst"]
+    base = [window for window in truth if window.throttled_at == "base"]
     assert 0.1 * len(burst) == pytest.approx(8000 / (2000 - 300), abs=0.15)
     assert {window.ops for window in burst} == {200}
     assert {window.ops for window in base[1:]} == {30}
     assert burst[-1].end_s == base[0].start_s
 
 
-def test_credits_come_back() -> None:
+def test_credits_refill_while_idle() -> None:
     truth = run(SCENARIOS["burst-in-turns"]).truth
     levels = [window.levels[0] for window in truth]
     assert levels[30] == 0.0
-    # From 3.1 s to 8.0 s the disk rests, but for the 32 requests that were still waiting.
+    # From 3.1 s to 8.0 s the disk is idle, except for the 32 requests that were still waiting.
     assert levels[79] == pytest.approx(4.9 * 300 - 32)
 
 
-def test_reads_and_writes_apart_have_what_is_theirs() -> None:
+def test_separate_budgets_of_reads_and_writes() -> None:
     limiter = Limiter(buckets=separate(500, 300), apart=True)
     streams = (Closed(depth=16), Closed(depth=4, write_share=1.0))
     before, *_, after = counters(run(Scenario(limiter=limiter, loads=streams)))[20:]
@@ -231,14 +231,14 @@ def test_reads_and_writes_apart_have_what_is_theirs() -> None:
     assert (after.writes or 0) - (before.writes or 0) == 300 * 8
 
 
-def test_time_that_is_shared_is_not_exceeded() -> None:
+def test_time_shared_budget_is_not_exceeded() -> None:
     before, *_, after = counters(run(SCENARIOS["mixed-time-shared"]))[20:]
     reads = (after.reads or 0) - (before.reads or 0)
     writes = (after.writes or 0) - (before.writes or 0)
     assert reads / 500 + writes / 300 == pytest.approx(8.0, rel=0.005)
 
 
-def test_a_limit_may_fall() -> None:
+def test_limit_is_lowered() -> None:
     served = requests_per_tick(run(SCENARIOS["below-600-lowered"]))
     assert set(served[8:48]) == {100}
     assert set(served[52:]) == {60}
@@ -252,10 +252,10 @@ def test_nothing_completes_in_a_stall(name: str) -> None:
     milliseconds = [io_ms(after) - io_ms(before) for before, after in pairwise(counters(result))]
     assert set(milliseconds[41:54]) == {0}
     assert max(milliseconds) == milliseconds[54]
-    assert not any(window.held for window in result.truth[42:54])
+    assert not any(window.throttled for window in result.truth[42:54])
 
 
-def test_queues_end_with_the_load() -> None:
+def test_queue_is_empty_after_the_load() -> None:
     result = run(SCENARIOS["iops-300-paused"])
     assert set(requests_per_tick(result)[33:58]) == {0}
     most = max(sum(tick.inflight.get("vdx", (0,))) for tick in result.ticks)
@@ -264,33 +264,33 @@ def test_queues_end_with_the_load() -> None:
 
 @hypothesis_settings(max_examples=10)
 @given(st.sampled_from(sorted(set(SCENARIOS) - {"iops-20000-deep", "steady-90-fast"})))
-def test_the_same_scenario_gives_the_same_run(name: str) -> None:
+def test_same_scenario_has_the_same_result(name: str) -> None:
     first, second = run(SCENARIOS[name]), run(SCENARIOS[name])
     assert first.ticks == second.ticks
     assert first.truth == second.truth
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_the_pipeline_takes_the_ticks(name: str) -> None:
+def test_pipeline_accepts_the_ticks(name: str) -> None:
     scenario = SCENARIOS[name]
     result = run(scenario)
     state = State(scenario.settings(), CATALOG)
     for tick in result.ticks:
         state = advance(state, tick)
-    watched = state.monitored["vdx"]
-    assert watched.counters == counters(result)[-1]
+    disk_state = state.monitored["vdx"]
+    assert disk_state.counters == counters(result)[-1]
     assert not any(state.sampler_stats.gaps.values())
-    assert bool(watched.assignment.limits.promise_charges) == (scenario.terms is not None)
+    assert bool(disk_state.assignment.limits.promise_charges) == (scenario.terms is not None)
 
 
-def test_windows_follow_one_another() -> None:
+def test_windows_are_contiguous() -> None:
     truth: list[Window] = run(Scenario(seconds=3.0)).truth
     assert len(truth) == 30
     assert truth[0].start_s == ORIGIN_S
     assert all(before.end_s == after.start_s for before, after in pairwise(truth))
 
 
-def test_the_sampler_is_late_as_real_ones_are() -> None:
+def test_lateness_of_the_sampler_is_realistic() -> None:
     ticks = run(Scenario(seconds=600.0)).ticks
     lateness = sorted(tick.lateness_s for tick in ticks)
     assert lateness[len(lateness) // 2] == pytest.approx(0.00015, rel=0.1)

@@ -1,4 +1,4 @@
-"""Characters that a terminal obeys."""
+"""Escaping of characters that a terminal interprets."""
 
 import pytest
 
@@ -6,13 +6,13 @@ from disksla.text import escape_control
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "escaped"),
     [
         ("vdb, 16 GiB\nö 東", "vdb, 16 GiB\nö 東"),
         ("a\x1b[2J\x9b\x07\t\r", r"a\x1b[2J\x9b\x07\t\r"),
         ("\u202eads\udcff\u200b", r"\u202eads\udcff\u200b"),
     ],
 )
-def test_what_a_terminal_obeys_is_written_out(text: str, shown: str) -> None:
-    assert escape_control(text) == shown
-    assert escape_control(shown) == shown
+def test_escape_control_escapes_control_characters(text: str, escaped: str) -> None:
+    assert escape_control(text) == escaped
+    assert escape_control(escaped) == escaped

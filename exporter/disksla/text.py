@@ -1,10 +1,10 @@
-"""Characters that are not shown as they are: what a terminal obeys, or a format forbids."""
+"""Escaping of text for terminals, metric labels and XML."""
 
 
 def escape_control(text: str) -> str:
-    """Give `text` with every character that a terminal would obey, or not show, as an escape.
+    """Return `text` with every control or unprintable character escaped, except newlines.
 
-    Ends of lines stay. A direction mark, for one, would let 'sda' be read where 'ads' stands.
+    Terminals execute control sequences, and a direction mark would display 'sda' as 'ads'.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -15,21 +15,21 @@ def escape_control(text: str) -> str:
 
 
 def escape_character(letter: str) -> str:
-    """Give a character as Python would write it in ASCII."""
+    """Return a character as a Python escape in ASCII."""
     return letter.encode("unicode_escape").decode("ascii")
 
 
 def escape_bytes(text: str) -> str:
-    """Give `text` with every byte that is not UTF-8 as a backslash escape.
+    """Return `text` with every byte that is not UTF-8 as a backslash escape.
 
-    Serials and mount points may hold any bytes; Python reads those that are not UTF-8 as lone
-    surrogates, which cannot be encoded again.
+    Serials and mount points may contain any bytes. Python decodes those that are not UTF-8 to
+    lone surrogates, which cannot be encoded again.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def escape_xml(text: str) -> str:
-    """Give `text` with every character that XML 1.0 forbids as a backslash escape.
+    """Return `text` with every character that XML 1.0 forbids as a backslash escape.
 
     Source: https://www.w3.org/TR/xml/#charsets.
     """

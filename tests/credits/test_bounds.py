@@ -1,4 +1,4 @@
-"""Bounds on burst credits, against buckets whose level is known."""
+"""Bounds of burst credits, compared with simulated buckets whose level is known."""
 
 import math
 from itertools import chain, pairwise, repeat
@@ -20,7 +20,7 @@ from disksla.credits.bounds import (
 from disksla.limits.burst_rules import UnitBoost, burst_for
 from disksla.limits.limits import Bucket, DrainKind, Rates
 from disksla.units import GIB
-from support.simulated_bucket import WINDOW_MS, Gate, Load, Seen, sampled
+from support.simulated_bucket import WINDOW_MS, BurstLimiter, Load, Sample, sampled
 
 IOPS = Bucket("iops", 8000.0, 300.0, 300.0, 2000.0)
 BYTES = Bucket("bytes", 400e6, 25e6, 25e6, 60e6)
@@ -31,8 +31,16 @@ DRAINS: tuple[DrainKind, ...] = ("use", "excess", "constant")
 ROUNDING = 1e-9
 
 
-def seen_by(now: Credits, bucket: Bucket, seen: Seen) -> Credits:
-    return advance(now, bucket, seen.seconds, seen.use, seen.requests, seen.inflight, seen.held)
+def advanced(now: Credits, bucket: Bucket, sample: Sample) -> Credits:
+    return advance(
+        now,
+        bucket,
+        sample.seconds,
+        sample.use,
+        sample.requests,
+        sample.inflight,
+        sample.throttled_at,
+    )
 
 
 def contains(now: Credits, bucket: Bucket, level: float) -> bool:
@@ -65,17 +73,17 @@ def buckets(draw: st.DrawFn) -> Bucket:
 
 
 @st.composite
-def gates(draw: st.DrawFn) -> Gate:
+def limiters(draw: st.DrawFn) -> BurstLimiter:
     bucket = draw(buckets())
     level = draw(st.sampled_from([0.0, 1.0]) | st.floats(0, 1)) * bucket.capacity
     phase_ms = st.integers(0, WINDOW_MS - 1)
     windows = phase_ms if bucket.drain == "constant" else st.none() | phase_ms
-    return Gate(bucket, level, draw(windows))
+    return BurstLimiter(bucket, level, draw(windows))
 
 
 @st.composite
 def load_lists(draw: st.DrawFn) -> list[Load]:
-    """Idle, flat out, one at a time, steady and in bursts, with requests of one size."""
+    """Draw loads: idle, deep, one at a time, steady and in bursts, with requests of one size."""
     base_share = draw(st.sampled_from([1 / 300, 0.01, 0.03]))
 
     def a_queue(duration_ms: int, depth: int) -> Load:
@@ -101,36 +109,36 @@ def load_lists(draw: st.DrawFn) -> list[Load]:
 
 @st.composite
 def first_intervals(draw: st.DrawFn) -> list[int]:
-    """Give intervals about 100 ms long, each ended up to 5 ms early or late."""
+    """Draw intervals of about 100 ms, each ended up to 5 ms early or late."""
     late_ms = draw(st.lists(st.integers(-5, 5), min_size=1, max_size=20))
     first_ms = 100 + late_ms[0]
     return [first_ms, *(100 + after_ms - before_ms for before_ms, after_ms in pairwise(late_ms))]
 
 
-def at_first(gate: Gate, *, is_known: bool) -> Credits:
-    """Give what is known of a bucket before its load begins: nothing, or everything."""
+def at_start(limiter: BurstLimiter, *, is_known: bool) -> Credits:
+    """Return the credits before the load: exact, or unknown."""
     if is_known:
-        return from_bounds(gate.bucket, gate.level, gate.level, gate.level)
-    return initial(gate.bucket)
+        return from_bounds(limiter.bucket, limiter.level, limiter.level, limiter.level)
+    return initial(limiter.bucket)
 
 
 @settings(max_examples=500)
-@given(gates(), load_lists(), st.sampled_from([0, 1, 5, 20]), first_intervals(), st.booleans())
-def test_the_truth_lies_between_the_bounds_at_every_sample(
-    gate: Gate, loads: list[Load], service_ms: int, first_ms: list[int], is_known: bool
+@given(limiters(), load_lists(), st.sampled_from([0, 1, 5, 20]), first_intervals(), st.booleans())
+def test_bounds_contain_the_level_at_every_sample(
+    limiter: BurstLimiter, loads: list[Load], service_ms: int, first_ms: list[int], is_known: bool
 ) -> None:
-    bucket = gate.bucket
-    now = at_first(gate, is_known=is_known)
-    for seen in sampled(gate, loads, service_ms, chain(first_ms, repeat(100))):
-        now = seen_by(now, bucket, seen)
+    bucket = limiter.bucket
+    now = at_start(limiter, is_known=is_known)
+    for sample in sampled(limiter, loads, service_ms, chain(first_ms, repeat(100))):
+        now = advanced(now, bucket, sample)
         assert is_in_order(now, bucket)
-        assert contains(now, bucket, seen.level), seen
+        assert contains(now, bucket, sample.level), sample
 
 
 @pytest.mark.parametrize("phase_ms", [None, 0, 25, 50, 75])
 @pytest.mark.parametrize("drain", ["excess", "constant"])
 @pytest.mark.parametrize("level_share", [0.5, 1.0])
-def test_bursts_that_samples_cut_in_two_are_not_overlooked(
+def test_bounds_contain_the_level_for_bursts_split_by_samples(
     phase_ms: int | None, drain: DrainKind, level_share: float
 ) -> None:
     bucket = msgspec.structs.replace(
@@ -138,43 +146,43 @@ def test_bursts_that_samples_cut_in_two_are_not_overlooked(
     )
     burst = [Load(4, 0.01, batch=9, every_ms=2), Load(196)]
     for shift_ms in (*range(1, 96, 10), 96, 97, 98):
-        gate = Gate(bucket, level_share * bucket.capacity, phase_ms)
-        now = at_first(gate, is_known=True)
-        for seen in sampled(gate, [Load(shift_ms), *burst * 40], 0, repeat(100)):
-            now = seen_by(now, bucket, seen)
-            assert contains(now, bucket, seen.level), seen
+        limiter = BurstLimiter(bucket, level_share * bucket.capacity, phase_ms)
+        now = at_start(limiter, is_known=True)
+        for sample in sampled(limiter, [Load(shift_ms), *burst * 40], 0, repeat(100)):
+            now = advanced(now, bucket, sample)
+            assert contains(now, bucket, sample.level), sample
 
 
 @settings(max_examples=200)
 @given(
-    gates(), load_lists(), first_intervals(), st.integers(0, 30), st.floats(0, 3), st.booleans()
+    limiters(), load_lists(), first_intervals(), st.integers(0, 30), st.floats(0, 3), st.booleans()
 )
-def test_the_truth_lies_between_the_bounds_after_a_gap(
-    gate: Gate,
+def test_bounds_contain_the_level_after_a_gap(
+    limiter: BurstLimiter,
     loads: list[Load],
     first_ms: list[int],
     begins: int,
-    doubt_s: float,
+    uncertainty_s: float,
     is_use_known: bool,
 ) -> None:
-    bucket = gate.bucket
-    now = at_first(gate, is_known=is_use_known)
-    samples = list(sampled(gate, [*loads, Load(1500)], 1, chain(first_ms, repeat(100))))
+    bucket = limiter.bucket
+    now = at_start(limiter, is_known=is_use_known)
+    samples = list(sampled(limiter, [*loads, Load(1500)], 1, chain(first_ms, repeat(100))))
     missed = samples[begins : begins + 10]
-    for seen in samples[:begins]:
-        now = seen_by(now, bucket, seen)
+    for sample in samples[:begins]:
+        now = advanced(now, bucket, sample)
     if missed:
-        gap_s = sum(seen.seconds for seen in missed)
-        use = sum(seen.use for seen in missed) if is_use_known else None
-        shortest_s = max(0.0, gap_s - doubt_s)
+        gap_s = sum(sample.seconds for sample in missed)
+        use = sum(sample.use for sample in missed) if is_use_known else None
+        shortest_s = max(0.0, gap_s - uncertainty_s)
         inflight = missed[-1].inflight
-        now = advance_unobserved(now, bucket, shortest_s, gap_s + doubt_s, use, inflight)
+        now = advance_unobserved(now, bucket, shortest_s, gap_s + uncertainty_s, use, inflight)
         assert is_in_order(now, bucket)
         if use is not None or not inflight:
             assert contains(now, bucket, missed[-1].level)
-    for seen in samples[begins + 10 :]:
-        now = seen_by(now, bucket, seen)
-        assert contains(now, bucket, seen.level), seen
+    for sample in samples[begins + 10 :]:
+        now = advanced(now, bucket, sample)
+        assert contains(now, bucket, sample.level), sample
 
 
 @given(
@@ -183,7 +191,7 @@ def test_the_truth_lies_between_the_bounds_after_a_gap(
     st.floats(0, 1),
     st.lists(st.floats(0.1, 5000), min_size=1, max_size=20),
 )
-def test_one_update_over_a_rest_is_as_many_over_its_parts(
+def test_one_update_over_idle_time_equals_updates_of_its_parts(
     bucket: Bucket, one: float, other: float, parts_s: list[float]
 ) -> None:
     lower, upper = sorted((one * bucket.capacity, other * bucket.capacity))
@@ -201,45 +209,45 @@ def test_one_update_over_a_rest_is_as_many_over_its_parts(
 
 
 def drain_per_second(bucket: Bucket) -> float:
-    """Give what a burst at the peak takes."""
+    """Return the credits per second that a burst at the peak drains."""
     return estimated_drain(bucket, 1.0, bucket.peak_per_second) - bucket.fill_per_second
 
 
 @pytest.mark.parametrize("bucket", BUCKETS, ids=lambda bucket: f"{bucket.resource}-{bucket.drain}")
 @pytest.mark.parametrize("phase_ms", [0, 37, 99])
-def test_an_exhaustion_closes_the_bounds(bucket: Bucket, phase_ms: int) -> None:
-    gate = Gate(bucket, bucket.capacity * 0.3, phase_ms)
+def test_exhaustion_closes_the_bounds(bucket: Bucket, phase_ms: int) -> None:
+    limiter = BurstLimiter(bucket, bucket.capacity * 0.3, phase_ms)
     burst_ms = int(bucket.capacity * 0.3 / drain_per_second(bucket) * 1000) + 1000
-    rest_ms = int(bucket.capacity * 0.5 / bucket.fill_per_second * 1000)
-    loads = [Load(burst_ms, 0.01, depth=8), Load(min(rest_ms, 200_000)), Load(3000, 0.01, depth=8)]
+    idle_ms = int(bucket.capacity * 0.5 / bucket.fill_per_second * 1000)
+    loads = [Load(burst_ms, 0.01, depth=8), Load(min(idle_ms, 200_000)), Load(3000, 0.01, depth=8)]
     now, elapsed_ms, checked = initial(bucket), 0.0, 0
-    for seen in sampled(gate, loads, 1, chain([63], repeat(100))):
-        now = seen_by(now, bucket, seen)
-        elapsed_ms += seen.seconds * 1000
+    for sample in sampled(limiter, loads, 1, chain([63], repeat(100))):
+        now = advanced(now, bucket, sample)
+        elapsed_ms += sample.seconds * 1000
         if elapsed_ms < burst_ms - 100:
             continue
         checked += 1
-        assert contains(now, bucket, seen.level)
+        assert contains(now, bucket, sample.level)
         assert width_share(now, bucket) < 0.05
-        assert abs(now.estimate_credits - seen.level) < 0.02 * bucket.capacity
+        assert abs(now.estimate_credits - sample.level) < 0.02 * bucket.capacity
     assert checked > 30
 
 
 @pytest.mark.parametrize("bucket", BUCKETS, ids=lambda bucket: f"{bucket.resource}-{bucket.drain}")
 @pytest.mark.parametrize("phase_ms", [0, 37, 99])
-def test_a_long_rest_closes_the_bounds_and_exhaustion_is_foreseen(
+def test_idle_time_closes_the_bounds_and_exhaustion_is_right(
     bucket: Bucket, phase_ms: int
 ) -> None:
-    rest_s = bucket.capacity / bucket.fill_per_second * 1.01 + 1
-    now = advance(initial(bucket), bucket, rest_s, 0.0)
+    idle_s = bucket.capacity / bucket.fill_per_second * 1.01 + 1
+    now = advance(initial(bucket), bucket, idle_s, 0.0)
     assert width_share(now, bucket) < 0.02
     assert now.estimate_credits == bucket.capacity
     burst_ms = int(bucket.capacity * 0.7 / drain_per_second(bucket) * 1000)
-    gate = Gate(bucket, bucket.capacity, phase_ms)
-    left_s, level, seen = math.inf, bucket.capacity, None
-    for seen in sampled(gate, [Load(burst_ms, 0.01, depth=8)], 1, chain([63], repeat(100))):
-        now = seen_by(now, bucket, seen)
-        level = seen.level
+    limiter = BurstLimiter(bucket, bucket.capacity, phase_ms)
+    left_s, level, sample = math.inf, bucket.capacity, None
+    for sample in sampled(limiter, [Load(burst_ms, 0.01, depth=8)], 1, chain([63], repeat(100))):
+        now = advanced(now, bucket, sample)
+        level = sample.level
         assert contains(now, bucket, level)
         assert width_share(now, bucket) < 0.05
         assert abs(now.estimate_credits - level) < 0.02 * bucket.capacity
@@ -247,7 +255,7 @@ def test_a_long_rest_closes_the_bounds_and_exhaustion_is_foreseen(
     assert left_s == pytest.approx(level / drain_per_second(bucket), rel=0.1)
 
 
-def test_at_first_nothing_is_known() -> None:
+def test_initial_is_between_zero_and_capacity() -> None:
     now = initial(EXCESS)
     assert (now.lower_credits, now.upper_credits) == (0.0, EXCESS.capacity)
     assert now.estimate_credits == EXCESS.capacity / 2
@@ -255,7 +263,7 @@ def test_at_first_nothing_is_known() -> None:
     assert initial(IOPS, is_new=True).estimate_credits == IOPS.capacity / 2
 
 
-def test_being_held_at_the_base_rate_proves_empty_and_at_the_peak_nothing() -> None:
+def test_throttling_at_base_is_empty_and_at_peak_unknown() -> None:
     now = advance(initial(IOPS), IOPS, 0.1, 30.0, 30, 8, "base")
     assert now.upper_credits < 0.05 * IOPS.capacity
     now = advance(initial(IOPS), IOPS, 0.1, 200.0, 200, 8, "burst")
@@ -264,26 +272,26 @@ def test_being_held_at_the_base_rate_proves_empty_and_at_the_peak_nothing() -> N
 
 
 @pytest.mark.parametrize("bucket", BUCKETS, ids=lambda bucket: f"{bucket.resource}-{bucket.drain}")
-def test_what_cannot_be_is_forgotten(bucket: Bucket) -> None:
+def test_contradictory_observations_reset_the_bounds(bucket: Bucket) -> None:
     full = from_bounds(bucket, bucket.capacity, bucket.capacity, bucket.capacity)
     request = bucket.base_per_second / 300
     base_use = bucket.base_per_second / 10
-    seen = advance(full, bucket, 0.1, base_use, 30, 8)
-    now = advance(seen, bucket, 0.1, base_use, 30, 8, "base")
+    used = advance(full, bucket, 0.1, base_use, 30, 8)
+    now = advance(used, bucket, 0.1, base_use, 30, 8, "base")
     assert (now.lower_credits, now.upper_credits) == (0.0, bucket.capacity)
     assert now.request_credits == pytest.approx(request)
     now = advance(now, bucket, 0.1, base_use, 30, 8, "base")
     assert now.upper_credits < 0.05 * bucket.capacity
 
 
-def test_credits_that_do_not_get_fewer_last_for_ever() -> None:
+def test_exhaustion_is_infinite_if_credits_do_not_decrease() -> None:
     assert exhaustion_s(initial(IOPS), IOPS, 300.0) == math.inf
     assert exhaustion_s(initial(CONSTANT), CONSTANT, 300.0) == math.inf
     assert exhaustion_s(initial(EXCESS), EXCESS, 1.1) == math.inf
     assert exhaustion_s(initial(EXCESS), EXCESS, 2.125) == pytest.approx(54.0)
 
 
-def test_in_a_gap_of_unknown_use_others_may_have_had_everything() -> None:
+def test_gap_of_unknown_use_may_drain_at_the_peak() -> None:
     full = from_bounds(IOPS, IOPS.capacity, IOPS.capacity, IOPS.capacity)
     now = advance_unobserved(full, IOPS, 2.0, 2.0, None)
     assert now.lower_credits == pytest.approx(8000 - 30 - 2 * 2000, abs=601)
@@ -300,7 +308,7 @@ BOOST = UnitBoost(
 
 
 @pytest.mark.parametrize("size_gib", [256, 512, 768])
-def test_small_hdds_burst_for_half_an_hour_of_every_twelve(size_gib: int) -> None:
+def test_small_hdd_bursts_for_half_an_hour_of_twelve_hours(size_gib: int) -> None:
     units = size_gib // 256
     burst = burst_for(BOOST, size_gib * GIB, Rates(300.0 * units, 300.0 * units))
     assert burst is not None

@@ -1,3 +1,5 @@
+"""Detection of added, removed, resized and mounted disks."""
+
 import os
 import platform
 import re
@@ -21,28 +23,28 @@ from support.loop_device import added, attached, eventually, needs_loop
 HOSTS = Path(__file__).parent.parent / "hosts"
 WITHIN_S = 1.0
 SIZE_BYTES = 8 * 1024**2
-RARELY_S = 600.0
-"""A period in which no test looks without a reason."""
+LONG_PERIOD_S = 600.0
+"""A period so long that only events start a scan."""
 
 Disks = tuple[Disk, ...]
 
 
 class Received:
-    """What a watcher has handed over."""
+    """The disks that a watcher has reported."""
 
     def __init__(self) -> None:
-        self.sets: list[Disks] = []
+        self.reports: list[Disks] = []
 
     @property
     def disks(self) -> Disks:
-        """Give all disks as they were last handed over."""
-        return self.sets[-1] if self.sets else ()
+        """Return all disks of the last report."""
+        return self.reports[-1] if self.reports else ()
 
     def __call__(self, disks: Disks) -> None:
-        self.sets.append(disks)
+        self.reports.append(disks)
 
     def of(self, name: str) -> Disk | None:
-        """Give a disk as it was last handed over."""
+        """Return a disk of the last report."""
         return next((disk for disk in self.disks if disk.name == name), None)
 
     def lacks(self, name: str) -> bool:
@@ -51,7 +53,7 @@ class Received:
 
 @contextmanager
 def watching(
-    paths: Roots, on_change: Callable[[Disks], None], period_s: float = RARELY_S
+    paths: Roots, on_change: Callable[[Disks], None], period_s: float = LONG_PERIOD_S
 ) -> Iterator[DiskWatcher]:
     watcher = DiskWatcher(paths, on_change, period_s)
     watcher.start()
@@ -68,39 +70,39 @@ def tree(tmp_path: Path) -> Roots:
     return Roots(procfs=tmp_path / "proc", sysfs=tmp_path / "sys", udev_data=tmp_path / "udev")
 
 
-def test_the_disks_are_handed_over_at_the_start_and_once(tree: Roots) -> None:
+def test_disks_are_reported_once_at_the_start(tree: Roots) -> None:
     received = Received()
     with watching(tree, received, period_s=0.001) as watcher:
-        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        assert eventually(lambda: len(received.reports) == 1, WITHIN_S)
         assert eventually(lambda: watcher.health == (True, 0, ()), WITHIN_S)
-        assert not eventually(lambda: len(received.sets) > 1, within_s=0.35)
-    assert [disk.name for disk in received.sets[0]][:3] == ["loop0", "loop1", "vda"]
+        assert not eventually(lambda: len(received.reports) > 1, within_s=0.35)
+    assert [disk.name for disk in received.reports[0]][:3] == ["loop0", "loop1", "vda"]
 
 
-def test_a_change_is_found_when_somebody_asks(tree: Roots) -> None:
+def test_rescan_reports_a_change(tree: Roots) -> None:
     received = Received()
     with watching(tree, received) as watcher:
-        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        assert eventually(lambda: len(received.reports) == 1, WITHIN_S)
         (tree.sysfs / "class/block/vdb/size").write_text("2097152\n")
         watcher.rescan()
-        assert eventually(lambda: len(received.sets) == 2, WITHIN_S)
+        assert eventually(lambda: len(received.reports) == 2, WITHIN_S)
     disk = received.of("vdb")
     assert disk is not None
     assert disk.size_bytes == 1024**3
 
 
-def test_a_change_is_found_although_nobody_tells(tree: Roots) -> None:
+def test_periodic_scan_reports_a_change_without_event(tree: Roots) -> None:
     received = Received()
     with watching(tree, received, period_s=0.01):
-        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        assert eventually(lambda: len(received.reports) == 1, WITHIN_S)
         (tree.sysfs / "class/block/vdb").unlink()
         assert eventually(lambda: received.of("vdb") is None, WITHIN_S)
 
 
-def test_a_thousand_requests_are_a_few_looks(tree: Roots) -> None:
+def test_many_rescan_requests_are_few_scans(tree: Roots) -> None:
     received = Received()
     with watching(tree, received) as watcher:
-        assert eventually(lambda: len(received.sets) == 1, WITHIN_S)
+        assert eventually(lambda: len(received.reports) == 1, WITHIN_S)
         for sectors in range(1000):
             (tree.sysfs / "class/block/vdb/size").write_text(f"{sectors}\n")
             watcher.rescan()
@@ -108,20 +110,20 @@ def test_a_thousand_requests_are_a_few_looks(tree: Roots) -> None:
             lambda: (disk := received.of("vdb")) is not None and disk.size_bytes == 999 * 512,
             WITHIN_S,
         )
-    assert len(received.sets) < 100, "more of them where writing takes long, but not one each"
+    assert len(received.reports) < 100, "more where writing is slow, but not one for each request"
 
 
-def test_stopping_waits_for_no_look(tree: Roots) -> None:
-    watcher = DiskWatcher(tree, Received(), RARELY_S)
+def test_stop_does_not_wait_for_the_period(tree: Roots) -> None:
+    watcher = DiskWatcher(tree, Received(), LONG_PERIOD_S)
     watcher.start()
     assert eventually(lambda: watcher.health.success, WITHIN_S)
-    watcher.stop()  # which would take RARELY_S
+    watcher.stop()  # which would take LONG_PERIOD_S
     assert not watcher.health.success
     watcher.rescan()
 
 
-def test_stopping_waits_for_no_news_to_settle(tree: Roots) -> None:
-    watcher = DiskWatcher(tree, Received(), RARELY_S)
+def test_stop_does_not_wait_for_the_delay(tree: Roots) -> None:
+    watcher = DiskWatcher(tree, Received(), LONG_PERIOD_S)
     watcher.start()
     assert eventually(lambda: watcher.health.success, WITHIN_S)
     watcher.rescan()
@@ -129,13 +131,11 @@ def test_stopping_waits_for_no_news_to_settle(tree: Roots) -> None:
     assert not watcher.health.success
 
 
-def test_what_was_never_started_can_be_stopped(tree: Roots) -> None:
+def test_stop_without_start(tree: Roots) -> None:
     DiskWatcher(tree, Received()).stop()
 
 
-def test_a_problem_is_counted_and_logged_once(
-    tree: Roots, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_problem_is_counted_and_logged_once(tree: Roots, caplog: pytest.LogCaptureFixture) -> None:
     size = tree.sysfs / "class/block/vdb/size"
     size.write_text("many\n")
     received = Received()
@@ -148,14 +148,14 @@ def test_a_problem_is_counted_and_logged_once(
         assert watcher.health.errors == 1
         assert [event.fields["err"] for event in events(caplog)] == [*watcher.health.problems]
         [problem] = watcher.health.problems
-        assert "vdb/size: expected a whole number, found 'many\\n'" in problem
+        assert "vdb/size: found 'many\\n'; expected a whole number" in problem
         size.write_text("8\n")
         watcher.rescan()
         assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
         assert received.of("vdb") is not None
 
 
-def test_a_tree_that_is_gone_is_an_error_and_no_empty_set(tree: Roots) -> None:
+def test_tree_that_is_gone_is_an_error_not_an_empty_set(tree: Roots) -> None:
     received = Received()
     listing = tree.sysfs / "class"
     with watching(tree, received) as watcher:
@@ -163,14 +163,14 @@ def test_a_tree_that_is_gone_is_an_error_and_no_empty_set(tree: Roots) -> None:
         listing.rename(tree.sysfs / "away")
         watcher.rescan()
         assert eventually(lambda: not watcher.health.success, WITHIN_S)
-        assert "cannot list the block devices" in watcher.health.problems[0]
+        assert "cannot list block devices" in watcher.health.problems[0]
         (tree.sysfs / "away").rename(listing)
         watcher.rescan()
         assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
-    assert len(received.sets) == 1
+    assert len(received.reports) == 1
 
 
-def test_a_failure_of_the_receiver_does_not_end_the_watching(tree: Roots) -> None:
+def test_failure_of_the_callback_does_not_stop_discovery(tree: Roots) -> None:
     received = Received()
     failures = iter([ValueError("not now")])
 
@@ -181,13 +181,13 @@ def test_a_failure_of_the_receiver_does_not_end_the_watching(tree: Roots) -> Non
 
     with watching(tree, fail_once) as watcher:
         assert eventually(lambda: watcher.health.errors == 1, WITHIN_S)
-        assert watcher.health.problems == ("watching the disks failed: ValueError: not now",)
-        assert eventually(lambda: len(received.sets) == 1, within_s=3.0)
+        assert watcher.health.problems == ("disk discovery failed: ValueError: not now",)
+        assert eventually(lambda: len(received.reports) == 1, within_s=3.0)
         assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
 
 
 @needs_loop
-def test_a_new_disk_and_its_end_are_noticed_within_a_second() -> None:
+def test_added_and_removed_disk_is_reported_within_a_second() -> None:
     received = Received()
     with watching(Roots(), received) as watcher:
         assert eventually(lambda: watcher.health.success, WITHIN_S)
@@ -198,7 +198,7 @@ def test_a_new_disk_and_its_end_are_noticed_within_a_second() -> None:
 
 
 @needs_loop
-def test_a_disk_that_is_resized_is_noticed_within_a_second(tmp_path: Path) -> None:
+def test_resized_disk_is_reported_within_a_second(tmp_path: Path) -> None:
     file = tmp_path / "disk"
     file.touch()
     os.truncate(file, SIZE_BYTES)
@@ -219,21 +219,21 @@ def test_a_disk_that_is_resized_is_noticed_within_a_second(tmp_path: Path) -> No
 
 
 @needs_loop
-def test_a_burst_of_new_disks_is_few_looks() -> None:
+def test_burst_of_new_disks_is_few_scans() -> None:
     received = Received()
     with watching(Roots(), received) as watcher:
         assert eventually(lambda: watcher.health.success, WITHIN_S)
-        before = len(received.sets)
+        before = len(received.reports)
         with added(range(600, 640)) as names:
             assert eventually(
-                lambda: set(names) <= {disk.name for disk in received.sets[-1]}, 2 * WITHIN_S
+                lambda: set(names) <= {disk.name for disk in received.reports[-1]}, 2 * WITHIN_S
             )
-            assert len(received.sets) - before <= 5
+            assert len(received.reports) - before <= 5
             assert watcher.health == (True, 0, ())
 
 
 @needs_loop
-def test_events_that_overflow_the_socket_are_no_error() -> None:
+def test_overflow_of_the_event_socket_is_not_an_error() -> None:
     received = Received()
     with watching(Roots(), received) as watcher, added(range(641, 643)) as (one, other):
         assert eventually(lambda: received.of(one) is not None, WITHIN_S)
@@ -245,12 +245,12 @@ def test_events_that_overflow_the_socket_are_no_error() -> None:
         assert watcher.health == (True, 0, ())
 
 
-def run_apart(program: str, *words: str | Path, prefix: tuple[str, ...] = ()) -> None:
-    """Run a test in a process of its own, because it changes what the process may do or see."""
+def run_in_process(program: str, *arguments: str | Path, prefix: tuple[str, ...] = ()) -> None:
+    """Run a test in a separate process, because it restricts what the process may do or see."""
     if prefix and subprocess.run(["unshare", "--mount", "true"], check=False).returncode:
-        pytest.skip("NOT TESTED: this needs a mount namespace of its own")
+        pytest.skip("NOT TESTED: needs a separate mount namespace")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [*prefix, sys.executable, "-W", "error", "-c", PREAMBLE + program, *words]
+    command = [*prefix, sys.executable, "-W", "error", "-c", PREAMBLE + program, *arguments]
     subprocess.run(command, check=True, env=environment)
 
 
@@ -261,13 +261,13 @@ from disksla.disks.hotplug import DiskWatcher
 from disksla.system.roots import Roots
 from support.loop_device import added, attached, eventually
 
-sets = []
-watcher = DiskWatcher(Roots(), sets.append, period_s=600.0)
+reports = []
+watcher = DiskWatcher(Roots(), reports.append, period_s=600.0)
 """
 MOUNT = """
 with attached(sys.argv[1]) as loop:
     watcher.start()
-    mount_points = lambda: next(disk.mount_points for disk in sets[-1] if disk.name == loop)
+    mount_points = lambda: next(disk.mount_points for disk in reports[-1] if disk.name == loop)
     assert eventually(lambda: watcher.health.success, 10.0)
     subprocess.run(["mount", f"/dev/{loop}", sys.argv[2]], check=True)
     assert eventually(lambda: mount_points() == (sys.argv[2],), 10.0), mount_points()
@@ -278,7 +278,7 @@ with attached(sys.argv[1]) as loop:
 WITHOUT_NETLINK = """
 import ctypes, struct
 
-# seccomp: the socket call (41) for AF_NETLINK (16) says EAFNOSUPPORT (97), all else is allowed.
+# seccomp: the socket call (41) returns EAFNOSUPPORT (97) for AF_NETLINK (16).
 lines = [(0x20, 0, 0, 0), (0x15, 0, 3, 41), (0x20, 0, 0, 16), (0x15, 0, 1, 16),
          (0x06, 0, 0, 0x50000 | 97), (0x06, 0, 0, 0x7FFF0000)]
 program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
@@ -291,52 +291,52 @@ watcher.start()
 assert eventually(lambda: watcher.health.success, 10.0)
 assert watcher.health.errors == 1
 (problem,) = watcher.health.problems
-assert problem.startswith("cannot listen to uevents ("), problem
-assert sets
+assert problem.startswith("cannot listen to uevents: "), problem
+assert reports
 """
-WITHOUT_NETLINK_ASKED = """
+WITHOUT_NETLINK_RESCAN = """
 with added(range(851, 852)) as (name,):
     watcher.rescan()
-    assert eventually(lambda: name in {disk.name for disk in sets[-1]}, 10.0)
+    assert eventually(lambda: name in {disk.name for disk in reports[-1]}, 10.0)
 """
 WITHOUT_LIBUDEV = """
 inventory = read_disks(Roots())
 (problem,) = inventory.problems
-assert problem.startswith("libudev cannot be loaded ("), problem
+assert problem.startswith("cannot load libudev: "), problem
 assert inventory.disks
 watcher.start()
 assert eventually(lambda: watcher.health == (True, 1, (problem,)), 10.0), watcher.health
-assert sets == [inventory.disks]
+assert reports == [inventory.disks]
 watcher.stop()
 """
 
 
 @needs_loop
 @pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="NOT TESTED: needs mkfs.ext4")
-def test_a_mount_and_its_end_are_noticed_within_a_second(tmp_path: Path) -> None:
+def test_mount_and_umount_are_reported_within_a_second(tmp_path: Path) -> None:
     file, directory = tmp_path / "disk", tmp_path / "data base"
     file.touch()
     directory.mkdir()
     os.truncate(file, SIZE_BYTES)
     subprocess.run(["mkfs.ext4", "-q", file], check=True)
-    run_apart(MOUNT, file, directory, prefix=("unshare", "--mount"))
+    run_in_process(MOUNT, file, directory, prefix=("unshare", "--mount"))
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
-def test_a_sandbox_without_netlink_is_reported_once() -> None:
-    run_apart(WITHOUT_NETLINK + "watcher.stop()")
+def test_sandbox_without_netlink_is_reported_once() -> None:
+    run_in_process(WITHOUT_NETLINK + "watcher.stop()")
 
 
 @needs_loop
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
-def test_in_a_sandbox_without_netlink_one_can_still_ask() -> None:
-    run_apart(WITHOUT_NETLINK + WITHOUT_NETLINK_ASKED + "watcher.stop()")
+def test_rescan_works_in_a_sandbox_without_netlink() -> None:
+    run_in_process(WITHOUT_NETLINK + WITHOUT_NETLINK_RESCAN + "watcher.stop()")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: hiding libudev needs root")
-def test_a_machine_without_libudev_is_read_from_files() -> None:
+def test_machine_without_libudev_is_read_from_files() -> None:
     cache = subprocess.run(["/sbin/ldconfig", "-p"], check=True, capture_output=True, text=True)
     library = re.search(r"libudev\.so\S* .*=> (\S+)", cache.stdout)
     assert library is not None
     hide = f'mount --bind /dev/null {Path(library[1]).resolve()} && exec "$@"'
-    run_apart(WITHOUT_LIBUDEV, prefix=("unshare", "--mount", "sh", "-c", hide, "sh"))
+    run_in_process(WITHOUT_LIBUDEV, prefix=("unshare", "--mount", "sh", "-c", hide, "sh"))

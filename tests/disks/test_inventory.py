@@ -1,3 +1,5 @@
+"""Reading of block devices from sysfs and udev, recorded and real."""
+
 import itertools
 import shutil
 from pathlib import Path
@@ -15,14 +17,14 @@ from support import ttar
 from support.loop_device import add_partition, added, attached, needs_loop
 
 HOSTS = Path(__file__).parent.parent / "hosts"
-MACHINES = sorted(archive.parent.name for archive in HOSTS.glob("*/sys.ttar"))
+HOST_NAMES = sorted(archive.parent.name for archive in HOSTS.glob("*/sys.ttar"))
 SIZE_BYTES = 8 * 1024**2
-OWN = Roots()
-OWN_FROM_FILES = Roots(udev_data=Path("/run/udev/data/"), sysfs=Path("/sys/../sys"))
-"""The machine's own trees, by other names: read without libudev."""
+DEFAULT = Roots()
+DEFAULT_FROM_FILES = Roots(udev_data=Path("/run/udev/data/"), sysfs=Path("/sys/../sys"))
+"""The default directories by other paths, so that they are read without libudev."""
 
 
-def machine(name: str, into: Path) -> Roots:
+def unpacked_host(name: str, into: Path) -> Roots:
     for archive in (HOSTS / name).glob("*.ttar"):
         ttar.unpack(archive, into)
     return Roots(procfs=into / "proc", sysfs=into / "sys", udev_data=into / "udev")
@@ -32,14 +34,14 @@ def by_name(inventory: Inventory) -> dict[str, Disk]:
     return {disk.name: disk for disk in inventory.disks}
 
 
-@pytest.mark.parametrize("name", MACHINES)
-def test_a_recorded_machine_has_these_disks(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", HOST_NAMES)
+def test_read_disks_of_recorded_machines(name: str, tmp_path: Path) -> None:
     expected = msgspec.json.decode((HOSTS / name / "disks.json").read_bytes(), type=list[Disk])
-    assert read_disks(machine(name, tmp_path)) == Inventory(tuple(expected), problems=())
+    assert read_disks(unpacked_host(name, tmp_path)) == Inventory(tuple(expected), problems=())
 
 
-def test_a_virtio_disk_with_a_serial(tmp_path: Path) -> None:
-    disk = by_name(read_disks(machine("vm-virtio-6.x", tmp_path)))["vdb"]
+def test_virtio_disk_with_a_serial(tmp_path: Path) -> None:
+    disk = by_name(read_disks(unpacked_host("vm-virtio-6.x", tmp_path)))["vdb"]
     assert disk == Disk(
         name="vdb",
         major=252,
@@ -53,16 +55,16 @@ def test_a_virtio_disk_with_a_serial(tmp_path: Path) -> None:
     )
 
 
-def test_a_partition_takes_from_its_disk_what_is_said_there_only(tmp_path: Path) -> None:
-    disks = by_name(read_disks(machine("vm-virtio-6.x", tmp_path)))
+def test_partition_has_diskseq_and_rotational_of_its_disk(tmp_path: Path) -> None:
+    disks = by_name(read_disks(unpacked_host("vm-virtio-6.x", tmp_path)))
     partition = disks["vda3"]
     assert (partition.partition_of, partition.diskseq, partition.rotational) == ("vda", 9, True)
     assert (partition.serial, partition.mount_points) == (None, ("/boot",))
     assert disks["vda"].mount_points == ("/", "/boot", "/boot/efi")
 
 
-def test_a_path_of_a_multipath_head_has_no_number(tmp_path: Path) -> None:
-    disks = by_name(read_disks(machine("nvme-multipath", tmp_path)))
+def test_multipath_path_has_no_device_number(tmp_path: Path) -> None:
+    disks = by_name(read_disks(unpacked_host("nvme-multipath", tmp_path)))
     assert [(d.hidden, d.major, d.minor) for d in disks.values()] == [
         (True, 0, 0),
         (False, 259, 1),
@@ -70,8 +72,8 @@ def test_a_path_of_a_multipath_head_has_no_number(tmp_path: Path) -> None:
     assert disks["nvme0c0n1"].wwn == disks["nvme0n1"].wwn
 
 
-def test_the_serial_of_a_scsi_disk_does_not_depend_on_udev(tmp_path: Path) -> None:
-    paths = machine("old-14", tmp_path)
+def test_scsi_serial_is_preferred_from_sysfs(tmp_path: Path) -> None:
+    paths = unpacked_host("old-14", tmp_path)
     assert by_name(read_disks(paths))["sda"].serial is None
     paths.udev_data.mkdir()
     entry = paths.udev_data / "b8:0"
@@ -85,8 +87,8 @@ def test_the_serial_of_a_scsi_disk_does_not_depend_on_udev(tmp_path: Path) -> No
     assert by_name(read_disks(paths))["sda"].serial == "xyz789"
 
 
-def test_the_model_of_an_ata_disk_is_not_cut_off(tmp_path: Path) -> None:
-    paths = machine("old-14", tmp_path)
+def test_model_of_an_ata_disk_is_not_truncated(tmp_path: Path) -> None:
+    paths = unpacked_host("old-14", tmp_path)
     assert by_name(read_disks(paths))["sda"].model == "Virtual disk"
     paths.udev_data.mkdir()
     (paths.udev_data / "b8:0").write_text("E:ID_MODEL_ENC=Samsung\\x20SSD\\x20860\\x20EVO\\x20\n")
@@ -94,8 +96,8 @@ def test_the_model_of_an_ata_disk_is_not_cut_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("attribute", ["dev", "size"])
-def test_a_disk_that_is_being_removed_is_no_problem(attribute: str, tmp_path: Path) -> None:
-    paths = machine("vm-virtio-6.x", tmp_path)
+def test_disk_being_removed_is_not_a_problem(attribute: str, tmp_path: Path) -> None:
+    paths = unpacked_host("vm-virtio-6.x", tmp_path)
     whole = len(read_disks(paths).disks)
     (paths.sysfs / "class/block/vdb" / attribute).unlink()
     inventory = read_disks(paths)
@@ -104,8 +106,8 @@ def test_a_disk_that_is_being_removed_is_no_problem(attribute: str, tmp_path: Pa
     assert len(inventory.disks) == whole - 1
 
 
-def test_a_link_whose_directory_is_gone_is_no_problem(tmp_path: Path) -> None:
-    paths = machine("vm-virtio-6.x", tmp_path)
+def test_dangling_link_is_not_a_problem(tmp_path: Path) -> None:
+    paths = unpacked_host("vm-virtio-6.x", tmp_path)
     shutil.rmtree((paths.sysfs / "class/block/vda").resolve())
     inventory = read_disks(paths)
     assert inventory.problems == ()
@@ -113,47 +115,48 @@ def test_a_link_whose_directory_is_gone_is_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("attribute", ["dev", "size", "diskseq"])
-def test_a_disk_with_nonsense_is_left_out_and_named(attribute: str, tmp_path: Path) -> None:
-    paths = machine("vm-virtio-6.x", tmp_path)
+def test_disk_with_invalid_attribute_is_skipped_and_reported(
+    attribute: str, tmp_path: Path
+) -> None:
+    paths = unpacked_host("vm-virtio-6.x", tmp_path)
     (paths.sysfs / "class/block/vdb" / attribute).write_text("twelve\n")
     inventory = read_disks(paths)
     assert "vdb" not in by_name(inventory)
     assert "vda" in by_name(inventory)
     (problem,) = inventory.problems
-    assert f"vdb/{attribute}: expected" in problem
-    assert "twelve" in problem
-    assert problem.endswith("the device is left out")
+    assert f"vdb/{attribute}: found 'twelve\\n'; expected" in problem
+    assert problem.startswith("device skipped: ")
 
 
-def test_without_a_mount_table_the_disks_are_known_all_the_same(tmp_path: Path) -> None:
-    paths = machine("vm-virtio-6.x", tmp_path)
+def test_disks_are_read_without_a_mount_table(tmp_path: Path) -> None:
+    paths = unpacked_host("vm-virtio-6.x", tmp_path)
     (paths.procfs / "1/mountinfo").unlink()
     inventory = read_disks(paths)
     assert not any(disk.mount_points for disk in inventory.disks)
     (problem,) = inventory.problems
     assert problem == (
         f"cannot read {paths.procfs}/1/mountinfo: No such file or directory;"
-        " mount points are not known"
+        " mount points are unknown"
     )
 
 
-def test_what_is_no_sysfs_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DiskslaError, match=r"cannot list the block devices in .*--path\.sysfs"):
+def test_read_disks_rejects_a_directory_that_is_not_sysfs(tmp_path: Path) -> None:
+    with pytest.raises(DiskslaError, match=r"cannot list block devices in .*--path\.sysfs"):
         read_disks(Roots(sysfs=tmp_path))
 
 
-GARBAGE = st.one_of(
+CONTENT = st.one_of(
     st.binary(max_size=60), st.text(alphabet="0:9/\0\n-", max_size=9).map(str.encode)
 )
 FILES = ("dev", "size", "diskseq", "hidden", "serial", "queue/rotational", "../../device/model")
 attempts = itertools.count()
 
 
-@given(st.dictionaries(st.sampled_from(FILES), GARBAGE, min_size=1), GARBAGE, GARBAGE)
-def test_any_content_is_read_or_left_out(
+@given(st.dictionaries(st.sampled_from(FILES), CONTENT, min_size=1), CONTENT, CONTENT)
+def test_any_content_is_read_or_skipped(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, bytes], udev: bytes, mounts: bytes
 ) -> None:
-    tree = tmp_path_factory.getbasetemp() / f"garbage{next(attempts)}"
+    tree = tmp_path_factory.getbasetemp() / f"content{next(attempts)}"
     vdb = tree / "sys/devices/vdb"
     for name, good in {"dev": b"254:16\n", "size": b"8\n", **files}.items():
         file = vdb / name.replace("../../", "")
@@ -170,19 +173,19 @@ def test_any_content_is_read_or_left_out(
     shutil.rmtree(tree)
 
 
-def test_libudev_and_the_files_tell_the_same_of_this_machine() -> None:
-    inventory = read_disks(OWN)
+def test_libudev_and_files_agree_on_this_machine() -> None:
+    inventory = read_disks(DEFAULT)
     assert inventory.problems == ()
     assert list(by_name(inventory)) == sorted(by_name(inventory))
-    from_files = by_name(read_disks(OWN_FROM_FILES))
+    from_files = by_name(read_disks(DEFAULT_FROM_FILES))
     settled = {name: disk for name, disk in by_name(inventory).items() if "loop" not in name}
     assert settled
     assert settled == {name: from_files[name] for name in settled}
 
 
 @needs_loop
-@pytest.mark.parametrize("paths", [OWN, OWN_FROM_FILES], ids=["libudev", "files"])
-def test_a_real_disk_and_its_partition(paths: Roots, tmp_path: Path) -> None:
+@pytest.mark.parametrize("paths", [DEFAULT, DEFAULT_FROM_FILES], ids=["libudev", "files"])
+def test_real_disk_and_its_partition(paths: Roots, tmp_path: Path) -> None:
     file = tmp_path / "disk"
     file.touch()
     with file.open("r+b") as image:
@@ -199,7 +202,7 @@ def test_a_real_disk_and_its_partition(paths: Roots, tmp_path: Path) -> None:
 
 
 @needs_loop
-def test_a_name_that_was_never_there_before() -> None:
+def test_added_disks_are_read() -> None:
     with added(range(871, 873)) as names:
-        assert set(names) <= by_name(read_disks(OWN)).keys()
-    assert not set(names) & by_name(read_disks(OWN)).keys()
+        assert set(names) <= by_name(read_disks(DEFAULT)).keys()
+    assert not set(names) & by_name(read_disks(DEFAULT)).keys()

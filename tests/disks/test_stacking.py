@@ -1,3 +1,5 @@
+"""Holders and mount points of stacked devices."""
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ SDA2 = Disk("sda2", 8, 2, 5, partition_of="sda")
 SDB = Disk("sdb", 8, 16, 10)
 MD0 = Disk("md0", 9, 0, 14, slaves=("sda2", "sdb"))
 DM0 = Disk("dm-0", 254, 0, 14, slaves=("md0",), by_id=("dm-name-vg-db", "dm-uuid-LVM-x"))
-MACHINE = (SDB, SDA, SDA1, SDA2, MD0, DM0)
+STACK = (SDB, SDA, SDA1, SDA2, MD0, DM0)
 
 
 def mount(disk: Disk, point: str, root: str = "/") -> Mount:
@@ -21,34 +23,32 @@ def mount(disk: Disk, point: str, root: str = "/") -> Mount:
 
 def mount_points(*mounts: Mount) -> dict[str, tuple[str, ...]]:
     return {
-        disk.name: disk.mount_points
-        for disk in with_stacking(MACHINE, mounts)
-        if disk.mount_points
+        disk.name: disk.mount_points for disk in with_stacking(STACK, mounts) if disk.mount_points
     }
 
 
-def test_holders_of_partitions_hold_the_disk() -> None:
-    holders = {disk.name: disk.holders for disk in with_stacking(MACHINE, ()) if disk.holders}
+def test_holders_of_partitions_are_holders_of_the_disk() -> None:
+    holders = {disk.name: disk.holders for disk in with_stacking(STACK, ()) if disk.holders}
     assert holders == {"sda": ("md0",), "sda2": ("md0",), "sdb": ("md0",), "md0": ("dm-0",)}
 
 
 def test_disks_are_sorted_by_name() -> None:
-    names = [disk.name for disk in with_stacking(MACHINE, ())]
+    names = [disk.name for disk in with_stacking(STACK, ())]
     assert names == ["dm-0", "md0", "sda", "sda1", "sda2", "sdb"]
 
 
-def test_a_mounted_partition_is_a_mount_of_its_disk() -> None:
+def test_mounted_partition_is_a_mount_point_of_its_disk() -> None:
     assert mount_points(mount(SDA1, "/boot")) == {"sda": ("/boot",), "sda1": ("/boot",)}
 
 
-def test_a_mounted_volume_is_a_mount_of_all_disks_under_it() -> None:
+def test_mounted_volume_is_a_mount_point_of_all_its_disks() -> None:
     points = ("/var/lib/mysql",)
     assert mount_points(mount(DM0, "/var/lib/mysql")) == dict.fromkeys(
         ("dm-0", "md0", "sda", "sda2", "sdb"), points
     )
 
 
-def test_an_anonymous_file_system_is_found_by_what_was_mounted() -> None:
+def test_file_system_without_device_is_found_by_its_source() -> None:
     mounts = (
         Mount(0, 41, "/@", "/", "/dev/sdb"),
         Mount(0, 41, "/@home", "/home", "/dev/sdb"),
@@ -59,7 +59,7 @@ def test_an_anonymous_file_system_is_found_by_what_was_mounted() -> None:
     assert mount_points(*mounts)["dm-0"] == ("/srv",)
 
 
-def test_the_binds_of_a_sandbox_are_not_mounts_of_the_disk() -> None:
+def test_bind_mounts_of_a_sandbox_are_left_out() -> None:
     mounts = (
         mount(SDA1, "/"),
         mount(SDA1, "/var/lib/disksla", root="/var/lib/private/disksla"),
@@ -68,7 +68,7 @@ def test_the_binds_of_a_sandbox_are_not_mounts_of_the_disk() -> None:
     assert mount_points(*mounts)["sda1"] == ("/", "/mnt/too")
 
 
-def test_in_a_container_the_binds_are_all_there_is() -> None:
+def test_bind_mounts_of_a_container_without_root_are_kept() -> None:
     files = ("/etc/hosts", "/etc/resolv.conf")
     mounts = [mount(SDB, file, root=f"/containers/1{file}") for file in files]
     assert mount_points(*mounts) == {"sdb": files}
@@ -95,13 +95,13 @@ MOUNTS = st.builds(
 
 
 @given(st.lists(DISKS, unique_by=lambda disk: disk.name), st.lists(MOUNTS))
-def test_any_stack_even_in_circles_is_joined(disks: list[Disk], mounts: list[Mount]) -> None:
-    joined = with_stacking(disks, mounts)
+def test_any_stack_even_with_cycles_is_completed(disks: list[Disk], mounts: list[Mount]) -> None:
+    completed = with_stacking(disks, mounts)
     assert [
-        msgspec.structs.replace(disk, holders=(), mount_points=()) for disk in joined
+        msgspec.structs.replace(disk, holders=(), mount_points=()) for disk in completed
     ] == sorted(disks, key=lambda disk: disk.name)
-    by_name = {disk.name: disk for disk in joined}
-    for disk in joined:
+    by_name = {disk.name: disk for disk in completed}
+    for disk in completed:
         for slave in set(disk.slaves) & by_name.keys():
             assert disk.name in by_name[slave].holders
             assert set(disk.mount_points) <= set(by_name[slave].mount_points)

@@ -1,3 +1,5 @@
+"""Parsing of sysfs attributes."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,18 +15,18 @@ from disksla.disks.sysfs_attributes import (
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_a_count_is_read(count: int) -> None:
+def test_parse_count(count: int) -> None:
     assert parse_count(f"{count}\n") == count
 
 
 @pytest.mark.parametrize("text", [str(2**64), "9" * 400, "9" * 5000])
-def test_a_count_beyond_64_bits_is_refused(text: str) -> None:
+def test_parse_count_rejects_more_than_64_bits(text: str) -> None:
     with pytest.raises(ValueError, match=r"within 64 bits|Exceeds the limit"):
         parse_count(text)
 
 
 @given(st.integers(0, 2**64 - 1))
-def test_sectors_are_bytes_as_far_as_files_can_be_read(count: int) -> None:
+def test_parse_sectors_below_8_eib(count: int) -> None:
     if count < 2**54:
         assert parse_sectors(str(count)) == 512 * count
     else:
@@ -33,18 +35,18 @@ def test_sectors_are_bytes_as_far_as_files_can_be_read(count: int) -> None:
 
 
 @given(st.integers(0, 4095), st.integers(0, 2**20 - 1))
-def test_a_device_number_is_read(major: int, minor: int) -> None:
+def test_parse_device_number(major: int, minor: int) -> None:
     assert parse_device_number(f"{major}:{minor}\n") == (major, minor)
 
 
 @pytest.mark.parametrize("text", ["", "\n", "-1", "+1", "1_000", "1 2", "1.5", "٣", "0x10"])
-def test_a_count_that_is_none_is_named(text: str) -> None:
-    with pytest.raises(ValueError, match="expected a whole number, found"):
+def test_parse_count_rejects_other_text(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a whole number"):
         parse_count(text)
 
 
 @pytest.mark.parametrize("text", ["", "8", "8:", ":0", "8:0:1", "a:b"])
-def test_a_device_number_that_is_none_is_refused(text: str) -> None:
+def test_parse_device_number_rejects_other_text(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         parse_device_number(text)
 
@@ -64,24 +66,24 @@ def test_a_device_number_that_is_none_is_refused(text: str) -> None:
         ("x" * (LONGEST_NAME - 1) + " y", "x" * (LONGEST_NAME - 1)),
     ],
 )
-def test_a_name_loses_its_padding(text: str, name: str | None) -> None:
+def test_parse_name_strips_padding(text: str, name: str | None) -> None:
     assert parse_name(text) == name
 
 
 @given(st.text())
-def test_a_name_can_always_be_shown(text: str) -> None:
+def test_parse_name_is_printable(text: str) -> None:
     name = parse_name(text)
     assert name is None or (name.isprintable() and name == parse_name(name))
 
 
 @given(st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=200))
-def test_the_serial_page_of_a_scsi_disk_is_read(serial: str) -> None:
+def test_parse_vpd_serial(serial: str) -> None:
     header = bytes([0, 0x80]) + len(serial).to_bytes(2, "big")
     assert parse_vpd_serial(header + serial.encode() + b"padding") == serial
 
 
 @given(st.binary())
-def test_any_page_is_read(page: bytes) -> None:
+def test_parse_vpd_serial_accepts_any_page(page: bytes) -> None:
     if page[1:2] != b"\x80":
         assert parse_vpd_serial(page) is None
     else:

@@ -1,3 +1,5 @@
+"""Parsing of entries of the udev database."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +17,7 @@ G:systemd
 """
 
 
-def test_an_entry_has_properties_and_links() -> None:
+def test_parse_udev_data_returns_properties_and_links() -> None:
     properties = parse_udev_data(ENTRY)
     assert properties["ID_FS_LABEL"] == "a=b"
     assert decode_property(properties["ID_MODEL_ENC"]) == "Samsung SSD 860 EVO 500GB"
@@ -26,26 +28,26 @@ def test_an_entry_has_properties_and_links() -> None:
     )
 
 
-def test_links_are_told_as_libudev_tells_them() -> None:
+def test_parse_udev_data_joins_links_as_libudev_does() -> None:
     links = parse_udev_data("S:mapper/vg-db\nS:disk/by-id/dm-name-vg-db\n")
     assert links == {"DEVLINKS": "/dev/mapper/vg-db /dev/disk/by-id/dm-name-vg-db"}
 
 
-def test_a_device_without_an_entry_has_no_names() -> None:
+def test_empty_entry_has_no_properties_and_names() -> None:
     assert parse_udev_data("") == {}
     assert by_id_names({}) == ()
 
 
 @given(st.text())
-def test_any_text_is_read(text: str) -> None:
+def test_parse_udev_data_accepts_any_text(text: str) -> None:
     by_id_names(parse_udev_data(text))
 
 
 @given(st.text(st.characters(min_codepoint=0, max_codepoint=255)))
-def test_what_is_encoded_is_decoded(text: str) -> None:
+def test_decode_property_reverses_the_encoding(text: str) -> None:
     assert decode_property("".join(f"\\x{ord(letter):02x}" for letter in text)) == text
 
 
 @given(st.text())
-def test_any_text_is_decoded(text: str) -> None:
+def test_decode_property_accepts_any_text(text: str) -> None:
     assert len(decode_property(text)) <= len(text)

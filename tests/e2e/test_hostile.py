@@ -54,7 +54,7 @@ def test_a_device_with_a_name_of_no_driver_is_left_out_and_said(flags: tuple[str
     ended = run("discover", "--json", *flags)
     assert [each["device"] for each in json.loads(ended.stdout)] == ["vdb", "vdc"]
     [said] = ended.stderr.splitlines()
-    assert "is no name of a device; the device is left out" in said
+    assert "device skipped: found device name" in said
     assert not UNSEEN.search(ended.stderr)
 
 
@@ -85,5 +85,5 @@ def test_the_daemon_serves_it_as_labels_and_text(
     assert html.escape("<script>alert(1)</script>[red]&") in page
     daemon.end()
     events = [json.loads(line) for line in daemon.log()]  # each is one line, whatever it quotes
-    assert any("is no name of a device" in event.get("err", "") for event in events)
+    assert any("device skipped: found device name" in event.get("err", "") for event in events)
     assert not UNSEEN.search("\n".join(daemon.log()))

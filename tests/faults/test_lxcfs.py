@@ -59,7 +59,7 @@ def says_so(daemon: Daemon, file: Path) -> None:
     assert daemon.samples(source="diskstats")["disksla_errors_total"] > 0
     assert daemon.get("/-/ready")[0] == 503
     assert daemon.get("/-/healthy")[0] == 200
-    words = f"{file} is shown by fuse.lxcfs and not by the kernel"
+    words = f"cannot use {file}: it is provided by fuse.lxcfs, not by the kernel"
     page = daemon.get("/")[1]
     assert "Cannot be read now: diskstats" in page
     assert f"<p>diskstats: {words}" in page
@@ -98,7 +98,7 @@ def test_the_iowait_and_the_pressure_of_a_container_are_absent_and_the_rest_is_t
     for collector, success in (("diskstats", 1), ("iowait", 0), ("pressure", 0)):
         told = daemon.samples(collector=collector)["disksla_collector_success"]
         assert told == success, collector
-    said = [line for line in daemon.log() if "shown by fuse.lxcfs" in line]
+    said = [line for line in daemon.log() if "provided by fuse.lxcfs" in line]
     assert len(said) == 2
 
 

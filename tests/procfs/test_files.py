@@ -1,4 +1,4 @@
-"""Files that are kept open."""
+"""Files of procfs and sysfs that are kept open."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from disksla.procfs.files import DiskstatsFile, InflightFiles
 
 
-def test_the_whole_text_is_read_however_long(tmp_path: Path) -> None:
+def test_diskstats_file_reads_long_text_whole(tmp_path: Path) -> None:
     text = "".join(f" 7 {number} loop{number} 0 0 0 0\n" for number in range(5000))
     (tmp_path / "diskstats").write_text(text)
     file = DiskstatsFile(tmp_path)
@@ -17,14 +17,14 @@ def test_the_whole_text_is_read_however_long(tmp_path: Path) -> None:
     file.close()
 
 
-def test_what_the_kernel_says_of_many_devices_is_more_than_a_page() -> None:
+def test_diskstats_file_reads_all_lines_of_the_kernel() -> None:
     text = Path("/proc/diskstats").read_text(encoding="ascii")
     file = DiskstatsFile(Path("/proc"))
     assert len(file.read().splitlines()) == len(text.splitlines())
     file.close()
 
 
-def test_a_file_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
+def test_diskstats_file_retries_after_errors(tmp_path: Path) -> None:
     file = DiskstatsFile(tmp_path)
     for _ in range(2):
         with pytest.raises(FileNotFoundError):
@@ -39,7 +39,7 @@ def test_a_file_that_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
     file.close()
 
 
-def test_bytes_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
+def test_diskstats_file_reads_invalid_utf8(tmp_path: Path) -> None:
     (tmp_path / "diskstats").write_bytes(b"\xff\xfe\n")
     file = DiskstatsFile(tmp_path)
     assert file.read().endswith("\n")
@@ -65,7 +65,7 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_only_devices_that_are_awake_are_read_and_kept_open(sysfs: Path) -> None:
+def test_inflight_files_are_open_for_active_devices_only(sysfs: Path) -> None:
     before = open_files()
     files = InflightFiles(sysfs)
     assert files.read({"vda", "vdb", "cciss/c0d0"}) == (
@@ -79,16 +79,16 @@ def test_only_devices_that_are_awake_are_read_and_kept_open(sysfs: Path) -> None
     assert open_files() == before
 
 
-def test_a_device_that_is_gone_is_no_trouble(sysfs: Path) -> None:
+def test_inflight_of_a_removed_device_is_not_an_error(sysfs: Path) -> None:
     files = InflightFiles(sysfs)
     assert files.read({"vdz"}) == ({}, {})
 
 
-def test_what_cannot_be_understood_is_trouble(sysfs: Path) -> None:
+def test_inflight_reports_what_it_cannot_parse(sysfs: Path) -> None:
     files = InflightFiles(sysfs)
     counts, problems = files.read({"odd", "folder", "vda"})
     assert counts == {"vda": (3, 5)}
     assert set(problems) == {"inflight:odd", "inflight:folder"}
-    assert "not two numbers" in problems["inflight:odd"]
+    assert problems["inflight:odd"] == r"found 'three\n'; expected two numbers"
     assert "directory" in problems["inflight:folder"]
     files.close()

@@ -1,3 +1,5 @@
+"""Parsing of /proc/<pid>/mountinfo."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,11 +10,11 @@ NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 
 def escaped(name: str) -> str:
-    """Write a name as fs/seq_file.c does for mountinfo."""
+    """Return a name as the kernel (fs/seq_file.c) writes it to mountinfo."""
     return "".join(f"\\{ord(c):03o}" if c in " \t\n\\#" else c for c in name)
 
 
-def test_a_line_of_the_kernel_is_a_mount() -> None:
+def test_parse_mountinfo_of_the_documented_example() -> None:
     line = (
         "36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\n"
     )
@@ -21,7 +23,7 @@ def test_a_line_of_the_kernel_is_a_mount() -> None:
     )
 
 
-def test_a_mount_without_optional_fields_or_options_is_read() -> None:
+def test_parse_mountinfo_without_optional_fields() -> None:
     assert parse_mountinfo("22 27 0:21 / /proc rw - proc none") == (
         Mount(0, 21, "/", "/proc", "none", "proc", read_only=False, number=22),
     )
@@ -36,7 +38,7 @@ def test_a_mount_without_optional_fields_or_options_is_read() -> None:
         ("rw,nosuid", "rw,errors=remount-ro", False),
     ],
 )
-def test_a_mount_is_read_only_if_it_or_its_file_system_is(
+def test_mount_is_read_only_if_it_or_its_file_system_is(
     mount: str, file_system: str, read_only: bool
 ) -> None:
     [found] = parse_mountinfo(f"22 27 8:1 / /srv {mount} - xfs /dev/sda1 {file_system}")
@@ -44,9 +46,7 @@ def test_a_mount_is_read_only_if_it_or_its_file_system_is(
 
 
 @given(root=NAMES, mount_point=NAMES, source=NAMES)
-def test_any_name_survives_the_escapes_of_the_kernel(
-    root: str, mount_point: str, source: str
-) -> None:
+def test_parse_mountinfo_decodes_escaped_names(root: str, mount_point: str, source: str) -> None:
     text = f"1 0 8:1 {escaped(root)} {escaped(mount_point)} rw - ext4 {escaped(source)} rw\n"
     [mount] = parse_mountinfo(text)
     assert mount[:5] == (8, 1, root, mount_point, source)
@@ -63,7 +63,7 @@ def test_any_name_survives_the_escapes_of_the_kernel(
         "1 0 8:1 / / rw - ext4",
     ],
 )
-def test_other_lines_are_left_out(line: str) -> None:
+def test_parse_mountinfo_skips_invalid_lines(line: str) -> None:
     good = "2 1 8:2 / /home rw - ext4 /dev/sda2 rw"
     [mount] = parse_mountinfo(f"{line}\n{good}\n")
     assert mount[:5] == (8, 2, "/", "/home", "/dev/sda2")
@@ -74,7 +74,7 @@ def mounted(file_system: str) -> Mount:
 
 
 @pytest.mark.parametrize(
-    ("file", "around", "shown_by"),
+    ("file", "directory", "expected"),
     [
         ("proc", "proc", None),
         ("ext4", "ext4", None),
@@ -84,24 +84,24 @@ def mounted(file_system: str) -> Mount:
         ("devtmpfs", "proc", "devtmpfs"),
     ],
 )
-def test_a_file_that_is_not_of_a_kind_with_what_is_around_it_is_a_stand_in(
-    file: str, around: str, shown_by: str | None
+def test_foreign_file_system_over_a_file_of_procfs(
+    file: str, directory: str, expected: str | None
 ) -> None:
-    assert foreign_file_system(mounted(file), mounted(around)) == shown_by
+    assert foreign_file_system(mounted(file), mounted(directory)) == expected
 
 
 @given(st.text(), st.text())
-def test_only_what_is_all_of_one_kind_is_the_kernels(file: str, around: str) -> None:
-    is_stand_in = foreign_file_system(mounted(file), mounted(around)) is not None
-    assert is_stand_in == (file != around or file == "fuse.lxcfs")
+def test_foreign_file_system_is_lxcfs_or_another_type(file: str, directory: str) -> None:
+    is_foreign = foreign_file_system(mounted(file), mounted(directory)) is not None
+    assert is_foreign == (file != directory or file == "fuse.lxcfs")
 
 
 @given(st.text())
-def test_any_text_is_read(text: str) -> None:
+def test_parse_mountinfo_accepts_any_text(text: str) -> None:
     assert len(parse_mountinfo(text)) <= text.count("\n") + 1
 
 
 @given(st.lists(st.text(alphabet=" -:/\\018\n"), max_size=20))
-def test_text_that_looks_alike_is_read(pieces: list[str]) -> None:
+def test_parse_mountinfo_accepts_similar_text(pieces: list[str]) -> None:
     for mount in parse_mountinfo("".join(pieces)):
         assert mount.major >= 0

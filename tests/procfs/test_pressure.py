@@ -1,4 +1,4 @@
-"""Pressure."""
+"""Parsing of /proc/pressure/io."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ full avg10=0.77 avg60=3.69 avg300=1.36 total=4799013
 """
 
 
-def test_totals_are_seconds() -> None:
+def test_parse_pressure_returns_seconds() -> None:
     assert parse_pressure_s(TEXT) == (4.940862, 4.799013)
 
 
@@ -25,12 +25,12 @@ def test_totals_are_seconds() -> None:
         TEXT.replace("total=", f"total={10**400}"),
     ],
 )
-def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no totals of some and full"):
+def test_parse_pressure_rejects_missing_totals(text: str) -> None:
+    with pytest.raises(ValueError, match="expected lines 'some' and 'full'"):
         parse_pressure_s(text)
 
 
 @given(st.text())
-def test_any_text_is_parsed_or_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no totals"):
+def test_parse_pressure_rejects_any_other_text(text: str) -> None:
+    with pytest.raises(ValueError, match="expected lines 'some' and 'full'"):
         parse_pressure_s(text)

@@ -1,6 +1,6 @@
-"""What a detector has to tell apart: simulated disks under loads.
+"""Scenarios of simulated disks under load, which the verdicts have to distinguish.
 
-Names of the throttled ones begin with what is limited.
+Names of throttled disks start with the limit.
 """
 
 from dataclasses import replace
@@ -22,20 +22,20 @@ from support.simulated_limiter import (
 )
 
 _MB = 10**6
-_AGAIN_AND_AGAIN = tuple((second + 0.53, second + 0.58) for second in range(60))
+_EVERY_SECOND = tuple((second + 0.53, second + 0.58) for second in range(60))
 
 
-def _held_at(iops: float | None = None, bandwidth: float | None = None) -> Limiter:
+def _limiter(iops: float | None = None, bandwidth: float | None = None) -> Limiter:
     return Limiter(buckets=summed(iops, bandwidth))
 
 
-def _by_iops(iops: float, *loads: Load, **more: Any) -> Scenario:
-    return Scenario(limiter=_held_at(iops), loads=loads, terms=SumTerms(iops=iops), **more)
+def _iops_limited(iops: float, *loads: Load, **options: Any) -> Scenario:
+    return Scenario(limiter=_limiter(iops), loads=loads, terms=SumTerms(iops=iops), **options)
 
 
-def _by_bandwidth(bandwidth: float, *loads: Load, **more: Any) -> Scenario:
+def _bandwidth_limited(bandwidth: float, *loads: Load, **options: Any) -> Scenario:
     terms = SumTerms(bytes_per_second=bandwidth)
-    return Scenario(limiter=_held_at(bandwidth=bandwidth), loads=loads, terms=terms, **more)
+    return Scenario(limiter=_limiter(bandwidth=bandwidth), loads=loads, terms=terms, **options)
 
 
 _SYNCHRONOUS = Closed(depth=1, write_share=1.0, think_s=20e-6)
@@ -47,46 +47,46 @@ _YANDEX_SSD = ((1023 / (1024 / 1000 - 4 / 15), 4092 * KIB / (4 / 15 - 1 / 1000))
 """C1 and C2 of a network-ssd of 32 GiB: 1000 IOPS at 4 KiB, 15 MiB/s at 4 MiB."""
 
 THROTTLED: dict[str, Scenario] = {
-    "iops-100-deep": _by_iops(100, Closed(depth=32)),
-    "iops-300-deep": _by_iops(300, Closed(depth=32)),
-    "iops-470-deep": _by_iops(470, Closed(depth=32)),
-    "iops-1000-deep": _by_iops(1000, Closed(depth=32)),
-    "iops-20000-deep": _by_iops(20000, Closed(depth=64)),
-    "iops-300-synchronous": _by_iops(300, _SYNCHRONOUS),
-    "iops-300-thinking": _by_iops(300, replace(_SYNCHRONOUS, think_s=0.001)),
-    "iops-300-depths": _by_iops(
+    "iops-100-deep": _iops_limited(100, Closed(depth=32)),
+    "iops-300-deep": _iops_limited(300, Closed(depth=32)),
+    "iops-470-deep": _iops_limited(470, Closed(depth=32)),
+    "iops-1000-deep": _iops_limited(1000, Closed(depth=32)),
+    "iops-20000-deep": _iops_limited(20000, Closed(depth=64)),
+    "iops-300-synchronous": _iops_limited(300, _SYNCHRONOUS),
+    "iops-300-thinking": _iops_limited(300, replace(_SYNCHRONOUS, think_s=0.001)),
+    "iops-300-depths": _iops_limited(
         300,
         Closed(depth=1, active=((0.53, 4.03),)),
         Closed(depth=8, active=((4.03, 7.03),)),
         Closed(depth=32, active=((7.03, 10.0),)),
     ),
-    "iops-300-deep-then-synchronous": _by_iops(
+    "iops-300-deep-then-synchronous": _iops_limited(
         300,
         Closed(depth=32, active=((0.53, 5.03),)),
         Closed(depth=1, active=((5.03, 10.0),)),
     ),
-    "iops-300-poisson-120": _by_iops(300, Open(per_second=360, poisson=True)),
-    "iops-300-paused": _by_iops(300, Closed(depth=32, active=((0.53, 3.05), (6.02, 8.57)))),
-    "iops-1000-stalled": _by_iops(
+    "iops-300-poisson-120": _iops_limited(300, Open(per_second=360, poisson=True)),
+    "iops-300-paused": _iops_limited(300, Closed(depth=32, active=((0.53, 3.05), (6.02, 8.57)))),
+    "iops-1000-stalled": _iops_limited(
         1000, Closed(depth=32), medium=Medium(stalls=((4.02, 5.52),)), seconds=9.0
     ),
     "iops-300-smooth": replace(
-        _by_iops(300, Closed(depth=32)), limiter=Limiter(buckets=summed(300), window_s=None)
+        _iops_limited(300, Closed(depth=32)), limiter=Limiter(buckets=summed(300), window_s=None)
     ),
     "iops-300-smooth-synchronous": replace(
-        _by_iops(300, _SYNCHRONOUS), limiter=Limiter(buckets=summed(300), window_s=None)
+        _iops_limited(300, _SYNCHRONOUS), limiter=Limiter(buckets=summed(300), window_s=None)
     ),
     "bandwidth-25-smooth": replace(
-        _by_bandwidth(25 * _MB, Closed(depth=16, read_bytes=256 * KIB)),
+        _bandwidth_limited(25 * _MB, Closed(depth=16, read_bytes=256 * KIB)),
         limiter=Limiter(buckets=summed(bandwidth=25 * _MB), window_s=None),
     ),
-    "bandwidth-5": _by_bandwidth(5 * _MB, Closed(depth=8, read_bytes=MIB)),
-    "bandwidth-5-split": _by_bandwidth(5 * _MB, Closed(depth=8, read_bytes=512 * KIB)),
-    "bandwidth-25": _by_bandwidth(25 * _MB, Closed(depth=16, read_bytes=256 * KIB)),
-    "bandwidth-25-synchronous": _by_bandwidth(
+    "bandwidth-5": _bandwidth_limited(5 * _MB, Closed(depth=8, read_bytes=MIB)),
+    "bandwidth-5-split": _bandwidth_limited(5 * _MB, Closed(depth=8, read_bytes=512 * KIB)),
+    "bandwidth-25": _bandwidth_limited(25 * _MB, Closed(depth=16, read_bytes=256 * KIB)),
+    "bandwidth-25-synchronous": _bandwidth_limited(
         25 * _MB, replace(_SYNCHRONOUS, write_bytes=256 * KIB)
     ),
-    "bandwidth-300": _by_bandwidth(300 * _MB, Closed(depth=16, read_bytes=512 * KIB)),
+    "bandwidth-300": _bandwidth_limited(300 * _MB, Closed(depth=16, read_bytes=512 * KIB)),
     "mixed-separate": Scenario(
         limiter=Limiter(buckets=separate(500, 300, 70 * _MB, 40 * _MB), apart=True),
         loads=(_MIXED,),
@@ -111,12 +111,12 @@ THROTTLED: dict[str, Scenario] = {
         ),
     ),
     "mixed-summed": Scenario(
-        limiter=_held_at(1000, 60 * _MB),
+        limiter=_limiter(1000, 60 * _MB),
         loads=(_MIXED,),
         terms=SumTerms(iops=1000.0, bytes_per_second=60.0 * _MB),
     ),
     "mixed-summed-bandwidth": Scenario(
-        limiter=_held_at(1000, 60 * _MB),
+        limiter=_limiter(1000, 60 * _MB),
         loads=(_MIXED_LARGE,),
         terms=SumTerms(iops=1000.0, bytes_per_second=60.0 * _MB),
     ),
@@ -155,24 +155,24 @@ THROTTLED: dict[str, Scenario] = {
         seconds=16.0,
     ),
 }
-"""Held by their limiters at what was promised, most of the time."""
+"""Throttled at the promise, most of the time."""
 
 AT_TIMES: dict[str, Scenario] = {
-    "iops-300-poisson-90": _by_iops(300, Open(per_second=270, poisson=True), seconds=60.0),
-    "iops-1000-poisson-90": _by_iops(1000, Open(per_second=900, poisson=True), seconds=60.0),
-    "iops-300-bursts": _by_iops(300, Closed(depth=8, active=_AGAIN_AND_AGAIN)),
-    "iops-300-bursts-open": _by_iops(300, Open(per_second=2000, active=_AGAIN_AND_AGAIN)),
+    "iops-300-poisson-90": _iops_limited(300, Open(per_second=270, poisson=True), seconds=60.0),
+    "iops-1000-poisson-90": _iops_limited(1000, Open(per_second=900, poisson=True), seconds=60.0),
+    "iops-300-bursts": _iops_limited(300, Closed(depth=8, active=_EVERY_SECOND)),
+    "iops-300-bursts-open": _iops_limited(300, Open(per_second=2000, active=_EVERY_SECOND)),
 }
-"""Held now and then, for windows at a time."""
+"""Throttled from time to time, for some windows."""
 
 FREE: dict[str, Scenario] = {
     "idle": Scenario(terms=SumTerms(iops=300.0)),
-    "steady-90": _by_iops(300, Open(per_second=270)),
-    "steady-90-fast": _by_iops(20000, Open(per_second=18000), seconds=4.0),
-    "steady-90-bandwidth": _by_bandwidth(
+    "steady-90": _iops_limited(300, Open(per_second=270)),
+    "steady-90-fast": _iops_limited(20000, Open(per_second=18000), seconds=4.0),
+    "steady-90-bandwidth": _bandwidth_limited(
         25 * _MB, Open(per_second=0.9 * 25 * _MB / (256 * KIB), read_bytes=256 * KIB)
     ),
-    "steady-99": _by_iops(300, Open(per_second=297)),
+    "steady-99": _iops_limited(300, Open(per_second=297)),
     "unlimited-deep": Scenario(
         loads=(Closed(depth=32),), medium=Medium(service_s=0.008, jitter=0.5)
     ),
@@ -201,23 +201,25 @@ FREE: dict[str, Scenario] = {
         terms=SumTerms(iops=10000.0),
     ),
 }
-"""Never held; whatever is slow about them, it is not a limiter."""
+"""Never throttled: if they are slow, it is not because of a limiter."""
 
 BELOW: dict[str, Scenario] = {
-    "below-600-of-1000": replace(_by_iops(600, Closed(depth=32)), terms=SumTerms(iops=1000.0)),
+    "below-600-of-1000": replace(
+        _iops_limited(600, Closed(depth=32)), terms=SumTerms(iops=1000.0)
+    ),
     "below-600-of-1000-shallow": Scenario(
         loads=(Closed(depth=2),),
         medium=Medium(service_s=2 / 600, jitter=0.2),
         terms=SumTerms(iops=1000.0),
     ),
     "below-600-of-1000-synchronous": replace(
-        _by_iops(600, _SYNCHRONOUS), terms=SumTerms(iops=1000.0)
+        _iops_limited(600, _SYNCHRONOUS), terms=SumTerms(iops=1000.0)
     ),
     "below-600-of-vk-1000": replace(
-        _by_iops(600, Closed(depth=40)), terms="vk.ceph-ssd", size_bytes=30 * GIB
+        _iops_limited(600, Closed(depth=40)), terms="vk.ceph-ssd", size_bytes=30 * GIB
     ),
     "below-600-of-vk-1000-shallow": replace(
-        _by_iops(600, Closed(depth=4)), terms="vk.ceph-ssd", size_bytes=30 * GIB
+        _iops_limited(600, Closed(depth=4)), terms="vk.ceph-ssd", size_bytes=30 * GIB
     ),
     "below-600-lowered": Scenario(
         limiter=Limiter(buckets=summed(1000), changes=((5.02, summed(600)),)),
@@ -225,7 +227,7 @@ BELOW: dict[str, Scenario] = {
         terms=SumTerms(iops=1000.0),
     ),
 }
-"""Given less than was promised; the shallow ones on terms of VK Cloud (4 KiB, 32 in flight) and
-on a disk that nobody limits ask for less than they were promised."""
+"""Served less than promised. The shallow loads, on terms of VK Cloud (4 KiB, 32 in flight) and on
+a disk without a limiter, are too shallow for the promise to apply."""
 
 SCENARIOS: dict[str, Scenario] = THROTTLED | AT_TIMES | FREE | BELOW

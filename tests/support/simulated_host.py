@@ -1,4 +1,4 @@
-"""A machine that tests make up: its disks, its clocks, and the ticks that it would be seen by."""
+"""A simulated machine: its disks, its clocks, and the state of the pipeline after its ticks."""
 
 from disksla.config.settings import Settings
 from disksla.disks.disk import Disk
@@ -32,13 +32,13 @@ FIELDS = (
 )
 
 
-def a_disk(name: str = "vda", minor: int = 0, **told: object) -> Disk:
-    """Give a disk of which nothing is special but what is told."""
-    return Disk(name, 254, minor, size_bytes=100 * GIB, **told)  # type: ignore[arg-type]
+def a_disk(name: str = "vda", minor: int = 0, **attributes: object) -> Disk:
+    """Return a disk of 100 GiB with these attributes."""
+    return Disk(name, 254, minor, size_bytes=100 * GIB, **attributes)  # type: ignore[arg-type]
 
 
 class Machine:
-    """Disks that do what they are told, and a state that watches them."""
+    """Disks whose counters tests set, and the state of the pipeline that samples them."""
 
     def __init__(
         self,
@@ -62,13 +62,13 @@ class Machine:
         self.tick(disks=disks, text=None if unreadable else "as it is")
 
     def does(self, device: str, **rises: int) -> None:
-        """Let counters rise; `inflight` is set."""
+        """Increase counters of a disk; `inflight` is set."""
         for name, rise in rises.items():
-            kept = 0 if name == "inflight" else self.numbers[device][name]
-            self.numbers[device][name] = kept + rise
+            before = 0 if name == "inflight" else self.numbers[device][name]
+            self.numbers[device][name] = before + rise
 
     def text(self) -> str:
-        """Give /proc/diskstats."""
+        """Return the text of /proc/diskstats."""
         return "".join(
             f"{disk.major:4d} {disk.minor:7d} {disk.name} "
             + " ".join(str(self.numbers[disk.name][field]) for field in FIELDS[: self.fields - 3])
@@ -77,7 +77,7 @@ class Machine:
         )
 
     def clocks(self) -> Clocks:
-        """Read the clocks."""
+        """Return the clocks."""
         boottime_s = self.now_s + self.asleep_s
         return Clocks(self.now_s, boottime_s, 1.7e9 + boottime_s + self.set_by_s)
 
@@ -89,7 +89,7 @@ class Machine:
         disks: tuple[Disk, ...] | None = None,
         problems: dict[str, str] | None = None,
     ) -> State:
-        """Let time pass and be looked at."""
+        """Advance the clocks, and take a tick of the present counters."""
         self.now_s += after_s
         inflight = {
             device: counts
@@ -108,5 +108,5 @@ class Machine:
         return self.state
 
     def take(self, tick: Tick) -> None:
-        """Take a tick."""
+        """Advance the state by a tick."""
         self.state = advance(self.state, tick)

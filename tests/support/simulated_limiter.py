@@ -1,13 +1,13 @@
-"""A simulated disk behind a limiter, under a load, as the sampler sees it and as it really was.
+"""A simulated disk behind a limiter, under a load: the samples of it, and the truth.
 
-Time is simulated, so ten seconds of a disk cost milliseconds. `run` gives the ticks that the
-pipeline would have been fed, and for each window of the limiter the truth that a verdict on it
-is held against.
+Time is simulated, so ten seconds of a disk take milliseconds. `run` returns the ticks that the
+pipeline would have received, and for each window of the limiter the truth that its verdict is
+compared with.
 
-The windowed limiter is the one that Yandex Cloud's documents tell of: 300 IOPS are 30 requests
-per 100 ms, the rest waits for the next window
-(https://yandex.cloud/en/docs/compute/concepts/storage-read-write). The smooth one is that of
-QEMU: a bucket one tenth of a second deep that leaks all the time
+The limiter with windows is the one in the documents of Yandex Cloud: 300 IOPS are 30 requests per
+100 ms, and the others wait for the next window
+(https://yandex.cloud/en/docs/compute/concepts/storage-read-write). The limiter without windows,
+called smooth, is that of QEMU: a leaky bucket with a depth of a tenth of a second
 (https://gitlab.com/qemu-project/qemu, util/throttle.c).
 """
 
@@ -34,7 +34,7 @@ WINDOW_S = 0.1
 ORIGIN_S = 1000.0
 """Monotonic time at which a simulation begins."""
 FOREVER = ((0.53, math.inf),)
-"""A load that begins half a second after the sampler did, and within a window."""
+"""A load that starts half a second after the sampler, and within a window of the limiter."""
 
 DEVICE = "vdx"
 DISK = Disk(DEVICE, 254, 16, size_bytes=100 * GIB, serial="simulated")
@@ -45,19 +45,19 @@ _JIFFY_S = _JIFFY_MS / 1000
 _READ_DELAY_S = 50e-6
 """From the clocks to /proc/diskstats, and from there to sysfs."""
 _SHORTEST_TIMER_S = 1e-6
-_HAIR = 1e-9
-"""Share of a second's tokens that is rounding error."""
+_ROUNDING = 1e-9
+"""Rounding error, as a share of the tokens of a second."""
 
 LimitedBy = Literal["iops", "bandwidth"]
-HeldAt = Literal["base", "burst"]
+ThrottledAt = Literal["base", "burst"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bucket:
-    """Tokens that requests spend; a request may go while there are any, even if it overdraws.
+    """Token bucket: a request is admitted while there are tokens, even if it overdraws.
 
-    Tokens are I/Os, bytes or seconds of service: whatever the prices are in. Without a peak all
-    tokens may be spent at once; without a capacity it is what one window brings.
+    Tokens are I/Os, bytes or seconds of service, as are the prices. Without a peak all tokens may
+    be spent at once; without a capacity it is the fill of one window.
     """
 
     per_second: float
@@ -69,26 +69,26 @@ class Bucket:
     peak_per_second: float | None = None
     capacity: float | None = None
     initial: float | None = None
-    """Level at the start; full if not given."""
+    """Tokens at the start; None is full."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limiter:
-    """Holds requests back, first in, first out, while any bucket that they spend is empty."""
+    """Makes requests wait, first in, first out, while any bucket that they use is empty."""
 
     buckets: tuple[Bucket, ...]
     window_s: float | None = WINDOW_S
-    """Buckets are filled once per window; None: all the time."""
+    """Buckets are filled once per window; None: continuously."""
     apart: bool = False
-    """Reads and writes wait in queues of their own."""
+    """Reads and writes wait in separate queues."""
     changes: tuple[tuple[float, tuple[Bucket, ...]], ...] = ()
-    """Buckets that replace the others, one for one, from a time on; levels are kept."""
+    """Times at which other buckets replace the present ones, one for one; tokens are kept."""
 
 
 def summed(
     iops: float | None = None, bandwidth: float | None = None, **burst: float
 ) -> tuple[Bucket, ...]:
-    """Give the buckets of limits that reads and writes share; `burst` is for the first."""
+    """Return the buckets of limits that reads and writes share; `burst` is for the first."""
     buckets = []
     if iops is not None:
         buckets.append(Bucket(per_second=iops, read=1, write=1))
@@ -105,7 +105,7 @@ def separate(
     read_bandwidth: float = math.inf,
     write_bandwidth: float = math.inf,
 ) -> tuple[Bucket, ...]:
-    """Give the buckets of limits of which reads and writes have their own."""
+    """Return the buckets of separate limits of reads and writes."""
     buckets = (
         Bucket(per_second=read_iops, read=1),
         Bucket(per_second=write_iops, write=1),
@@ -121,7 +121,7 @@ def time_shared(
     read_bandwidth: float = math.inf,
     write_bandwidth: float = math.inf,
 ) -> tuple[Bucket, ...]:
-    """Give the buckets of r/R + w/W <= 1, for requests and so for bytes, in seconds."""
+    """Return the buckets of r/R + w/W <= 1, in seconds: one of requests and one of bytes."""
     requests = Bucket(per_second=1, read=1 / read_iops, write=1 / write_iops)
     bytes_ = Bucket(per_second=1, read_byte=1 / read_bandwidth, written_byte=1 / write_bandwidth)
     return (requests, bytes_) if read_bandwidth < math.inf else (requests,)
@@ -130,7 +130,7 @@ def time_shared(
 def additive(
     read: tuple[float, float], write: tuple[float, float], **burst: float
 ) -> tuple[Bucket, ...]:
-    """Give the bucket of requests that take 1/C1 + n/C2 seconds; `read` and `write` are C1, C2."""
+    """Return the bucket of requests that cost 1/C1 + n/C2 seconds; `read`, `write` are C1, C2."""
     return (
         Bucket(
             per_second=1,
@@ -145,41 +145,41 @@ def additive(
 
 @dataclass(frozen=True, kw_only=True)
 class Medium:
-    """The disk behind the limiter: so many requests at a time, each for so long."""
+    """The disk behind the limiter: `servers` requests at a time, each for `service_s`."""
 
     service_s: float = 0.0002
     byte_s: float = 0.0
     """Service time that each byte adds."""
     jitter: float = 0.0
-    """Standard deviation of the logarithm of the service time; its mean stays."""
+    """Standard deviation of the logarithm of the service time; the mean is `service_s`."""
     servers: int = 32
     stalls: tuple[tuple[float, float], ...] = ()
-    """Times from and to which nothing gets on."""
+    """Start and end of each time in which nothing completes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """Which requests are sent, and when."""
+    """The requests that are sent, and when."""
 
     write_share: float = 0.0
     read_bytes: int = 4096
     write_bytes: int = 4096
     active: tuple[tuple[float, float], ...] = FOREVER
-    """Times from and to which requests are sent."""
+    """Start and end of each time in which requests are sent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Closed(Load):
-    """So many requests at a time: one that completes is followed by another."""
+    """Closed loop: `depth` requests at a time; each that completes is followed by another."""
 
     depth: int
     think_s: float = 0.0
-    """From the completion to the next request."""
+    """Time from a completion to the next request."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Open(Load):
-    """So many requests per second, whatever becomes of them."""
+    """Open loop: `per_second` requests per second, independent of completions."""
 
     per_second: float
     poisson: bool = False
@@ -187,24 +187,24 @@ class Open(Load):
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """What is simulated. Times are seconds from its start."""
+    """A simulation. Times are seconds from its start."""
 
     loads: tuple[Load, ...] = ()
     limiter: Limiter | None = None
     medium: Medium = Medium()
     seconds: float = 10.0
     terms: str | CustomTerms | None = None
-    """What was promised."""
+    """Terms of the disk; None if they are unknown."""
     size_bytes: int | None = None
-    """Size that was sold, for terms of the catalogue."""
+    """Size of the disk as sold, for terms of the catalogue."""
     sampler_phase_s: float = 0.037
-    """From the start of a window of the limiter to a sample."""
+    """Time from the start of a window of the limiter to a sample."""
     lateness: bool = True
-    """Whether the sampler wakes up late now and then."""
+    """Whether the sampler is sometimes late."""
     seed: int = 1
 
     def settings(self) -> Settings:
-        """Give the configuration that tells what was promised."""
+        """Return the configuration with the terms of the disk."""
         if self.terms is None:
             return Settings()
         match = DiskMatch(device=DEVICE)
@@ -214,85 +214,95 @@ class Scenario:
 
 
 class Window(msgspec.Struct, frozen=True):
-    """What really happened within one window of the limiter."""
+    """The truth of one window of the limiter."""
 
     start_s: float
     """Monotonic time, as in the ticks."""
     end_s: float
     ops: int
-    """Requests that were let through."""
+    """Requests that were admitted."""
     bytes: int
-    held: bool
-    """At least one request was being held when the window closed; a smooth limiter has no
-    windows: with it, one was being held for most of the time."""
-    held_at: HeldAt | None
+    throttled: bool
+    """At least one request waited for the limiter at the end of the window. For a smooth limiter,
+    which has no windows: one waited for most of the time."""
+    throttled_at: ThrottledAt | None
     limit: LimitedBy | None
-    held_s: float
-    """How long at least one request was being held."""
-    held_io_seconds: float
-    """The time that requests were held, all together."""
+    throttled_s: float
+    """Time in which at least one request waited for the limiter."""
+    throttled_io_seconds: float
+    """Total time that requests waited for the limiter."""
     inflight_io_seconds: float
-    """The time that requests were in flight, all together, held or not."""
+    """Total time that requests were in flight, waiting or not."""
     levels: tuple[float, ...]
-    """Of the buckets, when the window closed."""
+    """Tokens of the buckets at the end of the window."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What the sampler saw, and what was true."""
+    """The ticks of a simulation, and the truth."""
 
     ticks: list[Tick]
     truth: list[Window]
 
-    def held_share(self, start_s: float = 0.0, end_s: float = math.inf) -> float:
-        """Give the share of windows that were held, between two times of the simulation."""
+    def throttled_share(self, start_s: float = 0.0, end_s: float = math.inf) -> float:
+        """Return the share of throttled windows between two times of the simulation."""
         windows = [
             window
             for window in self.truth
             if start_s <= window.start_s - ORIGIN_S < end_s - WINDOW_S / 2
         ]
-        return sum(window.held for window in windows) / len(windows)
+        return sum(window.throttled for window in windows) / len(windows)
 
 
 def run(scenario: Scenario) -> Run:
-    """Simulate; the same scenario gives the same run."""
-    return _World(scenario).run()
+    """Run the simulation; the same scenario always has the same result."""
+    return _Simulation(scenario).run()
 
 
-class _Level:
+class _BucketState:
     """One bucket in use."""
 
-    __slots__ = ("byte", "capacity", "depth", "filled_s", "hair", "left", "level", "of", "op")
+    __slots__ = (
+        "bucket",
+        "byte",
+        "capacity",
+        "depth",
+        "filled_s",
+        "op",
+        "peak_tokens",
+        "rounding",
+        "tokens",
+    )
 
     def __init__(self, bucket: Bucket, window_s: float) -> None:
-        self.left = math.inf
-        self.level = math.inf
+        self.peak_tokens = math.inf
+        self.tokens = math.inf
         self.filled_s = 0.0
-        self.become(bucket, window_s)
+        self.change(bucket, window_s)
         if bucket.initial is not None:
-            self.level = min(bucket.initial, self.capacity)
+            self.tokens = min(bucket.initial, self.capacity)
 
-    def become(self, bucket: Bucket, window_s: float) -> None:
-        self.of = bucket
+    def change(self, bucket: Bucket, window_s: float) -> None:
+        self.bucket = bucket
         self.op = (bucket.read, bucket.write)
         self.byte = (bucket.read_byte, bucket.written_byte)
         base = bucket.per_second * window_s
         self.capacity = base if bucket.capacity is None else bucket.capacity
         self.depth = (bucket.peak_per_second or math.inf) * window_s
-        self.hair = bucket.per_second * _HAIR
-        self.level = min(self.level, self.capacity)
-        self.left = min(self.left, self.depth)
+        self.rounding = bucket.per_second * _ROUNDING
+        self.tokens = min(self.tokens, self.capacity)
+        self.peak_tokens = min(self.peak_tokens, self.depth)
 
     def fill(self, seconds: float) -> None:
-        self.level = min(self.capacity, self.level + self.of.per_second * seconds)
+        self.tokens = min(self.capacity, self.tokens + self.bucket.per_second * seconds)
         if self.depth < math.inf:
-            peak = self.of.peak_per_second or math.inf
-            self.left = min(self.depth, self.left + peak * seconds)
+            peak = self.bucket.peak_per_second or math.inf
+            self.peak_tokens = min(self.depth, self.peak_tokens + peak * seconds)
 
-    def missing_s(self) -> float:
-        """How long it takes until something may be spent."""
-        peak = self.of.peak_per_second or math.inf
-        return max(-self.level / self.of.per_second, -self.left / peak)
+    def wait_s(self) -> float:
+        """Return the time until the bucket has tokens."""
+        peak = self.bucket.peak_per_second or math.inf
+        return max(-self.tokens / self.bucket.per_second, -self.peak_tokens / peak)
 
 
 class _Request:
@@ -309,24 +319,24 @@ class _Queue(deque[_Request]):
     """Requests that wait for the limiter."""
 
     is_timed = False
-    """A smooth limiter will look at it again."""
+    """A smooth limiter has a timer for it."""
 
 
 class _Stream:
-    """A load at work."""
+    """A load being simulated."""
 
     __slots__ = ("depth", "load", "think_s")
 
     def __init__(self, load: Load) -> None:
         self.load = load
         self.depth = 0
-        """Requests of a closed loop that are in flight, or being thought about."""
+        """Requests of a closed loop that are in flight, or in their think time."""
         self.think_s = load.think_s if isinstance(load, Closed) else None
-        """None where nothing follows a request."""
+        """None for an open loop, where no request follows a completion."""
 
 
 class _Arrival(NamedTuple):
-    """A request of an open load, to come."""
+    """A future request of an open loop."""
 
     stream: _Stream
     load: Open
@@ -335,25 +345,26 @@ class _Arrival(NamedTuple):
     number: int
 
 
-class _World:
+class _Simulation:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.medium = scenario.medium
         self.limiter = scenario.limiter
         self.window_s = (self.limiter and self.limiter.window_s) or WINDOW_S
         self.smooth = self.limiter is not None and self.limiter.window_s is None
-        self.dice = Random(scenario.seed)
+        self.random = Random(scenario.seed)
         self.events: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self.order = count()
         self.now_s = 0.0
 
         buckets = self.limiter.buckets if self.limiter else ()
-        self.levels = [_Level(bucket, self.window_s) for bucket in buckets]
+        self.buckets = [_BucketState(bucket, self.window_s) for bucket in buckets]
         apart = self.limiter is not None and self.limiter.apart
         self.queues = [_Queue() for _ in range(2 if apart else 1)]
-        self.held = 0
+        self.waiting = 0
+        """Requests that wait for the limiter."""
         self.last = _Request(0.0, 0, 0, _Stream(Load()))
-        """What was let through last."""
+        """The request that was admitted last."""
         self.servers = [0.0] * self.medium.servers
         heapify(self.servers)
 
@@ -366,13 +377,13 @@ class _World:
         self.truth: list[Window] = []
         self.ops = 0
         self.bytes = 0
-        self.held_s = 0.0
-        self.held_io_s = 0.0
+        self.throttled_s = 0.0
+        self.throttled_io_s = 0.0
         self.inflight_io_s = 0.0
 
         self.ticks: list[Tick] = []
-        self.seen: tuple[int, ...] | None = None
-        self.awake = False
+        self.last_sample: tuple[int, ...] | None = None
+        self.is_active = False
 
     def run(self) -> Run:
         self._at(self.window_s, self._close_window, 1)
@@ -388,7 +399,7 @@ class _World:
                     self._at(start_s, self._arrive, _Arrival(stream, load, start_s, end_s, 0))
         self._at_tick(0)
         events = self.events
-        # The windows that the last sample sees are complete.
+        # The windows before the last sample are complete.
         while events[0][0] <= self.scenario.seconds + self.window_s / 2:
             at_s, _, act, argument = heappop(events)
             self._pass(at_s - self.now_s)
@@ -404,9 +415,9 @@ class _World:
         if inflight:
             self.busy_s += seconds
             self.inflight_io_s += inflight * seconds
-            if self.held:
-                self.held_s += seconds
-                self.held_io_s += self.held * seconds
+            if self.waiting:
+                self.throttled_s += seconds
+                self.throttled_io_s += self.waiting * seconds
 
     # The load
 
@@ -416,8 +427,8 @@ class _World:
             stream.depth += 1
             self._send(stream)
 
-    def _follow(self, stream: _Stream) -> None:
-        """Send another request if it is still time to."""
+    def _send_next(self, stream: _Stream) -> None:
+        """Send another request if the load is still active."""
         now_s = self.now_s
         for start_s, end_s in stream.load.active:
             if start_s <= now_s < end_s:
@@ -429,7 +440,7 @@ class _World:
         stream, load, start_s, end_s, number = arrival
         self._send(stream)
         if load.poisson:
-            next_s = self.now_s + self.dice.expovariate(load.per_second)
+            next_s = self.now_s + self.random.expovariate(load.per_second)
         else:
             next_s = start_s + (number + 1) / load.per_second
         if next_s < end_s:
@@ -437,105 +448,105 @@ class _World:
 
     def _send(self, stream: _Stream) -> None:
         load = stream.load
-        op = int(load.write_share > 0 and self.dice.random() < load.write_share)
+        op = int(load.write_share > 0 and self.random.random() < load.write_share)
         request = _Request(self.now_s, op, load.write_bytes if op else load.read_bytes, stream)
         self.inflight[op] += 1
         queue = self.queues[op] if len(self.queues) > 1 else self.queues[0]
         queue.append(request)
-        self.held += 1
+        self.waiting += 1
         if len(queue) == 1:
-            self._let_go(queue)
+            self._admit(queue)
 
     # The limiter
 
-    def _let_go(self, queue: _Queue) -> None:
+    def _admit(self, queue: _Queue) -> None:
         if self.smooth:
-            self._fill_smoothly()
+            self._fill_until_now()
         while queue:
             request = queue[0]
             blocking = self._blocking(request)
             if blocking is not None:
                 if self.smooth and not queue.is_timed:
                     queue.is_timed = True
-                    wait_s = max(blocking.missing_s(), _SHORTEST_TIMER_S)
-                    self._at(self.now_s + wait_s, self._wake, queue)
+                    wait_s = max(blocking.wait_s(), _SHORTEST_TIMER_S)
+                    self._at(self.now_s + wait_s, self._on_timer, queue)
                 return
             queue.popleft()
-            self.held -= 1
+            self.waiting -= 1
             op, size = request.op, request.size
-            for level in self.levels:
-                price = level.op[op] + level.byte[op] * size
-                level.level -= price
-                level.left -= price
+            for state in self.buckets:
+                price = state.op[op] + state.byte[op] * size
+                state.tokens -= price
+                state.peak_tokens -= price
             self.last = request
             self.ops += 1
             self.bytes += size
             self._serve(request)
 
-    def _blocking(self, request: _Request) -> _Level | None:
-        """Give the bucket that a request has to wait for longest."""
+    def _blocking(self, request: _Request) -> _BucketState | None:
+        """Return the bucket that a request waits longest for; None if it may be admitted."""
         op = request.op
         blocking = None
-        for level in self.levels:
-            hair = -level.hair if self.smooth else level.hair
+        for state in self.buckets:
+            rounding = -state.rounding if self.smooth else state.rounding
             if (
-                (level.level <= hair or level.left <= hair)
-                and (level.op[op] or level.byte[op])
-                and (blocking is None or level.missing_s() > blocking.missing_s())
+                (state.tokens <= rounding or state.peak_tokens <= rounding)
+                and (state.op[op] or state.byte[op])
+                and (blocking is None or state.wait_s() > blocking.wait_s())
             ):
-                blocking = level
+                blocking = state
         return blocking
 
-    def _fill_smoothly(self) -> None:
-        for level in self.levels:
-            level.fill(self.now_s - level.filled_s)
-            level.filled_s = self.now_s
+    def _fill_until_now(self) -> None:
+        for state in self.buckets:
+            state.fill(self.now_s - state.filled_s)
+            state.filled_s = self.now_s
 
-    def _wake(self, queue: _Queue) -> None:
+    def _on_timer(self, queue: _Queue) -> None:
         queue.is_timed = False
-        self._let_go(queue)
+        self._admit(queue)
 
     def _change(self, buckets: tuple[Bucket, ...]) -> None:
         if self.smooth:
-            self._fill_smoothly()
-        for level, bucket in zip(self.levels, buckets, strict=True):
-            level.become(bucket, self.window_s)
+            self._fill_until_now()
+        for state, bucket in zip(self.buckets, buckets, strict=True):
+            state.change(bucket, self.window_s)
 
     def _close_window(self, number: int) -> None:
         if self.smooth:
-            self._fill_smoothly()
-        held = self.held_s > self.window_s / 2 if self.smooth else self.held > 0
-        held_at, limit = self._cause() if held else (None, None)
+            self._fill_until_now()
+        throttled = self.throttled_s > self.window_s / 2 if self.smooth else self.waiting > 0
+        throttled_at, limit = self._throttled_by() if throttled else (None, None)
         self.truth.append(
             Window(
                 ORIGIN_S + (number - 1) * self.window_s,
                 ORIGIN_S + number * self.window_s,
                 self.ops,
                 self.bytes,
-                held,
-                held_at,
+                throttled,
+                throttled_at,
                 limit,
-                self.held_s,
-                self.held_io_s,
+                self.throttled_s,
+                self.throttled_io_s,
                 self.inflight_io_s,
-                tuple(level.level for level in self.levels),
+                tuple(state.tokens for state in self.buckets),
             )
         )
         self.ops = self.bytes = 0
-        self.held_s = self.held_io_s = self.inflight_io_s = 0.0
+        self.throttled_s = self.throttled_io_s = self.inflight_io_s = 0.0
         self._at((number + 1) * self.window_s, self._close_window, number + 1)
         if not self.smooth:
-            for level in self.levels:
-                level.fill(self.window_s)
+            for state in self.buckets:
+                state.fill(self.window_s)
             for queue in self.queues:
-                self._let_go(queue)
+                self._admit(queue)
 
-    def _cause(self) -> tuple[HeldAt, LimitedBy]:
-        """Say what holds the request that is next, or held the last one."""
+    def _throttled_by(self) -> tuple[ThrottledAt, LimitedBy]:
+        """Return what the next request waits for, or the last one waited for."""
         request = next((queue[0] for queue in self.queues if queue), self.last)
-        blocking = self._blocking(request) or max(self.levels, key=_Level.missing_s)
+        blocking = self._blocking(request) or max(self.buckets, key=_BucketState.wait_s)
         of_bytes = blocking.byte[request.op] * request.size > blocking.op[request.op]
-        is_base = blocking.level <= blocking.hair or blocking.of.peak_per_second is None
+        is_base = blocking.tokens <= blocking.rounding or blocking.bucket.peak_per_second is None
         return "base" if is_base else "burst", "bandwidth" if of_bytes else "iops"
 
     # The disk
@@ -544,12 +555,12 @@ class _World:
         medium = self.medium
         service_s = medium.service_s + medium.byte_s * request.size
         if medium.jitter:
-            service_s *= self.dice.lognormvariate(-(medium.jitter**2) / 2, medium.jitter)
+            service_s *= self.random.lognormvariate(-(medium.jitter**2) / 2, medium.jitter)
         end_s = max(self.now_s, self.servers[0])
         start_s, end_s = end_s, end_s + service_s
-        for stalls_s, goes_on_s in medium.stalls:
-            if start_s < goes_on_s and end_s > stalls_s:
-                end_s += goes_on_s - max(stalls_s, start_s)
+        for stall_start_s, stall_end_s in medium.stalls:
+            if start_s < stall_end_s and end_s > stall_start_s:
+                end_s += stall_end_s - max(stall_start_s, start_s)
         heappop(self.servers)
         heappush(self.servers, end_s)
         heappush(self.events, (end_s, next(self.order), self._complete, request))
@@ -562,18 +573,18 @@ class _World:
         self.io_ns[op] += round((self.now_s - request.sent_s) * 1e9)
         think_s = request.stream.think_s
         if think_s:
-            self._at(self.now_s + think_s, self._follow, request.stream)
+            self._at(self.now_s + think_s, self._send_next, request.stream)
         elif think_s is not None:
-            self._follow(request.stream)
+            self._send_next(request.stream)
 
     # The sampler
 
     def _at_tick(self, number: int) -> None:
         late_s = 0.0
         if self.scenario.lateness:
-            late_s = self.dice.lognormvariate(math.log(0.00015), 0.5)
-            if self.dice.random() < 0.002:
-                late_s = self.dice.uniform(0.001, 0.018)
+            late_s = self.random.lognormvariate(math.log(0.00015), 0.5)
+            if self.random.random() < 0.002:
+                late_s = self.random.uniform(0.001, 0.018)
         due_s = self.scenario.sampler_phase_s + number * WINDOW_S
         self._at(due_s + late_s + _READ_DELAY_S, self._read_diskstats, (number, late_s))
 
@@ -601,11 +612,12 @@ class _World:
         self._at_tick(number + 1)
 
     def _read_inflight(self, tick: Tick) -> None:
-        """Sysfs is read only of devices that did something up to the sample before."""
+        """Complete a tick; sysfs is read only if the device was active at the last sample."""
         reads, writes = self.inflight
-        if self.awake:
+        if self.is_active:
             tick = msgspec.structs.replace(tick, inflight={DEVICE: (reads, writes)})
         self.ticks.append(tick)
-        seen = (*self.ios, *self.io_ns)
-        self.awake = (self.seen is not None and seen != self.seen) or reads + writes > 0
-        self.seen = seen
+        sample = (*self.ios, *self.io_ns)
+        has_changed = self.last_sample is not None and sample != self.last_sample
+        self.is_active = has_changed or reads + writes > 0
+        self.last_sample = sample

@@ -1,4 +1,4 @@
-"""Media whose truth is known: they answer requests in the time that their laws give."""
+"""Simulated media: requests take the time that a model of the medium computes."""
 
 import math
 from collections import Counter
@@ -18,23 +18,23 @@ DEPTH = 16
 
 
 class Medium(Protocol):
-    """What answers requests."""
+    """A model of a medium."""
 
     def random_s(self, chance: Random, span_share: float) -> float:
-        """Give the latency of one read at a random place of a part of the disk."""
+        """Return the latency of one read at a random offset in a part of the disk."""
         ...
 
     def sequential_s(self, chance: Random, request_bytes: int) -> float:
-        """Give the latency of a read that follows on the one before."""
+        """Return the latency of a read that continues the one before."""
         ...
 
     def deep_iops(self, one_deep_iops: float) -> float:
-        """Give how many random reads are done in a second if DEPTH are in flight."""
+        """Return the IOPS of random reads with DEPTH in flight."""
         ...
 
 
 class Rotating(NamedTuple):
-    """An arm over platters: seek, half a turn in the mean, and a cache that reads ahead."""
+    """A rotating disk: seek, half a rotation on average, and a cache that reads ahead."""
 
     rpm: int
     end_to_end_s: float
@@ -46,23 +46,23 @@ class Rotating(NamedTuple):
     def random_s(self, chance: Random, span_share: float) -> float:
         if chance.random() < self.hit_share:
             return 0.0001
-        way = abs(chance.random() - chance.random()) * span_share
-        seek_s = 0.0008 + (self.end_to_end_s - 0.0008) * math.sqrt(way)
+        distance = abs(chance.random() - chance.random()) * span_share
+        seek_s = 0.0008 + (self.end_to_end_s - 0.0008) * math.sqrt(distance)
         return seek_s + chance.random() * 60 / self.rpm + SMALL_BYTES / self.bytes_per_second
 
     def sequential_s(self, chance: Random, request_bytes: int) -> float:
         transfer_s = request_bytes / self.bytes_per_second
         if self.reads_ahead:
             return transfer_s * (1 + 0.1 * chance.random())
-        last_attempt_s = 60 / self.rpm
-        return last_attempt_s * math.ceil(transfer_s / last_attempt_s)
+        rotation_s = 60 / self.rpm
+        return rotation_s * math.ceil(transfer_s / rotation_s)
 
     def deep_iops(self, one_deep_iops: float) -> float:
         return one_deep_iops * self.queueing_gain
 
 
 class Placeless(NamedTuple):
-    """What does not care where: solid state, or a service behind a network."""
+    """A medium whose latency does not depend on the offset: solid state, or over a network."""
 
     median_s: float
     jitter_ratio: float
@@ -71,7 +71,7 @@ class Placeless(NamedTuple):
     pause_share: float = 0.0
     pause_s: float = 0.003
 
-    def random_s(self, chance: Random, span_share: float) -> float:  # noqa: ARG002 -- that is it
+    def random_s(self, chance: Random, span_share: float) -> float:  # noqa: ARG002 -- the offset does not matter
         if chance.random() < self.pause_share:
             return self.pause_s * (1 + chance.random())
         return self.median_s * chance.lognormvariate(0, self.jitter_ratio)
@@ -90,55 +90,57 @@ LatencyOf = Callable[[], float]
 def measure(
     medium: Medium,
     seed: int,
-    held: Callable[[LatencyOf], LatencyOf] = lambda latency_s: latency_s,
+    throttled: Callable[[LatencyOf], LatencyOf] = lambda latency_s: latency_s,
     most_iops: float = math.inf,
 ) -> Evidence:
-    """Measure a medium as `disksla identify` does, perhaps through something that holds it."""
+    """Measure a medium as `disksla identify` does; `throttled` adds a limiter."""
     chance = Random(seed)
-    random = answered(held(lambda: medium.random_s(chance, 1.0)))
+    random = serial_stats(throttled(lambda: medium.random_s(chance, 1.0)))
     return Evidence(
         random=random,
-        near=answered(held(lambda: medium.random_s(chance, NEAR_SHARE))),
-        sequential=answered(held(lambda: medium.sequential_s(chance, SMALL_BYTES))),
-        streamed=answered(held(lambda: medium.sequential_s(chance, LARGE_BYTES)), LARGE_BYTES),
-        deep=deep(random, min(most_iops, medium.deep_iops(random.iops))),
+        near=serial_stats(throttled(lambda: medium.random_s(chance, NEAR_SHARE))),
+        sequential=serial_stats(throttled(lambda: medium.sequential_s(chance, SMALL_BYTES))),
+        streamed=serial_stats(
+            throttled(lambda: medium.sequential_s(chance, LARGE_BYTES)), LARGE_BYTES
+        ),
+        deep=deep_stats(random, min(most_iops, medium.deep_iops(random.iops))),
     )
 
 
 def paced(medium: Medium, seed: int, iops: float) -> Evidence:
-    """Measure behind a limiter that lets one request pass every 1/iops seconds."""
+    """Measure behind a limiter that admits one request every 1/iops seconds."""
     chance = Random(seed)
 
-    def held(latency_s: LatencyOf) -> LatencyOf:
+    def throttled(latency_s: LatencyOf) -> LatencyOf:
         return lambda: max(latency_s(), (1 + 0.01 * chance.random()) / iops)
 
-    return measure(medium, seed, held, iops)
+    return measure(medium, seed, throttled, iops)
 
 
 def windowed(medium: Medium, seed: int, iops: float, window_s: float = 0.1) -> Evidence:
-    """Measure behind a limiter that lets so many pass in each window, and then none."""
+    """Measure behind a limiter that admits iops * window_s requests in each window."""
     budget = round(iops * window_s)
 
-    def held(latency_s: LatencyOf) -> LatencyOf:
-        passed, within_s = 0, 0.0
+    def throttled(latency_s: LatencyOf) -> LatencyOf:
+        admitted, elapsed_s = 0, 0.0
 
         def one() -> float:
-            nonlocal passed, within_s
+            nonlocal admitted, elapsed_s
             took_s = latency_s()
-            if passed == budget:
-                took_s += max(0.0, window_s - within_s)
-                passed, within_s = 0, 0.0
-            passed += 1
-            within_s += took_s if passed > 1 else 0.0
+            if admitted == budget:
+                took_s += max(0.0, window_s - elapsed_s)
+                admitted, elapsed_s = 0, 0.0
+            admitted += 1
+            elapsed_s += took_s if admitted > 1 else 0.0
             return took_s
 
         return one
 
-    return measure(medium, seed, held, iops)
+    return measure(medium, seed, throttled, iops)
 
 
-def answered(latency_s: Callable[[], float], request_bytes: int = SMALL_BYTES) -> RequestStats:
-    """Send requests, one at a time."""
+def serial_stats(latency_s: Callable[[], float], request_bytes: int = SMALL_BYTES) -> RequestStats:
+    """Return the statistics of requests that are sent one at a time."""
     latencies = [latency_s() for _ in range(REQUESTS)]
     mean_s = sum(latencies) / len(latencies)
     return RequestStats(
@@ -152,13 +154,13 @@ def answered(latency_s: Callable[[], float], request_bytes: int = SMALL_BYTES) -
 
 
 def bins_of(latencies: list[float]) -> tuple[LatencyBin, ...]:
-    """Give bins as fine as fio's: 64 to each doubling."""
+    """Return a histogram with the resolution of fio: 64 bins per doubling."""
     counted = Counter(2 ** (round(64 * math.log2(latency)) / 64) for latency in latencies)
     return tuple(LatencyBin(seconds, counted[seconds]) for seconds in sorted(counted))
 
 
-def deep(random: RequestStats, iops: float) -> RequestStats:
-    """Give what many at a time do."""
+def deep_stats(random: RequestStats, iops: float) -> RequestStats:
+    """Return the statistics of requests with DEPTH in flight."""
     return RequestStats(
         request_bytes=random.request_bytes, iops=iops, mean_s=DEPTH / iops, queue_depth=DEPTH
     )

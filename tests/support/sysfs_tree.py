@@ -1,10 +1,10 @@
-"""A tree of sysfs that tests make up."""
+"""A directory tree in the layout of sysfs."""
 
 from pathlib import Path
 
 
 def add_device(sysfs: Path, path: str, number: str, size_bytes: int, **attributes: str) -> None:
-    """Describe one block device in a tree of sysfs."""
+    """Add one block device to a directory in the layout of sysfs."""
     directory = sysfs / "devices" / path
     directory.mkdir(parents=True)
     for name, content in {

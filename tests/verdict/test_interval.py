@@ -1,4 +1,4 @@
-"""What lies between two samples."""
+"""Intervals and gaps between two samples."""
 
 from itertools import pairwise
 
@@ -11,11 +11,11 @@ from disksla.verdict.interval import GAP_REASONS, Clocks, elapsed_or_gap, interv
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
 
 
-def later(monotonic_s: float, *, asleep_s: float = 0.0, set_by_s: float = 0.0) -> Clocks:
+def later(monotonic_s: float, *, suspended_s: float = 0.0, clock_change_s: float = 0.0) -> Clocks:
     return Clocks(
         AT_NOON.monotonic_s + monotonic_s,
-        AT_NOON.boottime_s + monotonic_s + asleep_s,
-        AT_NOON.realtime_s + monotonic_s + asleep_s + set_by_s,
+        AT_NOON.boottime_s + monotonic_s + suspended_s,
+        AT_NOON.realtime_s + monotonic_s + suspended_s + clock_change_s,
     )
 
 
@@ -27,40 +27,40 @@ def later(monotonic_s: float, *, asleep_s: float = 0.0, set_by_s: float = 0.0) -
         (later(0.29), pytest.approx(0.29)),
         (later(0.31), "late"),
         (later(60), "late"),
-        (later(0.1, asleep_s=3600), "suspend"),
-        (later(30, asleep_s=3600), "suspend"),
-        (later(0.1, set_by_s=3600), "clock_step"),
-        (later(0.1, set_by_s=-3600), "clock_step"),
-        (later(0.1, set_by_s=0.01), pytest.approx(0.1)),
+        (later(0.1, suspended_s=3600), "suspend"),
+        (later(30, suspended_s=3600), "suspend"),
+        (later(0.1, clock_change_s=3600), "clock_step"),
+        (later(0.1, clock_change_s=-3600), "clock_step"),
+        (later(0.1, clock_change_s=0.01), pytest.approx(0.1)),
         (later(0.0), "clock_step"),
         (later(-5.0), "clock_step"),
     ],
 )
-def test_time_is_measured_or_the_gap_has_a_reason(after: Clocks, expected: object) -> None:
+def test_elapsed_or_gap(after: Clocks, expected: object) -> None:
     assert elapsed_or_gap(AT_NOON, after, tick_s=0.1) == expected
 
 
 any_time = st.floats(allow_nan=False, allow_infinity=False)
-readings = st.builds(Clocks, any_time, any_time, any_time)
+clocks = st.builds(Clocks, any_time, any_time, any_time)
 
 
-@given(readings, readings)
-def test_every_pair_of_readings_is_time_or_a_gap(before: Clocks, after: Clocks) -> None:
+@given(clocks, clocks)
+def test_elapsed_or_gap_of_any_clocks(before: Clocks, after: Clocks) -> None:
     measured = elapsed_or_gap(before, after, 0.1)
     assert measured in GAP_REASONS or (isinstance(measured, float) and 0 < measured <= 0.3)
 
 
 @given(st.lists(st.floats(0.09, 0.11), min_size=1, max_size=20))
-def test_intervals_add_up(steps_s: list[float]) -> None:
-    moments_s = [sum(steps_s[:n]) for n in range(len(steps_s) + 1)]
+def test_elapsed_times_add_up(steps_s: list[float]) -> None:
+    times_s = [sum(steps_s[:n]) for n in range(len(steps_s) + 1)]
     measured = [
-        elapsed_or_gap(later(start_s), later(end_s), 0.1) for start_s, end_s in pairwise(moments_s)
+        elapsed_or_gap(later(start_s), later(end_s), 0.1) for start_s, end_s in pairwise(times_s)
     ]
     assert all(isinstance(seconds, float) for seconds in measured)
     assert sum(float(seconds) for seconds in measured) == pytest.approx(sum(steps_s))
 
 
-def test_sectors_become_bytes_at_the_door() -> None:
+def test_interval_of_converts_sectors_to_bytes() -> None:
     before = (10, 0, 800, 100, 5, 0, 40, 50, 7, 7)
     after = (13, 0, 824, 109, 6, 0, 48, 50, 8, 8)
     interval = interval_of(7.0, 0.1, before, after, inflight=2)
@@ -69,7 +69,7 @@ def test_sectors_become_bytes_at_the_door() -> None:
     assert (interval.read_ms, interval.write_ms) == (9, 0)
 
 
-def test_time_that_the_kernel_does_not_count_is_absent() -> None:
+def test_interval_of_uncounted_time_is_none() -> None:
     before = (10, None, 800, None, 5, None, 40, None)
     interval = interval_of(7.0, 0.1, before, before, inflight=0)
     assert (interval.reads, interval.read_ms, interval.write_ms) == (0, None, None)

@@ -12,7 +12,7 @@ from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import ServiceTime
 from disksla.verdict.throttling import Throttle
 from disksla.verdict.verdict import Ceiling, DetectorState, after_gap, classify
-from support.scenario_verdicts import Judged, judged
+from support.scenario_verdicts import ScenarioVerdicts, judged
 from support.scenarios import BELOW, SCENARIOS
 from support.simulated_limiter import DEVICE, Closed, Limiter, Medium, Open, Scenario, summed
 
@@ -33,20 +33,20 @@ def verdicts(
     *windows: Interval, limits: Limits = LIMITS, detector: DetectorState | None = None
 ) -> list[str]:
     detector = detector or DetectorState()
-    given: list[str] = []
+    found: list[str] = []
     for each in windows:
         detector, window_verdict = classify(detector, each, limits, 0.03, 0.1)
-        given.append(window_verdict.verdict)
-    return given
+        found.append(window_verdict.verdict)
+    return found
 
 
-def by_second(found: Judged, from_s: float, to_s: float) -> set[str | None]:
+def by_second(found: ScenarioVerdicts, from_s: float, to_s: float) -> set[str | None]:
     start_s = found.truth[0].start_s
     return {row.verdict for row in found.between(start_s + from_s, start_s + to_s)}
 
 
 @pytest.mark.parametrize("name", DEEP)
-def test_a_disk_that_gives_less_is_below_within_two_seconds(name: str) -> None:
+def test_disk_that_serves_less_is_below_within_two_seconds(name: str) -> None:
     found = judged(SCENARIOS[name])
     assert by_second(found, 2.53, 10) == {"below"}
     assert by_second(found, 0, 2.53) <= {"idle", "unproven", "below"}
@@ -54,12 +54,12 @@ def test_a_disk_that_gives_less_is_below_within_two_seconds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(BELOW.keys() - set(DEEP) - {"below-600-lowered"}))
-def test_a_load_too_shallow_for_the_promise_proves_nothing(name: str) -> None:
+def test_load_too_shallow_for_the_promise_is_unproven(name: str) -> None:
     found = judged(SCENARIOS[name])
     assert by_second(found, 0, 10) == {"idle", "unproven"}
 
 
-def test_a_limit_that_is_lowered_leads_from_throttled_to_below() -> None:
+def test_lowered_limit_changes_throttled_to_below() -> None:
     found = judged(SCENARIOS["below-600-lowered"])
     assert by_second(found, 1, 5) == {"throttled"}
     assert by_second(found, 5.53, 7.02) <= {"throttled", "unproven", "below"}
@@ -69,20 +69,20 @@ def test_a_limit_that_is_lowered_leads_from_throttled_to_below() -> None:
 
 
 @pytest.mark.parametrize("name", ["iops-1000-stalled", "unlimited-stalled"])
-def test_a_stall_is_seen_and_so_is_its_end(name: str) -> None:
+def test_stall_and_its_end_are_detected(name: str) -> None:
     found = judged(SCENARIOS[name])
     assert by_second(found, 4.35, 5.5) == {"stalled"}
     assert "stalled" not in by_second(found, 0, 4.1) | by_second(found, 5.65, 9)
 
 
-def test_what_is_above_the_promise_is_met() -> None:
+def test_load_above_the_promise_is_met() -> None:
     found = judged(SCENARIOS["unlimited-deep-above-its-promise"])
     assert by_second(found, 1, 10) == {"met"}
     found = judged(SCENARIOS["steady-99"])
     assert by_second(found, 1, 10) == {"met", "unproven"}
 
 
-def test_a_burst_that_still_lasts_is_met_or_throttled_at_its_own_rate() -> None:
+def test_load_between_baseline_and_burst_is_met() -> None:
     found = judged(
         Scenario(
             limiter=Limiter(buckets=summed(300, peak_per_second=2000, capacity=8000)),
@@ -94,7 +94,7 @@ def test_a_burst_that_still_lasts_is_met_or_throttled_at_its_own_rate() -> None:
     assert by_second(found, 1, 5) == {"met"}
 
 
-def test_a_slow_disk_that_becomes_deep_is_below() -> None:
+def test_slow_disk_with_a_deep_queue_is_below() -> None:
     found = judged(
         Scenario(
             loads=(Closed(depth=32),),
@@ -106,43 +106,43 @@ def test_a_slow_disk_that_becomes_deep_is_below() -> None:
     assert by_second(found, 2.53, 5) == {"below"}
 
 
-def test_the_time_between_two_loads_is_idle() -> None:
+def test_time_between_two_loads_is_idle() -> None:
     found = judged(SCENARIOS["iops-300-paused"])
     assert by_second(found, 3.4, 6.0) == {"idle"}
     assert by_second(found, 6.35, 8.5) == {"throttled"}
 
 
-def test_of_an_unknown_disk_only_what_shows_is_said() -> None:
+def test_disk_without_terms_is_throttled_but_never_below() -> None:
     lowered = judged(replace(SCENARIOS["below-600-lowered"], terms=None))
     assert by_second(lowered, 3, 5) == {"throttled"}
     assert by_second(lowered, 8, 10) == {"throttled"}
     assert lowered.ceiling.iops == pytest.approx(600, rel=0.01)
 
 
-def test_nothing_in_flight_and_nothing_done_is_idle() -> None:
+def test_window_without_requests_is_idle() -> None:
     assert verdicts(window(0, 0)) == ["idle"]
 
 
-def test_silence_is_a_stall_once_requests_are_missing() -> None:
+def test_stall_needs_missing_completions() -> None:
     assert verdicts(window(), *[window(0)] * 3) == ["unproven", "unproven", "stalled", "stalled"]
     slow = window(1, 1, 100)
     assert verdicts(*[slow] * 2, *[window(0, 1)] * 3)[2:] == ["unproven", "unproven", "stalled"]
 
 
-def test_silence_of_a_disk_without_a_past_is_a_stall_after_a_while() -> None:
+def test_stall_without_a_known_rate_needs_five_windows() -> None:
     assert verdicts(*[window(0)] * 6) == ["unproven"] * 4 + ["stalled"] * 2
 
 
-def test_a_stall_ends_with_the_first_request() -> None:
+def test_stall_ends_with_the_first_completion() -> None:
     assert verdicts(window(), *[window(0)] * 3, window())[-1] == "unproven"
 
 
-def test_a_load_at_the_promise_that_does_not_wait_is_met() -> None:
+def test_load_at_the_promise_without_waiting_is_met() -> None:
     assert verdicts(*[window(100, 0, 10)] * 3) == ["met"] * 3
     assert verdicts(*[window(90, 0, 10)] * 3) == ["unproven"] * 3
 
 
-def test_requests_of_a_promised_size_need_only_their_share() -> None:
+def test_promise_by_request_size() -> None:
     limits = msgspec.structs.replace(
         LIMITS, promised_shares=(PromisedShare(4 * KIB, 1.0), PromisedShare(16 * KIB, 0.5))
     )
@@ -154,7 +154,7 @@ def test_requests_of_a_promised_size_need_only_their_share() -> None:
     assert verdicts(*larger, limits=limits)[-1] == "unproven"
 
 
-def test_the_promise_of_bandwidth_has_a_depth_of_its_own() -> None:
+def test_bandwidth_promise_has_its_own_queue_depth() -> None:
     limits = msgspec.structs.replace(LIMITS, bandwidth_conditions=Conditions(MIB, 8))
     large = [window(5, 8, 800, request_bytes=MIB)] * 10
     assert verdicts(*large, limits=limits)[-1] == "below"
@@ -166,7 +166,7 @@ def test_the_promise_of_bandwidth_has_a_depth_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("request_bytes", "inflight", "expected"),
     [
-        (MIB - 64 * KIB, 9, "below"),  # a stream that was split and merged again
+        (MIB - 64 * KIB, 9, "below"),  # sequential requests, split and merged
         (MIB // 2, 16, "below"),
         (MIB // 2, 8, "unproven"),
         (MIB // 8, 64, "below"),
@@ -174,7 +174,7 @@ def test_the_promise_of_bandwidth_has_a_depth_of_its_own() -> None:
         (MIB // 16, 128, "unproven"),
     ],
 )
-def test_pieces_of_large_requests_will_do_if_as_much_is_in_flight(
+def test_bandwidth_promise_applies_to_split_requests(
     request_bytes: int, inflight: int, expected: str
 ) -> None:
     limits = msgspec.structs.replace(
@@ -197,35 +197,35 @@ def test_pieces_of_large_requests_will_do_if_as_much_is_in_flight(
         ([60] * 8 + [110, 60], "below"),
     ],
 )
-def test_below_is_said_of_a_second_and_not_of_a_moment(windows: list[int], expected: str) -> None:
+def test_below_needs_a_second(windows: list[int], expected: str) -> None:
     assert verdicts(*(window(reads) for reads in windows))[-1] == expected
 
 
-def test_a_break_leaves_what_was_learned() -> None:
+def test_after_gap_keeps_service_time_and_ceiling() -> None:
     ceiling = Ceiling(Throttle("base", "iops"), 10, 1.0, 1000, 4096000)
     detector = DetectorState((window(),), 1, 2, 3.0, ServiceTime(0.001), ceiling)
     assert after_gap(detector) == DetectorState(service=ServiceTime(0.001), ceiling=ceiling)
 
 
-def test_service_times_are_learned_where_nothing_waited() -> None:
+def test_service_time_is_learned_without_waiting() -> None:
     def learned(*windows: Interval, limits: Limits = LIMITS) -> float:
         detector = DetectorState()
         for each in windows:
             detector, _ = classify(detector, each, limits, 0.03, 0.1)
-        return detector.service.floor_s
+        return detector.service.shortest_s
 
     assert learned(window(50, 0, 9)) == pytest.approx(0.0002)
     assert learned(window(50, 0, 59), window(60, 0, 5)) == pytest.approx(0.0001)
     assert learned(window(50, 0, 9), window(90, 0, 8)) == pytest.approx(0.0002)
     assert learned(window(100, 32, 19)) == pytest.approx(0.0002)
-    assert learned(window(100, 1, 90)) == 0.0  # held ones are among them
+    assert learned(window(100, 1, 90)) == 0.0  # throttled ones are among them
     assert learned(window(200, 0, 9)) == 0.0
     assert learned(window(50, 0, None)) == 0.0
     assert learned(window(50, 0, 9), limits=NO_LIMITS) == pytest.approx(0.0002)
     assert learned(window(50, 1, 9), limits=NO_LIMITS) == 0.0
 
 
-def test_the_wait_leaves_service_out() -> None:
+def test_throttle_wait_is_without_service_time() -> None:
     detector = DetectorState(service=ServiceTime(0.001))
     _, window_verdict = classify(detector, window(100, 32, 3200), LIMITS, 0.03, 0.1)
     assert (window_verdict.verdict, window_verdict.throttle) == (
@@ -235,7 +235,7 @@ def test_the_wait_leaves_service_out() -> None:
     assert window_verdict.wait_s == pytest.approx(3.1)
 
 
-def test_the_ceiling_fades_and_follows() -> None:
+def test_ceiling_halves_old_windows() -> None:
     ceiling = Ceiling(Throttle("base", "iops"), 600, 60.0, 60000, 60000 * 4096)
     assert ceiling.iops == 1000.0
     assert ceiling.bytes_per_second == 4096000.0
@@ -244,15 +244,15 @@ def test_the_ceiling_fades_and_follows() -> None:
     assert faded.iops == pytest.approx(1000)
 
 
-def test_after_a_held_window_one_in_flight_may_still_wait() -> None:
-    held = [window(100, 1, 95)] * 3
+def test_one_request_in_flight_after_throttling_still_waits() -> None:
+    throttled = [window(100, 1, 95)] * 3
     detector = DetectorState(service=ServiceTime(0.00005))
-    assert verdicts(*held, window(99, 1, 6), detector=detector)[-1] == "throttled"
-    assert verdicts(*held, window(99, 0, 6), detector=detector)[-1] == "met"
+    assert verdicts(*throttled, window(99, 1, 6), detector=detector)[-1] == "throttled"
+    assert verdicts(*throttled, window(99, 0, 6), detector=detector)[-1] == "met"
 
 
 @pytest.mark.parametrize("last", [window(16, 0, 516), window(350, 32, 850)])
-def test_what_waited_until_the_hold_ended_is_told_of_after_it(last: Interval) -> None:
+def test_wait_of_the_window_after_throttling_is_counted(last: Interval) -> None:
     detector = DetectorState(service=ServiceTime(0.001))
     for each in [window(100, 32, 3200)] * 3:
         detector, _ = classify(detector, each, LIMITS, 0.03, 0.1)
@@ -263,25 +263,25 @@ def test_what_waited_until_the_hold_ended_is_told_of_after_it(last: Interval) ->
     assert later.wait_s == 0.0
 
 
-def test_the_scenario_without_a_promise_has_no_charges() -> None:
+def test_scenario_without_terms_has_no_charges() -> None:
     state = judged(replace(SCENARIOS["iops-300-deep"], terms=None)).state
     assert state.monitored[DEVICE].assignment.limits.promise_charges == ()
 
 
-def test_a_window_in_which_nothing_completes_is_below_too() -> None:
-    given = [window(60, 32, 3200)] * 6 + [window(0, 32, 0)] + [window(60, 32, 3200)] * 6
-    assert verdicts(*given)[-1] == "below"
+def test_window_without_completions_does_not_end_below() -> None:
+    windows = [window(60, 32, 3200)] * 6 + [window(0, 32, 0)] + [window(60, 32, 3200)] * 6
+    assert verdicts(*windows)[-1] == "below"
 
 
-def test_one_window_at_the_rate_of_a_limit_is_no_proof() -> None:
-    detector, proofs = DetectorState(), []
+def test_throttling_is_confirmed_after_three_windows() -> None:
+    detector, found = DetectorState(), []
     for each in [window(100, 2, 95)] * 4:
         detector, window_verdict = classify(detector, each, LIMITS, 0.03, 0.1)
-        proofs.append((window_verdict.verdict, window_verdict.is_confirmed))
-    assert proofs == [("throttled", False)] * 2 + [("throttled", True)] * 2
+        found.append((window_verdict.verdict, window_verdict.is_confirmed))
+    assert found == [("throttled", False)] * 2 + [("throttled", True)] * 2
 
 
 @pytest.mark.parametrize("took_ms", [3, 5, 30, 150])
-def test_a_disk_that_is_fed_in_bunches_from_above_is_not_held(took_ms: int) -> None:
+def test_batches_from_above_are_not_throttled(took_ms: int) -> None:
     detector = DetectorState(service=ServiceTime(0.00003))
     assert set(verdicts(*[window(100, 0, took_ms)] * 30, detector=detector)) == {"met"}

@@ -1,4 +1,4 @@
-"""Several windows as one."""
+"""Sums of windows."""
 
 import pytest
 from hypothesis import given
@@ -20,11 +20,11 @@ intervals = st.builds(
     write_ms=st.just(0),
     inflight=st.integers(0, 64),
 )
-runs = st.lists(intervals, min_size=1, max_size=20).map(tuple)
+window_lists = st.lists(intervals, min_size=1, max_size=20).map(tuple)
 
 
-@given(runs, st.integers(0, 20))
-def test_spans_add_up(windows: tuple[Interval, ...], cut: int) -> None:
+@given(window_lists, st.integers(0, 20))
+def test_sum_windows_is_additive(windows: tuple[Interval, ...], cut: int) -> None:
     whole, first, rest = (
         sum_windows(windows),
         sum_windows(windows[:cut]),
@@ -36,8 +36,8 @@ def test_spans_add_up(windows: tuple[Interval, ...], cut: int) -> None:
     assert whole.bytes == first.bytes + rest.bytes
 
 
-@given(runs)
-def test_the_shortest_span_has_enough_requests_and_not_a_window_more(
+@given(window_lists)
+def test_sum_recent_windows_is_the_shortest_sufficient(
     windows: tuple[Interval, ...],
 ) -> None:
     span = sum_recent_windows(windows)
@@ -47,14 +47,14 @@ def test_the_shortest_span_has_enough_requests_and_not_a_window_more(
     assert shorter.requests < ENOUGH_REQUESTS
 
 
-def test_a_rate_is_in_doubt_by_a_request_and_by_the_clock() -> None:
+def test_uncertainty_is_one_request_plus_lateness() -> None:
     windows = tuple(Interval(1.0, 0.101, 30, 20, 0, 0, 0, 0, 1) for _ in range(2))
-    assert sum_windows(windows).doubt(0.1) == pytest.approx(1 / 100 + 0.01)
-    nothing = sum_windows((Interval(1.0, 0.1, 0, 0, 0, 0, 0, 0, 1),))
-    assert nothing.doubt(0.1) == 1.0
+    assert sum_windows(windows).uncertainty(0.1) == pytest.approx(1 / 100 + 0.01)
+    empty = sum_windows((Interval(1.0, 0.1, 0, 0, 0, 0, 0, 0, 1),))
+    assert empty.uncertainty(0.1) == 1.0
 
 
-def test_the_load_of_a_span() -> None:
+def test_load_of_a_sum() -> None:
     windows = (Interval(1.0, 0.1, 60, 0, 0, 0, 0, 0, 1), Interval(1.1, 0.1, 0, 0, 0, 0, 0, 0, 1))
     assert sum_windows(windows).load((Charge("iops", read_s=1 / 300),)) == pytest.approx(1.0)
     assert sum_windows(windows).load(()) is None

@@ -1,4 +1,4 @@
-"""Burst credits of a disk, as bounds that always hold."""
+"""Burst credits of a disk: lower bound, upper bound and estimate."""
 
 from disksla.credits.account import CreditAccount, CreditLevel, open_account
 from disksla.credits.bounds import (

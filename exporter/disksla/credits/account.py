@@ -1,4 +1,4 @@
-"""The burst credits of one disk, kept as it is seen: busy, resting, or out of sight."""
+"""The burst credits of one disk, updated while it is busy, idle or not sampled."""
 
 from collections.abc import Mapping
 
@@ -16,18 +16,18 @@ from disksla.limits import Bucket, Limits, Resource, load_ratio
 from disksla.verdict import Interval, LimitKind, Throttle
 
 SHORTEST_S = 0.09
-"""Credits are not reckoned over less: the limiter's own windows are about as long."""
+"""Shortest time for which credits are computed: about a window of the limiter."""
 
 _LIMIT_OF: Mapping[Resource, tuple[LimitKind, ...]] = {
     "iops": ("iops",),
     "bytes": ("bandwidth",),
     "service_seconds": ("iops", "bandwidth"),
 }
-"""The limits at which a bucket of each resource holds."""
+"""The limits at which a bucket of each resource throttles."""
 
 
 class CreditLevel(msgspec.Struct, frozen=True):
-    """What is known of one bucket, in its unit: I/Os, bytes, or seconds of base service."""
+    """Level of one bucket, in its unit: I/Os, bytes, or seconds of baseline service."""
 
     resource: Resource
     capacity_credits: float
@@ -35,21 +35,21 @@ class CreditLevel(msgspec.Struct, frozen=True):
     upper_credits: float
     estimate_credits: float
     exhaustion_s: float
-    """Time to empty at the rate of the last windows; infinite while not draining."""
+    """Time until empty at the rate of the last windows; infinite while credits do not decrease."""
 
 
 class CreditAccount(msgspec.Struct, frozen=True, gc=False):
-    """Credits of each bucket of the disk's burst, in their order."""
+    """Credits of each bucket of a disk, in the order of the buckets."""
 
     bucket_credits: tuple[Credits, ...]
     at_s: float
-    """Up to when they are reckoned; time since boot, suspended time included."""
+    """Time up to which credits are computed, since boot, suspended time included."""
     pending_credits: tuple[float, ...] = ()
-    """What was used of each bucket since, while that is too short a time to be reckoned with."""
+    """Use of each bucket since `at_s`, while the time is shorter than SHORTEST_S."""
     pending_requests: int = 0
 
     def after_idle(self, buckets: tuple[Bucket, ...], until_s: float) -> "CreditAccount":
-        """Let time pass in which the disk did nothing more."""
+        """Return the account after a time in which the disk was idle."""
         if until_s - self.at_s < SHORTEST_S:
             return self
         return self._advanced(buckets, until_s)
@@ -57,14 +57,14 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
     def after_window(
         self, limits: Limits, interval: Interval, throttle: Throttle | None, now_s: float
     ) -> "CreditAccount":
-        """Let a window pass, which may come after a rest."""
+        """Return the account after a window, which may follow an idle time."""
         buckets = limits.buckets
-        rested = self.after_idle(buckets, now_s - interval.seconds)
+        idled = self.after_idle(buckets, now_s - interval.seconds)
         used = CreditAccount(
-            rested.bucket_credits,
-            rested.at_s,
-            rested.used_of(buckets, interval, limits),
-            rested.pending_requests + interval.reads + interval.writes,
+            idled.bucket_credits,
+            idled.at_s,
+            idled.used_of(buckets, interval, limits),
+            idled.pending_requests + interval.reads + interval.writes,
         )
         if now_s - used.at_s < SHORTEST_S:
             return used
@@ -73,7 +73,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
     def used_of(
         self, buckets: tuple[Bucket, ...], interval: Interval, limits: Limits
     ) -> tuple[float, ...]:
-        """Give what was used of each bucket, an interval included."""
+        """Return the pending use of each bucket plus that of an interval."""
         uses = self.pending_credits or (0.0,) * len(buckets)
         return tuple(
             use + use_of(bucket.resource, interval, limits)
@@ -107,26 +107,26 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
     def after_gap(
         self, limits: Limits, interval: Interval | None, now_s: float, inflight: int = 0
     ) -> "CreditAccount":
-        """Let time pass in which the disk was not seen, or not well.
+        """Return the account after a gap.
 
-        `interval` has what it did meanwhile, if that is known; `inflight` are the requests in
-        flight at the end.
+        `interval` is the I/O in the gap, or None if it is unknown; `inflight` are the requests in
+        flight at its end.
         """
         buckets = limits.buckets
-        away_s = max(0.0, now_s - self.at_s)
+        gap_s = max(0.0, now_s - self.at_s)
         uses: tuple[float | None, ...] = (None,) * len(buckets)
         if interval is not None:
             uses = self.used_of(buckets, interval, limits)
         return CreditAccount(
             tuple(
-                advance_unobserved(credit, bucket, away_s, away_s, use, inflight)
+                advance_unobserved(credit, bucket, gap_s, gap_s, use, inflight)
                 for credit, bucket, use in zip(self.bucket_credits, buckets, uses, strict=True)
             ),
             now_s,
         )
 
     def levels(self, limits: Limits, recent: Interval) -> tuple[CreditLevel, ...]:
-        """Give what is known; `recent` is what the disk did of late."""
+        """Return the level of each bucket; `recent` is the I/O of the last windows."""
         return tuple(
             CreditLevel(
                 bucket.resource,
@@ -143,16 +143,16 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
 
 
 def open_account(limits: Limits, now_s: float) -> CreditAccount | None:
-    """Give what is known of the credits of a disk that was never seen; None if it has none."""
+    """Return the initial account of a disk; None if its terms have no burst."""
     if limits.burst is None:
         return None
     return CreditAccount(tuple(initial(bucket) for bucket in limits.buckets), now_s)
 
 
 def use_of(resource: Resource, interval: Interval, limits: Limits) -> float:
-    """Give what requests used of a resource, in its unit.
+    """Return the use of a resource by an interval, in its unit.
 
-    Seconds of service are those of the law that is enforced: what is drained follows that.
+    Seconds of service follow the charges that are enforced, because credits drain by them.
     """
     if resource == "iops":
         return interval.reads + interval.writes
@@ -170,7 +170,7 @@ def use_of(resource: Resource, interval: Interval, limits: Limits) -> float:
 
 
 def _throttled_by(bucket: Bucket, throttle: Throttle | None) -> ThrottledAt | None:
-    """Tell at which rate this bucket held the disk, if it was this one."""
+    """Return the rate at which this bucket throttled the disk; None if it did not."""
     if (
         throttle is None
         or throttle.limit not in _LIMIT_OF[bucket.resource]

@@ -1,15 +1,15 @@
-"""Burst credits: two bounds that hold whatever happened, and an estimate between them.
+"""Burst credits of one bucket: a lower and an upper bound that always hold, and an estimate.
 
-The guest sees requests complete, and when they are held. It does not see what came before it
-looked, who else uses the volume, when within an interval requests were let through, nor where the
-limiter's own windows begin. So the level is reckoned as low as it can be, as high as it can be,
-and as is likely; docs/adr/0010 tells how. One update over a long rest gives the same as many over
-its parts, so a disk that rests costs nothing.
+The guest can observe completions, and when requests are throttled. It cannot observe earlier I/O,
+other users of the volume, when within an interval requests were admitted, or the phase of the
+limiter's windows. So the lowest, the highest and the likely level are computed (docs/adr/0010).
+One update over a long idle time has the same result as updates over its parts, so an idle disk
+costs nothing.
 
-What is taken for granted: the limiter's windows are no longer than `WINDOW_S` and, but for
-`JITTER_SHARE`, than the intervals; what is let through while other requests are held completes
-within `SERVED_WITHIN_S`; what is enforced is what the terms say. Where what is seen contradicts
-that, all that was known is forgotten, and learned anew.
+Assumptions: the limiter's windows are no longer than `WINDOW_S`, and no longer than the intervals
+except for `JITTER_SHARE`; a request admitted while others are throttled completes within
+`SERVED_WITHIN_S`; the limits enforced are those of the terms. If the observations contradict this,
+the bounds are reset.
 """
 
 import math
@@ -22,78 +22,77 @@ from disksla.limits import Bucket
 ThrottledAt = Literal["base", "burst"]
 
 WINDOW_S = 0.1
-"""The limiter's window: https://yandex.cloud/en/docs/compute/concepts/storage-read-write. What
-bounds a limiter with windows bounds one without."""
+"""The limiter's window: https://yandex.cloud/en/docs/compute/concepts/storage-read-write. Bounds
+for a limiter with windows also hold for one without."""
 JITTER_SHARE = 0.1
-"""Of a window, by which a sample may be off."""
+"""Share of a window by which a sample may be early or late."""
 SERVED_WITHIN_S = 0.025
-"""How long a disk may take for a request that its limiter has let through."""
+"""Longest service time of a request that its limiter has admitted."""
 BURSTING_LOAD = 1.03
-"""Above this an interval is estimated to be part of a burst."""
-REMEMBERED_SHARE = 0.99
-"""Of the size of the largest request, from one busy interval to the next."""
-UNKNOWN_SHARE = 0.5
-"""Of the capacity, estimated where nothing is known: never wrong by more than the half."""
+"""Load of the baseline above which an interval is estimated to be part of a burst."""
+KEPT_REQUEST_SHARE = 0.99
+"""Share of the largest request size that is kept from one busy interval to the next."""
+INITIAL_ESTIMATE_SHARE = 0.5
+"""Estimate of an unknown level, as a share of the capacity: wrong by half at most."""
 _ROUNDING_SHARE = 1e-9
 
 
 class Credits(msgspec.Struct, frozen=True, gc=False):
-    """What is known of the level of one bucket, in the bucket's unit."""
+    """Bounds of the level of one bucket, in the unit of the bucket."""
 
     lower_credits: float
-    """The level is not below this."""
+    """Lower bound of the level."""
     upper_credits: float
-    """The level is not above this."""
+    """Upper bound of the level."""
     estimate_credits: float
     low_credits: float
-    """The lower bound, were nothing in flight and the limiter without windows; so it may be
-    negative."""
+    """Lower bound for a limiter without windows and with nothing in flight; may be negative."""
     paced_low_credits: float
-    """Another lower bound, from the pace that a burst cannot exceed, less what may be beyond it
-    at the edge of a window; for `excess` alone."""
+    """Another lower bound, from the peak rate that a burst cannot exceed, before the deduction for
+    the edge of a window; for drain `excess` only."""
     high_credits: float
-    """The upper bound likewise; so it may be above the capacity."""
-    least_plain_credits: float
-    """The least that may be left of what can be used at once without credits."""
-    most_plain_credits: float
-    """The most that may be left of it."""
-    uncounted_s: float = 2 * WINDOW_S
-    """Time in which a burst that drains constantly may have been, and was not counted."""
+    """Upper bound likewise; may exceed the capacity."""
+    least_baseline_credits: float
+    """Least that may be left of the baseline allowance, which is used at once without credits."""
+    most_baseline_credits: float
+    """Most that may be left of the baseline allowance."""
+    uncounted_burst_s: float = 2 * WINDOW_S
+    """Time that may have been part of a burst with constant drain and was not counted as such."""
     request_credits: float = 0.0
-    """What the largest of the latest requests used."""
+    """Use of the largest recent request."""
     is_throttled_at_base: bool = False
-    """It was empty at the end of the last interval."""
+    """Whether the bucket was empty at the end of the last interval."""
 
 
 class _Observed(NamedTuple):
-    """What was seen of one interval, as bounds."""
+    """Observations of one interval, as bounds."""
 
     shortest_s: float
     longest_s: float
     least_use: float
     most_use: float
     request: float
-    unserved: float
-    """What requests that were let through and have not completed will have used at most."""
+    inflight_use: float
+    """Largest use of requests that were admitted and have not completed."""
     throttled_at: ThrottledAt | None = None
 
 
 def initial(bucket: Bucket, *, is_new: bool = False) -> Credits:
-    """Give what is known at first: the level is between nothing and the capacity.
+    """Return the initial bounds: the level is between 0 and the capacity.
 
-    The estimate of a disk that is known to be new is its initial level.
+    The estimate for a disk that is known to be new is the initial level of the terms.
     """
-    share = UNKNOWN_SHARE
+    share = INITIAL_ESTIMATE_SHARE
     if is_new and bucket.initial_share is not None:
         share = bucket.initial_share
-    anything = from_bounds(bucket, 0.0, bucket.capacity, share * bucket.capacity)
-    return msgspec.structs.replace(anything, high_credits=math.inf)
+    unknown = from_bounds(bucket, 0.0, bucket.capacity, share * bucket.capacity)
+    return msgspec.structs.replace(unknown, high_credits=math.inf)
 
 
 def from_bounds(
     bucket: Bucket, lower: float, upper: float, estimate: float, request: float = 0.0
 ) -> Credits:
-    """Give credits of which only bounds, an estimate and the size of a request are known."""
+    """Return credits from bounds, an estimate and the use of a request; the rest is unknown."""
     low = lower - bucket.fill_per_second * WINDOW_S
     if not lower:
         low -= _overdraft(bucket, request)
@@ -104,8 +103,8 @@ def from_bounds(
         low,
         low,
         upper,
-        least_plain_credits=0.0,
-        most_plain_credits=_deepest(bucket),
+        least_baseline_credits=0.0,
+        most_baseline_credits=_max_baseline(bucket),
         request_credits=request,
     )
 
@@ -119,23 +118,24 @@ def advance(
     inflight: int = 0,
     throttled_at: ThrottledAt | None = None,
 ) -> Credits:
-    """Give what is known after an interval, of nine tenths of a window at least.
+    """Return the credits after an interval of at least 0.9 windows.
 
-    `use` is what the requests that completed in it used of the bucket's resource; `inflight` are
-    the requests in flight at its end. `held` says that this bucket is what held them back then:
-    at the base rate, so that it is empty, or at the peak, so that it is not. None says nothing.
+    `use` is the use of the bucket by the requests that completed in it; `inflight` are the
+    requests in flight at its end. `throttled_at` is the rate at which this bucket throttled them
+    then: the baseline, so that the bucket is empty, or the peak, so that it is not. None is
+    unknown.
     """
     request = before.request_credits
     if requests:
-        request = max(use / requests, request * REMEMBERED_SHARE)
-    unserved = _unserved(inflight, request)
+        request = max(use / requests, request * KEPT_REQUEST_SHARE)
+    inflight_use = _inflight_use(inflight, request)
     if throttled_at is not None:
-        unserved = min(unserved, bucket.peak_per_second * WINDOW_S)
-    filled = bucket.fill_per_second * seconds / 2  # use comes in the middle
+        inflight_use = min(inflight_use, bucket.peak_per_second * WINDOW_S)
+    filled = bucket.fill_per_second * seconds / 2  # as if all use came in the middle
     estimate = min(before.estimate_credits + filled, bucket.capacity) + filled
     estimate -= estimated_drain(bucket, seconds, use)
-    seen = _Observed(seconds, seconds, use, use, request, unserved, throttled_at)
-    return _advance(before, bucket, seen, estimate)
+    observed = _Observed(seconds, seconds, use, use, request, inflight_use, throttled_at)
+    return _advance(before, bucket, observed, estimate)
 
 
 def advance_unobserved(
@@ -146,31 +146,28 @@ def advance_unobserved(
     use: float | None,
     inflight: int = 0,
 ) -> Credits:
-    """Give what is known after a time of which the length is known only within bounds.
+    """Return the credits after a time whose duration is known within bounds.
 
-    `use` is None where that is unknown too: then it was anything up to the peak, and is estimated
-    to have been what leaves the level as it was.
+    If `use` is None, it is unknown: it may be anything up to the peak, and the estimate is left
+    unchanged.
     """
     request = before.request_credits
-    unserved = _unserved(inflight, request)
+    inflight_use = _inflight_use(inflight, request)
     least = most = use or 0.0
     estimate = before.estimate_credits
     if use is None:
         most = bucket.peak_per_second * longest_s
-        high = before.high_credits + unserved  # they are not in the use, and will complete
+        high = before.high_credits + inflight_use  # not in the use, but will complete
         before = msgspec.structs.replace(before, high_credits=high)
     else:
         seconds = (shortest_s + longest_s) / 2
         estimate += bucket.fill_per_second * seconds - estimated_drain(bucket, seconds, use)
-    seen = _Observed(shortest_s, longest_s, least, most, request, unserved)
-    return _advance(before, bucket, seen, estimate)
+    observed = _Observed(shortest_s, longest_s, least, most, request, inflight_use)
+    return _advance(before, bucket, observed, estimate)
 
 
 def exhaustion_s(now: Credits, bucket: Bucket, use_per_second: float) -> float:
-    """Give the time until nothing is left if use goes on as in the last seconds.
-
-    Infinite while credits do not get fewer.
-    """
+    """Return the time until the bucket is empty at this use; infinite if it does not drain."""
     drained_per_second = estimated_drain(bucket, 1.0, use_per_second) - bucket.fill_per_second
     if drained_per_second <= 0:
         return math.inf
@@ -178,7 +175,7 @@ def exhaustion_s(now: Credits, bucket: Bucket, use_per_second: float) -> float:
 
 
 def estimated_drain(bucket: Bucket, seconds: float, use: float) -> float:
-    """Give the credits that steady use takes."""
+    """Return the credits that a steady use drains."""
     if bucket.drain == "use":
         return use
     base = bucket.base_per_second * seconds
@@ -189,18 +186,18 @@ def estimated_drain(bucket: Bucket, seconds: float, use: float) -> float:
     return 0.0
 
 
-def _advance(before: Credits, bucket: Bucket, seen: _Observed, estimate: float) -> Credits:
-    low, paced_low, least_plain, uncounted_s = _lowest(before, bucket, seen)
-    high, most_plain = _highest(before, bucket, seen)
-    best_low = max(low, paced_low - _edge(bucket, seen))
+def _advance(before: Credits, bucket: Bucket, observed: _Observed, estimate: float) -> Credits:
+    low, paced_low, least_baseline, uncounted_burst_s = _lowest(before, bucket, observed)
+    high, most_baseline = _highest(before, bucket, observed)
+    best_low = max(low, paced_low - _window_edge(bucket, observed))
     if best_low > high + bucket.capacity * _ROUNDING_SHARE:
         return _reset(before, bucket)
-    is_throttled_at_base = seen.throttled_at == "base"
-    lump = bucket.fill_per_second * WINDOW_S
+    is_throttled_at_base = observed.throttled_at == "base"
+    window_fill = bucket.fill_per_second * WINDOW_S
     if is_throttled_at_base:
-        estimate = min(estimate, lump / 2)
-    lower = min(max(best_low - _hidden(bucket, seen), 0.0), bucket.capacity)
-    upper = max(min(high + lump + _window_drain(bucket), bucket.capacity), lower)
+        estimate = min(estimate, window_fill / 2)
+    lower = min(max(best_low - _inflight_drain(bucket, observed), 0.0), bucket.capacity)
+    upper = max(min(high + window_fill + _window_drain(bucket), bucket.capacity), lower)
     return Credits(
         lower,
         upper,
@@ -208,125 +205,134 @@ def _advance(before: Credits, bucket: Bucket, seen: _Observed, estimate: float) 
         low,
         paced_low,
         high,
-        least_plain,
-        most_plain,
-        uncounted_s,
-        seen.request,
+        least_baseline,
+        most_baseline,
+        uncounted_burst_s,
+        observed.request,
         is_throttled_at_base,
     )
 
 
-def _lowest(before: Credits, bucket: Bucket, seen: _Observed) -> tuple[float, float, float, float]:
-    """Reckon as badly for the credits as can be: low, paced low, least plain and uncounted.
+def _lowest(
+    before: Credits, bucket: Bucket, observed: _Observed
+) -> tuple[float, float, float, float]:
+    """Return the lower bounds: low, paced low, least baseline allowance, uncounted burst time.
 
-    Above the base, most is spent if everything came at the beginning, when the least was saved
-    up. But then more is saved up at the end than if everything had come there. What is kept as
-    saved is so much less as is spent too much, and neither order can spend more later.
+    Above the baseline, most credits are spent if all use came at the beginning of the interval,
+    when the allowance was smallest. But then more of the allowance is left at the end than if all
+    use had come there. The allowance is reduced by the credits spent in excess, so that the bound
+    holds for both orders, now and later.
     """
     fill, base = bucket.fill_per_second, bucket.base_per_second
     margin = fill * WINDOW_S + _window_drain(bucket)
-    least_low = -margin - _overdraft(bucket, seen.request)
+    least_low = -margin - _overdraft(bucket, observed.request)
     most_low = bucket.capacity - margin
-    low = before.low_credits + fill * seen.shortest_s
-    uncounted_s = before.uncounted_s
+    low = before.low_credits + fill * observed.shortest_s
+    uncounted_burst_s = before.uncounted_burst_s
     if bucket.drain == "use":
-        low = max(min(low, most_low) - seen.most_use, least_low)
-        return low, -math.inf, before.least_plain_credits, uncounted_s
+        low = max(min(low, most_low) - observed.most_use, least_low)
+        return low, -math.inf, before.least_baseline_credits, uncounted_burst_s
 
-    plain = before.least_plain_credits
+    allowance = before.least_baseline_credits
     if low > most_low:
-        plain, low = max(0.0, plain - (low - most_low)), most_low
-    saved = min(plain + base * seen.shortest_s, base * WINDOW_S * (1 - JITTER_SHARE))
-    spent = max(0.0, seen.most_use - plain)
-    plain = spent + saved - seen.most_use
+        allowance, low = max(0.0, allowance - (low - most_low)), most_low
+    saved = min(allowance + base * observed.shortest_s, base * WINDOW_S * (1 - JITTER_SHARE))
+    spent = max(0.0, observed.most_use - allowance)
+    allowance = spent + saved - observed.most_use
     if bucket.drain == "constant":
-        possible_s = uncounted_s + seen.longest_s
-        bursting_s = min(possible_s, seen.most_use / base)
-        uncounted_s = min(possible_s - bursting_s, 2 * WINDOW_S)
+        possible_s = uncounted_burst_s + observed.longest_s
+        bursting_s = min(possible_s, observed.most_use / base)
+        uncounted_burst_s = min(possible_s - bursting_s, 2 * WINDOW_S)
         spent = (bucket.peak_per_second - base) * bursting_s
     low -= spent
     if low < least_low:
-        plain, low = max(0.0, plain - (least_low - low)), least_low
+        allowance, low = max(0.0, allowance - (least_low - low)), least_low
     if bucket.drain == "constant":
-        return low, -math.inf, plain, uncounted_s
+        return low, -math.inf, allowance, uncounted_burst_s
 
-    paced_low = min(before.paced_low_credits + fill * seen.shortest_s, most_low)
-    most_of_a_window = bucket.peak_per_second * WINDOW_S + seen.request
-    paced_low -= seen.most_use * (1 - base * WINDOW_S / most_of_a_window)
-    return low, max(paced_low, least_low), plain, uncounted_s
+    paced_low = min(before.paced_low_credits + fill * observed.shortest_s, most_low)
+    window_peak = bucket.peak_per_second * WINDOW_S + observed.request
+    paced_low -= observed.most_use * (1 - base * WINDOW_S / window_peak)
+    return low, max(paced_low, least_low), allowance, uncounted_burst_s
 
 
-def _highest(before: Credits, bucket: Bucket, seen: _Observed) -> tuple[float, float]:
-    """Reckon as well for the credits as can be: high and most plain.
+def _highest(before: Credits, bucket: Bucket, observed: _Observed) -> tuple[float, float]:
+    """Return the upper bounds: high, and most baseline allowance.
 
-    Everything came evenly, and what could be saved up of the base was.
+    Least credits are spent if all use came evenly, and as much of the baseline as possible had
+    been saved.
     """
-    base, plain = bucket.base_per_second, before.most_plain_credits
-    spent = seen.least_use
+    base, allowance = bucket.base_per_second, before.most_baseline_credits
+    spent = observed.least_use
     lag = _window_drain(bucket)
     if bucket.drain != "use":
-        plain += base * seen.longest_s - seen.least_use
-        spent = max(0.0, -plain - seen.request)  # one may overdraw the base, too
-        if lag:  # the last request of a window may overdraw, and what is taken stays the same
-            spent *= lag / (lag + seen.request)
-        plain = min(max(plain, -seen.request), _deepest(bucket) + seen.unserved)
-    filled = bucket.fill_per_second * seen.longest_s
+        allowance += base * observed.longest_s - observed.least_use
+        # One request may overdraw the baseline, too.
+        spent = max(0.0, -allowance - observed.request)
+        if lag:  # the last request of a window may overdraw without a higher drain
+            spent *= lag / (lag + observed.request)
+        allowance = min(
+            max(allowance, -observed.request), _max_baseline(bucket) + observed.inflight_use
+        )
+    filled = bucket.fill_per_second * observed.longest_s
     high = before.high_credits + filled - spent
-    most_high = bucket.capacity + _hidden(bucket, seen)
-    if seen.throttled_at == "base":
-        hidden = min(_hidden(bucket, seen), bucket.capacity)
-        if before.is_throttled_at_base:  # what a burst let through at last has completed since
-            hidden = min(hidden, (base + bucket.fill_per_second) * SERVED_WITHIN_S)
-        most_high = hidden + seen.request + lag + max(0.0, filled - spent)
-        plain = min(plain, 2 * base * WINDOW_S + seen.unserved)
-    if high > most_high:  # what was spent too little before may have been saved instead
-        plain = max(plain, min(plain + high - most_high, base * WINDOW_S + seen.unserved))
+    most_high = bucket.capacity + _inflight_drain(bucket, observed)
+    if observed.throttled_at == "base":
+        inflight_drain = min(_inflight_drain(bucket, observed), bucket.capacity)
+        if before.is_throttled_at_base:  # requests admitted by the burst have completed since
+            inflight_drain = min(inflight_drain, (base + bucket.fill_per_second) * SERVED_WITHIN_S)
+        most_high = inflight_drain + observed.request + lag + max(0.0, filled - spent)
+        allowance = min(allowance, 2 * base * WINDOW_S + observed.inflight_use)
+    if high > most_high:  # credits spent too little before may have been saved instead
+        allowance = max(
+            allowance, min(allowance + high - most_high, base * WINDOW_S + observed.inflight_use)
+        )
         high = most_high
-    return high, plain
+    return high, allowance
 
 
 def _window_drain(bucket: Bucket) -> float:
-    """Give what constant drain takes at once for one window, by its end."""
+    """Return the credits that constant drain takes for one window, at once; 0 for other drains."""
     if bucket.drain == "constant":
         return (bucket.peak_per_second - bucket.base_per_second) * WINDOW_S
     return 0.0
 
 
-def _hidden(bucket: Bucket, seen: _Observed) -> float:
-    """Give the credits that may be gone already for requests that have not completed."""
+def _inflight_drain(bucket: Bucket, observed: _Observed) -> float:
+    """Return the credits that requests in flight may have drained already."""
     if bucket.drain == "constant":
-        return seen.unserved / (bucket.base_per_second * WINDOW_S) * _window_drain(bucket)
-    return seen.unserved
+        return observed.inflight_use / (bucket.base_per_second * WINDOW_S) * _window_drain(bucket)
+    return observed.inflight_use
 
 
-def _edge(bucket: Bucket, seen: _Observed) -> float:
-    """Give how far a burst may be ahead of its pace."""
+def _window_edge(bucket: Bucket, observed: _Observed) -> float:
+    """Return how far a burst may be ahead of the peak rate, at the edge of a window."""
     window_s = WINDOW_S * (1 + JITTER_SHARE)
-    return bucket.base_per_second * window_s + _overdraft(bucket, seen.request)
+    return bucket.base_per_second * window_s + _overdraft(bucket, observed.request)
 
 
-def _deepest(bucket: Bucket) -> float:
-    """Give the most that can be used at once without credits.
+def _max_baseline(bucket: Bucket) -> float:
+    """Return the largest baseline allowance: what may be used at once without credits.
 
-    A limiter with windows lets through what two of them bring, across the edge between them.
+    A limiter with windows admits the baseline of two windows at the edge between them.
     """
     return bucket.base_per_second * max(bucket.baseline_depth_s, 2 * WINDOW_S)
 
 
 def _overdraft(bucket: Bucket, request: float) -> float:
-    """Give how far below nothing one request may bring the level; a guess until one is seen."""
+    """Return how far one request may overdraw the bucket; a guess until one was observed."""
     return request or bucket.base_per_second * WINDOW_S
 
 
-def _unserved(inflight: int, request: float) -> float:
-    """Give what requests in flight will have used; no end of it while none was seen complete."""
+def _inflight_use(inflight: int, request: float) -> float:
+    """Return the use of requests in flight; infinite until one has completed."""
     if not inflight:
         return 0.0
     return inflight * request or math.inf
 
 
 def _reset(before: Credits, bucket: Bucket) -> Credits:
-    """Begin anew, because what was seen cannot be: the terms are not those that are enforced."""
+    """Return initial bounds, because the bounds crossed: the terms are not what is enforced."""
     return msgspec.structs.replace(
         initial(bucket),
         estimate_credits=before.estimate_credits,

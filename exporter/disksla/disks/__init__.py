@@ -1,4 +1,4 @@
-"""Which block devices there are, what they are stacked on, and when that changes."""
+"""Block devices: their identity, what they are stacked on, and hotplug."""
 
 from disksla.disks.disk import Disk, disk_key
 from disksla.disks.stacking import devices_on, with_stacking

@@ -1,4 +1,4 @@
-"""What a disk is: its identity, and which disks are watched unless told otherwise."""
+"""The record of a block device, and its identity across rescans and restarts."""
 
 from typing import Annotated
 
@@ -6,44 +6,44 @@ import msgspec
 
 
 class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One block device as the kernel and the udev database describe it.
+    """One block device, as described by the kernel and the udev database.
 
     Sources: Documentation/ABI/stable/sysfs-block; systemd's 60-persistent-storage.rules.
     """
 
     name: str
-    """Kernel name without /dev/, as node_exporter's `device` label."""
+    """Kernel name without /dev/, as in the label `device` of node_exporter."""
     major: int
     minor: int
     size_bytes: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
     diskseq: int | None = None
-    """Number that the kernel never gives twice within a boot (since 5.15)."""
+    """Sequence number of the device, unique within a boot (since Linux 5.15)."""
     serial: str | None = None
     wwn: str | None = None
     model: str | None = None
     rotational: bool | None = None
     hidden: bool = False
-    """A path of a native NVMe multipath head, which does the counting."""
+    """A path of native NVMe multipath; its I/O is counted at the multipath head."""
     partition_of: str | None = None
-    """Kernel name of the whole disk, for a partition; read from sysfs, not from names."""
+    """Kernel name of the whole disk, if this is a partition; read from sysfs."""
     mount_points: tuple[str, ...] = ()
-    """Where the disk, or what stands on it (partitions, LVM, dm-crypt), is mounted; sorted."""
+    """Mount points of the disk and of all devices above it (partitions, LVM, dm-crypt), sorted."""
     by_id: tuple[str, ...] = ()
-    """Names under /dev/disk/by-id, without the directory, sorted."""
+    """Names in /dev/disk/by-id, without the directory, sorted."""
     holders: tuple[str, ...] = ()
     """Devices stacked on this disk or its partitions (device-mapper, md), sorted."""
     slaves: tuple[str, ...] = ()
-    """Devices that this one is made of, sorted."""
+    """Devices that this one is stacked on, sorted."""
 
     def is_same_as(self, other: "Disk") -> bool:
-        """Tell whether two descriptions are of one disk; what one of them lacks says nothing.
+        """Return whether two records describe the same disk; fields that are None match any.
 
-        A kernel event comes before udev has read the serial, so an identity may grow; it never
-        changes.
+        The kernel's event arrives before udev has read the serial, so a field may be None at
+        first; a value never changes.
         """
         return (self.major, self.minor) == (other.major, other.minor) and all(
-            mine is None or theirs is None or mine == theirs
-            for mine, theirs in (
+            own is None or others is None or own == others
+            for own, others in (
                 (self.diskseq, other.diskseq),
                 (self.serial, other.serial),
                 (self.wwn, other.wwn),
@@ -52,7 +52,7 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def disk_key(disk: Disk) -> str | None:
-    """Give the name under which a disk is known again; None if it has neither serial nor WWN."""
+    """Return the key of a disk in saved state; None if it has neither serial nor WWN."""
     if disk.wwn:
         return f"wwn:{disk.wwn}"
     return f"serial:{disk.serial}" if disk.serial else None

@@ -1,10 +1,10 @@
-"""Noticing within a second that the disks of the machine have changed.
+"""Hotplug: detect within a second that block devices or mounts have changed.
 
-Three things tell: uevents of the kernel and of udevd, the mount table, which can be polled, and
-the sampler, the first to see a name in /proc/diskstats that nobody knows. Whatever tells, the
-answer is the same: look at all disks again and hand them on if they differ. So an event that is
-lost, repeated or forbidden costs time and never the truth, and a look taken now and then
-although nothing happened makes up for everything that failed to tell.
+There are three triggers: uevents of the kernel and of udevd; the mount table, which can be polled;
+and the sampler, when it finds an unknown name in /proc/diskstats. Each of them only starts a scan
+of all disks, which are passed on if they differ from the previous scan. So a lost, repeated or
+forbidden event delays a change but never corrupts the result, and a periodic scan finds changes
+without an event.
 """
 
 import contextlib
@@ -26,32 +26,32 @@ from disksla.system.log import fields
 from disksla.system.roots import Roots
 
 PERIOD_S = 30.0
-"""Longest time between two looks."""
-SHORTEST_REST_S = 0.1
-"""Time between the first news and the look: events come in bursts."""
-LONGEST_REST_S = 0.5
-RESTS_PER_LOOK = 20
-"""Rest this many times as long as the last look took, so that storms of events stay cheap."""
+"""Longest time between two scans."""
+MIN_DELAY_S = 0.1
+"""Shortest delay between the first event and the scan, because events come in bursts."""
+MAX_DELAY_S = 0.5
+DELAY_PER_SCAN = 20
+"""The delay is this many times the duration of the last scan, to bound the cost of many events."""
 RETRY_S = 1.0
-"""Time between a failure that nobody foresaw and the next attempt."""
+"""Time between an unexpected error and the next attempt."""
 
-_MOST_EVENTS = 1000  # taken from a socket at once; the rest makes it ready again
+_MAX_EVENTS = 1000  # read from a socket at once; if there are more, it polls as ready again
 _log = logging.getLogger("disksla.disks")
 
 
 class Health(NamedTuple):
-    """How the watching goes."""
+    """State of disk discovery."""
 
     success: bool
-    """Whether the thread runs and its last look saw the disks."""
+    """Whether the thread runs and its last scan succeeded."""
     errors: int
-    """Problems so far; one that lasts counts once."""
+    """Problems since the start; one that persists counts once."""
     problems: tuple[str, ...]
-    """What is wrong at present, one sentence each."""
+    """Present problems, one message each."""
 
 
 class DiskWatcher:
-    """A thread that hands over all disks: once at the start, then whenever they have changed."""
+    """Thread that reports all disks: at the start, and whenever they have changed."""
 
     def __init__(
         self,
@@ -59,9 +59,9 @@ class DiskWatcher:
         on_change: Callable[[tuple[Disk, ...]], None],
         period_s: float = PERIOD_S,
     ) -> None:
-        """Prepare to call `on_change`, from the watching thread, one call at a time.
+        """Prepare the thread, which will call `on_change` with all disks, one call at a time.
 
-        `stop` must be called in the end, even if `start` was not.
+        `stop` must be called in the end, even without `start`.
         """
         self._roots = roots
         self._on_change = on_change
@@ -73,16 +73,16 @@ class DiskWatcher:
         self._thread = threading.Thread(target=self._run, name="disks", daemon=True)
 
     def start(self) -> None:
-        """Begin to watch."""
+        """Start the thread."""
         self._thread.start()
 
     def rescan(self) -> None:
-        """Ask for a look soon. Never waits; may be called from any thread, also after `stop`."""
-        with contextlib.suppress(ValueError):  # closed: nobody looks any more
+        """Request a scan. Does not block; may be called from any thread, also after `stop`."""
+        with contextlib.suppress(ValueError):  # closed: the thread has stopped
             os.eventfd_write(self._wake.fileno(), 1)
 
     def stop(self) -> None:
-        """End the watching and wait for that: not longer than one look takes."""
+        """Stop the thread and wait for it, at most for the duration of one scan."""
         self._stopping.set()
         self.rescan()
         if self._thread.ident is not None:
@@ -91,20 +91,20 @@ class DiskWatcher:
 
     @property
     def health(self) -> Health:
-        """How the watching goes, for metrics."""
+        """State of disk discovery, for metrics."""
         return self._health._replace(success=self._health.success and self._thread.is_alive())
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 self._watch()
-            except Exception as error:  # noqa: BLE001 -- without this thread, no disk is ever new
-                problem = f"watching the disks failed: {type(error).__name__}: {error}"
-                self._note(problem, success=False, cause=error)
+            except Exception as error:  # noqa: BLE001 -- without this thread no change is detected
+                problem = f"disk discovery failed: {type(error).__name__}: {error}"
+                self._report(problem, success=False, cause=error)
                 self._stopping.wait(RETRY_S)
 
     def _watch(self) -> None:
-        """Look, wait for news, let it settle, look again."""
+        """Scan, wait for an event or the period, delay, and scan again."""
         devices = BlockDevices(self._roots)
         with _mount_table(self._roots) as table:
             monitors, problems = _monitors(devices.udev)
@@ -116,33 +116,33 @@ class DiskWatcher:
                 poller.register(table, select.POLLPRI)
             while not self._stopping.is_set():
                 started = time.monotonic()
-                self._look(devices, problems)
-                rest_s = RESTS_PER_LOOK * (time.monotonic() - started)
+                self._scan(devices, problems)
+                delay_s = DELAY_PER_SCAN * (time.monotonic() - started)
                 poller.poll(self._period_s * 1e3)
-                self._stopping.wait(min(max(rest_s, SHORTEST_REST_S), LONGEST_REST_S))
-                self._forget_news(monitors)
+                self._stopping.wait(min(max(delay_s, MIN_DELAY_S), MAX_DELAY_S))
+                self._drain_events(monitors)
 
-    def _look(self, devices: BlockDevices, standing_problems: tuple[str, ...]) -> None:
+    def _scan(self, devices: BlockDevices, permanent_problems: tuple[str, ...]) -> None:
         try:
             inventory = devices.read()
         except (DiskslaError, OSError) as error:
-            self._note(*standing_problems, str(error), success=False)
+            self._report(*permanent_problems, str(error), success=False)
             return
         if inventory.disks != self._delivered:
             self._on_change(inventory.disks)
             self._delivered = inventory.disks
-        self._note(*standing_problems, *inventory.problems, success=True)
+        self._report(*permanent_problems, *inventory.problems, success=True)
 
-    def _note(self, *problems: str, success: bool, cause: Exception | None = None) -> None:
-        known = self._health.problems
-        new = [problem for problem in problems if problem not in known]
+    def _report(self, *problems: str, success: bool, cause: Exception | None = None) -> None:
+        before = self._health.problems
+        new = [problem for problem in problems if problem not in before]
         for problem in new:
             _log.warning("disk discovery problem", extra=fields(err=problem), exc_info=cause)
-        if known and not problems:
+        if before and not problems:
             _log.info("disk discovery recovered")
         self._health = Health(success, self._health.errors + len(new), problems)
 
-    def _forget_news(self, monitors: Iterable[Any]) -> None:
+    def _drain_events(self, monitors: Iterable[Any]) -> None:
         with contextlib.suppress(BlockingIOError):
             os.eventfd_read(self._wake.fileno())
         for monitor in monitors:
@@ -151,10 +151,10 @@ class DiskWatcher:
 
 @contextlib.contextmanager
 def _mount_table(roots: Roots) -> Iterator[IO[bytes] | None]:
-    """Open the mount table for polling: it is ready with POLLPRI when a mount comes or goes."""
+    """Open the mount table for polling: POLLPRI signals that it has changed."""
     try:
         table = roots.mountinfo.open("rb")
-    except OSError:  # reading it fails as well, and is reported there
+    except OSError:  # the scan reports that it cannot be read
         yield None
         return
     with table:
@@ -162,10 +162,10 @@ def _mount_table(roots: Roots) -> Iterator[IO[bytes] | None]:
 
 
 def _monitors(udev: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """Listen to uevents; give the monitors, and what is wrong.
+    """Listen to uevents; return the monitors, and problems.
 
-    The kernel tells of every device; udevd tells, later, that it has found out more about one.
-    Listening to a udevd that does not run is no error, and it is heard once it does.
+    The kernel sends an event for every device; udevd sends one later, when it has read the
+    properties. udevd need not run: its events arrive once it does.
     """
     if udev is None:
         return (), ()
@@ -176,18 +176,18 @@ def _monitors(udev: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
             monitor.start()
     except OSError as error:
         problem = (
-            f"cannot listen to uevents ({error.strerror or error}): new disks are noticed by"
-            " their I/O, other changes late; a sandbox must allow AF_NETLINK"
+            f"cannot listen to uevents: {error.strerror or error}; new disks are detected by"
+            " their I/O, other changes with a delay; a sandbox must allow AF_NETLINK"
         )
         return (), (problem,)
     return monitors, ()
 
 
 def _drain(monitor: Any) -> None:
-    for _ in range(_MOST_EVENTS):
+    for _ in range(_MAX_EVENTS):
         try:
             if monitor.poll(timeout=0) is None:
                 return
         except OSError as error:
-            if error.errno != errno.ENOBUFS:  # events were lost, and a look is coming anyway
+            if error.errno != errno.ENOBUFS:  # events were lost, but a scan follows anyway
                 raise

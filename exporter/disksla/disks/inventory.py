@@ -1,11 +1,11 @@
-"""The block devices of a machine, as sysfs and the udev database describe them.
+"""Inventory: read all block devices from sysfs, the udev database and the mount table.
 
-On the machine's own trees libudev (through pyudev) lists the devices and looks up their
-properties. In another tree, such as a host's that is mounted in a container, the same two
-things are read from files. One function then describes a device, wherever it was found.
+With the default paths, libudev (through pyudev) lists the devices and their properties. With other
+paths, such as those of a host mounted in a container, both are read from files. Attributes are
+read from sysfs either way.
 
 Sources: Documentation/ABI/stable/sysfs-block, Documentation/ABI/testing/sysfs-block-device;
-systemd's rules.d/60-persistent-storage.rules for what the properties hold.
+systemd's rules.d/60-persistent-storage.rules for the meaning of the properties.
 """
 
 import contextlib
@@ -32,8 +32,8 @@ from disksla.procfs import Mount, parse_mountinfo
 from disksla.system.roots import Roots
 
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL}
-"""What reading the files of a device says while the device is being removed."""
-_MOST_BYTES = 4096  # an attribute of sysfs is at most one page
+"""Errors of reading the files of a device while it is being removed."""
+_MAX_BYTES = 4096  # an attribute of sysfs is at most one page
 _ROTATIONAL = {"1": True, "0": False}
 _PROPERTIES = (
     "DEVLINKS",
@@ -50,52 +50,52 @@ Value = TypeVar("Value")
 
 
 class Inventory(NamedTuple):
-    """All block devices of a machine at one moment."""
+    """All block devices of a machine, as of one scan."""
 
     disks: tuple[Disk, ...]
-    """Partitions, loops and everything else included, sorted by name."""
+    """All block devices, including partitions and loop devices, sorted by name."""
     problems: tuple[str, ...]
-    """What could not be understood, one sentence each; such a device is left out."""
+    """What could not be read, one message each. Such devices are not in `disks`."""
 
 
 class Device(NamedTuple):
-    """Where a device is described: its directory in sysfs and its udev properties."""
+    """Sources about one device: its directory in sysfs and its udev properties."""
 
     directory: str
     properties: Mapping[str, str]
 
 
 def read_disks(roots: Roots) -> Inventory:
-    """Give all block devices, with what is stacked and mounted on them.
+    """Return all block devices, with their holders and mount points.
 
-    Raises Refusal if there is no list of block devices at all.
+    Raise DiskslaError if block devices cannot be listed at all.
     """
     return BlockDevices(roots).read()
 
 
 class BlockDevices:
-    """The block devices of one tree, for reading them more than once."""
+    """Reads the block devices of one sysfs, repeatedly."""
 
     def __init__(self, roots: Roots) -> None:
-        """Load libudev, if it is to be used. It must stay with one thread."""
+        """Load libudev if the paths are the default ones. Use the object from one thread only."""
         self._roots = roots
         self.udev: Any = None
-        """pyudev's Context; None for another tree than the machine's own, or without libudev."""
+        """pyudev's Context; None with other than the default paths, or without libudev."""
         self.udev_problem: str | None = None
-        """Why libudev is not used although this is the machine's own tree."""
+        """Why libudev is not used despite the default paths."""
         if (roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data):
             try:
                 self.udev = pyudev.Context()
             except (ImportError, OSError) as error:
                 self.udev_problem = (
-                    f"libudev cannot be loaded ({error}): disks are read without it and changes"
-                    " are found later; install libudev1 (Debian) or systemd-libs (Fedora)"
+                    f"cannot load libudev: {error}; disks are read from files and changes are"
+                    " detected with a delay; install libudev1 (Debian) or systemd-libs (Fedora)"
                 )
 
     def read(self) -> Inventory:
-        """Give all block devices, with what is stacked and mounted on them.
+        """Return all block devices, with their holders and mount points.
 
-        Raises Refusal if there is no list of block devices at all.
+        Raise DiskslaError if block devices cannot be listed at all.
         """
         problems = [] if self.udev_problem is None else [self.udev_problem]
         disks: dict[str, Disk] = {}
@@ -104,9 +104,9 @@ class BlockDevices:
                 disk = _describe(device)
             except OSError as error:
                 if error.errno not in _GONE:
-                    problems.append(f"{error.filename}: {error.strerror}; the device is left out")
+                    problems.append(f"device skipped: {error.filename}: {error.strerror}")
             except ValueError as error:
-                problems.append(f"{error}; the device is left out")
+                problems.append(f"device skipped: {error}")
             else:
                 disks[disk.name] = disk
         mounts: tuple[Mount, ...] = ()
@@ -114,7 +114,7 @@ class BlockDevices:
         try:
             mounts = parse_mountinfo(table.read_bytes().decode(errors="replace"))
         except OSError as error:
-            problems.append(f"cannot read {table}: {error.strerror}; mount points are not known")
+            problems.append(f"cannot read {table}: {error.strerror}; mount points are unknown")
         completed = [_completed(disk, disks) for disk in disks.values()]
         return Inventory(with_stacking(completed, mounts), tuple(problems))
 
@@ -124,8 +124,8 @@ class BlockDevices:
             names = os.listdir(listing)  # noqa: PTH208 -- a Path object each costs too much
         except OSError as error:
             raise DiskslaError(
-                f"cannot list the block devices in {listing}: {error.strerror};"
-                " is --path.sysfs the mount point of a sysfs?"
+                f"cannot list block devices in {listing}: {error.strerror};"
+                " check that --path.sysfs is the mount point of a sysfs"
             ) from error
         if self.udev is None:
             return (self._from_files(f"{listing}/{name}") for name in names)
@@ -136,28 +136,28 @@ class BlockDevices:
         number = (_read_optional(f"{directory}/dev") or b"").decode(errors="replace").strip()
         try:
             entry = (self._roots.udev_data / f"b{number}").read_bytes()
-        except (OSError, ValueError):  # no entry; or garbage for a number, with a NUL in it
+        except (OSError, ValueError):  # no entry, or a NUL in the number
             return Device(directory, {})
         return Device(directory, parse_udev_data(entry.decode(errors="replace")))
 
 
 def _from_udev(device: Any) -> Device:
-    known, properties = device.properties, {}
+    values, properties = device.properties, {}
     for key in _PROPERTIES:
         with contextlib.suppress(KeyError, UnicodeDecodeError):
-            properties[key] = known[key]
+            properties[key] = values[key]
     return Device(device.sys_path, properties)
 
 
 def _describe(device: Device) -> Disk:
-    """Describe a device as far as its own directory tells.
+    """Return the record of a device, from its own directory and its udev properties.
 
-    Raises OSError while the device is being removed, ValueError if an attribute is nonsense.
-    A partition is left without serial, WWN and model: they name its disk, not it.
+    A partition gets no serial, WWN and model, because they identify its disk. Raise OSError while
+    the device is being removed, ValueError if an attribute is invalid.
     """
     files = _Directory(device.directory)
     parent, name = device.directory.rsplit("/", 2)[1:]
-    # A hidden device has no number: the kernel keeps it from being opened.
+    # A hidden device has no device number, because it cannot be opened.
     hidden = files.name("hidden") == "1"
     major, minor = (0, 0) if hidden else files.parsed("dev", parse_device_number)
     partition = "partition" in files
@@ -179,7 +179,7 @@ def _describe(device: Device) -> Disk:
 
 
 def _completed(disk: Disk, disks: Mapping[str, Disk]) -> Disk:
-    """Give a partition what sysfs says of its disk only."""
+    """Return a partition with the attributes that sysfs has for its whole disk only."""
     whole = disks.get(disk.partition_of or "")
     if whole is None:
         return disk
@@ -187,10 +187,10 @@ def _completed(disk: Disk, disks: Mapping[str, Disk]) -> Disk:
 
 
 def _serial(files: "_Directory", udev: Mapping[str, str]) -> str | None:
-    """Prefer the kernel, so that state keyed by serial does not depend on udev's progress.
+    """Return the serial number; prefer sysfs, because udev may not have read the device yet.
 
-    Among the properties, ID_SCSI_SERIAL is the page that device/vpd_pg80 holds; the order is
-    that of `lsblk -o SERIAL`.
+    Saved state is keyed by it. ID_SCSI_SERIAL has the content of device/vpd_pg80; the order of
+    the properties is that of `lsblk -o SERIAL`.
     """
     return (
         files.name("serial")
@@ -201,7 +201,7 @@ def _serial(files: "_Directory", udev: Mapping[str, str]) -> str | None:
 
 
 def _wwn(files: "_Directory", udev: Mapping[str, str]) -> str | None:
-    """Give the kernel's spelling (naa.5000c5..., eui.0025...), or else udev's (0x5000c5...)."""
+    """Return the WWN of sysfs (naa.5000c5..., eui.0025...), or else of udev (0x5000c5...)."""
     return (
         files.name("wwid")
         or files.name("device/wwid")
@@ -210,7 +210,7 @@ def _wwn(files: "_Directory", udev: Mapping[str, str]) -> str | None:
 
 
 def _model(files: "_Directory", udev: Mapping[str, str]) -> str | None:
-    """Prefer udev, which asks ATA disks themselves: SCSI has room for 16 characters only."""
+    """Return the model; prefer udev: sysfs has only the 16 characters of SCSI for ATA disks."""
     return (
         parse_name(decode_property(udev.get("ID_MODEL_ENC", "")))
         or files.name("device/model")
@@ -223,17 +223,17 @@ def _property(udev: Mapping[str, str], *keys: str) -> str | None:
 
 
 def _kernel_name(entry: str) -> str:
-    """Give the name as in /proc/diskstats; sysfs writes cciss/c0d0 with an exclamation mark.
+    """Return the name as in /proc/diskstats; sysfs writes cciss/c0d0 as cciss!c0d0.
 
-    Raises ValueError for a name that no driver gives, and nobody could be shown.
+    Raise ValueError if the name is not printable: no driver uses such names.
     """
     if not entry.isprintable():
-        raise ValueError(f"{entry!r} is no name of a device")
+        raise ValueError(f"found device name {entry!r}; expected printable characters")
     return entry.replace("!", "/")
 
 
 class _Directory:
-    """The files of one device in sysfs; listed once, so that absent ones cost nothing."""
+    """The directory of one device in sysfs, listed once to avoid opening absent files."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -243,7 +243,7 @@ class _Directory:
         return name.partition("/")[0] in self._entries
 
     def parsed(self, name: str, parse: Callable[[str], Value]) -> Value:
-        """Read what must be there. Raises OSError, or ValueError that names the file."""
+        """Return a mandatory attribute. Raise OSError, or ValueError that names the file."""
         path = f"{self._path}/{name}"
         try:
             return parse(_read(path).decode(errors="replace"))
@@ -251,18 +251,18 @@ class _Directory:
             raise ValueError(f"{path}: {error}") from error
 
     def content(self, name: str) -> bytes | None:
-        """Read what may be there."""
+        """Return the content of an optional attribute; None if it cannot be read."""
         if name not in self:
             return None
         return _read_optional(f"{self._path}/{name}")
 
     def name(self, name: str) -> str | None:
-        """Read a word or a name that may be there."""
+        """Return an optional attribute as text fit for display."""
         content = self.content(name)
         return None if content is None else parse_name(content.decode(errors="replace"))
 
     def names_in(self, name: str) -> tuple[str, ...]:
-        """List the devices that a subdirectory links to, sorted."""
+        """Return the names of the devices that a subdirectory links to, sorted."""
         if name not in self:
             return ()
         entries = os.listdir(f"{self._path}/{name}")  # noqa: PTH208 -- as above
@@ -279,7 +279,7 @@ def _read_optional(path: str) -> bytes | None:
 def _read(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(descriptor, _MOST_BYTES)
+        return os.read(descriptor, _MAX_BYTES)
     except OSError as error:
         error.filename = path
         raise

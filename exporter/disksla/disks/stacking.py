@@ -1,8 +1,8 @@
-"""How block devices lie upon one another, and where that puts the mounts.
+"""Stacking of block devices: the holders and mount points of each disk.
 
-sysfs says which devices one is made of and which disk a partition lies on; mountinfo says
-which device is mounted where. Somebody who looks at a disk wants both turned round: what is
-stacked on it, and which mount points suffer when it is slow.
+sysfs lists the devices that a device is stacked on (slaves) and the disk of a partition; mountinfo
+lists the device of each mount point. This module inverts both: it computes what is stacked on a
+disk, and which mount points are affected when it is slow.
 """
 
 from collections import defaultdict
@@ -14,65 +14,68 @@ from disksla.disks.disk import Disk
 from disksla.procfs import Mount
 
 _ANONYMOUS = 0
-"""Major number of file systems that no single device stands behind, btrfs among them."""
+"""Major number of file systems without a single device, such as btrfs."""
 
 
 def with_stacking(disks: Collection[Disk], mounts: Iterable[Mount]) -> tuple[Disk, ...]:
-    """Give the disks sorted by name, with `holders` and `mount_points` filled in.
+    """Return the disks sorted by name, with `holders` and `mount_points` filled in.
 
-    Holders are those of the disk and of its partitions. A mount counts for the device that is
-    mounted and for every device below it: the disk of a partition, the disks under a logical
-    volume. Given are disks that know their `slaves` and `partition_of`.
+    Both are computed from `slaves`, `partition_of` and `mounts`. Holders are those of the disk and
+    of its partitions. A mount point belongs to the mounted device and to every device below it:
+    the disk of a partition, the disks of a logical volume.
     """
-    parts, stacked = _neighbours(disks)
+    partitions, stacked = _devices_above(disks)
     mounted = _mount_points(disks, mounts)
 
-    def joined(disk: Disk) -> Disk:
-        holders = stacked[disk.name].union(*(stacked[part] for part in parts[disk.name]))
+    def completed(disk: Disk) -> Disk:
+        holders = stacked[disk.name].union(*(stacked[name] for name in partitions[disk.name]))
         mount_points = {
             point
-            for name in _upwards(disk.name, parts, stacked)
+            for name in _stack_of(disk.name, partitions, stacked)
             for point in mounted.get(name, ())
         }
         return msgspec.structs.replace(
             disk, holders=tuple(sorted(holders)), mount_points=tuple(sorted(mount_points))
         )
 
-    return tuple(joined(disk) for disk in sorted(disks, key=lambda disk: disk.name))
+    return tuple(completed(disk) for disk in sorted(disks, key=lambda disk: disk.name))
 
 
 def devices_on(disk: Disk, disks: Collection[Disk]) -> tuple[Disk, ...]:
-    """Give the disk, and what would be lost with it: partitions, and what is stacked on them."""
-    names = _upwards(disk.name, *_neighbours(disks))
+    """Return the disk, its partitions and all devices stacked on them."""
+    names = _stack_of(disk.name, *_devices_above(disks))
     return tuple(one for one in disks if one.name in names)
 
 
-_Neighbours = defaultdict[str, set[str]]
+_NamesByName = defaultdict[str, set[str]]
 
 
-def _neighbours(disks: Iterable[Disk]) -> tuple[_Neighbours, _Neighbours]:
-    """Give the partitions of each disk, and what is stacked on each, by name."""
-    parts: _Neighbours = defaultdict(set)
-    stacked: _Neighbours = defaultdict(set)
+def _devices_above(disks: Iterable[Disk]) -> tuple[_NamesByName, _NamesByName]:
+    """Return the partitions of each disk, and the devices stacked on each device, by name."""
+    partitions: _NamesByName = defaultdict(set)
+    stacked: _NamesByName = defaultdict(set)
     for disk in disks:
         if disk.partition_of is not None:
-            parts[disk.partition_of].add(disk.name)
+            partitions[disk.partition_of].add(disk.name)
         for slave in disk.slaves:
             stacked[slave].add(disk.name)
-    return parts, stacked
+    return partitions, stacked
 
 
-def _upwards(name: str, parts: _Neighbours, stacked: _Neighbours) -> set[str]:
-    reached: set[str] = set()
-    waiting = {name}
-    while waiting:
-        reached |= waiting
-        waiting = {upper for at in waiting for upper in parts[at] | stacked[at]} - reached
-    return reached
+def _stack_of(name: str, partitions: _NamesByName, stacked: _NamesByName) -> set[str]:
+    """Return the name of a device and of all devices above it; cycles are allowed."""
+    visited: set[str] = set()
+    level = {name}
+    while level:
+        visited |= level
+        level = {
+            above for lower in level for above in partitions[lower] | stacked[lower]
+        } - visited
+    return visited
 
 
 def _mount_points(disks: Iterable[Disk], mounts: Iterable[Mount]) -> dict[str, set[str]]:
-    """Give the mount points by name of the device that is mounted itself."""
+    """Return the mount points by the name of the mounted device."""
     by_number: dict[tuple[int, int], str] = {}
     by_source: dict[str, str] = {}
     for disk in disks:
@@ -90,14 +93,14 @@ def _mount_points(disks: Iterable[Disk], mounts: Iterable[Mount]) -> dict[str, s
         )
         if name is not None:
             of_device[name].append(mount)
-    return {name: _without_binds(mounts_there) for name, mounts_there in of_device.items()}
+    return {name: _without_binds(of_name) for name, of_name in of_device.items()}
 
 
 def _without_binds(mounts: Collection[Mount]) -> set[str]:
-    """Give the mount points, less those that only repeat a directory of another one.
+    """Return the mount points without bind mounts of directories of another mount.
 
-    Bind mounts of directories are how service managers sandbox and containers share; they say
-    nothing about the disk. The subvolumes of btrfs look alike, but are its real mounts.
+    Service managers and containers bind-mount directories, which adds nothing about the disk.
+    Subvolumes of btrfs look like bind mounts but are kept.
     """
     roots = {mount.root for mount in mounts}
     return {

@@ -1,8 +1,8 @@
-r"""Entries of the udev database and the encodings that udev uses.
+r"""The udev database: parse its entries, and decode the values that udev encodes.
 
-The database is systemd's private format (src/libsystemd/sd-device/device-private.c), stable
-since 2009 and read by node_exporter too: one file per device, one letter and a colon before
-each value, E:KEY=VALUE for properties and S:name for links below /dev.
+The format is private to systemd (src/libsystemd/sd-device/device-private.c), but stable since 2009
+and read by node_exporter too. There is one file per device, with a letter and a colon before each
+value: E:KEY=VALUE for properties, S:NAME for links in /dev.
 """
 
 import re
@@ -13,7 +13,7 @@ _BY_ID = "/dev/disk/by-id/"
 
 
 def parse_udev_data(text: str) -> dict[str, str]:
-    """Give the properties of one entry, with its links under DEVLINKS as libudev gives them."""
+    """Return the properties of one entry, with its links in DEVLINKS as in libudev."""
     properties: dict[str, str] = {}
     links: list[str] = []
     for line in text.split("\n"):
@@ -30,11 +30,11 @@ def parse_udev_data(text: str) -> dict[str, str]:
 
 
 def by_id_names(properties: Mapping[str, str]) -> tuple[str, ...]:
-    """Give the names that a device has under /dev/disk/by-id, sorted."""
+    """Return the names of a device in /dev/disk/by-id, sorted."""
     links = properties.get("DEVLINKS", "").split(" ")
     return tuple(sorted({link.removeprefix(_BY_ID) for link in links if link.startswith(_BY_ID)}))
 
 
 def decode_property(encoded: str) -> str:
-    r"""Undo the encoding of properties whose names end in _ENC: '\x20' is a space."""
+    r"""Decode the value of a property whose name ends in _ENC: '\x20' is a space."""
     return _ENCODED.sub(lambda match: chr(int(match[1], 16)), encoded)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.procfs.files import read_mounts
+from disksla.procfs.mountinfo_file import read_mounts
 
 
 def file_system_of(directory: Path, disk: Disk) -> str:

@@ -23,7 +23,7 @@ from disksla.fio.scratch_file_rules import (
     check_free_space,
     check_mount,
 )
-from disksla.procfs.files import mount_of
+from disksla.procfs.mountinfo_file import mount_of
 from disksla.system.log import fields
 
 log = logging.getLogger("disksla.fio")

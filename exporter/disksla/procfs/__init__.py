@@ -1,4 +1,4 @@
-"""What the kernel says: read whole, then parse."""
+"""Files of procfs, and sysfs `inflight`: read whole, then parsed by pure functions."""
 
 from disksla.procfs.diskstats import (
     LINE_HEAD,

@@ -1,9 +1,9 @@
-"""The text of /proc/diskstats, as counters, and what they rose by.
+"""/proc/diskstats: parse its lines into counters, and compute differences of counters.
 
-Field by field as in Documentation/admin-guide/iostats.rst and Documentation/ABI/testing/
-procfs-diskstats: 14 fields before 4.18, 18 with discards, 20 with flushes (5.5), 7 for the
-partitions of 2.6 kernels, 17 under some lxcfs, more one day. What a kernel does not print is
-absent (None); what comes after the fields we know is left alone.
+Format: Documentation/admin-guide/iostats.rst and Documentation/ABI/testing/procfs-diskstats.
+A line has 14 fields before Linux 4.18, 18 with discards (4.18), 20 with flushes (5.5), 7 for
+partitions of 2.6 kernels, and 17 under some versions of lxcfs. Counters that the kernel does not
+print are None; fields after the 20th are ignored.
 """
 
 import re
@@ -13,93 +13,104 @@ from typing import NamedTuple
 from disksla.errors import DiskslaError
 
 SECTOR_BYTES = 512
-"""A sector of /proc/diskstats, whatever the block size of the disk."""
+"""Size of a sector in /proc/diskstats, independent of the block size of the disk."""
 
 LINE_HEAD = re.compile(r"\s*(\d+)\s+(\d+)\s+(\S+)\s")
-"""Major number, minor number and kernel name, with which every line begins."""
+"""Start of every line: major number, minor number and kernel name."""
 
 
 class Counters(NamedTuple):
-    """The counters of one line, in the kernel's own units so that sums of them stay exact.
+    """The counters of one line, in the units of the kernel so that sums stay exact.
 
-    Requests are counted after merging; time is in milliseconds. All are added to when a request
-    completes, except `busy_ms`.
+    Requests are counted after merging. Requests, sectors and their milliseconds are added when a
+    request completes, so during a stall they do not move. Times are measured in nanoseconds and
+    truncated to milliseconds.
     """
 
     reads: int | None
+    """Reads completed."""
     reads_merged: int | None
+    """Reads merged into an adjacent request."""
     read_sectors: int | None
     read_ms: int | None
+    """Milliseconds spent by all reads, queueing included."""
     writes: int | None
+    """Writes completed. On a disk with a volatile write cache, empty flushes are among them."""
     writes_merged: int | None
     written_sectors: int | None
     write_ms: int | None
+    """Milliseconds spent by all writes, queueing included."""
     busy_ms: int | None
+    """Milliseconds with at least one request in flight (io_ticks), in steps of a jiffy."""
     queue_ms: int | None
+    """Milliseconds spent by all requests (time_in_queue)."""
     discards: int | None
     discards_merged: int | None
     discarded_sectors: int | None
     discard_ms: int | None
     flushes: int | None
+    """Flushes completed; concurrent ones count once. Not counted for partitions."""
     flush_ms: int | None
 
 
 Reading = tuple[int | None, ...]
-"""The counters of one line in the order of `Counters`; those that the kernel does not print are
+"""The counters of one line in the order of `Counters`. Counters that the kernel does not print are
 missing at the end, or None."""
 
 
 class DiskstatsLine(NamedTuple):
-    """What a line says after its name."""
+    """The fields of a line after the device name."""
 
     reading: Reading
     inflight: int | None
-    """Requests in flight; the one level among counters. It stays 0 for the whole disk when a
-    partition is used (6.12 and later), hence only a hint."""
+    """Requests in flight: a level, not a counter. On some kernels (measured on 6.12 and 6.18, not
+    on 6.1) the line of a whole disk leaves out requests sent to its partitions."""
 
 
 class MalformedLineError(DiskslaError):
-    """A line is not one of /proc/diskstats; the text says what was found."""
+    """A line does not have the format of /proc/diskstats; the message quotes it."""
 
 
 _HEAD_FIELDS = 3
-_OLD_PARTITION_FIELDS = 4
-_FEWEST_FIELDS = 11
-_KNOWN_FIELDS = 17
-_INFLIGHT_FIELD = 8
-_TOO_LARGE = 2**64
+_OLD_PARTITION_COUNTERS = 4
+_MIN_COUNTERS = 11
+_MAX_COUNTERS = 17
+_INFLIGHT_INDEX = 8
+_COUNTER_LIMIT = 2**64
 
 
 def parse_line(line: str) -> DiskstatsLine:
-    """Read one line of /proc/diskstats.
+    """Parse one line of /proc/diskstats.
 
-    Raises MalformedLine for anything but numbers in a known shape: a number that is negative or
-    beyond 64 bits is not the kernel's.
+    Raise MalformedLineError if the number of fields is not one that a kernel prints, or if a
+    field is not a number from 0 to 2^64 - 1.
     """
     fields = line.split()
     try:
-        numbers = list(map(int, fields[_HEAD_FIELDS : _HEAD_FIELDS + _KNOWN_FIELDS]))
+        numbers = list(map(int, fields[_HEAD_FIELDS : _HEAD_FIELDS + _MAX_COUNTERS]))
     except ValueError:
-        raise MalformedLineError(f"no numbers where counters should be: {line[:120]!r}") from None
-    if len(numbers) < _FEWEST_FIELDS and len(numbers) != _OLD_PARTITION_FIELDS:
         raise MalformedLineError(
-            f"{len(fields)} fields where 14 or more are right: {line[:120]!r}"
+            f"found {line[:120]!r}; expected counters, all of them numbers"
+        ) from None
+    if len(numbers) < _MIN_COUNTERS and len(numbers) != _OLD_PARTITION_COUNTERS:
+        raise MalformedLineError(
+            f"found {len(fields)} fields in {line[:120]!r}; expected 14 or more"
         )
-    if min(numbers) < 0 or max(numbers) >= _TOO_LARGE:
-        raise MalformedLineError(f"numbers that no kernel counts to: {line[:120]!r}")
-    if len(numbers) == _OLD_PARTITION_FIELDS:
+    if min(numbers) < 0 or max(numbers) >= _COUNTER_LIMIT:
+        raise MalformedLineError(f"found {line[:120]!r}; expected counters from 0 to 2^64 - 1")
+    if len(numbers) == _OLD_PARTITION_COUNTERS:
         reads, read_sectors, writes, written_sectors = numbers
         return DiskstatsLine(
             (reads, None, read_sectors, None, writes, None, written_sectors, None), None
         )
-    inflight = numbers.pop(_INFLIGHT_FIELD)
+    inflight = numbers.pop(_INFLIGHT_INDEX)
     return DiskstatsLine(tuple(numbers), inflight)
 
 
 def find_reading(text: str, device: str) -> Reading | None:
-    """Give the counters of one device in the text of /proc/diskstats; None if it is not listed.
+    """Return the counters of one device in the text of /proc/diskstats; None if it is not listed.
 
-    Raises MalformedLine where its line is not one.
+    Raise MalformedLineError if its line cannot be parsed.
     """
     for line in text.splitlines():
         head = LINE_HEAD.match(line)
@@ -110,43 +121,43 @@ def find_reading(text: str, device: str) -> Reading | None:
 
 _ABSENT: tuple[None, ...] = (None,) * len(Counters._fields)
 _WRAP = 2**32
-_FARTHEST_UNWRAPPED = 2**31
+_MAX_RISE_OVER_WRAP = 2**31
 
 
 def has_decreased(before: Reading, after: Reading) -> bool:
-    """Tell whether any counter is lower than it was, or is there no more, or is new."""
+    """Return whether any counter is lower than before, or counters were added or removed."""
     if len(before) != len(after):
         return True
     try:
         return True in map(lt, after, before)  # type: ignore[arg-type]  # None raises TypeError
-    except TypeError:  # some are absent: only the partitions of 2.6 kernels are like that
+    except TypeError:  # some are None, as for partitions of 2.6 kernels
         return any(_rise(old, new) < 0 for old, new in zip(before, after, strict=True))
 
 
 def unwrap(before: Reading, after: Reading) -> Reading | None:
-    """Give what `before` has to be for the rise to `after` to be true; None after a new start.
+    """Return `before` with wrapped counters lowered by 2^32, so that `after - before` is right.
 
-    Millisecond fields are 32 bits wide on every kernel, and all fields on 32-bit ones, so one
-    that fell may have wrapped. It has if it was within 32 bits, if it came round by less than
-    half of them, and if others did not fall with it: a disk that starts all over drops every
-    counter at once.
+    Return None if the counters were reset. Millisecond counters have 32 bits on every kernel, and
+    all counters have on 32-bit kernels. A counter that decreased has wrapped if it was below
+    2^32, if it increased by less than 2^31 modulo 2^32, and if other counters did not decrease
+    with it: a reset lowers every counter that was not 0.
     """
     if len(before) != len(after):
         return None
     counters = list(before)
-    fallen = [index for index, old in enumerate(before) if _rise(old, after[index]) < 0]
-    if len(fallen) == sum(1 for old in before if old):
+    decreased = [index for index, old in enumerate(before) if _rise(old, after[index]) < 0]
+    if len(decreased) == sum(1 for old in before if old):
         return None
-    for index in fallen:
+    for index in decreased:
         old = before[index] or 0
-        if old >= _WRAP or _rise(old, after[index]) + _WRAP >= _FARTHEST_UNWRAPPED:
+        if old >= _WRAP or _rise(old, after[index]) + _WRAP >= _MAX_RISE_OVER_WRAP:
             return None
         counters[index] = old - _WRAP
     return tuple(counters)
 
 
 def difference(after: Reading, before: Reading) -> Reading:
-    """Subtract counter by counter; what is absent on either side is absent."""
+    """Return `after - before` for each counter; None where either is None."""
     return tuple(
         None if old is None or new is None else new - old
         for old, new in zip(before, after, strict=True)
@@ -154,7 +165,7 @@ def difference(after: Reading, before: Reading) -> Reading:
 
 
 def to_counters(reading: Reading) -> Counters:
-    """Give the counters their names, None for those that are missing."""
+    """Return the counters as a record, None for those that are missing."""
     return Counters._make((*reading, *_ABSENT[len(reading) :]))
 
 

@@ -1,11 +1,11 @@
-"""Time that the host waited for I/O (iowait and PSI), and the share of each disk.
+"""Time that the host waited for I/O (iowait and PSI), and its attribution to throttled disks.
 
-iowait is CPU time that was idle while some task waited for I/O: ill-defined per CPU, hidden by
-other work, and able to decrease (proc_stat(5)). Pressure (PSI, Documentation/accounting/psi.rst)
-is the time in which some tasks, or all, were stalled on I/O. Neither is counted per disk, and
-neither includes asynchronous I/O. What disksla publishes is therefore a correlation: the part of
-them in windows in which a disk was throttled, shared between the throttled disks by how long
-requests waited at each.
+iowait is CPU time that was idle while a task waited for I/O: ill-defined per CPU, hidden by other
+work, and able to decrease (proc_stat(5)). Pressure (PSI, Documentation/accounting/psi.rst) is the
+time in which some tasks, or all, were stalled on I/O. Neither is counted per disk, and neither
+includes I/O submitted by libaio. The published values are therefore a correlation: the part of
+both in windows in which a disk was throttled, shared between the throttled disks in proportion to
+the time that requests waited at each.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,9 +14,9 @@ import msgspec
 
 
 class HostWait(msgspec.Struct, frozen=True, gc=False):
-    """Seconds of waiting on the host, since boot or within a window.
+    """Seconds that the host waited for I/O, since boot or within a window.
 
-    None where the kernel does not say.
+    None where the kernel does not report them.
     """
 
     iowait_s: float | None = None
@@ -24,7 +24,7 @@ class HostWait(msgspec.Struct, frozen=True, gc=False):
     pressure_full_s: float | None = None
 
     def since(self, before: "HostWait") -> "HostWait":
-        """Return what was added since `before`; never negative, because iowait may decrease."""
+        """Return the increase since `before`, at least 0, because iowait may decrease."""
         return self._combined(before, lambda now_s, before_s: max(0.0, now_s - before_s))
 
     def plus(self, part: "HostWait") -> "HostWait":
@@ -32,11 +32,14 @@ class HostWait(msgspec.Struct, frozen=True, gc=False):
         return self._combined(part, lambda total_s, part_s: total_s + part_s)
 
     def where_known(self, host: "HostWait") -> "HostWait":
-        """Return the same, with None where `host` has None."""
+        """Return these seconds, with None where `host` has None."""
         return self._combined(host, lambda total_s, _: total_s)
 
     def shared(self, waited_s: Mapping[str, float]) -> dict[str, "HostWait"]:
-        """Return the share of each device, by the I/O-seconds that its requests waited."""
+        """Return the share of each device, in proportion to `waited_s`; equal shares if that is 0.
+
+        `waited_s` has the I/O-seconds that requests waited at each device.
+        """
         together_s = sum(waited_s.values())
         parts = {}
         for device, disk_s in waited_s.items():

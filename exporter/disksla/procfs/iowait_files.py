@@ -1,4 +1,4 @@
-"""Time that the host waited for I/O: iowait of its CPUs, and pressure."""
+"""/proc/stat and /proc/pressure/io: read the time that the host waited for I/O."""
 
 import errno
 import math
@@ -6,34 +6,37 @@ from pathlib import Path
 
 import psutil
 
-from disksla.procfs.files import NotKernelFileError, require_kernel_file
 from disksla.procfs.iowait import HostWait
+from disksla.procfs.mountinfo_file import NotKernelFileError, require_kernel_file
 from disksla.procfs.pressure import parse_pressure_s
 
 
 class HostWaitFiles:
-    """Reads both, when asked: /proc/stat is long on hosts with many CPUs."""
+    """Reads iowait of all CPUs, and I/O pressure.
+
+    Not at every tick: /proc/stat is long on hosts with many CPUs.
+    """
 
     def __init__(self, procfs: Path) -> None:
-        """Take the place of procfs, for psutil as well."""
+        """Set the root of procfs, for psutil as well."""
         psutil.PROCFS_PATH = str(procfs)
         self._procfs = procfs
         self._pressure = procfs / "pressure" / "io"
-        self._stand_ins: dict[str, str] | None = None
+        self._not_kernel_files: dict[str, str] | None = None
 
     def read(self) -> tuple[HostWait, dict[str, str]]:
-        """Give the seconds since boot, and what could not be read.
+        """Return the seconds since boot, and errors by source: `iowait`, `pressure`.
 
-        A kernel without pressure (before 4.20, or started with psi=0) is no trouble.
+        A kernel without pressure (before 4.20, or booted with psi=0) is not an error.
         """
-        if self._stand_ins is None:
-            self._stand_ins = self._find_stand_ins()
-        problems = dict(self._stand_ins)
+        if self._not_kernel_files is None:
+            self._not_kernel_files = self._find_not_kernel_files()
+        problems = dict(self._not_kernel_files)
         iowait_s = some_s = full_s = None
         if "iowait" not in problems:
             try:
                 iowait_s = _seconds(psutil.cpu_times().iowait)
-            except (OSError, ValueError, IndexError, TypeError) as error:  # too short a line
+            except (OSError, ValueError, IndexError, TypeError) as error:  # the line is too short
                 problems["iowait"] = f"{type(error).__name__}: {error}"
         if "pressure" not in problems:
             try:
@@ -47,19 +50,19 @@ class HostWaitFiles:
                 problems["pressure"] = str(error)
         return HostWait(iowait_s, some_s, full_s), problems
 
-    def _find_stand_ins(self) -> dict[str, str]:
-        """Tell which of the files are not the kernel's; looking costs more than reading."""
+    def _find_not_kernel_files(self) -> dict[str, str]:
+        """Return errors by source; checked once, because that costs more than reading."""
         found = {}
         for source, file in (("iowait", self._procfs / "stat"), ("pressure", self._pressure)):
             try:
                 require_kernel_file(file, self._procfs)
-            except NotKernelFileError as stand_in:
-                found[source] = str(stand_in)
+            except NotKernelFileError as error:
+                found[source] = str(error)
         return found
 
 
 def _seconds(number: float) -> float:
-    """Give what psutil read, unless the kernel cannot have written it."""
+    """Return `number`. Raise ValueError if the kernel cannot have written it."""
     if not 0 <= number < math.inf:
-        raise ValueError(f"iowait of {number} s")
+        raise ValueError(f"found iowait of {number} s; expected 0 s or more")
     return number

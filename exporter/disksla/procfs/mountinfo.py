@@ -1,49 +1,50 @@
-"""The text of /proc/<pid>/mountinfo, as mounts.
+"""/proc/<pid>/mountinfo: parse the mount table.
 
-Line format: Documentation/filesystems/proc.rst, section 3.5. Names keep any character but
-space, tab, newline, backslash and #, which the kernel writes as three octal digits.
+Format: Documentation/filesystems/proc.rst, section 3.5. The kernel writes space, tab, newline,
+backslash and # in names as a backslash and three octal digits, and any other character as it is.
 """
 
 import re
 from typing import NamedTuple
 
 LXCFS = "fuse.lxcfs"
-"""The file system that shows a container its own share of the machine in place of procfs."""
+"""File system that shows a container its own values instead of those of procfs."""
 
 _ESCAPED = re.compile(r"\\([0-3][0-7]{2})")
 _LEAST_FIELDS = 6
 
 
 class Mount(NamedTuple):
-    """One mount as far as block devices are concerned."""
+    """One mount: the fields that locate block devices."""
 
     major: int
     minor: int
     root: str
-    """Directory of the file system that is shown; not / for a bind mount or a subvolume."""
+    """Directory of the file system that is mounted; not / for a bind mount or a subvolume."""
     mount_point: str
     source: str
-    """What was mounted, such as /dev/vda1; any word for file systems without a device."""
+    """What was mounted, such as /dev/vda1; arbitrary for file systems without a device."""
     file_system: str = ""
-    """Its type, such as ext4 or fuse.sshfs."""
+    """Type of the file system, such as ext4 or fuse.sshfs."""
     read_only: bool = False
-    """Mounted so, or on a file system that is."""
+    """Whether the mount or its file system is read-only."""
     number: int = 0
-    """By which the kernel knows the mount, also in /proc/<pid>/fdinfo."""
+    """Mount ID, as `mnt_id` in /proc/<pid>/fdinfo."""
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    """Give the mounts in the order of the text; lines that say something else are left out."""
+    """Return the mounts in the order of the text, without lines that cannot be parsed."""
     return tuple(mount for line in text.split("\n") if (mount := _parse_line(line)))
 
 
-def foreign_file_system(file: Mount, around: Mount) -> str | None:
-    """Give the type of the file system that shows a file in place of the procfs around it.
+def foreign_file_system(file: Mount, procfs: Mount) -> str | None:
+    """Return the type of the file system that is mounted over a file of procfs; None if none is.
 
-    `file` and `around` are the mounts that both were opened on. None if it is of one kind with
-    what is around it, as everything is that the kernel shows, and in a copy of procfs.
+    `file` is the mount of the file, `procfs` that of the directory. Both have the same type where
+    nothing is mounted over the file, in the kernel's procfs as in a copy of it; but lxcfs is
+    foreign even where it provides the whole directory.
     """
-    if file.file_system == around.file_system != LXCFS:
+    if file.file_system == procfs.file_system != LXCFS:
         return None
     return file.file_system
 

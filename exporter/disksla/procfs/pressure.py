@@ -1,4 +1,7 @@
-"""The text of /proc/pressure/io (Documentation/accounting/psi.rst)."""
+"""/proc/pressure/io: parse the time that tasks were stalled on I/O (PSI).
+
+Format: Documentation/accounting/psi.rst.
+"""
 
 import re
 
@@ -7,11 +10,11 @@ _MICROSECONDS = 1e6
 
 
 def parse_pressure_s(text: str) -> tuple[float, float]:
-    """Give the seconds in which some tasks, and in which all, stood still for I/O.
+    """Return the seconds since boot in which some tasks, and in which all, were stalled on I/O.
 
-    Raises ValueError for anything else.
+    Raise ValueError if the text has no such totals.
     """
     totals = {kind: int(total) / _MICROSECONDS for kind, total in _TOTAL.findall(text)}
     if totals.keys() != {"some", "full"}:
-        raise ValueError(f"no totals of some and full in {text[:120]!r}")
+        raise ValueError(f"found {text[:120]!r}; expected lines 'some' and 'full' with total=")
     return totals["some"], totals["full"]

@@ -1,4 +1,4 @@
-"""One window of a disk: its interval, load, throttling and verdict."""
+"""The verdict on each window of a disk: interval, load, throttling."""
 
 from disksla.verdict.interval import (
     GAP_REASONS,

@@ -1,4 +1,4 @@
-"""What happened between two samples: an interval that can be judged, or a gap with its reason."""
+"""The difference between two samples: an interval, or a gap with its reason."""
 
 from typing import Literal, get_args
 
@@ -13,41 +13,41 @@ GapReason = Literal[
 GAP_REASONS: tuple[GapReason, ...] = get_args(GapReason)
 
 LONGEST_INTERVAL_TICKS = 3
-"""An interval longer than this many ticks hides the windows that it spans: it is a gap."""
+"""A longer interval, in ticks, is a gap: it averages over several windows of a limiter."""
 
 
 class Clocks(msgspec.Struct, frozen=True):
-    """The machine's clocks at one moment (clock_gettime(2))."""
+    """The clocks of the machine, read together (clock_gettime(2))."""
 
     monotonic_s: float
-    """Stands still while the machine is suspended; nothing sets it."""
+    """Stops while the machine is suspended; cannot be set."""
     boottime_s: float
-    """As monotonic, but counts suspended time."""
+    """As monotonic, plus suspended time."""
     realtime_s: float
-    """Wall time, which may be set."""
+    """Wall-clock time; may be set."""
 
 
 class Interval(msgspec.Struct, frozen=True, gc=False):
-    """What one disk did between two samples, in requests and bytes."""
+    """I/O of one disk between two samples."""
 
     end_s: float
-    """Monotonic time of its end."""
+    """Monotonic time at the end."""
     seconds: float
-    """0 for a gap: then it cannot be said how long this took."""
+    """Duration; 0 for a gap, whose duration is not known."""
     reads: int
     writes: int
     read_bytes: int
     written_bytes: int
     read_ms: int | None
-    """How long the reads took together, in the kernel's whole milliseconds, so that sums of
-    them stay exact; None where the kernel does not say."""
+    """Time spent by all reads that completed, in the milliseconds of the kernel so that sums stay
+    exact; None where the kernel does not count it."""
     write_ms: int | None
     inflight: int
-    """Requests in flight at its end."""
+    """Requests in flight at the end."""
 
 
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
-    """Give the seconds between two samples, or why the time between them cannot be judged."""
+    """Return the seconds between two samples, or the reason why they are a gap."""
     monotonic_s = after.monotonic_s - before.monotonic_s
     boottime_s = after.boottime_s - before.boottime_s
     realtime_s = after.realtime_s - before.realtime_s
@@ -63,7 +63,7 @@ def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapR
 def interval_of(
     end_s: float, seconds: float, before: Reading, after: Reading, inflight: int
 ) -> Interval:
-    """Give what counters rose by; sectors become bytes here and nowhere later."""
+    """Return the increase of the counters; sectors are converted to bytes here and only here."""
     reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *_ = before
     now_reads, _, now_read_sectors, now_read_ms, *later = after
     now_writes, _, now_written_sectors, now_write_ms, *_ = later
@@ -80,10 +80,10 @@ def interval_of(
     )
 
 
-def load_of(interval: Interval, promise: tuple[Charge, ...]) -> float | None:
-    """Give the load of one window; None where nothing is promised."""
+def load_of(interval: Interval, charges: tuple[Charge, ...]) -> float | None:
+    """Return the load of an interval, as a ratio of the limits; None without limits."""
     return load_ratio(
-        promise,
+        charges,
         interval.seconds,
         interval.reads,
         interval.writes,

@@ -1,30 +1,30 @@
-"""How long a disk takes for a request of itself, learned while nothing waits."""
+"""Service time of a disk: how long a request takes that does not wait, learned from samples."""
 
 import msgspec
 
 ENOUGH_REQUESTS = 5
-"""From whose mean latency something is learned."""
+"""Requests needed for a mean latency."""
 ENOUGH_MS = 50
-"""The kernel prints whole milliseconds, so that one may be missing: of 50, that is 2 %."""
+"""The kernel truncates to milliseconds, so one may be missing: 2 % of 50."""
 
 
 class ServiceTime(msgspec.Struct, frozen=True, gc=False):
-    """The shortest mean latency of requests that did not wait."""
+    """Shortest mean latency of requests that did not wait, and the requests not yet counted."""
 
-    floor_s: float = 0.0
-    """0 before anything was learned."""
-    gathered_requests: int = 0
-    """Those of the last windows, while they took too little time to be told apart from it."""
-    gathered_ms: int = 0
+    shortest_s: float = 0.0
+    """0 until it is known."""
+    pending_requests: int = 0
+    """Requests accumulated over windows while `pending_ms` is too short for an accurate mean."""
+    pending_ms: int = 0
 
     def plus(self, requests: int, took_ms: int) -> "ServiceTime":
-        """Learn from requests that did not wait, and the time that they took together."""
-        requests += self.gathered_requests
-        took_ms += self.gathered_ms
-        floor_s = self.floor_s
+        """Return the state after `requests` that did not wait and took `took_ms` in total."""
+        requests += self.pending_requests
+        took_ms += self.pending_ms
+        shortest_s = self.shortest_s
         if requests >= ENOUGH_REQUESTS:
-            mean_s = (took_ms + 1) / 1000 / requests  # a millisecond may be cut off
-            floor_s = min(floor_s or mean_s, mean_s)
+            mean_s = (took_ms + 1) / 1000 / requests  # a millisecond may be truncated
+            shortest_s = min(shortest_s or mean_s, mean_s)
         if took_ms >= ENOUGH_MS:
-            return ServiceTime(floor_s)
-        return ServiceTime(floor_s, requests, took_ms)
+            return ServiceTime(shortest_s)
+        return ServiceTime(shortest_s, requests, took_ms)

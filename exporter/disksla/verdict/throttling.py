@@ -1,13 +1,13 @@
-"""Whether a disk is held at its limit.
+"""Throttling detection: whether a limiter makes the requests of a disk wait, and at which limit.
 
-A limiter below the guest shows in two things at once: requests wait, and the rate at which they
-are served is that of the limit. Neither says it alone. Requests wait at any busy disk, and any
-rate may be asked for; iowait and PSI miss whatever is done asynchronously.
+A limiter below the guest has two signs: requests wait, and they complete at the rate of the limit.
+Neither is sufficient alone, because requests wait at any busy disk, and a program may request any
+rate. iowait and PSI are not used: they miss I/O submitted by libaio.
 
-Where the limit is known, the load of the last windows has to be 1. Where it is not, the rate has
-to be as flat as only a limiter is (the variance of a shaped stream collapses while there is a
-backlog), and more than one request has to be in flight: one at a time, a limiter and a disk of
-constant service time look alike.
+If the limit is known, the load of the last windows must be 1. If it is not, the rate must be as
+constant as only a limiter makes it (the variance of a shaped stream collapses while there is a
+backlog), and more than one request must be in flight: with one at a time, a limiter and a disk of
+constant service time cannot be distinguished.
 
 Sources: Kanuparthy and Dovrolis, "ShaperProbe: end-to-end detection of ISP traffic shaping using
 active methods" (IMC 2011), for level shifts of a token bucket; the throttle windows of 100 ms in
@@ -29,87 +29,94 @@ ThrottleLevel = Literal["base", "burst", "unknown"]
 
 WAIT_S = 0.001
 WAIT_SHARE = 0.25
-"""Requests of a window waited if, together, they took so much longer than service does: longer
-than whole milliseconds and the scatter of service times explain."""
-LEAST_WAIT_SHARE = 0.02
-"""Of a window: what comes in bunches waits for itself for a moment, below no limit at all."""
-SEEN_WINDOWS = 3
-"""At the end of one of so many windows, at least, something is in flight at a disk that is held;
-at one that is fed in bunches, by a limiter above it, nothing is for most of the time."""
+"""Requests of a window waited if their time in excess of the service time is more than WAIT_S plus
+this share of the service time: truncated milliseconds and varying service times explain less."""
+MIN_WAIT_SHARE = 0.02
+"""Shortest waiting, as a share of a window: requests of one batch wait for each other without any
+limiter."""
+IN_FLIGHT_WINDOWS = 3
+"""A throttled disk has requests in flight at the end of at least one of this many windows. A disk
+that a limiter above it (a cgroup) feeds in batches has none most of the time."""
 OCCUPIED_SHARE = 0.25
-"""While service times are not known, a disk at which something is in flight for so much of a
-window is taken to let requests wait."""
-LEAST_LATENCY_S = 0.001
-"""At an unknown limit, requests take at least so long: a queue that is served in less is short."""
-MOST_SPANS = 10
-"""Windows over which the rate of a limit is looked for."""
+"""While the service time is unknown, requests waited if they took more than this share of a window
+in total."""
+MIN_LATENCY_S = 0.001
+"""Shortest mean latency of requests that an unknown limit throttles."""
+MAX_SPAN_WINDOWS = 10
+"""Longest span of windows whose rate is compared with the limit."""
 FLAT_WINDOWS = 20
+"""Windows needed to detect an unknown limit by its constant rate."""
 OUTLIERS = 2
-"""Windows, of the flat ones, that a late sample may have spoilt."""
+"""Windows, of FLAT_WINDOWS, that a late sample may have distorted."""
 FLAT_REQUESTS = 2
 FLAT_SHARE = 0.005
-"""A rate is flat if what was served stays so near to a straight line, in requests and in shares
-of a window. A disk that is merely busy wanders off it, the farther the longer one looks."""
-TOUCHED_WINDOWS = 10
-TOUCHED_LEAST = 2
-TOUCHED_LOAD = 0.75
-TOUCHED_HIGHEST = 2.0
-TRAILING = 2
-"""A load that varies is held for parts of windows: while, of the last windows, at least two but
-not all were at the limit, and all together not above it, one with so much load that made requests
-wait was, if it was at the limit or the one before it: what waited then may have completed in it.
-Into one of ours fall two windows of the limiter at most, so that none of ours can hold more.
-It was not if more than TRAILING were in flight before it and none is after it: those that waited
-in it belong to the window before."""
+"""A rate is constant if the cumulative sum differs from a straight line by at most FLAT_REQUESTS
+requests plus FLAT_SHARE of a window. The sum of a disk that is only busy drifts off with time."""
+INTERMITTENT_WINDOWS = 10
+MIN_REACHED_WINDOWS = 2
+MIN_INTERMITTENT_LOAD = 0.75
+MAX_INTERMITTENT_LOAD = 2.0
+TRAILING_REQUESTS = 2
+"""Intermittent throttling of a varying load. A window in which requests waited is throttled if
+
+1. its load is at least MIN_INTERMITTENT_LOAD;
+2. of the last INTERMITTENT_WINDOWS, at least MIN_REACHED_WINDOWS but not all reached the limit;
+3. the load of all of them together does not exceed the limit, and none exceeds
+   MAX_INTERMITTENT_LOAD, because at most two windows of the limiter fall into one window;
+4. it or the window before reached the limit: what waited there may have completed here;
+5. not: more than TRAILING_REQUESTS were in flight before it and none after it, because then the
+   requests that waited belong to the window before.
+"""
 
 
 class Throttle(msgspec.Struct, frozen=True, gc=False):
-    """A disk is held."""
+    """Where a disk is throttled."""
 
     level: ThrottleLevel
-    """At its base rate, at its burst rate, or at a rate of which nothing is known."""
+    """At its baseline, at its burst rate, or at a rate that is not in the terms."""
     limit: LimitKind
 
 
-def has_waiting(window: Interval, floor_s: float) -> bool:
-    """Tell whether requests waited in a window, beyond `floor_s` of service each."""
+def has_waiting(window: Interval, service_s: float) -> bool:
+    """Return whether requests waited in a window, beyond `service_s` each (0 if unknown)."""
     requests = window.reads + window.writes
     if window.inflight and (window.inflight > 1 or not requests):
         return True
-    if not floor_s:
+    if not service_s:
         return wait_s(window, 0.0) > OCCUPIED_SHARE * window.seconds
-    explained_s = WAIT_S + WAIT_SHARE * requests * floor_s
-    return wait_s(window, floor_s) > max(explained_s, LEAST_WAIT_SHARE * window.seconds)
+    explained_s = WAIT_S + WAIT_SHARE * requests * service_s
+    return wait_s(window, service_s) > max(explained_s, MIN_WAIT_SHARE * window.seconds)
 
 
-def wait_s(window: Interval, floor_s: float) -> float:
-    """Give the I/O-seconds that requests completed in a window had waited, service apart."""
+def wait_s(window: Interval, service_s: float) -> float:
+    """Return the I/O-seconds that completed requests waited, beyond `service_s` each."""
     took_s = ((window.read_ms or 0) + (window.write_ms or 0)) / 1000
-    return max(0.0, took_s - (window.reads + window.writes) * floor_s)
+    return max(0.0, took_s - (window.reads + window.writes) * service_s)
 
 
 def throttled_at_limit(
     windows: tuple[Interval, ...],
-    run: int,
+    waiting_windows: int,
     was_throttled: ThrottleLevel | None,
     limits: Limits,
     tolerance: float,
     tick_s: float,
 ) -> Throttle | None:
-    """Tell whether a disk is held at a limit of its terms.
+    """Return the limit of the terms at which a disk is throttled; None if it is not.
 
-    In the last `run` of `windows` requests waited. The first of them is left out if there are
-    others: it may hold two windows of the limiter, or what its bucket had saved. `was_held` is
-    the level at which the disk was held in the window before.
+    Requests waited in the last `waiting_windows` of `windows`. The first of these is left out if
+    there are others, because it may contain two windows of the limiter, or tokens saved in its
+    bucket. `was_throttled` is the level at which the disk was throttled in the window before.
 
-    A sample at the very moment at which a limiter lets go sees part of what it lets go, another
-    part each time. Such windows are uneven (0, 60, 30 for 30, 30, 30), but from one sample to a
-    later one that saw as large a part, the rate is that of the limit: any of the last spans tells.
-    A disk that was held still is, as long as no span is more than one window's worth off.
+    A sample taken while a limiter admits the requests of a window counts a part of them, which
+    differs from sample to sample. Such windows are uneven (0, 60, 30 instead of 30, 30, 30). But
+    between two samples that counted equal parts the rate is that of the limit, so one span of the
+    last windows at the limit is sufficient. A disk that was throttled remains so while no span
+    differs from the limit by more than one window.
     """
-    if not any(window.inflight for window in windows[-SEEN_WINDOWS:]):
+    if not any(window.inflight for window in windows[-IN_FLIGHT_WINDOWS:]):
         return None
-    waiting = windows[1 - run :] if run > 1 else windows[-1:]
+    waiting = windows[1 - waiting_windows :] if waiting_windows > 1 else windows[-1:]
     for level, least, most in (
         ("base", limits.promise_charges, limits.throttled_charges),
         ("burst", limits.burst_charges, limits.burst_throttled_charges),
@@ -131,14 +138,17 @@ def _is_throttled(
     *,
     was_throttled: bool,
 ) -> bool:
-    """Tell whether any of the last spans is at a limit, and none is a whole window off it."""
+    """Return whether one of the last spans is at a limit, and no shorter one is far from it.
+
+    Far is more than one window. Without a span of either kind, return `was_throttled`.
+    """
     shortest = sum_recent_windows(waiting).windows
-    for number in range(shortest, max(shortest, min(len(waiting), MOST_SPANS)) + 1):
+    for number in range(shortest, max(shortest, min(len(waiting), MAX_SPAN_WINDOWS)) + 1):
         span = sum_windows(waiting[-number:])
-        doubt = span.doubt(tick_s)
-        if _is_at(span, least, most, tolerance, doubt):
+        uncertainty = span.uncertainty(tick_s)
+        if _is_at(span, least, most, tolerance, uncertainty):
             return True
-        if abs((span.load(most) or 0.0) - 1) * number > 1 + tolerance + doubt:
+        if abs((span.load(most) or 0.0) - 1) * number > 1 + tolerance + uncertainty:
             return False
     return was_throttled
 
@@ -148,102 +158,104 @@ def _is_at(
     least: tuple[Charge, ...],
     most: tuple[Charge, ...],
     tolerance: float,
-    doubt: float,
+    uncertainty: float,
 ) -> bool:
-    """Tell whether a load is at a limit, or within the band between two."""
-    reached = (span.load(least) or 0.0) * (1 + doubt) >= 1 - tolerance
-    return reached and (span.load(most) or 0.0) <= 1 + tolerance + doubt
+    """Return whether a load is within the bounds of a limit."""
+    reached = (span.load(least) or 0.0) * (1 + uncertainty) >= 1 - tolerance
+    return reached and (span.load(most) or 0.0) <= 1 + tolerance + uncertainty
 
 
 def throttled_intermittently(
     windows: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
 ) -> Throttle | None:
-    """Tell whether a load that varies touched a limit of the terms in its last window.
+    """Return the limit of the terms that a varying load reached in the last window; None if none.
 
-    Where there is a burst, what is above the base is no sign of a limit.
+    With a burst, a load above the baseline is not evidence of a limit.
     """
-    last = windows[-TOUCHED_WINDOWS:]
-    if limits.burst_charges or not limits.promise_charges or len(last) < TOUCHED_WINDOWS:
+    last = windows[-INTERMITTENT_WINDOWS:]
+    if limits.burst_charges or not limits.promise_charges or len(last) < INTERMITTENT_WINDOWS:
         return None
     window, whole = sum_windows(last[-1:]), sum_windows(last)
-    most = 1 + tolerance + whole.doubt(tick_s)
-    served_the_queue = last[-2].inflight > TRAILING and not last[-1].inflight
+    most = 1 + tolerance + whole.uncertainty(tick_s)
+    served_the_queue = last[-2].inflight > TRAILING_REQUESTS and not last[-1].inflight
     if (
         served_the_queue
-        or (window.load(limits.promise_charges) or 0.0) < TOUCHED_LOAD
+        or (window.load(limits.promise_charges) or 0.0) < MIN_INTERMITTENT_LOAD
         or (whole.load(limits.throttled_charges) or 0.0) > most
     ):
         return None
-    touched = []
+    reached_limit = []
     for each in last:
         span = sum_windows((each,))
-        load, doubt = span.load(limits.promise_charges) or 0.0, span.doubt(tick_s)
-        if load > TOUCHED_HIGHEST + tolerance + doubt:
+        load, uncertainty = span.load(limits.promise_charges) or 0.0, span.uncertainty(tick_s)
+        if load > MAX_INTERMITTENT_LOAD + tolerance + uncertainty:
             return None
-        touched.append(load >= 1 - tolerance - doubt)
-    varies = TOUCHED_LEAST <= sum(touched) < TOUCHED_WINDOWS
-    if not varies or not any(touched[-2:]):
+        reached_limit.append(load >= 1 - tolerance - uncertainty)
+    varies = MIN_REACHED_WINDOWS <= sum(reached_limit) < INTERMITTENT_WINDOWS
+    if not varies or not any(reached_limit[-2:]):
         return None
     return Throttle("base", binding_limit(window, limits.enforced_charges))
 
 
 def throttled_at_flat_rate(windows: tuple[Interval, ...]) -> Throttle | None:
-    """Tell whether a disk is held at a rate that nobody told us, by its flatness.
+    """Return an unknown limit if the rate is constant; None if it is not.
 
-    `windows` are the last ones, in all of which requests waited.
+    `windows` are the last windows, in all of which requests waited.
     """
     last = windows[-FLAT_WINDOWS:]
     if len(last) < FLAT_WINDOWS or any(window.inflight < 2 for window in last):  # noqa: PLR2004
         return None
     span = sum_windows(last)
     took_s = sum(wait_s(window, 0.0) for window in last)
-    if span.requests < ENOUGH_REQUESTS or took_s < LEAST_LATENCY_S * span.requests:
+    if span.requests < ENOUGH_REQUESTS or took_s < MIN_LATENCY_S * span.requests:
         return None
     reads = [window.reads for window in last]
     writes = [window.writes for window in last]
     requests = [read + written for read, written in zip(reads, writes, strict=True)]
     amounts = [window.read_bytes + window.written_bytes for window in last]
-    even = [1 / len(last)] * len(last)
-    timely = [window.seconds / span.seconds for window in last]
+    equal_shares = [1 / len(last)] * len(last)
+    time_shares = [window.seconds / span.seconds for window in last]
     for values, quantum in (
         (requests, 1.0),
         (amounts, span.bytes / span.requests),
         (reads, 1.0),
         (writes, 1.0),
     ):
-        if _flat(values, even, quantum) or _flat(values, timely, quantum):
+        if _is_flat(values, equal_shares, quantum) or _is_flat(values, time_shares, quantum):
             return Throttle("unknown", "unknown")
     return None
 
 
 def binding_limit(span: WindowSum, charges: tuple[Charge, ...]) -> LimitKind:
-    """Tell which limit a load is nearest to: that on requests or that on bytes.
+    """Return the limit that a load uses most: that of requests or that of bytes.
 
-    A budget of service has both in one: the larger part names it.
+    A budget shared in time has one charge for both; the larger part of it decides.
     """
-    fullest: LimitKind = "unknown"
-    most_s = -1.0
+    binding: LimitKind = "unknown"
+    largest_s = -1.0
     for charge in charges:
         requests_s = charge.read_s * span.reads + charge.write_s * span.writes
         bytes_s = charge.read_byte_s * span.read_bytes + charge.written_byte_s * span.written_bytes
-        if requests_s + bytes_s > most_s:
-            most_s = requests_s + bytes_s
+        if requests_s + bytes_s > largest_s:
+            largest_s = requests_s + bytes_s
             if charge.limit == "service":
-                fullest = "iops" if requests_s >= bytes_s else "bandwidth"
+                binding = "iops" if requests_s >= bytes_s else "bandwidth"
             else:
-                fullest = charge.limit
-    return fullest
+                binding = charge.limit
+    return binding
 
 
-def _flat(values: list[int], shares: list[float], quantum: float) -> bool:
-    """Tell whether the sum of values follows the sum of shares, which are 1 together.
+def _is_flat(values: list[int], shares: list[float], quantum: float) -> bool:
+    """Return whether the sum of `values` follows the sum of `shares`, whose total is 1.
 
-    A limiter with windows of its own lets go as much in each of ours, whenever exactly we look;
-    one that drips does by the time between.
+    A limiter with windows admits the same amount in every window of the sampler, whenever it
+    samples; one without windows admits an amount in proportion to the time between samples.
     """
     total = sum(values)
-    served = accumulate(values)
-    line = [total * due - done for due, done in zip(accumulate(shares), served, strict=True)]
-    middle = sorted(line)[OUTLIERS // 2 : -OUTLIERS // 2]
-    spread = middle[-1] - middle[0]
+    deviations = [
+        total * share - value
+        for share, value in zip(accumulate(shares), accumulate(values), strict=True)
+    ]
+    kept = sorted(deviations)[OUTLIERS // 2 : -OUTLIERS // 2]
+    spread = kept[-1] - kept[0]
     return total > 0 and spread <= FLAT_REQUESTS * quantum + FLAT_SHARE * total / len(values)

@@ -1,15 +1,15 @@
 """The verdict on each window of a disk, with its evidence.
 
-Exactly one of:
+A window has exactly one verdict:
 
 | verdict | meaning |
 |---|---|
 | idle | no I/O and nothing in flight |
-| unproven | the load asks for less than the promise and is served: nothing can be said |
-| met | load at or above the promise, and the disk is not held back |
-| throttled | the disk is held at its limit while requests wait |
+| unproven | the load is less than the promise and is served: the promise is not tested |
+| met | the load is at or above the promise, and nothing throttles |
+| throttled | a limiter makes requests wait, at the limit of the disk or at an unknown one |
 | below | requests wait, deep enough for the promise to apply, and the disk gives less |
-| stalled | requests in flight and nothing completes |
+| stalled | requests are in flight and none completes |
 """
 
 import math
@@ -31,7 +31,7 @@ from disksla.verdict.throttling import (
 )
 from disksla.verdict.window import (
     ENOUGH_REQUESTS,
-    MOST_WINDOWS,
+    MAX_WINDOWS,
     WindowSum,
     sum_recent_windows,
     sum_windows,
@@ -41,42 +41,50 @@ Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 BELOW_WINDOWS = 10
-BELOW_MOST = 7
-"""So many of the last windows have to be below the promise, and all of them together."""
-USUAL_DEPTH = 32
-"""Requests in flight at which providers and fio's users test a disk, where terms say nothing."""
+MIN_BELOW_WINDOWS = 7
+"""A disk is below its promise if its rate over the last BELOW_WINDOWS is, and so is the rate of at
+least this many of them."""
+DEFAULT_DEPTH = 32
+"""Queue depth at which a promise applies if the terms have none: providers and fio users test a
+disk with it."""
 DEEP_SHARE = 0.9
-"""A queue of 32 is sometimes seen while some requests are being replaced."""
-MOST_PIECES = 8
-"""Into which a large request is split: few devices take less than 128 KiB of 1 MiB at once."""
+"""Share of the queue depth that suffices, because a sample may be taken while completed requests
+are replaced."""
+MAX_PIECES = 8
+"""Pieces that a large request may be split into: few devices accept less than 128 KiB of 1 MiB."""
 EXPECTED_COMPLETIONS = 3.0
-"""So many requests have to be missing before silence is a stall."""
-LEAST_SILENT = 2
-"""A sample just before a limiter lets go sees nothing of it; the next one sees twice as much."""
+"""Completions that must be missing before windows without completions are a stall."""
+MIN_SILENT_WINDOWS = 2
+"""Shortest stall: a sample just before a limiter admits requests counts none of them, and the next
+sample counts twice as many."""
 SILENT_WINDOWS = 5
-"""Silence so long is a stall of a disk of which nothing can be expected yet."""
+"""Windows without completions that are a stall if the rate before is unknown."""
 LOW_LOAD = 0.5
 LOW_WINDOWS = 3
-FEW = 14
-"""With so low a load for so long, and fewer requests in flight than any promise asks for, a disk
-is neither held nor below its promise."""
-LITTLE_LOAD = 0.8
-FIRST_LOAD = 1.1
-SHORT_SHARE = 0.25
-"""What has to hold of a window before service times are learned from it."""
-CEILING_LEAST = 5
-"""Windows of waiting before a rate is taken for a ceiling."""
-PROOF_WINDOWS = 3
-"""A load that varies may have the rate of a limit in one window by chance."""
+FEW_IN_FLIGHT = 14
+"""A disk is neither throttled nor below its promise if its load was below LOW_LOAD for LOW_WINDOWS
+with enough requests, or for MAX_WINDOWS, and if fewer requests are in flight than any promise
+requires."""
+LEARNING_LOAD = 0.8
+FIRST_LEARNING_LOAD = 1.1
+THROTTLED_SHARE = 0.25
+"""Service times are learned from windows with a load below LEARNING_LOAD. The first window after a
+break may have a load up to FIRST_LEARNING_LOAD, if its requests took at most THROTTLED_SHARE of
+the time that throttled requests would have taken."""
+MIN_CEILING_WINDOWS = 5
+"""Windows with waiting that are needed to determine a ceiling."""
+CONFIRMATION_WINDOWS = 3
+"""Windows needed to confirm a limit: a varying load may have its rate in one window by chance."""
 CEILING_WINDOWS = 600
+"""Windows after which older ones count half."""
 CEILING_CHANGE_SHARE = 0.1
-"""A rate that is so far from the ceiling begins another one."""
+"""A rate that differs from the ceiling by more than this starts another ceiling."""
 CEILING_SHARE = 0.02
-"""A disk held at a rate this near to its ceiling is held at the ceiling."""
+"""A rate that differs from the ceiling by less than this is at the ceiling."""
 
 
 class Ceiling(msgspec.Struct, frozen=True, gc=False):
-    """The rate at which a disk was last seen held, from what was served while it was."""
+    """The rate at which a disk was last seen throttled, from the requests that it served then."""
 
     throttle: Throttle
     windows: int
@@ -95,14 +103,14 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
         return self.bytes / self.seconds
 
     def is_near(self, iops: float, bytes_per_second: float, tolerance: float) -> bool:
-        """Tell whether this is the rate, in requests or in bytes."""
+        """Return whether a rate is that of the ceiling, in requests or in bytes."""
         return (
             abs(iops - self.iops) <= tolerance * self.iops
             or abs(bytes_per_second - self.bytes_per_second) <= tolerance * self.bytes_per_second
         )
 
     def plus(self, throttle: Throttle, window: Interval) -> "Ceiling":
-        """Add a window; what is older than a minute fades."""
+        """Return the ceiling with one more window; windows older than a minute lose weight."""
         age = 2 if self.windows >= CEILING_WINDOWS else 1
         return Ceiling(
             throttle,
@@ -114,76 +122,80 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
 
 
 class DetectorState(msgspec.Struct, frozen=True, gc=False):
-    """What earlier windows mean for the verdict on the next."""
+    """State of the detector after a window, for the verdict on the next."""
 
     windows: tuple[Interval, ...] = ()
-    """The last ones, without a break."""
-    run: int = 0
-    """In how many of them, up to the last, requests waited."""
-    silent: int = 0
-    """Windows since a request completed, while some were in flight."""
+    """The last windows, without a break."""
+    waiting_windows: int = 0
+    """How many of them, counted from the last, had requests that waited."""
+    silent_windows: int = 0
+    """Windows since a request completed, with requests in flight."""
     requests_per_window: float = 0.0
-    """That completed before the silence; 0 if none ever did."""
+    """Requests per window before those; 0 if none ever completed."""
     service: ServiceTime = ServiceTime()
-    """How long requests take of themselves."""
     ceiling: Ceiling | None = None
     throttled_level: ThrottleLevel | None = None
-    """At which level, if requests waited at a limit in the last one."""
-    low: int = 0
-    """In how many windows, up to the last, the load was low."""
+    """Level of the limit in the last window; None if requests did not wait at a limit."""
+    low_windows: int = 0
+    """Consecutive windows, up to the last, with a low load."""
     throttled_windows: int = 0
-    """In how many windows, up to the last, the disk was held at that level."""
+    """Consecutive windows, up to the last, throttled at `throttled_level`."""
 
 
 class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
-    """What is said of one window."""
+    """The verdict on one window, with its evidence."""
 
     verdict: Verdict
     throttle: Throttle | None = None
-    """At which limit, if throttled."""
+    """The limit, if throttled."""
     wait_s: float = 0.0
-    """I/O-seconds that throttling added. The kernel tells of them when a request completes, which
-    may be in the window after the last in which the disk was held."""
+    """Throttle wait in I/O-seconds. The kernel counts the time of a request on completion, which
+    may be in the window after the last throttled one."""
     is_confirmed: bool = False
-    """The disk was held at that level for several windows: that is no chance any more."""
+    """The disk was throttled at that level for several windows, so it is not by chance."""
 
 
 def classify(
     detector: DetectorState, window: Interval, limits: Limits, tolerance: float, tick_s: float
 ) -> tuple[DetectorState, WindowVerdict]:
-    """Give the verdict on a window, and what it means for the next."""
+    """Return the state of the detector after a window, and the verdict on that window."""
     completed = window.reads + window.writes
     if not completed and not window.inflight:
         return after_gap(detector), WindowVerdict("idle")
-    windows = (*detector.windows[1 - MOST_WINDOWS :], window)
+    windows = (*detector.windows[1 - MAX_WINDOWS :], window)
     if not completed:
-        silent, per_window = detector.silent + 1, detector.requests_per_window
+        silent, per_window = detector.silent_windows + 1, detector.requests_per_window
         if _is_stall(silent, per_window):
-            stuck = DetectorState((), 0, silent, per_window, detector.service, detector.ceiling)
-            return stuck, WindowVerdict("stalled")
+            stalled = DetectorState((), 0, silent, per_window, detector.service, detector.ceiling)
+            return stalled, WindowVerdict("stalled")
     else:
         silent = 0
         span = sum_recent_windows(windows)
         per_window = span.requests / span.windows
     load = load_of(window, limits.promise_charges)
-    low = detector.low + 1 if load is not None and load < LOW_LOAD else 0
+    low = detector.low_windows + 1 if load is not None and load < LOW_LOAD else 0
     service = _service(detector, window, limits)
-    waiting_shows = has_waiting(window, service.floor_s)
-    waited = wait_s(window, service.floor_s)
-    trailing_s = waited if detector.throttled_level else 0.0
-    if not (waiting_shows or (detector.throttled_level and window.inflight)):
-        calm = DetectorState(windows, 0, silent, per_window, service, detector.ceiling, low=low)
-        return calm, WindowVerdict(_unhindered(window, load, limits, tolerance), wait_s=trailing_s)
-    run = min(detector.run + 1, len(windows))
-    if window.inflight < FEW and (
-        low >= MOST_WINDOWS or (low >= LOW_WINDOWS and completed >= ENOUGH_REQUESTS)
-    ):  # far from any limit: nothing of what follows can be
-        far = DetectorState(windows, run, silent, per_window, service, detector.ceiling, low=low)
+    is_waiting = has_waiting(window, service.shortest_s)
+    waited_s = wait_s(window, service.shortest_s)
+    trailing_s = waited_s if detector.throttled_level else 0.0
+    if not (is_waiting or (detector.throttled_level and window.inflight)):
+        not_waiting = DetectorState(
+            windows, 0, silent, per_window, service, detector.ceiling, low_windows=low
+        )
+        verdict = _verdict_without_throttling(window, load, limits, tolerance)
+        return not_waiting, WindowVerdict(verdict, wait_s=trailing_s)
+    run = min(detector.waiting_windows + 1, len(windows))
+    if window.inflight < FEW_IN_FLIGHT and (
+        low >= MAX_WINDOWS or (low >= LOW_WINDOWS and completed >= ENOUGH_REQUESTS)
+    ):  # far from any limit: neither throttled nor below
+        far = DetectorState(
+            windows, run, silent, per_window, service, detector.ceiling, low_windows=low
+        )
         return far, WindowVerdict("unproven", wait_s=trailing_s)
     waiting = windows[-run:]
     was_throttled = detector.throttled_level if window.inflight else None
     throttle = throttled_at_limit(windows, run, was_throttled, limits, tolerance, tick_s)
-    throttled_level = throttle.level if throttle is not None and waiting_shows else None
+    throttled_level = throttle.level if throttle is not None and is_waiting else None
     throttle = throttle or throttled_intermittently(windows, limits, tolerance, tick_s)
     flat = throttled_at_flat_rate(waiting) if throttle is None else None
     is_below = throttle is None and _is_below(waiting, limits, tolerance, tick_s)
@@ -199,58 +211,66 @@ def classify(
         windows, run, silent, per_window, service, ceiling, throttled_level, low, throttled_windows
     )
     if throttle is not None:
-        is_confirmed = throttled_windows >= PROOF_WINDOWS
-        return busy, WindowVerdict("throttled", throttle, waited, is_confirmed)
-    unhindered = _unhindered(window, load, limits, tolerance)
-    return busy, WindowVerdict("below" if is_below else unhindered, wait_s=trailing_s)
+        is_confirmed = throttled_windows >= CONFIRMATION_WINDOWS
+        return busy, WindowVerdict("throttled", throttle, waited_s, is_confirmed)
+    verdict = _verdict_without_throttling(window, load, limits, tolerance)
+    return busy, WindowVerdict("below" if is_below else verdict, wait_s=trailing_s)
 
 
-def _is_stall(silent: int, per_window: float) -> bool:
-    """Tell whether nothing completed for longer than can be by chance."""
+def _is_stall(silent_windows: int, per_window: float) -> bool:
+    """Return whether windows without completions are more than chance explains."""
     if not per_window:
-        return silent >= SILENT_WINDOWS
-    return silent >= LEAST_SILENT and silent * per_window >= EXPECTED_COMPLETIONS
+        return silent_windows >= SILENT_WINDOWS
+    missing = silent_windows * per_window
+    return silent_windows >= MIN_SILENT_WINDOWS and missing >= EXPECTED_COMPLETIONS
 
 
 def after_gap(detector: DetectorState) -> DetectorState:
-    """Give what is left of the past after a gap, or after the disk slept."""
+    """Return the state that remains valid after a gap, or after the disk was idle."""
     return DetectorState(service=detector.service, ceiling=detector.ceiling)
 
 
 def _service(detector: DetectorState, window: Interval, limits: Limits) -> ServiceTime:
-    """Learn how long requests take of themselves, where none of them can have been held.
+    """Return the service time, learned from this window if none of its requests was throttled.
 
-    That is a window with little load, after one in which nothing waited, or the first after a
-    break: what a limiter holds then is still in flight.
+    That is a window with a low load after one without waiting, or the first after a break, when
+    requests that a limiter makes wait are still in flight.
     """
     requests = window.reads + window.writes
-    if detector.run or not requests or window.read_ms is None or window.write_ms is None:
+    if (
+        detector.waiting_windows
+        or not requests
+        or window.read_ms is None
+        or window.write_ms is None
+    ):
         return detector.service
     took_ms = window.read_ms + window.write_ms
     load = load_of(window, limits.burst_charges or limits.promise_charges)
     if load is None:
-        can_be_held = window.inflight > 0
+        may_be_throttled = window.inflight > 0
     elif detector.windows:
-        can_be_held = load >= LITTLE_LOAD
-    else:  # by Little's law, requests held from now on take so much longer
-        held_ms = window.inflight * window.seconds * 1000
-        can_be_held = load > FIRST_LOAD or (
-            load >= LITTLE_LOAD and took_ms > SHORT_SHARE * held_ms
+        may_be_throttled = load >= LEARNING_LOAD
+    else:  # by Little's law, throttled requests would take this long in total
+        throttled_ms = window.inflight * window.seconds * 1000
+        may_be_throttled = load > FIRST_LEARNING_LOAD or (
+            load >= LEARNING_LOAD and took_ms > THROTTLED_SHARE * throttled_ms
         )
-    return detector.service if can_be_held else detector.service.plus(requests, took_ms)
+    return detector.service if may_be_throttled else detector.service.plus(requests, took_ms)
 
 
-def _unhindered(window: Interval, load: float | None, limits: Limits, tolerance: float) -> Verdict:
-    """Give the verdict on a disk that is not held: it reached what was promised, or not."""
+def _verdict_without_throttling(
+    window: Interval, load: float | None, limits: Limits, tolerance: float
+) -> Verdict:
+    """Return "met" if the load reached the promise, else "unproven"."""
     least = limits.promised_shares[-1].share if limits.promised_shares else 1.0
     if load is None or load < least * (1 - tolerance):
         return "unproven"
-    kept = _kept_share(sum_windows((window,)), limits)
-    return "met" if kept >= 1 - tolerance else "unproven"
+    share = _share_of_promise(sum_windows((window,)), limits)
+    return "met" if share >= 1 - tolerance else "unproven"
 
 
-def _kept_share(span: WindowSum, limits: Limits) -> float:
-    """Give what was served as a share of what is promised to requests of this size."""
+def _share_of_promise(span: WindowSum, limits: Limits) -> float:
+    """Return the rate as a share of the promise for requests of this size."""
     if not span.requests:
         return 0.0
     share = promised_share(limits.promised_shares, span.bytes // span.requests)
@@ -263,7 +283,7 @@ def _kept_share(span: WindowSum, limits: Limits) -> float:
 def _is_below(
     waiting: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
 ) -> bool:
-    """Tell whether a load that the promise applies to has been given less for a second."""
+    """Return whether a load that the promise applies to was served below it for a second."""
     last = waiting[-BELOW_WINDOWS:]
     if len(last) < BELOW_WINDOWS or not limits.promise_charges:
         return False
@@ -271,62 +291,66 @@ def _is_below(
     depth = _needed_depth(span, limits)
     if depth is None or sum(window.inflight for window in last) < DEEP_SHARE * depth * len(last):
         return False
-    low = sum(1 for window in last if _kept_share(sum_windows((window,)), limits) < 1 - tolerance)
-    kept = _kept_share(span, limits)
-    return low >= BELOW_MOST and kept < 1 - tolerance - span.doubt(tick_s)
+    below = sum(
+        1 for window in last if _share_of_promise(sum_windows((window,)), limits) < 1 - tolerance
+    )
+    share = _share_of_promise(span, limits)
+    return below >= MIN_BELOW_WINDOWS and share < 1 - tolerance - span.uncertainty(tick_s)
 
 
 def _needed_depth(span: WindowSum, limits: Limits) -> int | None:
-    """Give the requests in flight at which the promise holds; None if it does not for this size.
+    """Return the queue depth at which a promise applies; None if none applies to this size.
 
-    A promise by request size says nothing of larger requests, until they are so large that the
-    promise of bandwidth holds. The kernel splits large requests, and merges those of a stream: so
-    pieces of them will do, if as much is in flight as the conditions ask for.
+    A promise by request size does not cover larger requests, until they are so large that the
+    promise of bandwidth applies. The kernel splits large requests and merges sequential ones, so
+    pieces of them count, if as many bytes are in flight as the conditions require.
     """
     request_bytes = span.bytes / max(1, span.requests)
     iops, bandwidth = limits.iops_conditions, limits.bandwidth_conditions
-    if bandwidth is not None and request_bytes * MOST_PIECES >= bandwidth.request_bytes:
+    if bandwidth is not None and request_bytes * MAX_PIECES >= bandwidth.request_bytes:
         pieces = max(1.0, bandwidth.request_bytes / request_bytes)
-        return math.ceil((bandwidth.queue_depth or USUAL_DEPTH) * pieces)
+        return math.ceil((bandwidth.queue_depth or DEFAULT_DEPTH) * pieces)
     if limits.promised_shares and request_bytes > limits.promised_shares[-1].request_bytes:
         return None
-    return (iops.queue_depth if iops is not None else None) or USUAL_DEPTH
+    return (iops.queue_depth if iops is not None else None) or DEFAULT_DEPTH
 
 
 def _at_ceiling(
     ceiling: Ceiling | None, waiting: tuple[Interval, ...], tick_s: float
 ) -> Throttle | None:
-    """Tell whether a shallow load is served at the rate at which a deeper one was held."""
+    """Return the limit of the ceiling if a load, even a shallow one, is served at its rate."""
     if ceiling is None:
         return None
     span = sum_recent_windows(waiting[1:] or waiting)
     rates = span.requests / span.seconds, span.bytes / span.seconds
     return (
-        ceiling.throttle if ceiling.is_near(*rates, CEILING_SHARE + span.doubt(tick_s)) else None
+        ceiling.throttle
+        if ceiling.is_near(*rates, CEILING_SHARE + span.uncertainty(tick_s))
+        else None
     )
 
 
 def _ceiling(
-    known: Ceiling | None, throttle: Throttle | None, waiting: tuple[Interval, ...]
+    before: Ceiling | None, throttle: Throttle | None, waiting: tuple[Interval, ...]
 ) -> Ceiling | None:
-    """Add the window before the last to the ceiling, or begin another if the rate is another.
+    """Return the ceiling with the window before the last, or a new one if the rate has changed.
 
-    The last window may be that in which a load ended. Whether the rate is another is told by the
-    last windows without the highest and the lowest of them, which a late sample may have spoilt.
+    The last window is left out because the load may have ended in it. The rate is compared without
+    the highest and the lowest windows, which a late sample may have distorted.
     """
     settled = waiting[:-1]
-    if throttle is None or len(settled) < CEILING_LEAST:
-        return known
+    if throttle is None or len(settled) < MIN_CEILING_WINDOWS:
+        return before
     mean_s = sum(window.seconds for window in settled) / len(settled)
-    iops = _typical([window.reads + window.writes for window in settled]) / mean_s
-    rate = _typical([window.read_bytes + window.written_bytes for window in settled]) / mean_s
-    if known is not None and known.is_near(iops, rate, CEILING_CHANGE_SHARE):
-        return known.plus(throttle, settled[-1])
+    iops = _trimmed_mean([window.reads + window.writes for window in settled]) / mean_s
+    rate = _trimmed_mean([window.read_bytes + window.written_bytes for window in settled]) / mean_s
+    if before is not None and before.is_near(iops, rate, CEILING_CHANGE_SHARE):
+        return before.plus(throttle, settled[-1])
     span = sum_recent_windows(settled)
     return Ceiling(throttle, span.windows, span.seconds, span.requests, span.bytes)
 
 
-def _typical(amounts: list[int]) -> float:
-    left_out = 1 + len(amounts) // MOST_WINDOWS
-    middle = sorted(amounts)[left_out:-left_out]
-    return sum(middle) / len(middle)
+def _trimmed_mean(amounts: list[int]) -> float:
+    trimmed = 1 + len(amounts) // MAX_WINDOWS
+    kept = sorted(amounts)[trimmed:-trimmed]
+    return sum(kept) / len(kept)

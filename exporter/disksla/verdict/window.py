@@ -1,4 +1,4 @@
-"""Several windows of one disk put together, so that one request more or less is little."""
+"""Sums of several windows of a disk, in which one request more or less makes little difference."""
 
 from typing import NamedTuple
 
@@ -6,12 +6,13 @@ from disksla.limits import Charge, load_ratio
 from disksla.verdict.interval import Interval
 
 ENOUGH_REQUESTS = 25
-"""Of 25 requests, one more or less is 4 %."""
-MOST_WINDOWS = 20
+"""Requests in a sum from which a rate is computed: one more or less is 4 %."""
+MAX_WINDOWS = 20
+"""Windows that are kept of each disk."""
 
 
 class WindowSum(NamedTuple):
-    """The last windows of a disk, as one."""
+    """Sum of consecutive windows of a disk."""
 
     windows: int
     seconds: float
@@ -22,32 +23,32 @@ class WindowSum(NamedTuple):
 
     @property
     def requests(self) -> int:
-        """Give reads and writes."""
+        """Reads and writes."""
         return self.reads + self.writes
 
     @property
     def bytes(self) -> int:
-        """Give bytes read and written."""
+        """Bytes read and written."""
         return self.read_bytes + self.written_bytes
 
     def load(self, charges: tuple[Charge, ...]) -> float | None:
-        """Give the load of the span; None where there are no limits."""
+        """Return the load of the sum, as a ratio of the limits; None without limits."""
         return load_ratio(
             charges, self.seconds, self.reads, self.writes, self.read_bytes, self.written_bytes
         )
 
-    def doubt(self, tick_s: float) -> float:
-        """Give the share by which a rate over this span may be off.
+    def uncertainty(self, tick_s: float) -> float:
+        """Return the share by which a rate over this sum may be wrong.
 
-        One request more or less falls into it, and a limiter that lets requests go in windows of
-        its own has let go as many of them as fit, whenever exactly we looked.
+        One request more or less may fall into it. And a limiter with windows has admitted a whole
+        number of windows, so a late or early sample changes the duration but not the requests.
         """
         due_s = self.windows * tick_s
         return 1 / max(1, self.requests) + abs(self.seconds - due_s) / due_s
 
 
 def sum_windows(windows: tuple[Interval, ...]) -> WindowSum:
-    """Put windows together."""
+    """Return the sum of all windows."""
     seconds = 0.0
     reads = writes = read_bytes = written_bytes = 0
     for window in windows:
@@ -60,7 +61,7 @@ def sum_windows(windows: tuple[Interval, ...]) -> WindowSum:
 
 
 def sum_recent_windows(windows: tuple[Interval, ...]) -> WindowSum:
-    """Put together as many of the last windows as have enough requests, or all of them."""
+    """Return the sum of as many of the last windows as have enough requests, or of all windows."""
     requests = 0
     for number in range(1, len(windows) + 1):
         window = windows[-number]

@@ -1,4 +1,4 @@
-"""What the kernel and udev say: /proc/diskstats, mountinfo, sysfs, the udev database, pressure."""
+"""Parsers of the kernel and udev: diskstats, mountinfo, sysfs, udev database, stat, pressure."""
 
 import math
 import tempfile
@@ -31,11 +31,11 @@ from support.simulated_host import Machine, a_disk
 
 HOSTS = Path(__file__).parent.parent.parent / "hosts"
 MARK = b"\n--\n"
-"""Between the parts of an input that has several."""
+"""Separator of the parts of an input."""
 
 
 def published(state: State) -> None:
-    """What is known can be printed, read by a client, and makes sense."""
+    """Check that the metrics of a state can be parsed, and that no counter is negative."""
     registry = CollectorRegistry(support_collectors_without_names=True)
     registry.register(DiskCollector(lambda: take_snapshot(state)))
     for family in text_string_to_metric_families(render_metrics(registry).body.decode()):
@@ -45,7 +45,7 @@ def published(state: State) -> None:
 
 
 def diskstats(content: bytes) -> bool:
-    """Lines are counters within 64 bits or malformed; and whatever is between two, we go on."""
+    """Check that lines are 64-bit counters or malformed, and that a tick accepts any text."""
     text = content.decode(errors="replace")
     accepted = True
     for line in text.splitlines():
@@ -60,14 +60,14 @@ def diskstats(content: bytes) -> bool:
             to_counters(reading)
     whole, part = a_disk("vda"), msgspec.structs.replace(a_disk("vda1", 1), partition_of="vda")
     machine = Machine(whole, part, a_disk("vdb", minor=16))
-    for said in (text, "as it is", text, text.replace("1", "2"), text):
-        machine.tick(text=said)
+    for each in (text, "no diskstats", text, text.replace("1", "2"), text):
+        machine.tick(text=each)
     published(machine.state)
     return accepted
 
 
 def mountinfo(content: bytes) -> bool:
-    """Whatever is mounted, disks are joined with it."""
+    """Check that mounts of any mount table are assigned to disks."""
     mounts = parse_mountinfo(content.decode(errors="replace"))
     disks = with_stacking((a_disk("vda"), a_disk("vdb", minor=16, slaves=("vda",))), mounts)
     assert [disk.name for disk in disks] == ["vda", "vdb"]
@@ -77,9 +77,9 @@ def mountinfo(content: bytes) -> bool:
 
 
 def udev(content: bytes) -> bool:
-    """Properties and names come of it, and nothing longer than what was there."""
+    """Check that any entry has properties and names, none of them longer than the entry."""
     properties = parse_udev_data(content.decode(errors="replace"))
-    assert sum(map(len, properties.values())) <= 7 * len(content)  # of S:x we make /dev/x
+    assert sum(map(len, properties.values())) <= 7 * len(content)  # S:x becomes /dev/x
     assert all(len(decode_property(value)) <= len(value) for value in properties.values())
     assert tuple(sorted(set(by_id_names(properties)))) == by_id_names(properties)
     return bool(properties)
@@ -93,7 +93,7 @@ ATTRIBUTES = (
 
 @cache
 def _machine_tree() -> tempfile.TemporaryDirectory[str]:
-    """Give a place for a machine of one disk, that is gone with this process."""
+    """Return a directory for the files of a machine with one disk, removed with this process."""
     home: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory(prefix="disksla-fuzz-")
     root = Path(home.name)
     for directory in ("sys/class/block", "sys/devices/vda/device", "udev", "proc/pressure"):
@@ -104,7 +104,7 @@ def _machine_tree() -> tempfile.TemporaryDirectory[str]:
 
 
 def sysfs(content: bytes) -> bool:
-    """A device is described by names that can be shown, or left out with a sentence."""
+    """Check that a device has printable names, or is skipped with a printable problem."""
     root = Path(_machine_tree().name)
     *attributes, entry = content.split(MARK)
     for index, name in enumerate(ATTRIBUTES):
@@ -131,7 +131,7 @@ def sysfs(content: bytes) -> bool:
 
 
 def pressure(content: bytes) -> bool:
-    """Seconds that are, or ValueError."""
+    """Check that pressure is not negative, or a ValueError."""
     try:
         some_s, full_s = parse_pressure_s(content.decode(errors="replace"))
     except ValueError:
@@ -141,7 +141,7 @@ def pressure(content: bytes) -> bool:
 
 
 def host(content: bytes) -> bool:
-    """Of /proc/stat and /proc/pressure/io comes what they say, or a trouble each."""
+    """Check that iowait and pressure are each a number of seconds, or a problem."""
     root = Path(_machine_tree().name) / "proc"
     stat, _, pressure_io = content.partition(MARK)
     (root / "stat").write_bytes(stat)
@@ -158,7 +158,7 @@ def host(content: bytes) -> bool:
 
 
 def ticked(content: bytes) -> Iterator[str]:
-    """Give the texts of /proc/diskstats in a recording."""
+    """Yield the texts of /proc/diskstats in a recording."""
     for line in content.splitlines()[1:]:
         text = msgspec.json.decode(line, type=Tick).diskstats
         if text is not None:

@@ -142,7 +142,7 @@ def main(pairs: int, write: Callable[[str], None]) -> int:
     with ExitStack() as undo:
         directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
         disk = undo.enter_context(made(SCENARIO, 0, lab_disk, directory))
-        _prefer(disk)
+        _set_real_time_priority(disk)
         disk.begin()
         for number in range(pairs):
             pair = measure_pair(disk, phase, iops, directory, probe_first=number % 2 == 0)
@@ -182,7 +182,7 @@ def summary(measured: Sequence[Pair]) -> str:
     return f"{result} (over {MAX_NOISE:.0%}: the machine is too busy for a result)"
 
 
-def _prefer(disk: BlockDevice) -> None:
+def _set_real_time_priority(disk: BlockDevice) -> None:
     """Set real-time priority for the disk: a real disk does not wait for the CPU."""
     assert disk.server is not None
     os.sched_setscheduler(disk.server.pid, os.SCHED_FIFO, os.sched_param(1))

@@ -95,10 +95,8 @@ def disagreements_with_fio(truth: list[Window], result: DiskResult) -> list[str]
             if phase.begun_s <= window.end_s and window.start_s <= phase.ended_s
         ]
         logged = [window.read_bytes + window.written_bytes for window in windows]
-        least, most = (
-            sum(logged[1:-1]),
-            sum(logged),
-        )  # the first and last may be partly of other phases
+        # The first and the last window may contain I/O of other phases.
+        least, most = sum(logged[1:-1]), sum(logged)
         if not least * (1 - _AGREEMENT) <= phase.transferred_bytes <= most * (1 + _AGREEMENT):
             problems.append(f"bytes: the log has {most}, fio has {phase.transferred_bytes}")
         requests = sum(window.reads + window.writes for window in windows)

@@ -1,8 +1,8 @@
-"""What disksla costs: `make bench`. Prints the tables of docs/performance.md.
+"""Cost of disksla: `make bench` prints the tables of docs/performance.md.
 
-Everything is measured side by side in one run, because machines are shared and noisy: the daemon,
-a process that only reads /proc/diskstats at the same pace, and node_exporter's diskstats
-collector scraped at the same pace.
+Three processes are measured at the same time, because other work on the machine affects all: the
+daemon, a process that only reads /proc/diskstats at the same rate, and node_exporter with its
+diskstats collector, scraped at the same rate.
 """
 
 import http.client
@@ -31,7 +31,7 @@ from bench.measures import (
 from bench.web import measure_web
 
 HERE = Path(__file__).parent
-PACE_S = 0.1
+PERIOD_S = 0.1
 SETTLE_S = 2.0
 BUSY = 8
 LIBRARIES = (
@@ -47,7 +47,7 @@ LIBRARIES = (
 
 
 def start_node_exporter(stack: ExitStack) -> Process | None:
-    """Start node_exporter with its diskstats collector alone, loop devices included."""
+    """Start node_exporter with only its diskstats collector, for loop devices too."""
     program = shutil.which("prometheus-node-exporter")
     if program is None:
         return None
@@ -69,19 +69,19 @@ def start_node_exporter(stack: ExitStack) -> Process | None:
     return Process("node_exporter", exporter.pid, address)
 
 
-def scrape_at_pace(address: str, stop: threading.Event) -> None:
-    """Scrape ten times a second, on one connection, as a Prometheus would."""
+def scrape_repeatedly(address: str, stop: threading.Event) -> None:
+    """Scrape ten times a second, on one connection, as Prometheus does."""
     connection = http.client.HTTPConnection(address, timeout=10)
     due_s = time.monotonic()
     while not stop.wait(max(0.0, due_s - time.monotonic())):
         connection.request("GET", "/metrics")
         connection.getresponse().read()
-        due_s = max(due_s + PACE_S, time.monotonic())
+        due_s = max(due_s + PERIOD_S, time.monotonic())
     connection.close()
 
 
 def measure_cost(devices: int, busy: int, seconds: float) -> None:
-    """Print the cost of watching `devices`, `busy` of them loaded."""
+    """Print the cost of sampling `devices`, of which `busy` are under load."""
     with ExitStack() as stack:
         names, loaded = stack.enter_context(loop_devices(devices, min(BUSY, devices)))
         bare = stack.enter_context(started([sys.executable, str(HERE / "bare_read.py")]))
@@ -92,7 +92,7 @@ def measure_cost(devices: int, busy: int, seconds: float) -> None:
         if exporter is not None and exporter.address is not None:
             processes.append(exporter)
             stop = threading.Event()
-            scraper = threading.Thread(target=scrape_at_pace, args=(exporter.address, stop))
+            scraper = threading.Thread(target=scrape_repeatedly, args=(exporter.address, stop))
             scraper.start()
             stack.callback(scraper.join)
             stack.callback(stop.set)
@@ -115,11 +115,15 @@ def report_cost(
     devices: int, busy: int, cost_ms: dict[str, float], resident: float, page: bytes
 ) -> None:
     """Print one row."""
-    ours, bare = cost_ms["disksla"], cost_ms["bare read"]
-    theirs = cost_ms.get("node_exporter")
+    disksla_ms, bare_ms = cost_ms["disksla"], cost_ms["bare read"]
+    exporter_ms = cost_ms.get("node_exporter")
     print(
-        f"| {devices} | {busy} | {ours:.1f} | {bare:.1f} | {ours / bare:.1f} |"
-        + (f" {theirs:.1f} | {ours / theirs:.2f} |" if theirs else " not installed | |")
+        f"| {devices} | {busy} | {disksla_ms:.1f} | {bare_ms:.1f} | {disksla_ms / bare_ms:.1f} |"
+        + (
+            f" {exporter_ms:.1f} | {disksla_ms / exporter_ms:.2f} |"
+            if exporter_ms
+            else " not installed | |"
+        )
         + f" {resident:.1f} | {value(page, 'disksla_sampler_ticks_total'):.0f} |"
         f" {value(page, 'disksla_sampler_missed_ticks_total'):.0f} |",
         flush=True,
@@ -127,7 +131,7 @@ def report_cost(
 
 
 def measure_scrapes(devices: int, scrapes: int) -> None:
-    """Print how long scrapes take while the sampler goes on, and whether it missed a tick."""
+    """Print the duration of scrapes while the sampler runs, and the ticks that it missed."""
     with ExitStack() as stack:
         names, loaded = stack.enter_context(loop_devices(devices, BUSY))
         daemon = start_daemon(stack, names)
@@ -158,7 +162,7 @@ def measure_scrapes(devices: int, scrapes: int) -> None:
 
 
 def measure_memory() -> None:
-    """Print what each library adds to resident memory."""
+    """Print the resident memory that each library adds."""
     script = (
         "import importlib, sys\n"
         "for name in ['sys', *sys.argv[1:]]:\n"
@@ -172,21 +176,21 @@ def measure_memory() -> None:
     before = 0.0
     for line in output.splitlines():
         name, total = line.split()
-        shown = {"sys": "Python itself", "disksla.commands.serve": "disksla and the rest"}
-        print(f"| {shown.get(name, name)} | {float(total) - before:.1f} | {float(total):.1f} |")
+        labels = {"sys": "Python itself", "disksla.commands.serve": "disksla and the rest"}
+        print(f"| {labels.get(name, name)} | {float(total) - before:.1f} | {float(total):.1f} |")
         before = float(total)
 
 
 def main() -> int:
-    """Measure everything, or say why not."""
+    """Measure everything; print the reason if the machine does not allow it."""
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
-        print("bench: SKIPPED: needs root and /dev/loop-control to make devices")
+        print("bench: SKIPPED: needs root and /dev/loop-control to create devices")
         return 0
     if sys.argv[1:2] == ["web"]:
         measure_web(float(sys.argv[2]) if len(sys.argv) > 2 else 30.0)
         return 0
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
-    print("CPU in ms per second of a core, at 10 Hz:\n")
+    print("CPU time at 10 Hz, in ms per second:\n")
     print(
         "| devices | busy | disksla | bare read | ratio | node_exporter | ratio"
         " | disksla MiB | ticks | missed |"
@@ -195,11 +199,11 @@ def main() -> int:
     for devices in (8, 64, 512):
         for busy in (0, BUSY):
             measure_cost(devices, busy, seconds)
-    print("\nScrapes of 64 disks, 8 of them busy, while sampling goes on; ms:\n")
+    print("\nScrapes of 64 disks, 8 of them busy, while sampling; durations in ms:\n")
     print("| format | samples | KiB | median | 95 % | slowest | ticks missed |")
     print("|:--|--:|--:|--:|--:|--:|--:|")
     measure_scrapes(64, 100)
-    print("\nResident memory, MiB, as libraries are loaded one after the other:\n")
+    print("\nResident memory in MiB, as libraries are loaded one after the other:\n")
     print("| library | adds | total |\n|:--|--:|--:|")
     measure_memory()
     return 0

@@ -1,4 +1,4 @@
-"""Reads /proc/diskstats ten times a second and does nothing with it: the least of costs."""
+"""Read /proc/diskstats ten times a second and discard it: the lowest possible cost."""
 
 import os
 import time

@@ -1,6 +1,6 @@
-"""A crowd of clients of one kind, in a process of its own: `crowd.py KIND PORT AUTHORITY COUNT`.
+"""Many clients of one kind, in a separate process: `crowd.py KIND PORT AUTHORITY COUNT`.
 
-It says `begun` when all of them are under way, and goes on until it is killed.
+Prints `begun` when all clients are started, and runs until it is killed.
 """
 
 import base64
@@ -15,24 +15,24 @@ from collections.abc import Callable
 from contextlib import suppress
 
 TIMEOUT_S = 20.0
-GRACE_S = 0.2
+PAUSE_S = 0.2
 
 
 class Crowd:
-    """What the clients share."""
+    """The address and TLS context of all clients."""
 
     def __init__(self, port: int, authority: str) -> None:
         self._port = port
         self._context = ssl.create_default_context(cafile=authority)
 
-    def plain(self) -> socket.socket:
+    def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self._port), timeout=TIMEOUT_S)
 
-    def secured(self) -> ssl.SSLSocket:
-        return self._context.wrap_socket(self.plain(), server_hostname="localhost")
+    def connect_tls(self) -> ssl.SSLSocket:
+        return self._context.wrap_socket(self.connect(), server_hostname="localhost")
 
     def scraper(self, credentials: Callable[[], str]) -> None:
-        """Scrape again and again, on one connection as long as it is kept."""
+        """Scrape repeatedly, on one connection while the server keeps it open."""
         connection = http.client.HTTPSConnection(
             "localhost", self._port, timeout=TIMEOUT_S, context=self._context
         )
@@ -46,39 +46,39 @@ class Crowd:
             except (OSError, http.client.HTTPException):
                 connection.close()
 
-    def waiter(self, connect: Callable[[], socket.socket], says: bytes) -> None:
-        """Connect, say something now and then, and come back when dropped."""
+    def waiter(self, connect: Callable[[], socket.socket], data: bytes) -> None:
+        """Connect, send data from time to time, and reconnect when the connection is closed."""
         while True:
             with suppress(OSError), connect() as connection:
-                connection.settimeout(GRACE_S)
+                connection.settimeout(PAUSE_S)
                 while True:
-                    if says:
-                        connection.sendall(says)
+                    if data:
+                        connection.sendall(data)
                     try:
                         if not connection.recv(1):
                             break
                     except TimeoutError:
                         continue
-            time.sleep(GRACE_S)
+            time.sleep(PAUSE_S)
 
     def handshaker(self) -> None:
-        """Agree on TLS again and again, and ask for nothing."""
+        """Repeat TLS handshakes without a request."""
         while True:
             with suppress(OSError):
-                self.secured().close()
+                self.connect_tls().close()
 
 
 def main() -> None:
-    """Begin all of them."""
+    """Start all clients."""
     kind, port, authority, count = sys.argv[1:]
     crowd = Crowd(int(port), authority)
     numbers = itertools.count()
     behaviour: dict[str, Callable[[], None]] = {
         "scrapers": lambda: crowd.scraper(lambda: "prometheus:correct horse"),
         "guessers": lambda: crowd.scraper(lambda: f"prometheus:{next(numbers)}"),
-        "silent": lambda: crowd.waiter(crowd.plain, b""),
-        "idle": lambda: crowd.waiter(crowd.secured, b""),
-        "slow": lambda: crowd.waiter(crowd.secured, b"G"),
+        "silent": lambda: crowd.waiter(crowd.connect, b""),
+        "idle": lambda: crowd.waiter(crowd.connect_tls, b""),
+        "slow": lambda: crowd.waiter(crowd.connect_tls, b"G"),
         "handshakers": crowd.handshaker,
     }
     threading.stack_size(256 * 1024)

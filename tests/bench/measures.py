@@ -1,6 +1,6 @@
-"""What is measured of processes, and how those that are measured are started.
+"""Start processes, and measure their CPU time and memory.
 
-CPU time is the scheduler's own account in nanoseconds (/proc/PID/task/*/schedstat, fields 1 and 2
+CPU time is that of the scheduler in nanoseconds (/proc/PID/task/*/schedstat, fields 1 and 2
 of Documentation/scheduler/sched-stats.rst).
 """
 
@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 
 class Process(NamedTuple):
-    """A process under measurement."""
+    """A process to measure."""
 
     name: str
     pid: int
@@ -27,7 +27,7 @@ class Process(NamedTuple):
 
 
 def cpu_s(pid: int) -> float:
-    """Give the seconds that all threads of a process ran."""
+    """Return the CPU time of all threads of a process."""
     total_ns = 0
     for schedstat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
         total_ns += int(schedstat.read_text().split()[0])
@@ -35,7 +35,7 @@ def cpu_s(pid: int) -> float:
 
 
 def resident_mib(pid: int) -> float:
-    """Give the resident memory of a process."""
+    """Return the resident memory of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
@@ -52,7 +52,7 @@ def started(arguments: list[str], **options: object) -> Iterator[subprocess.Pope
 
 
 def get(address: str, path: str = "/metrics", accept: str = "text/plain") -> bytes:
-    """Scrape."""
+    """Return the body of a scrape."""
     connection = http.client.HTTPConnection(address, timeout=10)
     connection.request("GET", path, headers={"Accept": accept})
     body = connection.getresponse().read()
@@ -61,13 +61,13 @@ def get(address: str, path: str = "/metrics", accept: str = "text/plain") -> byt
 
 
 def value(page: bytes, name: str) -> float:
-    """Give the value of a metric without labels."""
+    """Return the value of a metric without labels."""
     (line,) = [line for line in page.decode().splitlines() if line.startswith(f"{name} ")]
     return float(line.split()[1])
 
 
 def wait_for(address: str, path: str) -> None:
-    """Wait until somebody answers."""
+    """Wait until a server answers."""
     for _ in range(200):
         try:
             get(address, path)
@@ -79,7 +79,7 @@ def wait_for(address: str, path: str) -> None:
 
 
 def start_daemon(stack: ExitStack, names: list[str], *options: str) -> Process:
-    """Start the daemon on just these devices."""
+    """Start the daemon with only these devices."""
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     config = directory / "config.yml"
     devices = [
@@ -106,7 +106,7 @@ def start_daemon(stack: ExitStack, names: list[str], *options: str) -> Process:
 
 
 def fio_arguments(devices: list[str], seconds: float) -> list[str]:
-    """Give a steady light load on every one of some devices."""
+    """Return the fio command of a light, steady load on each device."""
     arguments = [
         "fio",
         "--output=/dev/null",

@@ -1,8 +1,8 @@
-"""What TLS and passwords cost, and what crowds do: `make bench ARGS=web`; see docs/web.md.
+"""Cost of TLS and passwords, and effect of many clients: `make bench ARGS=web`; see docs/web.md.
 
-64 loop devices are watched, 8 of them busy, so that pages are as large as in docs/performance.md.
-Crowds are processes of their own on the same cores. Beside each, one scraper that knows the
-password asks once a second; sampling is judged by the daemon's own account.
+64 loop devices are sampled, 8 of them busy, so that pages are as large as in docs/performance.md.
+The clients are separate processes on the same cores. Beside them, one scraper with the password
+scrapes once a second; missed ticks are those that the daemon counts.
 """
 
 import base64
@@ -35,28 +35,28 @@ from support.certificates import make_papers
 CROWD = Path(__file__).with_name("crowd.py")
 DEVICES, BUSY = 64, 8
 SETTLE_S = 2.0
-APART_S = 0.11
-"""Closer scrapes would get the same page."""
+BETWEEN_S = 0.11
+"""Time between scrapes: earlier ones would get the same snapshot."""
 PASSWORD = b"correct horse"
-ALICE = {"Authorization": "Basic " + base64.b64encode(b"prometheus:" + PASSWORD).decode()}
+CREDENTIALS = {"Authorization": "Basic " + base64.b64encode(b"prometheus:" + PASSWORD).decode()}
 TLS = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
-EVERYBODY = (("scrapers", 100), ("idle", 300), ("slow", 50), ("guessers", 50))
+ALL_KINDS = (("scrapers", 100), ("idle", 300), ("slow", 50), ("guessers", 50))
 CROWDS = (
-    ("nobody else", ()),
-    ("100 scrapers at once", (("scrapers", 100),)),
+    ("no other clients", ()),
+    ("100 concurrent scrapers", (("scrapers", 100),)),
     ("300 idle connections", (("idle", 300),)),
-    ("300 that never begin TLS", (("silent", 300),)),
+    ("300 without a TLS handshake", (("silent", 300),)),
     ("50 slow clients", (("slow", 50),)),
-    ("20 handshakes at a time", (("handshakers", 20),)),
-    ("50 that guess passwords", (("guessers", 50),)),
-    ("all at once", EVERYBODY),
-    ("all at once, again", EVERYBODY),
-    ("nobody else, again", ()),
+    ("20 concurrent handshakes", (("handshakers", 20),)),
+    ("50 with wrong passwords", (("guessers", 50),)),
+    ("all at once", ALL_KINDS),
+    ("all at once, again", ALL_KINDS),
+    ("no other clients, again", ()),
 )
 
 
 class Client:
-    """A scraper that keeps its connection."""
+    """A scraper that keeps its connection open."""
 
     def __init__(self, address: str, authority: Path | None, headers: dict[str, str]) -> None:
         port = address.rpartition(":")[2]
@@ -73,36 +73,36 @@ class Client:
         )
 
     def scrape(self) -> tuple[bytes, float]:
-        """Give a page, and how long it took; raises OSError where there was none.
+        """Return a page and the duration of the scrape; raises OSError if it fails.
 
-        A connection that was closed meanwhile is made anew, as Prometheus does it.
+        A connection that the server has closed is opened again, as Prometheus does.
         """
         begun_s = time.perf_counter()
         was_open = self._connection.sock is not None
         try:
-            page = self._ask()
+            page = self._request()
         except ConnectionError:
             self.close()
             if not was_open:
                 raise
-            page = self._ask()
+            page = self._request()
         return page, time.perf_counter() - begun_s
 
-    def _ask(self) -> bytes:
+    def _request(self) -> bytes:
         self._connection.request("GET", "/metrics", headers=self._headers)
-        answer = self._connection.getresponse()
-        page = answer.read()
-        if answer.status != http.client.OK:
-            raise OSError(f"{answer.status} {answer.reason}")
+        response = self._connection.getresponse()
+        page = response.read()
+        if response.status != http.client.OK:
+            raise OSError(f"{response.status} {response.reason}")
         return page
 
     def close(self) -> None:
-        """Close the connection; the next scrape makes another."""
+        """Close the connection; the next scrape opens another."""
         self._connection.close()
 
 
-class Papers(NamedTuple):
-    """Where certificates and web configurations lie."""
+class WebFiles(NamedTuple):
+    """Directory of certificates and web configurations."""
 
     directory: Path
 
@@ -117,13 +117,13 @@ class Papers(NamedTuple):
 
 
 def users(cost: int) -> str:
-    """Give the section of the one user that there is."""
+    """Return the section basic_auth_users, with one user."""
     hashed = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(cost)).decode()
     return f"basic_auth_users: {{prometheus: {hashed}}}\n"
 
 
 def ready(client: Client) -> bytes:
-    """Scrape as soon as there is something to be scraped."""
+    """Return the first page that can be scraped."""
     for _ in range(200):
         try:
             return client.scrape()[0]
@@ -133,55 +133,57 @@ def ready(client: Client) -> bytes:
     raise TimeoutError
 
 
-class Priced(NamedTuple):
-    """A daemon that is scraped in one way."""
+class Target(NamedTuple):
+    """A daemon with one web configuration, and its scraper."""
 
     name: str
     daemon: Process
     client: Client
 
 
-def measure_price(papers: Papers, names: list[str], loaded: list[str], scrapes: int) -> None:
-    """Print what a scrape takes in clear, with a password, in TLS, and with both.
+def measure_cost_of_tls(
+    files: WebFiles, names: list[str], loaded: list[str], scrapes: int
+) -> None:
+    """Print the cost of a scrape over HTTP, with a password, over TLS, and with both.
 
-    Four daemons are scraped in turn, so that what else the machine does falls on all of them.
+    Four daemons are scraped in turn, so that other work on the machine affects all of them.
     """
-    kinds = (("in clear", ""), ("password", users(10)), ("TLS", TLS), ("both", TLS + users(10)))
+    kinds = (("HTTP", ""), ("password", users(10)), ("TLS", TLS), ("both", TLS + users(10)))
     print("| | kept connection, ms | CPU | ratio | new connection, ms | CPU | ratio | MiB |")
     print("|:--|--:|--:|--:|--:|--:|--:|--:|")
     with ExitStack() as stack:
         stack.enter_context(started(fio_arguments(loaded, 600)))
-        priced = []
+        targets = []
         for number, (name, text) in enumerate(kinds):
-            web = ["--web.config.file", papers.web_config(f"price{number}", text)] if text else []
+            web = ["--web.config.file", files.web_config(f"web{number}", text)] if text else []
             daemon = start_daemon(stack, names, *web)
-            authority = papers.authority if "tls" in text else None
-            client = Client(daemon.address or "", authority, ALICE)
+            authority = files.authority if "tls" in text else None
+            client = Client(daemon.address or "", authority, CREDENTIALS)
             stack.callback(client.close)
             ready(client)
-            priced.append(Priced(name, daemon, client))
-        kept, new = (prices_of(priced, scrapes, is_new=is_new) for is_new in (False, True))
-        for one, *prices in zip(priced, kept, new, strict=True):
+            targets.append(Target(name, daemon, client))
+        kept, new = (costs_of(targets, scrapes, is_new=is_new) for is_new in (False, True))
+        for target, *prices in zip(targets, kept, new, strict=True):
             cells = [
                 f"{median:.1f} | {cpu:.1f} | {cpu / first:.2f}"
                 for (median, cpu), (_, first) in zip(prices, (kept[0], new[0]), strict=True)
             ]
-            memory = f"{resident_mib(one.daemon.pid):.1f}"
-            print(f"| {' | '.join([one.name, *cells, memory])} |", flush=True)
+            memory = f"{resident_mib(target.daemon.pid):.1f}"
+            print(f"| {' | '.join([target.name, *cells, memory])} |", flush=True)
 
 
-def prices_of(priced: list[Priced], scrapes: int, *, is_new: bool) -> list[tuple[float, float]]:
-    """Give for each the median time of a scrape, and its CPU time, in ms."""
-    times_s: list[list[float]] = [[] for _ in priced]
-    spent_s = [0.0 for _ in priced]
+def costs_of(targets: list[Target], scrapes: int, *, is_new: bool) -> list[tuple[float, float]]:
+    """Return the median duration of a scrape and its CPU time, in ms, for each daemon."""
+    times_s: list[list[float]] = [[] for _ in targets]
+    spent_s = [0.0 for _ in targets]
     for _ in range(scrapes):
-        time.sleep(APART_S)
-        for number, one in enumerate(priced):
+        time.sleep(BETWEEN_S)
+        for number, target in enumerate(targets):
             if is_new:
-                one.client.close()
-            begun_s = cpu_s(one.daemon.pid)
-            times_s[number].append(one.client.scrape()[1])
-            spent_s[number] += cpu_s(one.daemon.pid) - begun_s
+                target.client.close()
+            begun_s = cpu_s(target.daemon.pid)
+            times_s[number].append(target.client.scrape()[1])
+            spent_s[number] += cpu_s(target.daemon.pid) - begun_s
     return [
         (statistics.median(times) * 1e3, spent * 1e3 / scrapes)
         for times, spent in zip(times_s, spent_s, strict=True)
@@ -189,27 +191,27 @@ def prices_of(priced: list[Priced], scrapes: int, *, is_new: bool) -> list[tuple
 
 
 @contextmanager
-def crowds(kinds: tuple[tuple[str, int], ...], port: str, papers: Papers) -> Iterator[None]:
-    """Let crowds of these kinds be there until the end of the block."""
+def crowds(kinds: tuple[tuple[str, int], ...], port: str, files: WebFiles) -> Iterator[None]:
+    """Run clients of these kinds until the end of the block."""
     with ExitStack() as stack:
         for kind, count in kinds:
-            words = [sys.executable, str(CROWD), kind, port, str(papers.authority), str(count)]
-            crowd = stack.enter_context(started(words, stdout=subprocess.PIPE))
+            command = [sys.executable, str(CROWD), kind, port, str(files.authority), str(count)]
+            crowd = stack.enter_context(started(command, stdout=subprocess.PIPE))
             assert crowd.stdout is not None
             stack.callback(crowd.stdout.close)
             crowd.stdout.readline()
         yield
 
 
-def measure_crowds(papers: Papers, names: list[str], loaded: list[str], seconds: float) -> None:
-    """Print how sampling, a rightful scraper and memory fare beside crowds."""
+def measure_crowds(files: WebFiles, names: list[str], loaded: list[str], seconds: float) -> None:
+    """Print missed ticks, durations of scrapes and memory beside many clients."""
     print("| beside | ticks | missed | % | scrapes | refused | median, ms | slowest, ms | MiB |")
     print("|:--|--:|--:|--:|--:|--:|--:|--:|--:|")
     with ExitStack() as stack:
         stack.enter_context(started(fio_arguments(loaded, seconds * 20 + 120)))
-        options = ["--web.config.file", papers.web_config("crowds", TLS + users(10))]
+        options = ["--web.config.file", files.web_config("crowds", TLS + users(10))]
         daemon = start_daemon(stack, names, *options)
-        client = Client(daemon.address or "", papers.authority, ALICE)
+        client = Client(daemon.address or "", files.authority, CREDENTIALS)
         stack.callback(client.close)
         ready(client)
         time.sleep(SETTLE_S)
@@ -217,7 +219,7 @@ def measure_crowds(papers: Papers, names: list[str], loaded: list[str], seconds:
             before = ready(client)
             times_s: list[float] = []
             refused = 0
-            with crowds(kinds, (daemon.address or "").rpartition(":")[2], papers):
+            with crowds(kinds, (daemon.address or "").rpartition(":")[2], files):
                 until_s = time.monotonic() + seconds
                 while time.monotonic() < until_s:
                     time.sleep(1)
@@ -236,9 +238,9 @@ def report_crowd(
 ) -> None:
     """Print one row."""
     ticks, missed = (
-        value(after, f"disksla_sampler_{what}_total")
-        - value(before, f"disksla_sampler_{what}_total")
-        for what in ("ticks", "missed_ticks")
+        value(after, f"disksla_sampler_{counter}_total")
+        - value(before, f"disksla_sampler_{counter}_total")
+        for counter in ("ticks", "missed_ticks")
     )
     times_ms = [each * 1e3 for each in times_s] or [float("nan")]
     print(
@@ -250,12 +252,12 @@ def report_crowd(
 
 
 def measure_web(seconds: float) -> None:
-    """Measure both."""
+    """Measure the cost of TLS and passwords, then the effect of many clients."""
     with ExitStack() as stack:
-        papers = Papers(Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        make_papers(papers.directory)
+        files = WebFiles(Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        make_papers(files.directory)
         names, loaded = stack.enter_context(loop_devices(DEVICES, BUSY))
         print(f"A scrape of {DEVICES} disks, {BUSY} of them busy:\n")
-        measure_price(papers, names, loaded, 100)
-        print("\nThe same over TLS with a password, once a second, beside crowds:\n")
-        measure_crowds(papers, names, loaded, seconds)
+        measure_cost_of_tls(files, names, loaded, 100)
+        print("\nThe same over TLS with a password, once a second, beside other clients:\n")
+        measure_crowds(files, names, loaded, seconds)

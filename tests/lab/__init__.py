@@ -1,1 +1,1 @@
-"""Block devices that are really throttled, with a log of the truth: `make lab`."""
+"""The lab: throttled block devices whose limiter keeps a log of the truth (`make lab`)."""

@@ -1,4 +1,4 @@
-"""Disks of the lab, made and taken away again: nothing is left, whatever happens."""
+"""Block devices of the lab: created for a scenario, and removed at its end, also after errors."""
 
 import os
 import subprocess
@@ -16,23 +16,23 @@ from support.loop_device import eventually
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
 _ATTEMPTS = 40
-_PATIENCE_S = 10.0
+_TIMEOUT_S = 10.0
 TESTS = Path(__file__).resolve().parent.parent
 
 
-class Made(NamedTuple):
-    """A disk that is there."""
+class BlockDevice(NamedTuple):
+    """A block device of the lab."""
 
     device: str
-    """Its kernel name."""
+    """Kernel name."""
     truth: Path | None = None
-    """Where the disk writes what really happens; None if nobody knows."""
+    """Log of the truth; None for a limiter of the kernel, which has none."""
     server: subprocess.Popen[str] | None = None
     group: Path | None = None
-    """Control group that a load has to enter."""
+    """Control group of the load, if the limit is on a group."""
 
     def begin(self) -> None:
-        """Let the disk do from now on what the scenario says."""
+        """Start the scenario of the disk; until then it is unlimited."""
         if self.server is not None and self.server.stdin is not None:
             self.server.stdin.write("begin\n")
             self.server.stdin.flush()
@@ -40,31 +40,31 @@ class Made(NamedTuple):
 
 def made(
     scenario: Path, number: int, disk: LabDisk, directory: Path
-) -> AbstractContextManager[Made]:
-    """Make one disk of a scenario; the truth about it is written into `directory`."""
+) -> AbstractContextManager[BlockDevice]:
+    """Create disk `number` of a scenario until the end of the block; log to `directory`."""
     match disk.kind:
         case "served":
             return _served(scenario, number, directory)
         case "stacked":
             return _stacked(disk)
         case "cgroup":
-            return _grouped(disk)
+            return _in_cgroup(disk)
         case _:
             assert_never(disk.kind)
 
 
 @contextmanager
-def _served(scenario: Path, number: int, directory: Path) -> Iterator[Made]:
+def _served(scenario: Path, number: int, directory: Path) -> Iterator[BlockDevice]:
     truth = directory / f"truth-{number}.jsonl"
     with ExitStack() as undo:
-        room = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
-        entry = room / "disk"
+        home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
+        entry = home / "disk"
         entry.touch()
         descriptor = mount(entry)
-        undo.callback(_quietly, "umount", "--lazy", str(entry))
-        words = [str(scenario), str(number), str(descriptor), str(truth)]
+        undo.callback(_run_quietly, "umount", "--lazy", str(entry))
+        arguments = [str(scenario), str(number), str(descriptor), str(truth)]
         server = subprocess.Popen(
-            [sys.executable, "-m", "lab.server", *words],
+            [sys.executable, "-m", "lab.disk_server", *arguments],
             stdin=subprocess.PIPE,
             pass_fds=[descriptor],
             text=True,
@@ -72,45 +72,45 @@ def _served(scenario: Path, number: int, directory: Path) -> Iterator[Made]:
             start_new_session=True,
         )
         os.close(descriptor)
-        undo.callback(_end, server)
-        yield Made(undo.enter_context(looped(entry)), truth, server)
+        undo.callback(_stop, server)
+        yield BlockDevice(undo.enter_context(loop_device(entry)), truth, server)
 
 
 @contextmanager
-def _stacked(disk: LabDisk) -> Iterator[Made]:
-    """Put a loop on a loop; the kernel holds the lower one, so the upper one is seen to wait."""
+def _stacked(disk: LabDisk) -> Iterator[BlockDevice]:
+    """Stack a loop device on another that the kernel limits, so requests wait in the upper one."""
     with ExitStack() as undo:
-        lower = undo.enter_context(_plain(disk))
+        lower = undo.enter_context(_unlimited(disk))
         undo.enter_context(_limited(BLKIO, lower, disk))
-        yield Made(undo.enter_context(looped(Path(f"/dev/{lower}"))))
+        yield BlockDevice(undo.enter_context(loop_device(Path(f"/dev/{lower}"))))
 
 
 @contextmanager
-def _grouped(disk: LabDisk) -> Iterator[Made]:
-    """Limit a control group: what it holds back never reaches the disk."""
+def _in_cgroup(disk: LabDisk) -> Iterator[BlockDevice]:
+    """Limit a control group: its requests wait before they reach the disk."""
     with ExitStack() as undo:
-        device = undo.enter_context(_plain(disk))
+        device = undo.enter_context(_unlimited(disk))
         group = BLKIO / f"disksla-lab-{device}"
         group.mkdir()
         undo.callback(_remove_group, group)
         undo.enter_context(_limited(group, device, disk))
-        yield Made(device, group=group)
+        yield BlockDevice(device, group=group)
 
 
 @contextmanager
-def _plain(disk: LabDisk) -> Iterator[str]:
+def _unlimited(disk: LabDisk) -> Iterator[str]:
     with ExitStack() as undo:
-        room = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
-        file = room / "disk"
+        home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
+        file = home / "disk"
         with file.open("wb") as content:
             content.truncate(disk.disk.size)
-        yield undo.enter_context(looped(file))
+        yield undo.enter_context(loop_device(file))
 
 
 @contextmanager
 def _limited(group: Path, device: str, disk: LabDisk) -> Iterator[None]:
     number = Path(f"/sys/block/{device}/dev").read_text(encoding="ascii").strip()
-    files = [group / f"blkio.throttle.{way}_iops_device" for way in ("read", "write")]
+    files = [group / f"blkio.throttle.{direction}_iops_device" for direction in ("read", "write")]
     try:
         for file in files:
             file.write_text(f"{number} {disk.iops}", encoding="ascii")
@@ -121,11 +121,11 @@ def _limited(group: Path, device: str, disk: LabDisk) -> Iterator[None]:
 
 
 @contextmanager
-def looped(file: Path) -> Iterator[str]:
-    """Put a loop device with direct I/O on a file; give its kernel name."""
+def loop_device(file: Path) -> Iterator[str]:
+    """Attach a loop device with direct I/O to a file; yield its kernel name."""
     command = ["losetup", "--find", "--show", "--direct-io=on", str(file)]
     attempt = None
-    for _ in range(_ATTEMPTS):  # another may take the free device first
+    for _ in range(_ATTEMPTS):  # another process may take the free device first
         attempt = subprocess.run(command, check=False, capture_output=True, text=True)
         if attempt.returncode == 0:
             break
@@ -136,18 +136,18 @@ def looped(file: Path) -> Iterator[str]:
     try:
         yield Path(device).name
     finally:
-        _quietly("losetup", "--detach", device)
+        _run_quietly("losetup", "--detach", device)
 
 
-def _quietly(*command: str) -> None:
+def _run_quietly(*command: str) -> None:
     subprocess.run(command, check=False, capture_output=True)
 
 
-def _end(server: subprocess.Popen[str]) -> None:
+def _stop(server: subprocess.Popen[str]) -> None:
     if server.stdin is not None:
         server.stdin.close()
     try:
-        server.wait(_PATIENCE_S)
+        server.wait(_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         server.kill()
         server.wait()
@@ -157,5 +157,5 @@ def _remove_group(group: Path) -> None:
     def is_empty() -> bool:
         return not (group / "cgroup.procs").read_text(encoding="ascii").split()
 
-    eventually(is_empty, _PATIENCE_S)
+    eventually(is_empty, _TIMEOUT_S)
     group.rmdir()

@@ -1,4 +1,4 @@
-"""One scenario, really run: a recording of what disksla saw, and the truth beside it."""
+"""Run of one scenario on real disks: a recording by disksla, and the log of the truth."""
 
 import gzip
 import json
@@ -15,65 +15,67 @@ import msgspec
 import psutil
 
 from disksla.pipeline.recording import decode_header, decode_tick, encode
-from lab.disk import Made, made
-from lab.load import Seen, prepared, run_phase
+from lab.disk import BlockDevice, made
+from lab.load import PhaseResult, file_system_for, run_phase
 from lab.scenario import LabDisk, read_scenario
 from lab.truth import Window
 from support.loop_device import eventually
 
-LEAD_S = 1.0
-"""Of quiet before and after."""
-_PATIENCE_S = 20.0
-TICKS, CONFIG, SEEN = "ticks.jsonl.gz", "config.yml", "seen.json"
+LEAD_S = 0.5
+"""Time without load before and after the loads."""
+_TIMEOUT_S = 20.0
+TICKS, CONFIG, RESULTS = "ticks.jsonl.gz", "config.yml", "seen.json"
 
 
-class Loaded(msgspec.Struct, frozen=True):
-    """One disk of a scenario and what its loads saw."""
+class DiskResult(msgspec.Struct, frozen=True):
+    """The results of the loads of one disk of a scenario."""
 
     device: str
-    phases: list[Seen]
+    phases: list[PhaseResult]
     machine_iowait_s: float | None = None
-    """What all CPUs were in iowait meanwhile, for whatever reason."""
+    """iowait of all CPUs during the scenario, for any reason."""
 
 
 def run(path: Path, directory: Path) -> None:
-    """Run a scenario, and leave in a directory what was seen and what was true.
+    """Run a scenario, and write the recording and the truth to a directory.
 
     These are `ticks.jsonl.gz` and `config.yml` for `disksla replay`, `truth-N.jsonl.gz` for each
-    disk that knows it, and `seen.json`, what the loads saw.
+    disk that keeps a log, and `seen.json`, the results of the loads.
     """
     scenario = read_scenario(path)
     directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as undo:
-        room = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
+        home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
         disks = [
-            undo.enter_context(made(path.resolve(), number, disk, room))
+            undo.enter_context(made(path.resolve(), number, disk, home))
             for number, disk in enumerate(scenario.disks)
         ]
-        homes = [
-            undo.enter_context(prepared(disk, told.load))
-            for disk, told in zip(disks, scenario.disks, strict=True)
+        file_systems = [
+            undo.enter_context(file_system_for(disk, lab_disk.load))
+            for disk, lab_disk in zip(disks, scenario.disks, strict=True)
         ]
         config = directory / CONFIG
         config.write_text(json.dumps(_configuration(disks, scenario.disks), indent=1) + "\n")
-        ticks = room / "ticks.jsonl"
+        ticks = home / "ticks.jsonl"
         recorder = _record(ticks, config)
         undo.callback(_stop, recorder)
-        if not eventually(lambda: ticks.exists() and ticks.stat().st_size > 0, _PATIENCE_S):
-            raise OSError(f"{path.stem}: `disksla record` recorded nothing")
+        if not eventually(lambda: ticks.exists() and ticks.stat().st_size > 0, _TIMEOUT_S):
+            raise OSError(f"{path.stem}: `disksla record` has recorded no tick")
         for disk in disks:
             disk.begin()
         iowait_s = psutil.cpu_times().iowait
         time.sleep(LEAD_S)
-        with ThreadPoolExecutor(len(disks)) as together:
-            seen = list(together.map(_load, disks, scenario.disks, homes))
+        with ThreadPoolExecutor(len(disks)) as executor:
+            results = list(executor.map(_load, disks, scenario.disks, file_systems))
         time.sleep(LEAD_S)
         _stop(recorder)
         iowait_s = psutil.cpu_times().iowait - iowait_s
-        loaded = [
-            Loaded(disk.device, phases, iowait_s) for disk, phases in zip(disks, seen, strict=True)
+        disk_results = [
+            DiskResult(disk.device, phases, iowait_s)
+            for disk, phases in zip(disks, results, strict=True)
         ]
-        (directory / SEEN).write_bytes(msgspec.json.format(msgspec.json.encode(loaded)) + b"\n")
+        encoded = msgspec.json.format(msgspec.json.encode(disk_results))
+        (directory / RESULTS).write_bytes(encoded + b"\n")
         _compress(directory / TICKS, _only(ticks.read_bytes(), [disk.device for disk in disks]))
         for number, disk in enumerate(disks):
             if disk.truth is not None:
@@ -81,30 +83,30 @@ def run(path: Path, directory: Path) -> None:
 
 
 def truth_file(directory: Path, number: int) -> Path:
-    """Name the log of one disk of a scenario; a disk of the kernel's has none."""
+    """Return the path of the log of one disk; a disk that the kernel limits has no log."""
     return directory / f"truth-{number}.jsonl.gz"
 
 
 def read_truth(path: Path) -> list[Window]:
-    """Read what a disk wrote of itself."""
+    """Read the log of a disk."""
     decoder = msgspec.json.Decoder(Window)
     return [decoder.decode(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
-def read_seen(directory: Path) -> list[Loaded]:
-    """Read what the loads saw, for each disk."""
-    return msgspec.json.decode((directory / SEEN).read_bytes(), type=list[Loaded])
+def read_results(directory: Path) -> list[DiskResult]:
+    """Read the results of the loads of each disk."""
+    return msgspec.json.decode((directory / RESULTS).read_bytes(), type=list[DiskResult])
 
 
 def _compress(path: Path, data: bytes) -> None:
     path.write_bytes(gzip.compress(data, mtime=0))
 
 
-def _load(disk: Made, told: LabDisk, home: Path | None) -> list[Seen]:
-    return [run_phase(disk, phase, home) for phase in told.load]
+def _load(disk: BlockDevice, lab_disk: LabDisk, file_system: Path | None) -> list[PhaseResult]:
+    return [run_phase(disk, phase, file_system) for phase in lab_disk.load]
 
 
-def _configuration(disks: list[Made], told: tuple[LabDisk, ...]) -> dict[str, object]:
+def _configuration(disks: list[BlockDevice], lab_disks: tuple[LabDisk, ...]) -> dict[str, object]:
     names = "|".join(disk.device for disk in disks)
     return {
         "discovery": {"include": [f"^({names})$"]},
@@ -114,14 +116,14 @@ def _configuration(disks: list[Made], told: tuple[LabDisk, ...]) -> dict[str, ob
                 "terms": lab_disk.terms,
                 **({"size": lab_disk.sold_size} if lab_disk.sold_size else {}),
             }
-            for disk, lab_disk in zip(disks, told, strict=True)
+            for disk, lab_disk in zip(disks, lab_disks, strict=True)
             if lab_disk.terms is not None
         ],
     }
 
 
 def _record(ticks: Path, config: Path) -> subprocess.Popen[bytes]:
-    """Record until an interrupt, to which a shell's background would have made it deaf."""
+    """Record until SIGINT, which a process ignores if a shell started its parent with `&`."""
     disksla = str(Path(sys.executable).with_name("disksla"))
     command = [disksla, "record", str(ticks), "--duration", "1h", "--config.file", str(config)]
     return subprocess.Popen(
@@ -134,11 +136,11 @@ def _record(ticks: Path, config: Path) -> subprocess.Popen[bytes]:
 def _stop(recorder: subprocess.Popen[bytes]) -> None:
     if recorder.poll() is None:
         recorder.send_signal(signal.SIGINT)
-        recorder.wait(_PATIENCE_S)
+        recorder.wait(_TIMEOUT_S)
 
 
 def _only(recording: bytes, devices: list[str]) -> bytes:
-    """Leave other disks of this machine out of a recording."""
+    """Return a recording without the other disks of this machine."""
     header, *lines = recording.splitlines()
     kept = [encode(decode_header(header))]
     for number, line in enumerate(lines, start=2):

@@ -1,4 +1,4 @@
-"""As much of the FUSE protocol as one regular file needs that is the root of its own mount.
+"""The part of the FUSE protocol that a mount of one regular file needs.
 
 Numbers and layouts: include/uapi/linux/fuse.h, protocol 7.38.
 """
@@ -19,51 +19,51 @@ _PAGE_BYTES = 4096
 
 FORGET, GETATTR, SETATTR, OPEN, READ, WRITE = 2, 3, 4, 14, 15, 16
 RELEASE, FSYNC, FLUSH, INIT, INTERRUPT, BATCH_FORGET = 18, 20, 25, 26, 36, 42
-_UNANSWERED = {FORGET, INTERRUPT, BATCH_FORGET}
-_PLAIN = {RELEASE, FSYNC, FLUSH}
+_WITHOUT_REPLY = {FORGET, INTERRUPT, BATCH_FORGET}
+_EMPTY_REPLY = {RELEASE, FSYNC, FLUSH}
 
 _IN_HEADER = struct.Struct("<IIQQIIIHH")
 _OUT_HEADER = struct.Struct("<IiQ")
 _TRANSFER = struct.Struct("<QQII")
-"""File handle, offset, size, flags: the beginning of both READ and WRITE."""
+"""File handle, offset, size, flags: the first fields of READ and WRITE."""
 _HEAD_BYTES = 80
-"""Header and arguments of READ and WRITE; the data of a WRITE follow."""
+"""Size of header and arguments of READ and WRITE; the data of a WRITE follow."""
 _FOPEN_DIRECT_IO = 1 << 0
 _FOPEN_PARALLEL_DIRECT_WRITES = 1 << 6
 _INIT_FLAGS = 1 << 0 | 1 << 5 | 1 << 15 | 1 << 22
-"""ASYNC_READ, BIG_WRITES, ASYNC_DIO, MAX_PAGES: without them the kernel splits and queues."""
-_MOST_IN_BACKGROUND = 4096
+"""ASYNC_READ, BIG_WRITES, ASYNC_DIO, MAX_PAGES: without them the kernel splits and queues
+requests."""
+_MAX_BACKGROUND = 4096
 
 
-def mount(directory_entry: Path, kind: str = "disksla-lab") -> int:
-    """Mount a file upon a file; give the descriptor that its requests are read from."""
+def mount(mount_point: Path, kind: str = "disksla-lab") -> int:
+    """Mount a file on a file; return the descriptor from which its requests are read."""
     descriptor = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
     libc = ctypes.CDLL(None, use_errno=True)
     options = f"fd={descriptor},rootmode={stat.S_IFREG | 0o600:o},user_id=0,group_id=0"
-    kind_words = (f"fuse.{kind}".encode(), 0, options.encode())
-    words = (kind.encode(), bytes(directory_entry), *kind_words)
-    if libc.mount(*words):
+    source, target, fs_type = kind.encode(), bytes(mount_point), f"fuse.{kind}".encode()
+    if libc.mount(source, target, fs_type, 0, options.encode()):
         number = ctypes.get_errno()
         os.close(descriptor)
-        raise OSError(number, os.strerror(number), str(directory_entry))
+        raise OSError(number, os.strerror(number), str(mount_point))
     return descriptor
 
 
-class Gone(Exception):  # noqa: N818 -- not an error: the way a mount ends
+class Gone(Exception):  # noqa: N818 -- not an error: every mount ends so
     """The file system was unmounted."""
 
 
-class Asked(NamedTuple):
-    """What the kernel asked for."""
+class FuseRequest(NamedTuple):
+    """A request of the kernel."""
 
     unique: int
     opcode: int
     request: Request | None
-    """For reads and writes."""
+    """Present for reads and writes."""
 
 
 class Channel:
-    """The kernel's requests for one file, whose content is `memory`."""
+    """The requests of the kernel for one file, whose content is `memory`."""
 
     def __init__(self, descriptor: int, memory: mmap) -> None:
         self.descriptor = descriptor
@@ -72,8 +72,8 @@ class Channel:
         self._head = bytearray(_HEAD_BYTES)
         self._data = bytearray(LARGEST_WRITE_BYTES + _PAGE_BYTES)
 
-    def receive(self) -> Asked | None:
-        """Read one request, and keep what it writes; None if there is none now."""
+    def receive(self) -> FuseRequest | None:
+        """Read one request, and store the data of a write; None if there is none now."""
         try:
             os.readv(self.descriptor, [self._head, self._data])
         except BlockingIOError:
@@ -81,16 +81,16 @@ class Channel:
         except OSError as error:
             if error.errno == errno.ENODEV:
                 raise Gone from None
-            if error.errno == errno.ENOENT:  # it was interrupted before we read it
+            if error.errno == errno.ENOENT:  # the request was interrupted before it was read
                 return None
             raise
         _, opcode, unique, *_ = _IN_HEADER.unpack_from(self._head)
         if opcode not in {READ, WRITE}:
-            return Asked(unique, opcode, None)
+            return FuseRequest(unique, opcode, None)
         _, offset, size, _ = _TRANSFER.unpack_from(self._head, _IN_HEADER.size)
         if opcode == WRITE:
             self._memory[offset : offset + size] = memoryview(self._data)[:size]
-        return Asked(unique, opcode, Request(unique, opcode == WRITE, offset, size))
+        return FuseRequest(unique, opcode, Request(unique, opcode == WRITE, offset, size))
 
     def answer(self, request: Request) -> None:
         """Complete a read or a write."""
@@ -100,26 +100,26 @@ class Channel:
             end = request.offset + request.size_bytes
             self._send(request.unique, self._memory[request.offset : end])
 
-    def answer_other(self, asked: Asked) -> None:
-        """Answer whatever is no read and no write."""
-        if asked.opcode in _UNANSWERED:
+    def answer_other(self, message: FuseRequest) -> None:
+        """Answer a request that is neither a read nor a write."""
+        if message.opcode in _WITHOUT_REPLY:
             return
-        if asked.opcode == INIT:
-            self._send(asked.unique, self._welcome())
-        elif asked.opcode in {GETATTR, SETATTR}:
-            self._send(asked.unique, struct.pack("<QII", 3600, 0, 0) + self._attributes())
-        elif asked.opcode == OPEN:
+        if message.opcode == INIT:
+            self._send(message.unique, self._init_reply())
+        elif message.opcode in {GETATTR, SETATTR}:
+            self._send(message.unique, struct.pack("<QII", 3600, 0, 0) + self._attributes())
+        elif message.opcode == OPEN:
             flags = _FOPEN_DIRECT_IO | _FOPEN_PARALLEL_DIRECT_WRITES
-            self._send(asked.unique, struct.pack("<QII", 0, flags, 0))
+            self._send(message.unique, struct.pack("<QII", 0, flags, 0))
         else:
-            error = 0 if asked.opcode in _PLAIN else errno.ENOSYS
-            self._send(asked.unique, b"", error)
+            error = 0 if message.opcode in _EMPTY_REPLY else errno.ENOSYS
+            self._send(message.unique, b"", error)
 
-    def _welcome(self) -> bytes:
+    def _init_reply(self) -> bytes:
         return struct.pack(
             "<IIIIHHIIHHI28x",
             *(7, 38, _PAGE_BYTES, _INIT_FLAGS),
-            *(_MOST_IN_BACKGROUND, _MOST_IN_BACKGROUND, LARGEST_WRITE_BYTES, 1),
+            *(_MAX_BACKGROUND, _MAX_BACKGROUND, LARGEST_WRITE_BYTES, 1),
             *(LARGEST_WRITE_BYTES // _PAGE_BYTES, 0, 0),
         )
 

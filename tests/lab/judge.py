@@ -1,143 +1,144 @@
-"""What disksla said, held against what really happened. Values in, values out."""
+"""Comparison of window records with the truth. Pure functions."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from disksla.pipeline.window_records import WindowRecord
-from lab.account import is_loaded
+from lab.replay import is_loaded
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 
 BELOW_WITHIN_S = 2.0
 LEAST_LEFT_S = 1.0
-"""Of less, a tenth is no more than a window."""
+"""Shortest time to exhaustion that is compared: a tenth of less is within one window."""
 _SHORTEST_EPISODE_S = 0.5
 _SAME_EPISODE_S = 0.25
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """What the lab knows of one disk beyond its log."""
+    """Facts about one disk that are not in its log."""
 
-    held_rate: float | None = None
-    """At which it was held in the end, in requests or bytes per second."""
+    limit_rate: float | None = None
+    """Rate of the last limit, in requests or bytes per second."""
     is_bandwidth: bool = False
-    """It was bytes."""
-    drips: bool = False
-    """Its bucket has no windows."""
+    """Whether the rate is in bytes."""
+    is_smooth: bool = False
+    """Whether tokens are added continuously, not once per window."""
     capacities: dict[str, float] = {}
-    """Of credits, by resource."""
+    """Capacity of the credits, by resource."""
     machine_iowait_s: float | None = None
-    """What all CPUs were in iowait, for whatever reason."""
+    """iowait of all CPUs, for any reason."""
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """A time for which a disk was held without a break worth the name."""
+    """Time in which a disk was throttled, without a break longer than two windows."""
 
     start_s: float
     end_s: float
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """How near disksla came; None where there is nothing to compare."""
+    """Differences between the records and the truth; None if there is nothing to compare."""
 
     truth_s: float
-    """Throttled, really."""
-    said_s: float
+    """Throttled seconds in truth."""
+    reported_s: float
+    """Throttled seconds by the verdicts."""
     episodes: int
     loaded_s: float
     share_error: float
-    """Of throttled windows among those under load."""
+    """Error of the throttled share of the time under load."""
     verdict_s: dict[str, float]
     loaded_verdict_s: dict[str, float]
-    """Of windows in which the disk had anything to do."""
+    """Seconds by verdict, of windows under load."""
     limits: dict[str, float]
-    """Throttled seconds by the limit that was named."""
+    """Throttled seconds by reported limit."""
     onset_delay_s: float | None = None
-    """Longest time from the onset of an episode to the end of the first window called so."""
+    """Longest time from the start of an episode to the end of its first throttled window."""
     end_delay_s: float | None = None
-    """Longest time between the end of an episode and that of the last window called so."""
+    """Longest time between the end of an episode and the end of its last throttled window."""
     ceiling_error: float | None = None
-    stalled_truth_s: float = 0.0
-    wait_truth_s: float = 0.0
-    wait_said_s: float | None = None
+    true_stalled_s: float = 0.0
+    true_wait_s: float = 0.0
+    reported_wait_s: float | None = None
     below_delay_s: float | None = None
     below_early_s: float = 0.0
     below_share: float | None = None
     credit_violation_share: float | None = None
-    """By how much of the capacity a bound missed the truth, at worst."""
+    """Worst distance of the truth from the bounds, as a share of the capacity; 0 if within."""
     credit_width_share: float | None = None
-    """Distance of the bounds in the end."""
+    """Distance of the bounds at the end, as a share of the capacity."""
     credit_estimate_error_share: float | None = None
     empty_error: float | None = None
-    """Of the time to exhaustion, relative to what was really left: the worst."""
-    iowait_said_s: float | None = None
-    iowait_machine_s: float | None = None
+    """Worst error of the time to exhaustion, relative to the true time."""
+    attributed_iowait_s: float | None = None
+    machine_iowait_s: float | None = None
 
 
-def is_throttled(window: Window, *, drips: bool) -> bool:
-    """Tell whether the limiter held a request at the close, which is what throttled means.
+def is_throttled(window: Window, *, is_smooth: bool) -> bool:
+    """Return whether a request waited for the limiter at the end of a window.
 
-    A bucket that drips lets somebody go all the time, so that whether one is held at the very
-    moment is chance: there, it must have held for half of the window.
+    A smooth bucket admits requests all the time, so whether one waits at the end is chance: there,
+    requests must have waited for half of the window.
     """
-    return window.holding_s >= WINDOW_S / 2 if drips else window.held > 0
+    return window.throttled_s >= WINDOW_S / 2 if is_smooth else window.waiting > 0
 
 
-def episodes_of(windows: Sequence[Window], *, drips: bool) -> list[Episode]:
-    """Give the times for which the disk was held; breaks of two windows do not count."""
+def episodes_of(windows: Sequence[Window], *, is_smooth: bool) -> list[Episode]:
+    """Return the times in which the disk was throttled; breaks of two windows do not count."""
     episodes: list[Episode] = []
     for window in windows:
-        if not is_throttled(window, drips=drips):
+        if not is_throttled(window, is_smooth=is_smooth):
             continue
         if episodes and window.start_s - episodes[-1].end_s < _SAME_EPISODE_S:
             episodes[-1] = Episode(episodes[-1].start_s, window.end_s)
         else:
-            episodes.append(Episode(window.end_s - window.holding_s, window.end_s))
+            episodes.append(Episode(window.end_s - window.throttled_s, window.end_s))
     return episodes
 
 
 def judge(
     truth: Sequence[Window], rows: Iterable[WindowRecord], facts: Facts, expectation: Expectation
 ) -> Findings:
-    """Compare what was said of one disk with the truth about it."""
+    """Compare the records of one disk with the truth."""
     begun_s = truth[0].start_s
-    said = [
+    judged = [
         row
         for row in rows
         if row.window_s is not None and begun_s < row.monotonic_s <= truth[-1].end_s
     ]
-    throttled = [row for row in said if row.verdict == "throttled"]
-    episodes = episodes_of(truth, drips=facts.drips)
+    throttled = [row for row in judged if row.verdict == "throttled"]
+    episodes = episodes_of(truth, is_smooth=facts.is_smooth)
     truth_s = sum(
         window.end_s - window.start_s
         for window in truth
-        if is_throttled(window, drips=facts.drips)
+        if is_throttled(window, is_smooth=facts.is_smooth)
     )
-    said_s = _seconds(throttled)
-    loaded_s = _seconds(row for row in said if is_loaded(row))
+    reported_s = _seconds(throttled)
+    loaded_s = _seconds(row for row in judged if is_loaded(row))
     onset_delay_s, end_delay_s = _delays(episodes, throttled)
-    below = _below(said, begun_s, expectation.below_since)
-    credit = _credits(truth, said, facts.capacities)
+    below = _below(judged, begun_s, expectation.below_since)
+    credit = _credits(truth, judged, facts.capacities)
     return Findings(
         truth_s,
-        said_s,
+        reported_s,
         len(episodes),
         loaded_s,
-        (said_s - truth_s) / loaded_s if loaded_s else 0.0,
-        _by(said, lambda row: row.verdict),
-        _by([row for row in said if is_loaded(row)], lambda row: row.verdict),
+        (reported_s - truth_s) / loaded_s if loaded_s else 0.0,
+        _by(judged, lambda row: row.verdict),
+        _by([row for row in judged if is_loaded(row)], lambda row: row.verdict),
         _by(throttled, lambda row: row.limit),
         onset_delay_s,
         end_delay_s,
-        _ceiling_error(said, facts),
+        _ceiling_error(judged, facts),
         sum(window.end_s - window.start_s for window in truth if window.stalled),
         sum(window.wait_s for window in truth),
-        _total(row.throttle_wait_s for row in said),
+        _total(row.throttle_wait_s for row in judged),
         *below,
         *credit,
-        _empty_error(truth, said, expectation.empty_since),
-        _total(row.throttled_iowait_s for row in said),
+        _empty_error(truth, judged, expectation.empty_since),
+        _total(row.throttled_iowait_s for row in judged),
         facts.machine_iowait_s,
     )
 
@@ -178,27 +179,27 @@ def _delays(
     return max(onsets, default=None), max(ends, default=None)
 
 
-def _ceiling_error(said: Sequence[WindowRecord], facts: Facts) -> float | None:
+def _ceiling_error(judged: Sequence[WindowRecord], facts: Facts) -> float | None:
     ceilings = [
         ceiling
-        for row in said
+        for row in judged
         if (ceiling := row.ceiling_bytes_per_second if facts.is_bandwidth else row.ceiling_iops)
         is not None
     ]
-    if facts.held_rate is None or not ceilings:
+    if facts.limit_rate is None or not ceilings:
         return None
-    return ceilings[-1] / facts.held_rate - 1
+    return ceilings[-1] / facts.limit_rate - 1
 
 
 def _below(
-    said: Sequence[WindowRecord], begun_s: float, since_s: float | None
+    judged: Sequence[WindowRecord], begun_s: float, since_s: float | None
 ) -> tuple[float | None, float, float | None]:
     if since_s is None:
         return None, 0.0, None
-    loaded = [row for row in said if is_loaded(row)]
+    loaded = [row for row in judged if is_loaded(row)]
     after = [row for row in loaded if row.monotonic_s > begun_s + since_s]
     early_s = _seconds(
-        row for row in said if row.verdict == "below" and row.monotonic_s <= begun_s + since_s
+        row for row in judged if row.verdict == "below" and row.monotonic_s <= begun_s + since_s
     )
     if not after:
         return None, early_s, None
@@ -210,14 +211,14 @@ def _below(
 
 
 def _credits(
-    truth: Sequence[Window], said: Sequence[WindowRecord], capacities: dict[str, float]
+    truth: Sequence[Window], judged: Sequence[WindowRecord], capacities: dict[str, float]
 ) -> tuple[float | None, float | None, float | None]:
-    """Hold bounds against the levels around their time: the log has levels at closes only.
+    """Compare bounds with the levels of the windows around them; the log has levels at ends only.
 
-    One request may overdraw a bucket: it is empty then, and its level in the log below nothing.
+    One request may overdraw a bucket: it is empty then, and its level in the log is negative.
     """
     worst = width = error = None
-    for row in said:
+    for row in judged:
         near = [
             window
             for window in truth
@@ -237,23 +238,23 @@ def _credits(
 
 
 def _empty_error(
-    truth: Sequence[Window], said: Sequence[WindowRecord], since_s: float | None
+    truth: Sequence[Window], judged: Sequence[WindowRecord], since_s: float | None
 ) -> float | None:
-    """Hold the time to exhaustion against when the disk was held at its base in the end."""
+    """Compare the time to exhaustion with the time at which the disk was throttled at its base."""
     if since_s is None:
         return None
     from_s = truth[0].start_s + since_s
-    gone = (window.end_s for window in truth if window.end_s > from_s and window.rate == "base")
-    gone_s = next(gone, from_s)
+    empty = (window.end_s for window in truth if window.end_s > from_s and window.rate == "base")
+    empty_s = next(empty, from_s)
     errors = [
-        credit.exhaustion_s / (gone_s - row.monotonic_s) - 1
-        for row in said
-        if from_s <= row.monotonic_s <= gone_s - LEAST_LEFT_S
+        credit.exhaustion_s / (empty_s - row.monotonic_s) - 1
+        for row in judged
+        if from_s <= row.monotonic_s <= empty_s - LEAST_LEFT_S
         for credit in row.credits
     ]
     return max(errors, key=abs, default=None)
 
 
-def relative(said: float | None, truth: float) -> float | None:
-    """Give by how much of the truth something is off; None if nothing is to be compared."""
-    return None if said is None or not truth else said / truth - 1
+def relative_error(reported: float | None, truth: float) -> float | None:
+    """Return the error as a share of the truth; None if there is nothing to compare."""
+    return None if reported is None or not truth else reported / truth - 1

@@ -1,4 +1,4 @@
-"""Who is let through when: requests in turn, each when every meter that it draws on has something.
+"""The limiter: admits requests first in, first out, while all buckets that they use have tokens.
 
 Time is an argument.
 """
@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from lab.bucket import Gate
+from lab.bucket import MeterBuckets
 from lab.model import LimitKind, Meter
 
 RESOURCES: dict[LimitKind, str] = {
@@ -15,11 +15,11 @@ RESOURCES: dict[LimitKind, str] = {
     "bandwidth": "bytes",
     "service": "service_seconds",
 }
-"""What the credits of a meter are called."""
+"""Resource of the credits of each kind of limit, as in the window records of disksla."""
 
 
 class Request(NamedTuple):
-    """One read or write that waits for its answer."""
+    """One read or write that is not completed."""
 
     unique: int
     is_write: bool
@@ -28,95 +28,96 @@ class Request(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """What holds the request at the head of a queue."""
+    """The limit that the first request in a queue waits for."""
 
     limit: LimitKind
     rate: Literal["base", "burst"]
 
 
 class Limiter:
-    """Requests that wait for their turn, and the meters that they wait for.
+    """Requests that wait, and the meters that they wait for.
 
-    Directions queue apart where no meter is shared by them; else one request waits for the other.
+    Reads and writes have separate queues if no meter is shared by them; otherwise they wait in one
+    queue.
     """
 
     def __init__(self, meters: Sequence[Meter], begun_s: float) -> None:
         self._begun_s = begun_s
-        self._gates = [Gate(meter) for meter in meters]
-        probe = Request(0, is_write=False, offset=0, size_bytes=1)
-        shared = any(
-            _cost_s(gate, probe) and _cost_s(gate, probe._replace(is_write=True))
-            for gate in self._gates
+        self._meters = [MeterBuckets(meter) for meter in meters]
+        read = Request(0, is_write=False, offset=0, size_bytes=1)
+        is_shared = any(
+            _cost_s(meter, read) and _cost_s(meter, read._replace(is_write=True))
+            for meter in self._meters
         )
-        self._queues: list[deque[Request]] = [deque()] if shared else [deque(), deque()]
-        self.settle(begun_s)
+        self._queues: list[deque[Request]] = [deque()] if is_shared else [deque(), deque()]
+        self.fill(begun_s)
 
     @property
-    def held(self) -> int:
-        """Requests that wait."""
+    def waiting(self) -> int:
+        """Number of requests that wait."""
         return sum(len(queue) for queue in self._queues)
 
-    def take(self, request: Request) -> None:
-        """Let a request wait; `release` says when it goes on."""
+    def enqueue(self, request: Request) -> None:
+        """Queue a request; `admit` returns it when it is admitted."""
         self._queues[-1 if request.is_write else 0].append(request)
 
-    def hand_over(self, successor: "Limiter") -> "Limiter":
-        """Give all that wait to another, and give that."""
+    def move_waiting_to(self, successor: "Limiter") -> "Limiter":
+        """Queue all requests that wait in another limiter, and return that limiter."""
         for queue in self._queues:
             for request in queue:
-                successor.take(request)
+                successor.enqueue(request)
         return successor
 
-    def settle(self, now_s: float) -> None:
-        """Let time pass."""
-        for gate in self._gates:
-            gate.settle(now_s - self._begun_s)
+    def fill(self, now_s: float) -> None:
+        """Add tokens up to a time."""
+        for meter in self._meters:
+            meter.fill(now_s - self._begun_s)
 
-    def release(self, now_s: float) -> list[Request]:
-        """Give the requests that may go on now."""
-        self.settle(now_s)
-        released = []
+    def admit(self, now_s: float) -> list[Request]:
+        """Return the requests that are admitted now."""
+        self.fill(now_s)
+        admitted = []
         for queue in self._queues:
             while queue and self._admits(queue[0]):
-                released.append(queue.popleft())
-        return released
+                admitted.append(queue.popleft())
+        return admitted
 
     def _admits(self, request: Request) -> bool:
-        gates = self._drawn_on(request)
-        if not all(gate.is_ready() for gate in gates):
+        meters = self._used_by(request)
+        if not all(meter.is_ready() for meter in meters):
             return False
-        for gate in gates:
-            gate.spend(_cost_s(gate, request))
+        for meter in meters:
+            meter.spend(_cost_s(meter, request))
         return True
 
     def next_s(self) -> float | None:
-        """Give the time at which a request may go on; None if none waits."""
+        """Return the time at which a request may be admitted; None if none waits."""
         times = [
-            max((gate.ready()[0] for gate in self._drawn_on(queue[0])), default=0.0)
+            max((meter.ready()[0] for meter in self._used_by(queue[0])), default=0.0)
             for queue in self._queues
             if queue
         ]
         return self._begun_s + min(times) if times else None
 
     def binding(self) -> Binding | None:
-        """Say what holds back the first that waits; None if none does."""
+        """Return the limit that the first request waits for; None if none waits."""
         for queue in self._queues:
             if queue:
-                gate = max(self._drawn_on(queue[0]), key=lambda gate: gate.ready()[0])
-                return Binding(gate.meter.limit, gate.ready()[1])
+                meter = max(self._used_by(queue[0]), key=lambda meter: meter.ready()[0])
+                return Binding(meter.meter.limit, meter.ready()[1])
         return None
 
-    def _drawn_on(self, request: Request) -> list[Gate]:
-        return [gate for gate in self._gates if _cost_s(gate, request)]
+    def _used_by(self, request: Request) -> list[MeterBuckets]:
+        return [meter for meter in self._meters if _cost_s(meter, request)]
 
     def credits(self) -> dict[str, float]:
-        """Give the level of each meter that has credits, by resource, in its own unit."""
+        """Return the level of each meter with credits, by resource, in the unit of the limit."""
         return {
-            RESOURCES[gate.meter.limit]: gate.credits
-            for gate in self._gates
-            if gate.meter.credits is not None
+            RESOURCES[meter.meter.limit]: meter.credits
+            for meter in self._meters
+            if meter.meter.credits is not None
         }
 
 
-def _cost_s(gate: Gate, request: Request) -> float:
-    return gate.meter.cost_s(is_write=request.is_write, size_bytes=request.size_bytes)
+def _cost_s(meter: MeterBuckets, request: Request) -> float:
+    return meter.meter.cost_s(is_write=request.is_write, size_bytes=request.size_bytes)

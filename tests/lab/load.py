@@ -1,4 +1,4 @@
-"""Real loads: fio on the device, dd on a file system."""
+"""Loads of real disks: fio on the device, dd on a file system."""
 
 import json
 import subprocess
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 
-from lab.disk import Made
+from lab.disk import BlockDevice
 from lab.scenario import Phase
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What one phase of a load saw of the disk, by fio's own account."""
+class PhaseResult(msgspec.Struct, frozen=True):
+    """Times of one phase of a load, and the results of fio."""
 
     begun_s: float
     ended_s: float
@@ -24,8 +24,8 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def prepared(disk: Made, phases: tuple[Phase, ...]) -> Iterator[Path | None]:
-    """Make a file system, if one is needed, while the disk is still free; give where it is."""
+def file_system_for(disk: BlockDevice, phases: tuple[Phase, ...]) -> Iterator[Path | None]:
+    """Create a file system if a phase needs one, while the disk is unlimited; yield its path."""
     if not any(phase.dsync for phase in phases):
         yield None
         return
@@ -34,19 +34,19 @@ def prepared(disk: Made, phases: tuple[Phase, ...]) -> Iterator[Path | None]:
     command = ["mkfs.ext4", "-q", "-E", options, device]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     with ExitStack() as undo:
-        room = undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-"))
-        subprocess.run(["mount", device, room], check=True)
-        undo.callback(_unmount, room)
-        yield Path(room)
+        mount_point = undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-"))
+        subprocess.run(["mount", device, mount_point], check=True)
+        undo.callback(_unmount, mount_point)
+        yield Path(mount_point)
 
 
-def _unmount(room: str) -> None:
-    if subprocess.run(["umount", room], check=False, capture_output=True).returncode:
-        subprocess.run(["umount", "--lazy", room], check=True)
+def _unmount(mount_point: str) -> None:
+    if subprocess.run(["umount", mount_point], check=False, capture_output=True).returncode:
+        subprocess.run(["umount", "--lazy", mount_point], check=True)
 
 
-def run_phase(disk: Made, phase: Phase, file_system: Path | None) -> Seen:
-    """Do one thing to the disk, and wait for its end."""
+def run_phase(disk: BlockDevice, phase: Phase, file_system: Path | None) -> PhaseResult:
+    """Run one phase of a load to its end."""
     begun_s = time.monotonic()
     if phase.fio is not None:
         return _run_fio(disk, phase, begun_s)
@@ -54,10 +54,10 @@ def run_phase(disk: Made, phase: Phase, file_system: Path | None) -> Seen:
         _run_dd(phase, file_system)
     else:
         time.sleep(phase.seconds)
-    return Seen(begun_s, time.monotonic())
+    return PhaseResult(begun_s, time.monotonic())
 
 
-def _run_fio(disk: Made, phase: Phase, begun_s: float) -> Seen:
+def _run_fio(disk: BlockDevice, phase: Phase, begun_s: float) -> PhaseResult:
     command = [
         "fio",
         "--name=lab",
@@ -70,8 +70,8 @@ def _run_fio(disk: Made, phase: Phase, begun_s: float) -> Seen:
         "--output-format=json",
         *(phase.fio or "").split(),
     ]
-    done = subprocess.run(
-        _within(disk.group, command),
+    finished = subprocess.run(
+        _in_group(disk.group, command),
         check=False,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -79,17 +79,18 @@ def _run_fio(disk: Made, phase: Phase, begun_s: float) -> Seen:
         text=True,
     )
     ended_s = time.monotonic()
-    if done.returncode:
-        raise OSError(f"{' '.join(command)}: exit status {done.returncode}: {done.stdout}")
-    [job] = json.loads(done.stdout[done.stdout.index("{") :])["jobs"]
-    ways = [job["read"], job["write"]]
-    ios = sum(way["total_ios"] for way in ways)
-    mean_s = sum(way["clat_ns"]["mean"] * way["total_ios"] for way in ways) / 1e9 / max(ios, 1)
-    return Seen(begun_s, ended_s, sum(way["io_bytes"] for way in ways), mean_s)
+    if finished.returncode:
+        raise OSError(f"{' '.join(command)}: exit status {finished.returncode}: {finished.stdout}")
+    [job] = json.loads(finished.stdout[finished.stdout.index("{") :])["jobs"]
+    results = [job["read"], job["write"]]
+    ios = sum(result["total_ios"] for result in results)
+    total_s = sum(result["clat_ns"]["mean"] * result["total_ios"] for result in results) / 1e9
+    transferred_bytes = sum(result["io_bytes"] for result in results)
+    return PhaseResult(begun_s, ended_s, transferred_bytes, total_s / max(ios, 1))
 
 
-def _within(group: Path | None, command: list[str]) -> list[str]:
-    """Let a command begin its life in a control group."""
+def _in_group(group: Path | None, command: list[str]) -> list[str]:
+    """Return the command that runs another in a control group."""
     if group is None:
         return command
     return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(group / "cgroup.procs"), *command]

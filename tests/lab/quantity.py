@@ -1,4 +1,4 @@
-"""Quantities in scenarios, written as in disksla's configuration: 256MiB, 25MB/s, 20ms."""
+"""Quantities of scenarios, written as in the configuration of disksla: 256MiB, 25MB/s, 20ms."""
 
 from disksla.units import parse_bandwidth_bytes_per_second, parse_duration_s, parse_size_bytes
 
@@ -16,7 +16,7 @@ class Duration(float):
 
 
 def decode(kind: type, value: object) -> object:
-    """Read one of these (a `dec_hook` of msgspec)."""
+    """Parse a quantity of a kind (a `dec_hook` of msgspec)."""
     if kind is Size:
         return Size(parse_size_bytes(str(value)))
     if kind is Bandwidth:

@@ -1,4 +1,4 @@
-"""A scenario: disks that are held, what loads them, what they were sold as, what must be seen."""
+"""A scenario: disks with their limits, loads and terms, and the verdicts expected of them."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ HERE = Path(__file__).parent / "scenarios"
 
 
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing after the other that is done to a disk."""
+    """One phase of a load; phases follow one after the other."""
 
     seconds: Duration = msgspec.field(name="for")
     fio: str | None = None
@@ -23,37 +23,37 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What must be seen of one disk; what is not given is not judged."""
+    """What is required of the verdicts on one disk; absent keys are not judged."""
 
     throttled: Literal["never", "seconds", "share", "most"] | None = None
     """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.1;
-    `most`: three quarters of the truth at least, where a signature has to be seen first."""
+    `most`: at least three quarters of the truth, because a constant rate is detected late."""
     limit: Literal["iops", "bandwidth", "unknown"] | None = None
-    """What the counter must name while the disk is throttled."""
+    """Limit that is reported while the disk is throttled."""
     ceiling: bool = False
-    """The observed ceiling is within 1 % of the rate at which the disk was held."""
+    """The observed ceiling is within 1 % of the rate at which the disk was throttled."""
     wait: bool = False
-    """The waiting that throttling added is within 5 %."""
+    """The throttle wait is within 5 %."""
     prompt: bool = False
-    """Onset and end are seen within 300 ms."""
+    """Onset and end are detected within 300 ms."""
     below_since: Duration | None = None
-    """From when on the disk gives less than promised; seen within 2 s, and never before."""
+    """Time from which the disk gives less than promised; detected within 2 s, never before."""
     stalled: bool = False
-    """For as long as nothing completed, within two windows at each edge."""
+    """`stalled` is reported while nothing completes, within two windows at each edge."""
     never: tuple[str, ...] = ()
-    """Verdicts that must not be given."""
+    """Verdicts that must not occur."""
     mostly: str | None = None
-    """Verdict of most of the time under load."""
+    """Verdict of at least nine tenths of the time under load."""
     credits: bool = False
     """The bounds contain the truth at every tick."""
     credits_close: bool = False
-    """In the end bounds are within 5 % of capacity and the estimate within 2 %."""
+    """At the end the bounds are within 5 % of the capacity, and the estimate within 2 %."""
     empty_since: Duration | None = None
-    """From when on a steady load drains credits of which enough is known: from then until the
-    last second, the time to their end is within 10 %."""
+    """Time from which a steady load drains credits with close bounds: from then until the last
+    second, the time to exhaustion is within 10 %."""
     iowait: Literal["most", "little"] | None = None
-    """The part of the machine's iowait that is laid to the disk: more than half of it, or less
-    than a twentieth of the time for which it was throttled."""
+    """The iowait of the machine that is attributed to the disk: more than half of it, or less than
+    a twentieth of the time in which the disk was throttled."""
 
 
 class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -62,14 +62,14 @@ class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     load: tuple[Phase, ...]
     disk: DiskModel = DiskModel()
     kind: Literal["served", "stacked", "cgroup"] = "served"
-    """`served` by the lab; two loops with the kernel's limit on the lower one (`stacked`); or a
-    disk that is free below a control group that is not (`cgroup`)."""
+    """`served` by the lab; two stacked loop devices with a limit of the kernel on the lower one
+    (`stacked`); or an unlimited disk below a limited control group (`cgroup`)."""
     iops: int | None = None
-    """The kernel's limit, for `stacked` and `cgroup`."""
+    """Limit of the kernel, for `stacked` and `cgroup`."""
     terms: str | dict[str, Any] | None = None
-    """What disksla is told, as in the configuration; nothing unless given."""
+    """Terms of the disk in the configuration of disksla (default: none)."""
     sold_size: str | None = None
-    """And the size that it is told, where terms depend on it."""
+    """Size of the disk in the configuration, if the terms depend on it."""
     expect: Expectation = Expectation()
 
 
@@ -83,11 +83,11 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Read one scenario; raises msgspec.ValidationError for what is none."""
+    """Read a scenario; raises msgspec.ValidationError if it is invalid."""
     document = yaml.safe_load(path.read_text(encoding="utf-8"))
     return msgspec.convert(document, Scenario, dec_hook=decode)
 
 
 def all_scenarios() -> dict[str, Path]:
-    """Give all scenarios by name."""
+    """Return the files of all scenarios, by name."""
     return {path.stem: path for path in sorted(HERE.glob("*.yml"))}

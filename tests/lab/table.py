@@ -1,21 +1,24 @@
-"""How near disksla came, as a table for a terminal."""
+"""Results as a table for a terminal of 80 columns."""
 
-from lab.judge import relative
+from lab.judge import relative_error
 from lab.verdict import Verdict
 
-_HEADINGS = ("scenario", "truth s", "said s", "onset s", "end s", "ceiling", "wait", "")
+_HEADINGS = ("scenario", "truth s", "found s", "onset s", "end s", "ceiling", "wait", "")
 _WIDTHS = (24, 7, 7, 7, 6, 7, 7, 4)
 
 
-def head() -> str:
-    """Give the headings."""
+def headings() -> str:
+    """Return the line of headings."""
     return _line(_HEADINGS)
 
 
-def rows(verdict: Verdict) -> str:
-    """Give the line of one disk, and under it what was not as expected."""
+def row(verdict: Verdict) -> str:
+    """Return the line of one disk, followed by the requirements that it does not meet."""
     return "\n".join(
-        [_line((verdict.name, *cells(verdict))), *(f"    {line}" for line in verdict.problems)]
+        [
+            _line((verdict.name, *cells(verdict))),
+            *(f"    {problem}" for problem in verdict.problems),
+        ]
     )
 
 
@@ -27,24 +30,26 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def cells(verdict: Verdict) -> tuple[str, ...]:
-    """Give how near disksla came, for people."""
+    """Return the formatted results of one disk."""
     findings = verdict.findings
     return (
         f"{findings.truth_s:.1f}",
-        f"{findings.said_s:.1f}",
+        f"{findings.reported_s:.1f}",
         _seconds(findings.onset_delay_s),
         _seconds(findings.end_delay_s),
         _percent(findings.ceiling_error),
-        _percent(relative(findings.wait_said_s, findings.wait_truth_s)),
+        _percent(relative_error(findings.reported_wait_s, findings.true_wait_s)),
         "FAIL" if verdict.problems else "pass",
     )
 
 
 def more_cells(verdict: Verdict) -> tuple[str, ...]:
-    """Give what a terminal has no room for."""
+    """Return the formatted results that do not fit a terminal."""
     findings = verdict.findings
-    said_s, machine_s = findings.iowait_said_s, findings.iowait_machine_s
-    iowait = f"{said_s:.1f} of {machine_s:.1f}" if said_s and machine_s is not None else "-"
+    attributed_s, machine_s = findings.attributed_iowait_s, findings.machine_iowait_s
+    iowait = "-"
+    if attributed_s and machine_s is not None:
+        iowait = f"{attributed_s:.1f} of {machine_s:.1f}"
     return (
         _percent(findings.share_error) if findings.loaded_s else "-",
         _percent(findings.credit_width_share).lstrip("+"),

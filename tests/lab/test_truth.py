@@ -7,54 +7,54 @@ from hypothesis import strategies as st
 
 from lab.limiter import Limiter, Request
 from lab.model import Meter
-from lab.truth import WINDOW_S, Ledger, Window
+from lab.truth import WINDOW_S, TruthLog, Window
 
 
 @given(st.lists(st.tuples(st.floats(0.001, 0.4), st.integers(0, 40)), min_size=1, max_size=20))
-def test_windows_tile_time_and_hold_all_the_waiting(steps: list[tuple[float, int]]) -> None:
+def test_windows_are_contiguous_with_all_the_waiting(steps: list[tuple[float, int]]) -> None:
     windows: list[Window] = []
-    ledger = Ledger(0.0, windows.append)
+    log = TruthLog(0.0, windows.append)
     limiter = Limiter([Meter("iops", iops=100)], 0.0)
     numbers = itertools.count()
-    came_s: dict[int, float] = {}
+    arrived_s: dict[int, float] = {}
     waited_s, completed, now_s = 0.0, 0, 0.0
     for pause_s, count in steps:
         now_s += pause_s
-        ledger.until(now_s, limiter, 0, 0.0)
+        log.advance(now_s, limiter, 0, 0.0)
         for number in itertools.islice(numbers, count):
-            came_s[number] = now_s
-            limiter.take(Request(number, is_write=False, offset=0, size_bytes=512))
-        released = limiter.release(now_s)
-        waited_s += sum(now_s - came_s.pop(request.unique) for request in released)
-        completed += len(released)
-        ledger.completed(released)
-    end_s = ledger.next_s
-    ledger.until(end_s, limiter, 0, 0.0)
-    waited_s += sum(end_s - since_s for since_s in came_s.values())
+            arrived_s[number] = now_s
+            limiter.enqueue(Request(number, is_write=False, offset=0, size_bytes=512))
+        admitted = limiter.admit(now_s)
+        waited_s += sum(now_s - arrived_s.pop(request.unique) for request in admitted)
+        completed += len(admitted)
+        log.add_completed(admitted)
+    end_s = log.next_s
+    log.advance(end_s, limiter, 0, 0.0)
+    waited_s += sum(end_s - since_s for since_s in arrived_s.values())
     assert windows[-1].end_s == end_s
     assert all(before.end_s == after.start_s for before, after in pairwise(windows))
     assert sum(window.wait_s for window in windows) == pytest.approx(waited_s)
     assert sum(window.reads for window in windows) == completed
-    assert all(0 <= window.holding_s <= WINDOW_S + 1e-9 for window in windows)
+    assert all(0 <= window.throttled_s <= WINDOW_S + 1e-9 for window in windows)
 
 
-def test_a_window_tells_who_was_held_by_what() -> None:
+def test_window_has_waiting_requests_and_their_limit() -> None:
     windows: list[Window] = []
-    ledger = Ledger(10.0, windows.append)
+    log = TruthLog(10.0, windows.append)
     limiter = Limiter([Meter("iops", iops=100, credits=10, level=0)], 10.0)
     for number in range(25):
-        limiter.take(Request(number, is_write=True, offset=0, size_bytes=512))
-    assert limiter.release(10.05) == []
-    ledger.until(10.05, limiter, 0, 0.0)
-    ledger.until(10.15, limiter, 3, 0.0)
-    ledger.completed(limiter.release(10.15))
-    ledger.until(10.2, limiter, 0, 10.3)
+        limiter.enqueue(Request(number, is_write=True, offset=0, size_bytes=512))
+    assert limiter.admit(10.05) == []
+    log.advance(10.05, limiter, 0, 0.0)
+    log.advance(10.15, limiter, 3, 0.0)
+    log.add_completed(limiter.admit(10.15))
+    log.advance(10.2, limiter, 0, 10.3)
     first, second = windows
-    assert (first.held, first.inflight, first.rate, first.limit) == (25, 28, "base", "iops")
+    assert (first.waiting, first.inflight, first.rate, first.limit) == (25, 28, "base", "iops")
     assert first.wait_s == pytest.approx(2.5)
-    assert first.holding_s == pytest.approx(0.1)
+    assert first.throttled_s == pytest.approx(0.1)
     assert not first.stalled
-    assert (second.writes, second.written_bytes, second.held, second.stalled) == (
+    assert (second.writes, second.written_bytes, second.waiting, second.stalled) == (
         10,
         5120,
         15,

@@ -1,4 +1,4 @@
-"""From a kept scenario to what is said of it: no disk is needed for that."""
+"""Verdict on a scenario from the files of its run; needs no disk."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,20 +6,20 @@ from pathlib import Path
 import msgspec
 
 from disksla.pipeline.window_records import WindowRecord
-from lab.account import replayed
-from lab.experiment import CONFIG, TICKS, Loaded, read_seen, read_truth, truth_file
+from lab.experiment import CONFIG, TICKS, DiskResult, read_results, read_truth, truth_file
 from lab.judge import Facts, Findings, judge
 from lab.limiter import RESOURCES
-from lab.requirement import shortcomings
+from lab.replay import replay_records
+from lab.requirements import unmet_requirements
 from lab.scenario import LabDisk, Scenario
 from lab.truth import Window
 
 _AGREEMENT = 0.01
-"""Of the log with fio."""
+"""Difference between the log and fio that is allowed."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """How disksla did on one disk."""
+    """The result of one disk of a scenario."""
 
     name: str
     findings: Findings
@@ -27,26 +27,26 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict]:
-    """Judge every disk of a scenario that was kept in a directory."""
-    rows = replayed(directory / TICKS, directory / CONFIG)
-    for number, (disk, loaded) in enumerate(
-        zip(scenario.disks, read_seen(directory), strict=True)
+    """Yield the verdict on each disk of a scenario whose files are in a directory."""
+    rows = replay_records(directory / TICKS, directory / CONFIG)
+    for number, (disk, result) in enumerate(
+        zip(scenario.disks, read_results(directory), strict=True)
     ):
-        own = [row for row in rows if row.device == loaded.device]
+        own = [row for row in rows if row.device == result.device]
         log = truth_file(directory, number)
-        truth = read_truth(log) if log.exists() else assumed(own, disk)
-        facts = facts_of(disk, loaded.machine_iowait_s)
+        truth = read_truth(log) if log.exists() else assumed_truth(own, disk)
+        facts = facts_of(disk, result.machine_iowait_s)
         findings = judge(truth, own, facts, disk.expect)
-        problems = shortcomings(findings, disk.expect)
+        problems = unmet_requirements(findings, disk.expect)
         if log.exists():
-            problems += disagreements(truth, loaded)
+            problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
         yield Verdict(shown, findings, problems)
 
 
-def assumed(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
-    """Give the truth about a disk of the kernel's: held whenever loaded, or never."""
-    is_held = disk.kind == "stacked"
+def assumed_truth(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
+    """Return the truth about a disk limited by the kernel: throttled while loaded, or never."""
+    is_throttled = disk.kind == "stacked"
     return [
         Window(
             row.monotonic_s - (row.window_s or 0.0),
@@ -56,9 +56,9 @@ def assumed(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
             0,
             0,
             row.inflight or 0,
-            held=(row.inflight or 0) if is_held else 0,
+            waiting=(row.inflight or 0) if is_throttled else 0,
             wait_s=0.0,
-            holding_s=(row.window_s or 0.0) if is_held and row.inflight else 0.0,
+            throttled_s=(row.window_s or 0.0) if is_throttled and row.inflight else 0.0,
         )
         for row in rows
         if row.window_s
@@ -66,16 +66,16 @@ def assumed(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
 
 
 def facts_of(disk: LabDisk, machine_iowait_s: float | None) -> Facts:
-    """Give what the scenario and the machine say of the truth."""
+    """Return the facts that the scenario and the machine contain."""
     changed = (meter for change in disk.disk.changes for meter in change.meters or ())
     meters = [*disk.disk.meters, *changed]
-    held_rate = float(disk.iops) if disk.kind == "stacked" and disk.iops else None
+    limit_rate = float(disk.iops) if disk.kind == "stacked" and disk.iops else None
     is_bandwidth = disk.expect.limit == "bandwidth"
     for meter in meters:
         if (meter.limit == "bandwidth") == is_bandwidth:
-            held_rate = meter.iops or meter.bandwidth
+            limit_rate = meter.iops or meter.bandwidth
     return Facts(
-        held_rate,
+        limit_rate,
         is_bandwidth,
         any(not meter.window for meter in meters),
         {RESOURCES[meter.limit]: meter.credits for meter in meters if meter.credits is not None},
@@ -83,10 +83,10 @@ def facts_of(disk: LabDisk, machine_iowait_s: float | None) -> Facts:
     )
 
 
-def disagreements(truth: list[Window], loaded: Loaded) -> list[str]:
-    """Hold the log itself against fio, which counted the same bytes and felt the same waiting."""
+def disagreements_with_fio(truth: list[Window], result: DiskResult) -> list[str]:
+    """Compare the log with fio, which counted the same bytes and measured the same waiting."""
     problems = []
-    for phase in loaded.phases:
+    for phase in result.phases:
         if phase.transferred_bytes is None or phase.mean_latency_s is None:
             continue
         windows = [
@@ -95,14 +95,15 @@ def disagreements(truth: list[Window], loaded: Loaded) -> list[str]:
             if phase.begun_s <= window.end_s and window.start_s <= phase.ended_s
         ]
         logged = [window.read_bytes + window.written_bytes for window in windows]
-        least, most = sum(logged[1:-1]), sum(logged)  # others may have had part of the outermost
+        # The first and the last window may contain I/O of other phases.
+        least, most = sum(logged[1:-1]), sum(logged)
         if not least * (1 - _AGREEMENT) <= phase.transferred_bytes <= most * (1 + _AGREEMENT):
-            problems.append(f"the log has {most} bytes, fio {phase.transferred_bytes}")
+            problems.append(f"bytes: the log has {most}, fio has {phase.transferred_bytes}")
         requests = sum(window.reads + window.writes for window in windows)
         mean_wait_s = sum(window.wait_s for window in windows) / max(requests, 1)
         if mean_wait_s > phase.mean_latency_s * (1 + _AGREEMENT):
             problems.append(
-                f"requests were held for {mean_wait_s * 1e3:.2f} ms by the log,"
-                f" by fio they took {phase.mean_latency_s * 1e3:.2f} ms"
+                f"mean wait in the log is {mean_wait_s * 1e3:.2f} ms,"
+                f" mean latency of fio {phase.mean_latency_s * 1e3:.2f} ms"
             )
     return problems

@@ -1,7 +1,7 @@
-"""One throttled disk: a process that answers the kernel's requests when the limiter lets it.
+"""One throttled disk: a process that answers requests of the kernel when its limiter admits them.
 
-Told by its standard input: a line begins what the scenario says (until then the disk is free), and
-the end of it ends the process, so that no disk outlives the lab.
+A line on standard input starts the scenario (until then the disk is unlimited). The end of
+standard input ends the process, so that no disk outlives the lab.
 """
 
 import ctypes
@@ -17,19 +17,19 @@ import msgspec
 
 from lab.fuse import Channel, Gone
 from lab.limiter import Limiter
+from lab.medium import Medium
 from lab.model import Change, DiskModel, Service
 from lab.scenario import read_scenario
-from lab.service import Server
-from lab.truth import Ledger, Window
+from lab.truth import TruthLog, Window
 
 _MOST_RECEIVED = 64
 _MOST_ANSWERED = 4
-"""At once: meanwhile others come, and when they came is part of the truth."""
+"""Requests per step: the arrival times of others are part of the truth, so steps are short."""
 _PR_SET_TIMERSLACK = 29
 
 
 class ThrottledDisk:
-    """The disk at every moment: who is held, who is served, what has happened."""
+    """The state of the disk: requests that wait, requests in service, and the log."""
 
     def __init__(
         self, model: DiskModel, channel: Channel, write: Callable[[Window], None]
@@ -38,65 +38,65 @@ class ThrottledDisk:
         self._channel = channel
         self._write = write
         self._limiter = Limiter((), 0.0)
-        self._server = Server(Service())
-        self._ledger: Ledger | None = None
+        self._medium = Medium(Service())
+        self._log: TruthLog | None = None
         self._changes: list[Change] = []
         self._begun_s = 0.0
 
     def begin(self, now_s: float) -> None:
-        """Start to do as the scenario says."""
+        """Start the scenario."""
         self._begun_s = now_s
-        self._ledger = Ledger(now_s, self._write)
-        self._limiter = self._limiter.hand_over(Limiter(self._model.meters, now_s))
-        self._server.service = self._model.service
+        self._log = TruthLog(now_s, self._write)
+        self._limiter = self._limiter.move_waiting_to(Limiter(self._model.meters, now_s))
+        self._medium.service = self._model.service
         self._changes = sorted(self._model.changes, key=lambda change: change.at)
 
     def step(self, now_s: float) -> None:
-        """Do what is due."""
-        if self._ledger is not None:
-            inside, stalled_until_s = self._server.inside, self._server.stalled_until_s
-            self._ledger.until(now_s, self._limiter, inside, stalled_until_s)
+        """Receive, admit and answer the requests that are due."""
+        if self._log is not None:
+            in_service, stalled_until_s = self._medium.inflight, self._medium.stalled_until_s
+            self._log.advance(now_s, self._limiter, in_service, stalled_until_s)
         while self._changes and self._begun_s + self._changes[0].at <= now_s:
             self._change(self._changes.pop(0), now_s)
         self._receive()
-        for request in self._limiter.release(now_s):
-            self._server.take(request, now_s)
-        finished = self._server.finish(now_s, _MOST_ANSWERED)
-        for request in finished:
+        for request in self._limiter.admit(now_s):
+            self._medium.submit(request, now_s)
+        completed = self._medium.complete(now_s, _MOST_ANSWERED)
+        for request in completed:
             self._channel.answer(request)
-        if self._ledger is not None:
-            self._ledger.completed(finished)
+        if self._log is not None:
+            self._log.add_completed(completed)
 
     def next_s(self) -> float | None:
-        """Give the time of the next thing that is due; None if there is none."""
-        times = [self._limiter.next_s(), self._server.next_s()]
-        if self._ledger is not None:
-            times.append(self._ledger.next_s)
+        """Return the time at which `step` is due next; None if nothing is pending."""
+        times = [self._limiter.next_s(), self._medium.next_s()]
+        if self._log is not None:
+            times.append(self._log.next_s)
         if self._changes:
             times.append(self._begun_s + self._changes[0].at)
         return min((due_s for due_s in times if due_s is not None), default=None)
 
     def _receive(self) -> None:
         for _ in range(_MOST_RECEIVED):
-            asked = self._channel.receive()
-            if asked is None:
+            message = self._channel.receive()
+            if message is None:
                 break
-            if asked.request is None:
-                self._channel.answer_other(asked)
+            if message.request is None:
+                self._channel.answer_other(message)
             else:
-                self._limiter.take(asked.request)
+                self._limiter.enqueue(message.request)
 
     def _change(self, change: Change, now_s: float) -> None:
         if change.meters is not None:
-            self._limiter = self._limiter.hand_over(Limiter(change.meters, now_s))
+            self._limiter = self._limiter.move_waiting_to(Limiter(change.meters, now_s))
         if change.service is not None:
-            self._server.service = change.service
+            self._medium.service = change.service
         if change.stall is not None:
-            self._server.stalled_until_s = now_s + change.stall
+            self._medium.stalled_until_s = now_s + change.stall
 
 
 def serve(disk: ThrottledDisk, descriptor: int) -> None:
-    """Answer until the file system is unmounted or standard input ends."""
+    """Answer requests until the file system is unmounted or standard input ends."""
     while True:
         due_s = disk.next_s()
         wait_s = None if due_s is None else max(0.0, due_s - time.monotonic())
@@ -110,7 +110,7 @@ def serve(disk: ThrottledDisk, descriptor: int) -> None:
 
 
 def main() -> None:
-    """Serve disk NUMBER of SCENARIO to DESCRIPTOR, and write the truth to FILE."""
+    """Serve disk NUMBER of SCENARIO on DESCRIPTOR, and log the truth to FILE."""
     scenario, number, descriptor, file = sys.argv[1:]
     model = read_scenario(Path(scenario)).disks[int(number)].disk
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)

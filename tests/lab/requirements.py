@@ -1,18 +1,18 @@
-"""What a scenario requires of disksla, held against how near it came."""
+"""Requirements of a scenario: which of them the findings do not meet."""
 
 from collections.abc import Iterable
 
-from lab.judge import BELOW_WITHIN_S, Findings, relative
+from lab.judge import BELOW_WITHIN_S, Findings, relative_error
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S
 
 SHARE_TOLERANCE = 0.1
-"""Of a load that varies. The aim is 0.05, and mostly reached; who is held for the last
-milliseconds of a window waits too little to be seen, and on a busy machine others wait as if they
-were held."""
+"""Of a varying load. The aim is 0.05, and mostly reached: a request that waits for the last
+milliseconds of a window waits too little to be detected, and on a busy machine requests wait that
+are not throttled."""
 SECONDS_TOLERANCE = 0.02
 EDGE_S = 2 * WINDOW_S
-"""Windows at the edge of an episode that may be told wrongly."""
+"""Windows at the edges of an episode whose verdict may be wrong."""
 CEILING_TOLERANCE = 0.01
 WAIT_TOLERANCE = 0.05
 PROMPT_S = 0.3
@@ -23,12 +23,12 @@ CREDIT_ESTIMATE_SHARE = 0.02
 EMPTY_TOLERANCE = 0.1
 MOST_OF_IOWAIT_SHARE = 0.5
 LITTLE_IOWAIT_SHARE = 0.05
-"""Of the time that the disk was throttled."""
+"""Of the time in which the disk was throttled."""
 _ROUNDING_S = 1e-6
 
 
-def shortcomings(findings: Findings, expected: Expectation) -> list[str]:
-    """Say what was not as expected; nothing if all was."""
+def unmet_requirements(findings: Findings, expected: Expectation) -> list[str]:
+    """Return a message for each requirement that is not met."""
     return [
         *_throttling_problems(findings, expected),
         *_other_problems(findings, expected),
@@ -39,24 +39,24 @@ def shortcomings(findings: Findings, expected: Expectation) -> list[str]:
 
 
 def _throttling_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
-    error_s = findings.said_s - findings.truth_s
+    error_s = findings.reported_s - findings.truth_s
     match expected.throttled:
-        case "never" if findings.said_s:
-            yield f"throttled for {findings.said_s:.1f} s, which it never was"
+        case "never" if findings.reported_s:
+            yield f"throttled for {findings.reported_s:.1f} s, expected never"
         case "seconds":
             allowed_s = SECONDS_TOLERANCE * findings.truth_s + 2 * EDGE_S * findings.episodes
             if abs(error_s) > allowed_s:
-                yield f"throttled seconds are off by {error_s:+.2f}, {allowed_s:.2f} allowed"
+                yield f"throttled seconds: error {error_s:+.2f}, allowed {allowed_s:.2f}"
         case "most" if (
-            not MOST_SHARE <= findings.said_s / findings.truth_s <= 1 + SECONDS_TOLERANCE
+            not MOST_SHARE <= findings.reported_s / findings.truth_s <= 1 + SECONDS_TOLERANCE
         ):
-            yield f"throttled for {findings.said_s:.1f} s of {findings.truth_s:.1f} s"
+            yield f"throttled for {findings.reported_s:.1f} s, truth {findings.truth_s:.1f} s"
         case "share" if abs(findings.share_error) > SHARE_TOLERANCE:
-            yield f"throttled share is off by {findings.share_error:+.3f}, 0.1 allowed"
+            yield f"throttled share: error {findings.share_error:+.3f}, allowed 0.1"
     if expected.prompt:
         for name, delay_s in (("onset", findings.onset_delay_s), ("end", findings.end_delay_s)):
             if delay_s is None or delay_s > PROMPT_S + _ROUNDING_S:
-                yield f"{name} seen after {_told(delay_s, 's')}, 0.30 s allowed"
+                yield f"{name} detected after {_shown(delay_s, 's')}, allowed 0.30 s"
     if expected.limit is not None and set(findings.limits) != {expected.limit}:
         yield f"limit {_shares(findings.limits)}, expected {expected.limit}"
 
@@ -64,14 +64,14 @@ def _throttling_problems(findings: Findings, expected: Expectation) -> Iterable[
 def _other_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     ceiling = findings.ceiling_error
     if expected.ceiling and (ceiling is None or abs(ceiling) > CEILING_TOLERANCE):
-        yield f"error of the ceiling: {_told(ceiling)}, 1 % allowed"
+        yield f"ceiling: error {_shown(ceiling)}, allowed 1 %"
     if expected.wait:
-        wait = relative(findings.wait_said_s, findings.wait_truth_s)
+        wait = relative_error(findings.reported_wait_s, findings.true_wait_s)
         if wait is None or abs(wait) > WAIT_TOLERANCE:
-            yield f"error of the wait: {_told(wait)}, 5 % allowed"
+            yield f"throttle wait: error {_shown(wait)}, allowed 5 %"
     stalled_s = findings.verdict_s.get("stalled", 0.0)
-    if expected.stalled and abs(stalled_s - findings.stalled_truth_s) > 2 * EDGE_S:
-        yield f"stalled for {stalled_s:.1f} s, truth {findings.stalled_truth_s:.1f} s"
+    if expected.stalled and abs(stalled_s - findings.true_stalled_s) > 2 * EDGE_S:
+        yield f"stalled for {stalled_s:.1f} s, truth {findings.true_stalled_s:.1f} s"
     for verdict in expected.never:
         if seconds := findings.verdict_s.get(verdict):
             yield f"{verdict} for {seconds:.1f} s, expected never"
@@ -87,42 +87,42 @@ def _below_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     if expected.below_since is None:
         return
     if findings.below_early_s:
-        yield f"below for {findings.below_early_s:.1f} s before it was"
+        yield f"below for {findings.below_early_s:.1f} s too early"
     if findings.below_delay_s is None or findings.below_delay_s > BELOW_WITHIN_S:
-        yield f"below seen after {_told(findings.below_delay_s, 's')}, 2 s allowed"
+        yield f"below detected after {_shown(findings.below_delay_s, 's')}, allowed 2 s"
     if (findings.below_share or 0.0) < MOSTLY_SHARE:
-        yield f"share of below after that: {_told(findings.below_share)}"
+        yield f"share of below after that: {_shown(findings.below_share)}, expected 90 %"
 
 
 def _credit_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     if expected.credits and findings.credit_violation_share != 0.0:
-        yield f"credit bounds miss the truth by: {_told(findings.credit_violation_share)}"
+        yield f"truth outside the credit bounds by {_shown(findings.credit_violation_share)}"
     empty = findings.empty_error
     if expected.empty_since is not None and (empty is None or abs(empty) > EMPTY_TOLERANCE):
-        yield f"error of the time to exhaustion: {_told(empty)}, 10 % allowed"
+        yield f"time to exhaustion: error {_shown(empty)}, allowed 10 %"
     if not expected.credits_close:
         return
     width, error = findings.credit_width_share, findings.credit_estimate_error_share
     if width is None or width > CREDIT_WIDTH_SHARE:
-        yield f"distance of the credit bounds in the end: {_told(width)}, 5 % allowed"
+        yield f"distance of the credit bounds at the end: {_shown(width)}, allowed 5 %"
     if error is None or abs(error) > CREDIT_ESTIMATE_SHARE:
-        yield f"error of the credit estimate: {_told(error)}, 2 % allowed"
+        yield f"credit estimate: error {_shown(error)}, allowed 2 %"
 
 
 def _iowait_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
-    said_s, machine_s = findings.iowait_said_s, findings.iowait_machine_s
+    attributed_s, machine_s = findings.attributed_iowait_s, findings.machine_iowait_s
     match expected.iowait:
         case None:
             return
-        case _ if said_s is None or machine_s is None:
-            yield "nothing is known of iowait"
-        case "most" if said_s < MOST_OF_IOWAIT_SHARE * machine_s:
-            yield f"iowait {said_s:.1f} s of the machine's {machine_s:.1f} s, expected most"
-        case "little" if said_s > LITTLE_IOWAIT_SHARE * findings.truth_s:
-            yield f"iowait {said_s:.1f} s in {findings.truth_s:.1f} s, expected little"
+        case _ if attributed_s is None or machine_s is None:
+            yield "iowait is unknown"
+        case "most" if attributed_s < MOST_OF_IOWAIT_SHARE * machine_s:
+            yield f"iowait {attributed_s:.1f} s of {machine_s:.1f} s, expected most"
+        case "little" if attributed_s > LITTLE_IOWAIT_SHARE * findings.truth_s:
+            yield f"iowait {attributed_s:.1f} s in {findings.truth_s:.1f} s, expected little"
 
 
-def _told(value: float | None, unit: str = "%") -> str:
+def _shown(value: float | None, unit: str = "%") -> str:
     if value is None:
         return "unknown"
     return f"{value * 100:.1f} %" if unit == "%" else f"{value:.2f} {unit}"

@@ -1,4 +1,4 @@
-"""What disksla said of a recording: the account that `replay --json` gives."""
+"""Replay of a recording through the pipeline of disksla: the records of `replay --json`."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -7,8 +7,8 @@ from disksla.commands.replay import replay
 from disksla.pipeline.window_records import WindowRecord, window_records
 
 
-def replayed(ticks: Path, config: Path) -> list[WindowRecord]:
-    """Send a recording through disksla's pipeline, and give all that it says."""
+def replay_records(ticks: Path, config: Path) -> list[WindowRecord]:
+    """Return the records of all windows of a recording, under a configuration."""
     return [
         row
         for before, after in pairwise(replay(ticks, config))
@@ -17,5 +17,5 @@ def replayed(ticks: Path, config: Path) -> list[WindowRecord]:
 
 
 def is_loaded(row: WindowRecord) -> bool:
-    """Tell whether the disk had anything to do."""
+    """Return whether requests completed or were in flight."""
     return bool(row.inflight or row.reads or row.writes)

@@ -1,4 +1,4 @@
-"""The disk behind the limiter: so many requests at once, each for so long."""
+"""The medium behind the limiter: a number of requests at a time, each with a latency."""
 
 import heapq
 import math
@@ -10,8 +10,8 @@ from lab.limiter import Request
 from lab.model import Service
 
 
-class Server:
-    """Requests under service. Time is an argument; chance has a seed."""
+class Medium:
+    """Requests in service. Time is an argument; the random generator has a fixed seed."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -21,31 +21,31 @@ class Server:
         self._ends: list[tuple[float, Request]] = []
 
     @property
-    def inside(self) -> int:
-        """Requests under service or waiting for it."""
+    def inflight(self) -> int:
+        """Requests in service or waiting for a slot."""
         return len(self._ends) + len(self._waiting)
 
-    def take(self, request: Request, now_s: float) -> None:
-        """Serve a request as soon as there is room."""
+    def submit(self, request: Request, now_s: float) -> None:
+        """Serve a request as soon as a slot is free."""
         if self.service.slots is None or len(self._ends) < self.service.slots:
             heapq.heappush(self._ends, (now_s + self._latency_s(), request))
         else:
             self._waiting.append(request)
 
-    def finish(self, now_s: float, most: int = sys.maxsize) -> list[Request]:
-        """Give requests whose time is over, the earliest first."""
-        finished: list[Request] = []
+    def complete(self, now_s: float, most: int = sys.maxsize) -> list[Request]:
+        """Return requests whose latency has passed, the earliest first."""
+        completed: list[Request] = []
         if now_s < self.stalled_until_s:
-            return finished
-        while len(finished) < most and self._ends and self._ends[0][0] <= now_s:
+            return completed
+        while len(completed) < most and self._ends and self._ends[0][0] <= now_s:
             ended_s, request = heapq.heappop(self._ends)
-            finished.append(request)
+            completed.append(request)
             if self._waiting:
-                self.take(self._waiting.popleft(), max(ended_s, self.stalled_until_s))
-        return finished
+                self.submit(self._waiting.popleft(), max(ended_s, self.stalled_until_s))
+        return completed
 
     def next_s(self) -> float | None:
-        """Give the time at which a request will be done; None if there is none."""
+        """Return the time of the next completion; None if nothing is in service."""
         return max(self._ends[0][0], self.stalled_until_s) if self._ends else None
 
     def _latency_s(self) -> float:

@@ -2,10 +2,12 @@
 {
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
+  local trimmed = import '../trimmed.libsonnet',
   local of = promql.of,
   local window = config.rateWindow,
-  local verdict_share(verdict) = 'sum without (verdict) (%s{verdict="%s"})'
-                                 % [promql.verdict_share('instance_device_verdict'), verdict],
+  local verdict_share(verdict) =
+    'sum without (verdict) (' + promql.verdict_share('instance_device_verdict')
+    + '{verdict="' + verdict + '"})',
 
   // -- what people are told -------------------------------------------------------------------
 
@@ -19,9 +21,9 @@
   // One more number of the same disk; nothing is said where there is none.
   local also(before, metric, unit, after) =
     local arguments = std.join(' ', ['$labels.' + name for name in config.hostLabels + ['device']]);
-    local matchers = std.join(', ', ['%s=%%q' % name for name in config.hostLabels + ['device']]);
-    '{{ range printf `%s{%s}` %s | query }}%s{{ . | value | %s }}%s{{ end }}'
-    % [metric, matchers, arguments, before, unit, after],
+    local matchers = std.join(', ', [name + '=%q' for name in config.hostLabels + ['device']]);
+    '{{ range printf `' + metric + '{' + matchers + '}` ' + arguments + ' | query }}'
+    + before + '{{ . | value | ' + unit + ' }}' + after + '{{ end }}',
 
   local alert(name, severity, wait, expr, summary, description) = {
     alert: name,
@@ -31,12 +33,12 @@
     annotations: {
       summary: summary,
       description: description,
-      runbook_url: '%s#%s' % [config.runbookUrl, std.asciiLower(name)],
+      runbook_url: config.runbookUrl + '#' + std.asciiLower(name),
     },
   },
   // What holds of a disk, with who the disk is.
-  local of_disk(expr) = '(\n%s\n)\n%s' % [indented(expr), promql.with_info(who)],
-  local indented(expr) = '  ' + std.strReplace(std.rstripChars(expr, '\n'), '\n', '\n  '),
+  local of_disk(expr) = '(\n' + indented(expr) + '\n)\n' + promql.with_info(who),
+  local indented(expr) = '  ' + std.strReplace(trimmed(expr), '\n', '\n  '),
 
   // -- the promise ----------------------------------------------------------------------------
 
@@ -174,10 +176,9 @@
 
   // -- credits --------------------------------------------------------------------------------
 
-  local bound_share(bound) = '%s\n  / %s' % [
-    of('disksla_burst_credits_%s_bound' % bound),
-    of('disksla_burst_credits_capacity'),
-  ],
+  local bound_share(bound) =
+    of('disksla_burst_credits_' + bound + '_bound') + '\n  / '
+    + of('disksla_burst_credits_capacity'),
   local exhausted = alert(
     'DiskBurstCreditsExhausted',
     'warning',

@@ -8,18 +8,20 @@ local state = import '../state.libsonnet';
       local lib = (import 'lib.libsonnet')(config);
       local disk = lib.disk;
       local rate(metric, more='') =
-        'rate(disksla_%s{%s%s}[$__rate_interval])' % [metric, disk, more];
-      local sum(expr) = 'sum by (%s) (%s)' % [lib.perDisk, expr];
+        'rate(disksla_' + metric + '{' + disk + more + '}[$__rate_interval])';
+      local sum(expr) = 'sum by (' + lib.perDisk + ') (' + expr + ')';
+      local ratio(above, below) = above + ' / (' + below + ' > 0)';
       // Of the time that was assessed; nothing where none was.
-      local share(verdict) = '%s / (%s > 0)' % [
-        sum(rate('verdict_seconds_total', ', verdict="%s"' % verdict)),
-        sum(rate('verdict_seconds_total')),
-      ];
-      local gauge(metric) = 'disksla_%s{%s}' % [metric, disk];
+      local share(verdict) = ratio(
+        sum(rate('verdict_seconds_total', ', verdict="' + verdict + '"')),
+        sum(rate('verdict_seconds_total'))
+      );
+      local gauge(metric, more='') = 'disksla_' + metric + '{' + disk + more + '}';
       local quantile(q, metric) =
-        'histogram_quantile(%g, sum by (%s, le) (%s))' % [q, lib.perDisk, rate(metric + '_bucket')];
-      local mean(kind, kinds) =
-        '%s / %s' % [rate(kind + '_time_seconds_total'), rate(kinds + '_completed_total') + ' > 0'];
+        'histogram_quantile(' + q + ', sum by (' + lib.perDisk + ', le) ('
+        + rate(metric + '_bucket') + '))';
+      local mean(kind) =
+        rate(kind + '_time_seconds_total') + ' / ' + rate(kind + 's_completed_total') + ' > 0';
 
       local said = 'floor(\n%s)' % state.expr(
         share,
@@ -87,9 +89,9 @@ local state = import '../state.libsonnet';
             bounds include what providers promise (0.5, 1, 3 and 20 ms); above, the promise is a
             line. A band that moves up with the load is queueing at a limit.
           |||, 's', [
-            lib.buckets('sum by (le) (%s)' % rate('%s_latency_seconds_bucket' % kind)),
+            lib.buckets('sum by (le) (' + rate(kind + '_latency_seconds_bucket') + ')'),
           ]
-        ) + lib.noData('no %ss' % kind);
+        ) + lib.noData('no ' + kind + 's');
 
       // The promised latency becomes the label `le` by which its bucket is found.
       local within(kind) = |||
@@ -99,9 +101,9 @@ local state = import '../state.libsonnet';
         ) / ignoring (le) (%(all)s > 0)
       ||| % {
         perDisk: lib.perDisk,
-        buckets: rate('%s_latency_seconds_bucket' % kind),
+        buckets: rate(kind + '_latency_seconds_bucket'),
         promised: gauge('limit_latency_seconds'),
-        all: sum(rate('%s_latency_seconds_count' % kind)),
+        all: sum(rate(kind + '_latency_seconds_count')),
       };
 
       local about = 'The story of one disk: is it me, or the disk?';
@@ -123,28 +125,28 @@ local state = import '../state.libsonnet';
           lib.stat('Sold as', |||
             The terms that the disk is held against; none if the configuration names none, and then
             only the observed ceiling can be told.
-          |||, 'none', [lib.now('disksla_disk_info{%s}' % disk, '{{terms}}')])
+          |||, 'none', [lib.now(gauge('disk_info'), '{{terms}}')])
           + lib.asName + lib.noData('unknown disk'),
           lib.stat('Mounted at', |||
             Mount points of the disk and its partitions.
-          |||, 'none', [lib.now('disksla_disk_info{%s, mountpoint!=""}' % disk, '{{mountpoint}}')])
+          |||, 'none', [lib.now(gauge('disk_info', ', mountpoint!=""'), '{{mountpoint}}')])
           + lib.asName + lib.noData('not mounted: used raw, or below LVM'),
           lib.stat('Serial number', |||
             By which the provider finds the disk; attach it to a ticket.
-          |||, 'none', [lib.now('disksla_disk_info{%s, serial!=""}' % disk, '{{serial}}')])
+          |||, 'none', [lib.now(gauge('disk_info', ', serial!=""'), '{{serial}}')])
           + lib.asName + lib.noData('the disk tells none'),
           lib.stat('Promise kept', |||
             Of the seconds in which the promise could be proven (met, throttled or below) within
             the chosen time, the share that was not below it.
           |||, 'percentunit', [
-            lib.now('1 - %s / (%s > 0)' % [seconds('below'), seconds('met|throttled|below')]),
+            lib.now('1 - ' + ratio(seconds('below'), seconds('met|throttled|below'))),
           ])
           + lib.noData('not put to the proof')
           + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
           lib.stat('Held at a limit', |||
             Share of the chosen time in which the disk was held at a limit while requests waited. A
             little is what bursts look like; much means the disk is too small for the load.
-          |||, 'percentunit', [lib.now('%s / %s' % [seconds('throttled'), seconds('.+')])])
+          |||, 'percentunit', [lib.now(seconds('throttled') + ' / ' + seconds('.+'))])
           + lib.noData('not watched')
           + lib.decimals(1)
           + lib.steps([[null, 'green'], [config.noticeableShare, 'orange']]),
@@ -163,7 +165,7 @@ local state = import '../state.libsonnet';
             the promise and served it. Met: at or above the promise. Throttled: held at a limit.
             Below: gave less than promised. A gap to 100 % was not assessed.
           |||, 'percentunit', [
-            lib.query('sum by (verdict) (%s)' % rate('verdict_seconds_total'), '{{verdict}}'),
+            lib.query('sum by (verdict) (' + rate('verdict_seconds_total') + ')', '{{verdict}}'),
           ])
           + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.noData('not watched'),
           lib.lines('Load against the promise', |||
@@ -171,9 +173,9 @@ local state = import '../state.libsonnet';
             99 of 100 less than the upper one. At 100 % the disk is exactly at the promise. An
             upper line at the promise and a lower one far below it: the load comes in bursts.
           |||, 'percentunit', [
-            lib.query(quantile(0.5, 'window_load_ratio'), 'half of the windows'),
-            lib.query(quantile(0.95, 'window_load_ratio'), '95 of 100'),
-            lib.query(quantile(0.99, 'window_load_ratio'), '99 of 100'),
+            lib.query(quantile('0.5', 'window_load_ratio'), 'half of the windows'),
+            lib.query(quantile('0.95', 'window_load_ratio'), '95 of 100'),
+            lib.query(quantile('0.99', 'window_load_ratio'), '99 of 100'),
           ])
           + lib.lineAt(1, 'orange') + lib.noData('nothing is promised, or it was idle'),
         ],
@@ -207,10 +209,10 @@ local state = import '../state.libsonnet';
             terms promise. Above the promise while throttled, it is your own queue. Above it while
             there is little load, it is the disk.
           |||, 's', [
-            lib.query(mean('read', 'reads'), 'reads, mean'),
-            lib.query(mean('write', 'writes'), 'writes, mean'),
-            lib.query(quantile(0.99, 'read_latency_seconds'), 'reads, 99 of 100'),
-            lib.query(quantile(0.99, 'write_latency_seconds'), 'writes, 99 of 100'),
+            lib.query(mean('read'), 'reads, mean'),
+            lib.query(mean('write'), 'writes, mean'),
+            lib.query(quantile('0.99', 'read_latency_seconds'), 'reads, 99 of 100'),
+            lib.query(quantile('0.99', 'write_latency_seconds'), 'writes, 99 of 100'),
             lib.query(gauge('limit_latency_seconds'), 'promised'),
           ])
           + lib.noData('no requests') + lib.overrides([

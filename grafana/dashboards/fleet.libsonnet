@@ -7,15 +7,15 @@
       local promql = lib.promql;
       local disk = lib.disk;
       // Of each disk, what is said of it; behind the point, for how much of the time.
-      local said = '%s{%s}' % [promql.state, disk];
-      local share(verdict) = '%s{%s, verdict="%s"}'
-                             % [promql.verdict_share('instance_device_verdict'), disk, verdict];
-      local info = '%s{%s}' % [promql.info, disk];
+      local said = promql.state + '{' + disk + '}';
+      local share(verdict) = promql.verdict_share('instance_device_verdict')
+                             + '{' + disk + ', verdict="' + verdict + '"}';
+      local info = promql.info + '{' + disk + '}';
       local compliance(level, window, matchers) =
-        '%s{%s}' % [promql.compliance(level, window), matchers];
+        promql.compliance(level, window) + '{' + matchers + '}';
 
       local promise = '(%s)' % std.join(' or ', [
-        'disksla_limit_%s{%s}' % [limit, disk]
+        'disksla_limit_' + limit + '{' + disk + '}'
         for limit in [
           'read_iops',
           'write_iops',
@@ -29,21 +29,19 @@
         + lib.size(4, 5) + lib.onColour + lib.noData('no disk is watched');
 
       local worst = 'topk(%d, %s)' % [config.dashboardWorst, said];
-      local ofWorst(expr, details=[]) = lib.column('max by (%s) (%s and on (%s) %s)' % [
-        std.join(', ', [lib.perDisk] + details),
-        expr,
-        lib.perDisk,
-        worst,
-      ]);
+      local ofWorst(expr, details=[]) = lib.column(
+        'max by (' + std.join(', ', [lib.perDisk] + details) + ') ('
+        + expr + ' and on (' + lib.perDisk + ') ' + worst + ')'
+      );
       local details = ['terms', 'mountpoint', 'model', 'serial'];
 
       // Recorded over all hosts, so that no host can be picked out.
       local shareOfTerms = promql.verdict_share('provider_terms_verdict');
-      local byTerms(name, more='') = '%s{job=~"$job"%s}' % [name, more];
+      local byTerms(name, more='') = name + '{job=~"$job"' + more + '}';
       local disksOfTerms = byTerms('provider_terms:disksla_disks:count');
       local termsRate(counter) = lib.query(
-        'sum by (provider, terms) (%s)'
-        % byTerms(promql.rate('provider_terms', 'disksla_' + counter)),
+        'sum by (provider, terms) ('
+        + byTerms(promql.rate('provider_terms', 'disksla_' + counter)) + ')',
         '{{terms}}'
       );
       local traffic(title, unit, counter) =
@@ -54,7 +52,8 @@
 
       local up = 'up{%s}' % lib.host;
       local reloaded = 'disksla_config_last_reload_successful{%s}' % lib.host;
-      local ticks(kind) = 'rate(disksla_sampler_%s_total{%s}[$__rate_interval])' % [kind, lib.host];
+      local ticks(kind) =
+        'rate(disksla_sampler_' + kind + '_total{' + lib.host + '}[$__rate_interval])';
 
       local about = 'All disks, worst first: which of them are to blame, and which are too small.';
       lib.dashboard(lib.uids.fleet, 'disksla / Fleet', about, [

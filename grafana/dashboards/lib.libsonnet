@@ -5,6 +5,7 @@ local source = { type: 'prometheus', uid: '${datasource}' };
 local uids = { fleet: 'disksla-fleet', disk: 'disksla-disk', probes: 'disksla-probes' };
 
 local state = import '../state.libsonnet';
+local trimmed = import '../trimmed.libsonnet';
 
 local verdicts = {
   idle: 'text',
@@ -56,10 +57,6 @@ local thresholds(steps) = {
   mode: 'absolute',
   steps: [{ color: step[1], value: step[0] } for step in steps],
 };
-
-// std.stripChars takes its time over a long text.
-local trimmed(text) =
-  if std.endsWith(text, '\n') then std.substr(text, 0, std.length(text) - 1) else text;
 
 local refId(index) = std.char(std.codepoint('A') + index);
 
@@ -114,8 +111,9 @@ function(config) {
   // What tells a disk from another.
   perDisk: promql.disk,
 
-  creditsLeft(bound=''): 'disksla_burst_credits%s{%s} / disksla_burst_credits_capacity{%s}'
-                         % [bound, $.disk, $.disk],
+  creditsLeft(bound=''):
+    'disksla_burst_credits' + bound + '{' + $.disk + '}'
+    + ' / disksla_burst_credits_capacity{' + $.disk + '}',
 
   // -- queries ----------------------------------------------------------------------------------
 
@@ -132,7 +130,7 @@ function(config) {
   column(expr): self.now(expr) + { format: 'table' },
   buckets(expr): self.query(expr, '{{le}}') + { format: 'heatmap' },
   // How many there are, and 0 only where there are any of which it could be said.
-  counted(expr, all): self.now('count(%s) or 0 * count(%s)' % [expr, all]),
+  counted(expr, all): self.now('count(' + expr + ') or 0 * count(' + all + ')'),
 
   // -- kinds of panels; each takes what is special by `+` -----------------------------------------
 
@@ -300,13 +298,13 @@ function(config) {
   // chosen jobs it is, the disk's dashboard finds out by itself.
   local toDisk(field) = {
     title: 'The story of this disk',
-    url: '/d/%s?%s' % [uids.disk, std.join('&', [
+    url: '/d/' + uids.disk + '?' + std.join('&', [
       '${datasource:queryparam}',
       '${job:queryparam}',
-      'var-instance=${%s.instance}' % field,
-      'var-device=${%s.device}' % field,
+      'var-instance=${' + field + '.instance}',
+      'var-device=${' + field + '.device}',
       '${__url_time_range}',
-    ])],
+    ]),
   },
   rowToDisk(column='device'): self.overrides([named(column, { links: [toDisk('__data.fields')] })]),
   seriesToDisk: { fieldConfig+: { defaults+: { links: [toDisk('__field.labels')] } } },

@@ -3,20 +3,21 @@
   grafanaDashboards+:: {
     'probes.json':
       local lib = (import 'lib.libsonnet')($._config);
-      local gauge(metric, more='') = 'disksla_%s{%s%s}' % [metric, lib.disk, more];
-      local rate(metric) = 'rate(disksla_%s{%s}[$__rate_interval])' % [metric, lib.disk];
+      local gauge(metric, more='') = 'disksla_' + metric + '{' + lib.disk + more + '}';
+      local rate(metric) = 'rate(' + gauge(metric) + '[$__rate_interval])';
       // A probe runs every ten minutes or so: shorter steps would be empty.
       local seldom = { interval: '15m' };
       local increase(metric, by) =
-        'sum by (%s) (increase(disksla_%s{%s}[$__rate_interval]))' % [by, metric, lib.disk];
-      local buckets(kind) = 'probe_%s_latency_seconds_bucket' % kind;
+        'sum by (' + by + ') (increase(' + gauge(metric) + '[$__rate_interval]))';
+      local buckets(kind) = 'probe_' + kind + '_latency_seconds_bucket';
       local quantile(q, kind) =
-        'histogram_quantile(%g, sum by (le) (%s))' % [q, rate(buckets(kind))];
+        'histogram_quantile(' + q + ', sum by (le) (' + rate(buckets(kind)) + '))';
       local overall(q, kind) =
-        'histogram_quantile(%g, sum by (le) (increase(%s[$__range])))' % [q, gauge(buckets(kind))];
+        'histogram_quantile(' + q + ', sum by (le) (increase('
+        + gauge(buckets(kind)) + '[$__range])))';
       local mean(latency) =
-        'sum(%s) / (sum(%s) > 0)'
-        % [rate(latency + '_seconds_sum'), rate(latency + '_seconds_count')];
+        'sum(' + rate(latency + '_seconds_sum') + ') / (sum('
+        + rate(latency + '_seconds_count') + ') > 0)';
       local passed = gauge('verification_passed');
       local verified = gauge('verification_timestamp_seconds');
       local yesNo = lib.mapping([
@@ -37,7 +38,7 @@
       // A column with what holds of each kind of probe, or of each test.
       local of(metric, times='') =
         local by = if std.startsWith(metric, 'probe') then 'kind' else 'test';
-        lib.column('max by (%s, %s) (%s)%s' % [lib.perDisk, by, gauge(metric), times]);
+        lib.column('max by (' + lib.perDisk + ', ' + by + ') (' + gauge(metric) + ')' + times);
 
       local about = 'What was measured on purpose: probes, and acceptance tests.';
       lib.dashboard(lib.uids.probes, 'disksla / Probes and verification', about, [
@@ -54,11 +55,11 @@
           + lib.steps([[null, 'green'], [3600, 'orange'], [86400, 'red']]),
           lib.stat('Probed reads, 99 of 100', |||
             99th percentile of the latency of probed reads within the chosen time, over all disks.
-          |||, 's', [lib.now(overall(0.99, 'read'))])
+          |||, 's', [lib.now(overall('0.99', 'read'))])
           + lib.noData('no reads were probed'),
           lib.stat('Probed writes, 99 of 100', |||
             99th percentile of the latency of probed writes within the chosen time, over all disks.
-          |||, 's', [lib.now(overall(0.99, 'write'))])
+          |||, 's', [lib.now(overall('0.99', 'write'))])
           + lib.noData('no writes were probed'),
           lib.stat('Tests not passed', |||
             Lines of the last acceptance test of each disk that were not passed.
@@ -110,10 +111,10 @@
             promised to any of the chosen disks. Probes are few and small, so what lies above the
             promise here is not your load.
           |||, 's', [
-            lib.query(quantile(0.5, 'read'), 'reads, half'),
-            lib.query(quantile(0.99, 'read'), 'reads, 99 of 100'),
-            lib.query(quantile(0.5, 'write'), 'writes, half'),
-            lib.query(quantile(0.99, 'write'), 'writes, 99 of 100'),
+            lib.query(quantile('0.5', 'read'), 'reads, half'),
+            lib.query(quantile('0.99', 'read'), 'reads, 99 of 100'),
+            lib.query(quantile('0.5', 'write'), 'writes, half'),
+            lib.query(quantile('0.99', 'write'), 'writes, 99 of 100'),
             lib.query('min(%s)' % gauge('limit_latency_seconds'), 'promised'),
           ])
           + seldom + lib.noData('nothing was probed') + lib.overrides([

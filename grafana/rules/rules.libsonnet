@@ -4,22 +4,23 @@
   local promql = (import '../promql.libsonnet')(config),
   local rule(name, expr, labels={}) =
     { record: name, expr: expr } + (if labels == {} then {} else { labels: labels }),
-  local rate_of(metric) = 'rate(%s[%s])' % [promql.of(metric), config.rateWindow],
+  local rate_of(metric) = 'rate(' + promql.of(metric) + '[' + config.rateWindow + '])',
+  local ratio_of(above, below) = above + ' / (' + below + ' > 0)',
 
   local counters = ['reads_completed', 'writes_completed', 'read_bytes', 'written_bytes'],
   local rates = [
-    rule(promql.rate('instance_device', 'disksla_' + counter), rate_of('disksla_%s_total' % counter))
+    rule(promql.rate('instance_device', 'disksla_' + counter), rate_of('disksla_' + counter + '_total'))
     for counter in counters
   ],
 
   // Seconds over requests, by the kernel's own counters. Without requests there is no latency.
   local latencies = [
     rule(
-      promql.mean('instance_device', 'disksla_%s_latency_seconds' % kind),
-      '%s / (%s > 0)' % [
-        rate_of('disksla_%s_time_seconds_total' % kind),
-        rate_of('disksla_%ss_completed_total' % kind),
-      ]
+      promql.mean('instance_device', 'disksla_' + kind + '_latency_seconds'),
+      ratio_of(
+        rate_of('disksla_' + kind + '_time_seconds_total'),
+        rate_of('disksla_' + kind + 's_completed_total')
+      )
     )
     for kind in ['read', 'write']
   ],
@@ -27,7 +28,7 @@
   local quantiles = [
     rule(
       promql.quantile(metric),
-      'histogram_quantile(%s, %s) >= 0' % [quantile, rate_of(metric + '_bucket')],
+      'histogram_quantile(' + quantile + ', ' + rate_of(metric + '_bucket') + ') >= 0',
       { quantile: quantile }
     )
     for metric in [
@@ -40,10 +41,9 @@
   local load = [
     rule(
       promql.mean('instance_device', 'disksla_window_load_ratio'),
-      '%s / (%s > 0)' % [
-        rate_of('disksla_window_load_ratio_sum'),
-        rate_of('disksla_window_load_ratio_count'),
-      ]
+      ratio_of(
+        rate_of('disksla_window_load_ratio_sum'), rate_of('disksla_window_load_ratio_count')
+      )
     ),
   ],
 
@@ -75,8 +75,8 @@
   ],
   local summed = ['disksla_below_seconds', 'disksla_proven_seconds'],
   local by_terms(metric) =
-    'sum without (instance, device) (\n  %s\n  %s\n)\n'
-    % [metric, promql.with_info(['provider', 'terms'])],
+    'sum without (instance, device) (\n  ' + metric + '\n  '
+    + promql.with_info(['provider', 'terms']) + '\n)\n',
   local steps = [
     rule(promql.step('instance_device', 'disksla_below_seconds'), seconds_of('verdict="below"')),
     rule(
@@ -88,8 +88,9 @@
     for metric in summed
   ],
   local levels = ['instance_device', 'provider_terms'],
+  local over_time(metric, window) = 'sum_over_time(' + metric + '[' + window + '])',
   local hours = [
-    rule(promql.hour(level, metric), 'sum_over_time(%s[1h])' % promql.step(level, metric))
+    rule(promql.hour(level, metric), over_time(promql.step(level, metric), '1h'))
     for level in levels
     for metric in summed
   ],
@@ -97,12 +98,13 @@
   local compliance(level, window, parts) = [
     rule(
       promql.proven(level, window),
-      'sum_over_time(%s[%s])' % [parts(level, 'disksla_proven_seconds'), window]
+      over_time(parts(level, 'disksla_proven_seconds'), window)
     ),
     rule(
       promql.compliance(level, window),
-      '1 - sum_over_time(%s[%s]) / (%s > 0)'
-      % [parts(level, 'disksla_below_seconds'), window, promql.proven(level, window)]
+      '1 - ' + ratio_of(
+        over_time(parts(level, 'disksla_below_seconds'), window), promql.proven(level, window)
+      )
     ),
   ],
   local short = std.flattenArrays([compliance(level, '1h', promql.step) for level in levels]),

@@ -1,16 +1,19 @@
 // What sites choose for themselves. Override it with `--config` of render.py, or `+ {_config+:: ...}`.
 {
   _config+:: {
+    // Public address of the project. render.py takes it from `url` in setup.cfg. While it is empty,
+    // dashboards have no link to it.
+    projectUrl: '',
+    // Page that the annotation `runbook_url` of an alert links to; `#` and the name of the alert are
+    // appended. While it is empty, alerts have no such annotation.
+    runbookUrl: if self.projectUrl == '' then '' else self.projectUrl + '/docs/runbook.md',
+
     // -- of rules and alerts --------------------------------------------------------------------
 
     // How the daemon's series are found. There is one series `up` of each daemon under it.
     diskslaSelector: 'job="disksla"',
     // What tells one daemon from another; add 'cluster' where one store holds many.
     hostLabels: ['job', 'instance'],
-
-    // Where people on duty can read docs/runbook.md. The name is reserved and leads nowhere: put
-    // the file where they get at it at night.
-    runbookUrl: 'https://disksla.example/docs/runbook.md',
 
     // Rules are evaluated so often. Compliance over long windows is asked for more seldom, but
     // not so seldom that the newest value is older than the 5 min for which Prometheus shows it.

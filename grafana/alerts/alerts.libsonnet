@@ -33,7 +33,8 @@
     annotations: {
       summary: summary,
       description: description,
-      runbook_url: config.runbookUrl + '#' + std.asciiLower(name),
+      [if config.runbookUrl != '' then 'runbook_url']:
+        config.runbookUrl + '#' + std.asciiLower(name),
     },
   },
   // What holds of a disk, with who the disk is.

@@ -383,7 +383,18 @@ function(config) {
         [uids.probes, 'Probes and verification', 'What was measured on purpose'],
       ]
       if other[0] != uid
-    ],
+    ] + (if config.projectUrl == '' then [] else [{
+      type: 'link',
+      title: 'disksla',
+      tooltip: 'Home page of disksla',
+      url: config.projectUrl,
+      icon: 'doc',
+      tags: [],
+      asDropdown: false,
+      targetBlank: true,
+      includeVars: false,
+      keepTime: false,
+    }]),
     panels: std.mapWithIndex(function(index, item) item { id: index + 1 }, placed(rows)),
   },
 }

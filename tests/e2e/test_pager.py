@@ -18,7 +18,7 @@ import yaml
 
 from lab.disk import made
 from lab.scenario import read_scenario
-from render import HERE, rendered, write
+from render import HERE, render_rules, write
 from support.daemon_process import Daemon
 from support.loop_device import eventually
 from support.monitoring_stack import (
@@ -58,6 +58,7 @@ disks:
 TERMS = {"budget": "sum", "iops": 1000}
 SHORT = """
 {
+  projectUrl: 'https://disksla.test',
   ruleInterval: '1s',
   longRuleInterval: '1s',
   rateWindow: '5s',
@@ -113,7 +114,7 @@ def config_of_alertmanager(receiver: str, room: Path) -> Path:
 
 
 def config_of_prometheus(daemon: str, alerting: str, room: Path) -> Path:
-    write(rendered(SHORT), room / "rules")
+    write(render_rules(SHORT), room / "rules")
     content = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(room / "rules" / "*.yaml")],

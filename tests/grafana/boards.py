@@ -237,7 +237,7 @@ def links(board: Board) -> Iterator[str]:
     if not board["links"]:
         yield "it leads nowhere"
     for link in board["links"]:
-        if not (link["includeVars"] and link["keepTime"]):
+        if link["url"].startswith("/d/") and not (link["includeVars"] and link["keepTime"]):
             yield f"link {link['title']}: forgets what was chosen"
     for panel in panels_of(board):
         for link in _data_links(panel):

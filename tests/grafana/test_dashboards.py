@@ -13,7 +13,7 @@ from grafana.boards import Board, complaints, filled_in, targets_of
 from grafana.known import exposed, recorded
 from grafana.promql import metrics_in
 from grafana.promtool import needs_promtool
-from render import OUT, mixin
+from render import OUT, evaluate, project_url
 
 BOARDS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
@@ -25,8 +25,8 @@ def test_there_are_three_that_lead_to_each_other() -> None:
     uids = {board["uid"] for board in BOARDS.values()}
     assert uids == {"disksla-fleet", "disksla-disk", "disksla-probes"}
     for board in BOARDS.values():
-        led_to = {link["url"].removeprefix("/d/") for link in board["links"]}
-        assert led_to == uids - {board["uid"]}
+        urls = {link["url"] for link in board["links"]}
+        assert urls - {project_url()} == {f"/d/{uid}" for uid in uids - {board["uid"]}}
 
 
 @pytest.mark.parametrize("name", BOARDS)
@@ -49,11 +49,16 @@ def test_promtool_reads_every_query(name: str, tmp_path: Path) -> None:
 
 @needs_promtool
 def test_a_site_gets_dashboards_as_good(tmp_path: Path) -> None:
-    theirs = mixin("{ hostLabels: ['cluster', 'job', 'instance'], rateWindow: '10m' }")
-    for board in theirs["dashboards"].values():
+    config = """{
+        hostLabels: ['cluster', 'job', 'instance'],
+        rateWindow: '10m',
+        projectUrl: 'https://disksla.test',
+    }"""
+    theirs = evaluate("grafanaDashboards", config)
+    for board in theirs.values():
         assert complaints(board) == []
         read_by_promtool(board, tmp_path)
-    fleet = json.dumps(theirs["dashboards"]["fleet.json"])
+    fleet = json.dumps(theirs["fleet.json"])
     assert "max by (cluster, job, instance, device" in fleet
     assert "instance_device:disksla_state:worst10m" in fleet
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from grafana.promtool import check_rules, needs_promtool
-from render import HERE, OUT, mixin, rendered, write
+from render import HERE, OUT, evaluate, rendered, write
 
 
 def committed() -> dict[str, str]:
@@ -36,12 +36,12 @@ def test_an_entry_of_the_configuration_is_replaced() -> None:
 
 def test_an_alert_that_could_never_fire_is_not_rendered() -> None:
     with pytest.raises(RuntimeError, match=r"quantiles: DiskLatencyAbovePromise needs 0\.99"):
-        mixin("{ quantiles: ['0.5'] }")
+        evaluate("prometheusAlerts", "{ quantiles: ['0.5'] }")
 
 
 def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
     with pytest.raises(RuntimeError, match="Unknown variable: nonsense"):
-        mixin("{ diskslaSelector: nonsense }")
+        evaluate("prometheusAlerts", "{ diskslaSelector: nonsense }")
 
 
 @needs_promtool

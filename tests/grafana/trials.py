@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from grafana.promtool import Alert
+from render import project_url
 
 LOOKED_AT_MINUTE = 80
 AT = f"{LOOKED_AT_MINUTE}m"
@@ -25,7 +26,6 @@ WHO = (
     "Disk vdb of db1:10056, mounted at /var/lib/postgresql, (serial 6ea73b81-555e-4a74-9,"
     " model QEMU HARDDISK, vk.ef-nvme)"
 )
-RUNBOOK = "https://disksla.example/docs/runbook.md"
 
 
 class Counter(msgspec.Struct, frozen=True):
@@ -151,6 +151,11 @@ PROMISED: World = {
 }
 
 
+def _runbook(alert: str) -> dict[str, str]:
+    url = project_url()
+    return {"runbook_url": f"{url}/docs/runbook.md#{alert.lower()}"} if url else {}
+
+
 class Case(msgspec.Struct, frozen=True):
     """One alert on trial."""
 
@@ -178,7 +183,7 @@ class Case(msgspec.Struct, frozen=True):
             {
                 "summary": self.summary,
                 "description": description,
-                "runbook_url": f"{RUNBOOK}#{self.name.lower()}",
+                **_runbook(self.name),
             },
         )
 

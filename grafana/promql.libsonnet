@@ -1,23 +1,24 @@
-// Words that rules, alerts and dashboards share: how series are named, found and joined.
+// PromQL that rules, alerts and dashboards share: selectors, names of recorded series, joins.
 //
-// Names are put together by `+`: `%` costs jsonnet milliseconds, and it is called thousands of times.
+// Strings are joined by `+`: a call of `%` takes jsonnet milliseconds, and there are thousands here.
 function(config) {
   local labels(names) = std.join(', ', names),
 
   host: labels(config.hostLabels),
   disk: labels(config.hostLabels + ['device']),
 
-  // A metric of disksla, of the daemons that are looked at.
+  // A metric of the selected daemons.
   of(metric, matchers=''):: metric + '{' + labels(
     std.filter(function(part) part != '', [config.diskslaSelector, matchers])
   ) + '}',
 
-  // One info of each disk, recorded: a disk never has two, even while its terms change.
+  // disksla_disk_info with exactly one series for each disk, even while its labels change.
   info: 'instance_device:disksla_disk_info:topk',
-  with_info(wanted)::
-    '* on (' + self.disk + ') group_left (' + labels(wanted) + ') ' + self.info,
+  // Add these labels of disksla_disk_info to a vector.
+  with_info(added)::
+    '* on (' + self.disk + ') group_left (' + labels(added) + ') ' + self.info,
 
-  // The name of what is recorded as a rate.
+  // Names of recorded series.
   rate(level, metric):: level + ':' + metric + ':rate' + config.rateWindow,
   mean(level, metric):: level + ':' + metric + ':mean' + config.rateWindow,
   quantile(metric)::

@@ -1,4 +1,4 @@
-// What is recorded: of each disk, of its compliance, and of all disks sold under the same terms.
+// Recording rules: series of each disk, its compliance, and sums over all disks with the same terms.
 {
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
@@ -13,7 +13,7 @@
     for counter in counters
   ],
 
-  // Seconds over requests, by the kernel's own counters. Without requests there is no latency.
+  // Mean latency: time over requests, from the kernel's counters; absent without requests.
   local latencies = [
     rule(
       promql.mean('instance_device', 'disksla_' + kind + '_latency_seconds'),
@@ -24,7 +24,7 @@
     )
     for kind in ['read', 'write']
   ],
-  // A quantile of nothing is NaN, which is not >= 0 and so gives no sample.
+  // Without requests a quantile is NaN; `>= 0` drops it.
   local quantiles = [
     rule(
       promql.quantile(metric),
@@ -47,7 +47,7 @@
     ),
   ],
 
-  // Shares of the seconds that were assessed: those of a gap are nobody's.
+  // Shares of the assessed seconds: gaps are in neither part of the ratio.
   local assessed = 'sum without (verdict) (%s)' % rate_of('disksla_verdict_seconds_total'),
   local share_of(metric, label) =
     '%s\n/ ignoring (%s) group_left ()\n(%s > 0)\n' % [rate_of(metric), label, assessed],
@@ -66,9 +66,9 @@
     rule(promql.info, 'topk by (%s) (1, %s)' % [promql.disk, promql.of('disksla_disk_info')]),
   ],
 
-  // Compliance. Seconds are added up once, in steps, so that an hour is read from 12 samples, a
-  // day from 288 and a month from 720 hours. What is missed while Prometheus is down is missing
-  // below and above the line of the fraction, and no ratio is bent by it.
+  // Compliance. Increases over `stepWindow` are recorded once and added up, so that an hour reads
+  // 12 samples, a day 288, and 30 days 720 samples of an hour. Seconds that were not scraped are
+  // missing in both parts of the ratio, so gaps do not distort it.
   local seconds_of(matcher) = 'sum without (verdict) (increase(%s[%s]))' % [
     promql.of('disksla_verdict_seconds_total', matcher),
     config.stepWindow,
@@ -94,7 +94,7 @@
     for level in levels
     for metric in summed
   ],
-  // Where nothing was proven there is no compliance, and never one of 100 %.
+  // Compliance is absent where the promise was not tested; it is not 100 %.
   local compliance(level, window, parts) = [
     rule(
       promql.proven(level, window),
@@ -107,14 +107,14 @@
       )
     ),
   ],
-  local short = std.flattenArrays([compliance(level, '1h', promql.step) for level in levels]),
-  local long = std.flattenArrays([
+  local short_compliance = std.flattenArrays([compliance(level, '1h', promql.step) for level in levels]),
+  local long_compliance = std.flattenArrays([
     compliance(level, '1d', promql.step) + compliance(level, '30d', promql.hour)
     for level in levels
   ]),
 
-  // By terms: ten thousand disks come down to a dozen series here, and dashboards of the whole
-  // fleet ask for nothing else.
+  // Sums by provider and terms: a dozen series for ten thousand disks. The panels of the whole fleet
+  // read only these.
   local identity = [
     'instance',
     'device',
@@ -156,8 +156,8 @@
       { name: 'disksla.fleet', interval: config.ruleInterval, rules: fleet },
       { name: 'disksla.sla.steps', interval: config.stepWindow, rules: steps },
       { name: 'disksla.sla.hours', interval: '1h', rules: hours },
-      { name: 'disksla.sla.short', interval: config.ruleInterval, rules: short },
-      { name: 'disksla.sla.long', interval: config.longRuleInterval, rules: long },
+      { name: 'disksla.sla.short', interval: config.ruleInterval, rules: short_compliance },
+      { name: 'disksla.sla.long', interval: config.longRuleInterval, rules: long_compliance },
     ],
   },
 }

@@ -180,7 +180,7 @@ def is_told_in_full(receiver: Pager, daemon: Daemon, device: str) -> None:
         "terms": "configuration",
     }
     description = alert["annotations"]["description"]
-    assert description.startswith(f"Disk {device} of {daemon.address} (serial unknown, model")
+    assert description.startswith(f"Disk {device} on {daemon.address} (serial unknown, model")
     assert "Reads promised: 1k/s." in description
     assert alert["annotations"]["runbook_url"].endswith("/runbook.md#diskbelowpromise")
     [message] = [one for one in receiver.messages if alert in one["alerts"]]

@@ -1,54 +1,61 @@
-// What sites choose for themselves. Override it with `--config` of render.py, or `+ {_config+:: ...}`.
+// Settings of a site. Override them with `--config` of render.py, or with `+ {_config+:: ...}`.
 {
   _config+:: {
-    // -- of rules and alerts --------------------------------------------------------------------
+    // Public address of the project. render.py takes it from `url` in setup.cfg. While it is empty,
+    // dashboards have no link to it.
+    projectUrl: '',
+    // Page that the annotation `runbook_url` of an alert links to; `#` and the name of the alert are
+    // appended. While it is empty, alerts have no such annotation.
+    runbookUrl: if self.projectUrl == '' then '' else self.projectUrl + '/docs/runbook.md',
 
-    // How the daemon's series are found. There is one series `up` of each daemon under it.
+    // -- rules and alerts -----------------------------------------------------------------------
+
+    // Selects the series of disksla, and the series `up` of each daemon.
     diskslaSelector: 'job="disksla"',
-    // What tells one daemon from another; add 'cluster' where one store holds many.
+    // Labels that identify a daemon; add 'cluster' where one store holds several clusters.
     hostLabels: ['job', 'instance'],
 
-    // Where people on duty can read docs/runbook.md. The name is reserved and leads nowhere: put
-    // the file where they get at it at night.
-    runbookUrl: 'https://disksla.example/docs/runbook.md',
-
-    // Rules are evaluated so often. Compliance over long windows is asked for more seldom, but
-    // not so seldom that the newest value is older than the 5 min for which Prometheus shows it.
+    // Evaluation interval. Compliance over long windows is evaluated less often, but more often than
+    // every 5 min: Prometheus does not show values older than that.
     ruleInterval: '1m',
     longRuleInterval: '4m',
-    // Rates are taken over this, and are named after it; four scrapes of 60 s at least.
+    // Window of rates, and suffix of the names of recorded rates. At least four scrape intervals.
     rateWindow: '5m',
-    // Seconds are added up in steps of this, and the steps into hours: every second once.
+    // Compliance adds up increases over this window, first to hours; every second counts once.
     stepWindow: '5m',
     quantiles: ['0.5', '0.99'],
 
-    // Less than was promised: this share of the time in which the promise was put to the test,
-    // within the last hour and within the last `rateWindow`, and so many seconds of it.
+    // DiskBelowPromise: share of the tested time (verdicts met, throttled and below) in which the
+    // disk was below its promise, over the last hour and over the last `rateWindow`, and the least
+    // number of seconds below the promise within the hour.
     belowShare: 0.1,
     belowAtLeastSeconds: 60,
     belowFor: '2m',
 
-    // Slower than is guaranteed, by this factor, of requests so small, while 99 % of the windows
-    // load the disk less than this; waiting in a queue of one's own making is nobody's breach.
+    // DiskLatencyAbovePromise: mean latency as a multiple of the guaranteed latency. Only requests
+    // up to this size count, and only while 99 % of the windows have a load below this ratio: at a
+    // higher load, requests wait in the queue of the host itself.
     latencyFactor: 1.2,
     latencyRequestBytes: 16384,
     latencyLoadRatio: 0.8,
     latencyProbeWindow: '1h',
     latencyFor: '15m',
 
-    // Held at the limit: this share of the time.
+    // DiskThrottled: share of the time in which the disk was throttled.
     throttledShare: 0.25,
     throttledWindow: '30m',
     throttledFor: '5m',
 
-    // The host suffers from it: share of time in which some tasks waited, or CPUs in iowait.
+    // DiskThrottlingHurtsHost: share of the time in which some tasks were stalled for I/O, or number
+    // of CPUs in iowait, while the disk was throttled.
     hurtPressureShare: 0.2,
     hurtIowaitCpus: 0.5,
     hurtWindow: '15m',
     hurtFor: '5m',
 
-    // Credits: none left when the upper bound is below this share of the capacity; few when the
-    // lower bound is below that share and they would be used up within so many seconds.
+    // DiskBurstCreditsExhausted: the upper bound of the credits is below this share of the capacity.
+    // DiskBurstCreditsExhaustSoon: the lower bound is below this share, and at the present rate the
+    // credits last less than this many seconds.
     creditsEmptyShare: 0.01,
     creditsEmptyFor: '5m',
     creditsLowShare: 0.5,
@@ -56,19 +63,20 @@
     creditsSoonWindow: '5m',
     creditsSoonFor: '5m',
 
-    // Requests in flight and none completes, so many seconds of `rateWindow`.
+    // DiskStalled: seconds with requests in flight and none completed, within `rateWindow`.
     stalledSeconds: 30,
     stalledFor: '1m',
 
-    // Two turns of a probe every 10 min, which is the daemon's default, and some slack.
+    // DiskProbeFailing: two attempts at the default interval of 10 min, with a margin.
     probeFailingFor: '25m',
-    // So many of its turns were due, and some slack; of a crontab line, so much time went by.
+    // DiskProbeStale: this many intervals without an attempt, with a margin; for probes with a
+    // crontab line, which have no interval, this much time.
     probeStaleTurns: 2,
     probeStaleSlackSeconds: 300,
     probeStaleCronSeconds: 8 * 86400,
     probeStaleFor: '5m',
 
-    // A failed acceptance test is news for so long.
+    // DiskVerificationFailed: the alert ends this long after the test.
     verificationSeconds: 30 * 86400,
     verificationFor: '1m',
 
@@ -77,15 +85,16 @@
     samplerLateFor: '15m',
     termsUnknownFor: '1h',
 
-    // -- of dashboards ----------------------------------------------------------------------------
+    // -- dashboards -----------------------------------------------------------------------------
 
-    // By which they are found in Grafana.
+    // Tags of the dashboards in Grafana.
     dashboardTags: ['disksla'],
-    // From this share of the time on, a verdict is what is said of a disk, in its state and here.
+    // Least share of the time for which a verdict determines the state of a disk, in the recording
+    // rule and on the dashboards.
     noticeableShare: 0.05,
-    // A promise kept for less than this share of the time that put it to the proof is shown in red.
+    // Compliance below this is red.
     dashboardCompliance: 0.999,
-    // So many disks stand in the list of the worst.
+    // Number of disks in the table of the worst disks.
     dashboardWorst: 100,
   },
 }

@@ -1,5 +1,4 @@
-// The monitoring mixin of disksla: what to add up, when to call somebody, what to look at.
-// Everything that sites choose for themselves stands in `_config`.
+// Monitoring mixin of disksla: recording rules, alerts and dashboards. Settings are in `_config`.
 (import 'config.libsonnet')
 + (import 'rules/rules.libsonnet')
 + (import 'rules/state.libsonnet')

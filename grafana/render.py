@@ -1,12 +1,13 @@
-"""The files in out/, made from the jsonnet beside this: `make mixin`.
+"""Render the files in out/ from the jsonnet sources: `make mixin`.
 
-    python grafana/render.py [--config MINE.libsonnet] [--out DIRECTORY]
+    python grafana/render.py [--config FILE] [--out DIRECTORY]
 
-MINE.libsonnet holds an object with those entries of `_config` (config.libsonnet) that shall be
-other than they are, so that a site gets rules and dashboards of its own without a copy of ours.
+FILE holds a jsonnet object whose entries replace those of `_config` in config.libsonnet, so that a
+site can change thresholds and selectors without copying the sources.
 """
 
 import argparse
+import configparser
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,61 +18,72 @@ import yaml
 
 HERE = Path(__file__).resolve().parent
 OUT = HERE / "out"
+SETUP = HERE.parent / "setup.cfg"
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML as people write it: lines of an expression below each other."""
+    """Write texts of several lines as literal blocks."""
 
 
-def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+_Dumper.add_representer(str, _represent_text)
 
 
-def mixin(config: str = "{}") -> dict[str, Any]:
-    """Evaluate the mixin with some entries of `_config` replaced by those of a jsonnet object.
+def project_url(setup: Path = SETUP) -> str:
+    """Return the public address of the project, `url` in setup.cfg; empty if it has none."""
+    parser = configparser.ConfigParser()
+    parser.read(setup, encoding="utf-8")
+    return parser.get("metadata", "url", fallback="")
+
+
+def evaluate(part: str, config: str = "{}") -> Any:
+    """Evaluate one part of the mixin, such as `prometheusRules`, with overrides of `_config`.
 
     Raises:
-        RuntimeError: The jsonnet is wrong; the text says where.
+        RuntimeError: jsonnet found an error; the text names the place.
 
     """
     program = f"""
-        local mixin = (import 'mixin.libsonnet') + {{ _config+:: ({config}) }};
-        {{
-          rules: mixin.prometheusRules,
-          alerts: mixin.prometheusAlerts,
-          dashboards: mixin.grafanaDashboards,
-        }}
+        ((import 'mixin.libsonnet')
+         + {{ _config+:: {{ projectUrl: {json.dumps(project_url())} }} }}
+         + {{ _config+:: ({config}
+) }}).{part}
     """
-    made = _jsonnet.evaluate_snippet("mixin", program, jpathdir=[str(HERE)])
-    parts: dict[str, Any] = json.loads(made)
-    return parts
+    return json.loads(_jsonnet.evaluate_snippet("mixin", program, jpathdir=[str(HERE)]))
+
+
+def render_rules(config: str = "{}") -> dict[str, str]:
+    """Return the files of Prometheus: recording rules and alerts, by path below out/."""
+    return {
+        "prometheus_rules.yaml": _to_yaml(evaluate("prometheusRules", config)),
+        "prometheus_alerts.yaml": _to_yaml(evaluate("prometheusAlerts", config)),
+    }
+
+
+def render_dashboards(config: str = "{}") -> dict[str, str]:
+    """Return the files of Grafana, by path below out/."""
+    return {
+        f"dashboards/{name}": json.dumps(board, indent=2, sort_keys=True, ensure_ascii=False)
+        + "\n"
+        for name, board in evaluate("grafanaDashboards", config).items()
+    }
 
 
 def rendered(config: str = "{}") -> dict[str, str]:
-    """Give the text of every file, by its path below out/."""
-    parts = mixin(config)
-    dashboards = {
-        f"dashboards/{name}": json.dumps(board, indent=2, sort_keys=True, ensure_ascii=False)
-        + "\n"
-        for name, board in parts["dashboards"].items()
-    }
-    return {
-        "prometheus_rules.yaml": _as_yaml(parts["rules"]),
-        "prometheus_alerts.yaml": _as_yaml(parts["alerts"]),
-        **dashboards,
-    }
+    """Return all files, by path below out/."""
+    return render_rules(config) | render_dashboards(config)
 
 
-def _as_yaml(content: object) -> str:
+def _to_yaml(content: object) -> str:
     return yaml.dump(content, Dumper=_Dumper, sort_keys=True, width=10**9, allow_unicode=True)
 
 
 def write(files: Mapping[str, str], out: Path) -> None:
-    """Write the files, and take away dashboards that are no more."""
+    """Write files below a directory, and remove dashboards that are not among them."""
     (out / "dashboards").mkdir(parents=True, exist_ok=True)
     for old in (out / "dashboards").glob("*.json"):
         if f"dashboards/{old.name}" not in files:
@@ -81,12 +93,14 @@ def write(files: Mapping[str, str], out: Path) -> None:
 
 
 def main() -> None:
-    """Render what the command line asks for."""
-    parser = argparse.ArgumentParser(description="make rules, alerts and dashboards from jsonnet")
-    parser.add_argument(
-        "--config", type=Path, help="a jsonnet object with other entries of _config"
+    """Render to the directory that the command line names."""
+    parser = argparse.ArgumentParser(
+        description="render rules, alerts and dashboards from jsonnet"
     )
-    parser.add_argument("--out", type=Path, default=OUT, help="where to (default: %(default)s)")
+    parser.add_argument("--config", type=Path, help="jsonnet object that overrides _config")
+    parser.add_argument(
+        "--out", type=Path, default=OUT, help="output directory (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     config = arguments.config.read_text(encoding="utf-8") if arguments.config else "{}"
     write(rendered(config), arguments.out)

@@ -1,24 +1,25 @@
-// What is said of a disk: the worst that holds for a noticeable share of the time.
-// As a number, its whole part is the state, and what stands behind the point is that share.
+// State of a disk: the worst condition that holds for a noticeable share of the time.
+// In the number, the integer part is the state, and the fraction is that share.
 {
   states: [
     { value: 0, color: 'text', text: 'idle' },
-    { value: 1, color: 'green', text: 'fine: the disk gives what is asked of it' },
-    { value: 2, color: 'yellow', text: 'held at a limit that no terms explain' },
-    { value: 3, color: 'orange', text: 'held at the limit you bought' },
-    { value: 4, color: 'purple', text: 'out of credits: held at the base limit' },
+    { value: 1, color: 'green', text: 'ok: serves all requested I/O' },
+    { value: 2, color: 'yellow', text: 'throttled at an unknown limit' },
+    { value: 3, color: 'orange', text: 'throttled at the limit you bought' },
+    { value: 4, color: 'purple', text: 'out of credits: throttled at the baseline' },
     { value: 5, color: 'red', text: 'gives less than promised' },
-    { value: 6, color: 'dark-red', text: 'stalled: nothing completes' },
+    { value: 6, color: 'dark-red', text: 'stalled: no request completes' },
   ],
 
-  // `share` gives the expression of a verdict's share of the time. The others are conditions:
-  // `explained` holds of disks that are held at a limit of their terms, `spent` of those whose
-  // credits are proven to be used up. `disk` are the labels that tell a disk from another.
-  expr(share, explained, spent, noticeable, disk): |||
+  // `share` is a function that returns the expression of the share of a verdict. The others are
+  // conditions: `at_known_limit` selects disks that are throttled at a limit of their terms,
+  // `out_of_credits` those whose credits are used up for certain. `disk` lists the labels that
+  // identify a disk.
+  expr(share, at_known_limit, out_of_credits, noticeable, disk): |||
     clamp_max(%(stalled)s > %(noticeable)g, 0.99) + 6
     or clamp_max(%(below)s > %(noticeable)g, 0.99) + 5
-    or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(spent)s, 0.99) + 4
-    or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(explained)s, 0.99) + 3
+    or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(out_of_credits)s, 0.99) + 4
+    or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(at_known_limit)s, 0.99) + 3
     or clamp_max(%(throttled)s > %(noticeable)g, 0.99) + 2
     or clamp_max(1 - %(idle)s > 0.001, 0.99) + 1
     or %(idle)s * 0
@@ -27,8 +28,8 @@
     below: share('below'),
     throttled: share('throttled'),
     idle: share('idle'),
-    explained: explained,
-    spent: spent,
+    at_known_limit: at_known_limit,
+    out_of_credits: out_of_credits,
     noticeable: noticeable,
     disk: disk,
   },

@@ -1,27 +1,30 @@
-// When somebody has to know, and what that person is told.
+// Alerts, with the text of their annotations.
 {
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
+  local trimmed = import '../trimmed.libsonnet',
   local of = promql.of,
   local window = config.rateWindow,
-  local verdict_share(verdict) = 'sum without (verdict) (%s{verdict="%s"})'
-                                 % [promql.verdict_share('instance_device_verdict'), verdict],
+  local verdict_share(verdict) =
+    'sum without (verdict) (' + promql.verdict_share('instance_device_verdict')
+    + '{verdict="' + verdict + '"})',
 
-  // -- what people are told -------------------------------------------------------------------
+  // -- annotations ----------------------------------------------------------------------------
 
-  local who = ['serial', 'model', 'terms', 'mountpoint'],
-  local disk = 'Disk {{ $labels.device }} of {{ $labels.instance }}'
-               + '{{ with $labels.mountpoint }}, mounted at {{ . }},{{ end }}'
+  local identity = ['serial', 'model', 'terms', 'mountpoint'],
+  local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}'
                + ' (serial {{ or $labels.serial "unknown" }},'
-               + ' model {{ or $labels.model "unknown" }}, {{ $labels.terms }})',
+               + ' model {{ or $labels.model "unknown" }}'
+               + '{{ with $labels.terms }}, terms {{ . }}{{ end }}'
+               + '{{ with $labels.mountpoint }}, mounted at {{ . }}{{ end }})',
   local percent = '{{ $value | humanizePercentage }}',
   local duration = '{{ $value | humanizeDuration }}',
-  // One more number of the same disk; nothing is said where there is none.
+  // Another metric of the same disk, with text around it; empty where it has no sample.
   local also(before, metric, unit, after) =
     local arguments = std.join(' ', ['$labels.' + name for name in config.hostLabels + ['device']]);
-    local matchers = std.join(', ', ['%s=%%q' % name for name in config.hostLabels + ['device']]);
-    '{{ range printf `%s{%s}` %s | query }}%s{{ . | value | %s }}%s{{ end }}'
-    % [metric, matchers, arguments, before, unit, after],
+    local matchers = std.join(', ', [name + '=%q' for name in config.hostLabels + ['device']]);
+    '{{ range printf `' + metric + '{' + matchers + '}` ' + arguments + ' | query }}'
+    + before + '{{ . | value | ' + unit + ' }}' + after + '{{ end }}',
 
   local alert(name, severity, wait, expr, summary, description) = {
     alert: name,
@@ -31,14 +34,15 @@
     annotations: {
       summary: summary,
       description: description,
-      runbook_url: '%s#%s' % [config.runbookUrl, std.asciiLower(name)],
+      [if config.runbookUrl != '' then 'runbook_url']:
+        config.runbookUrl + '#' + std.asciiLower(name),
     },
   },
-  // What holds of a disk, with who the disk is.
-  local of_disk(expr) = '(\n%s\n)\n%s' % [indented(expr), promql.with_info(who)],
-  local indented(expr) = '  ' + std.strReplace(std.rstripChars(expr, '\n'), '\n', '\n  '),
+  // Add the labels that identify the disk.
+  local of_disk(expr) = '(\n' + indented(expr) + '\n)\n' + promql.with_info(identity),
+  local indented(expr) = '  ' + std.strReplace(trimmed(expr), '\n', '\n  '),
 
-  // -- the promise ----------------------------------------------------------------------------
+  // -- promise --------------------------------------------------------------------------------
 
   local short_share = '%s\n  / (%s > 0)' % [
     verdict_share('below'),
@@ -63,8 +67,7 @@
       seconds: config.belowAtLeastSeconds,
     }),
     'A disk gives less than its terms promise.',
-    disk + ' gave less than promised in ' + percent
-    + ' of the last hour, as far as the promise was put to the test.'
+    disk + ' was below its promise for ' + percent + ' of the tested time of the last hour.'
     + also(' Reads now: ', promql.rate('instance_device', 'disksla_reads_completed'), 'humanize', '/s.')
     + also(' Reads promised: ', 'disksla_limit_read_iops', 'humanize', '/s.')
     + also(' Writes now: ', promql.rate('instance_device', 'disksla_writes_completed'), 'humanize', '/s.')
@@ -117,14 +120,16 @@
       std.join('or\n', [slow_requests(kind[0], kind[1]) for kind in kinds]
                        + [slow_probes(kind[0]) for kind in kinds])
     ) + '{latency_kind="guaranteed"}\n',
-    'A disk is slower than its terms guarantee.',
-    disk + ' takes ' + duration + ' for {{ $labels.requests }} on average, at a load that leaves it room'
-    + also(', where ', 'disksla_limit_latency_seconds', 'humanizeDuration', ' is guaranteed') + '.'
+    'The latency of a disk is above the latency that its terms guarantee.',
+    disk + ' has a mean latency of ' + duration + ' for {{ $labels.requests }} while its load is'
+    + ' below the limit'
+    + also('; its terms guarantee ', 'disksla_limit_latency_seconds', 'humanizeDuration', '') + '.'
   ),
 
-  // -- held at the limit ----------------------------------------------------------------------
+  // -- throttling -----------------------------------------------------------------------------
 
-  // Of all the time, so that the first minutes after a start do not stand for the half hour.
+  // A share of all time, not of the assessed time: after a start, the first minutes do not count as
+  // the whole window.
   local throttled = alert(
     'DiskThrottled',
     'warning',
@@ -134,50 +139,50 @@
       config.throttledWindow,
       config.throttledShare,
     ]),
-    'A disk is held at its limit for much of the time.',
-    disk + ' was held at its limit for ' + percent + ' of the last ' + config.throttledWindow
-    + ' while requests waited.'
-    + also(' Held at: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
-    + also(' Held at: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.')
+    'A disk is throttled much of the time.',
+    disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow + '.'
+    + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
+    + also(
+      ' Observed ceiling: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.'
+    )
   ),
 
-  local hurt(metric, symptom, most) = |||
+  local symptom_of(metric, symptom, most) = |||
     label_replace(
       %s > %g,
       "symptom", "%s", "", ""
     )
   ||| % [metric, most, symptom],
-  local hurts = alert(
+  local hurts_host = alert(
     'DiskThrottlingHurtsHost',
     'warning',
     config.hurtFor,
     of_disk(
-      hurt(
+      symptom_of(
         'sum without (kind) (rate(%s[%s]))'
         % [of('disksla_throttled_pressure_seconds_total', 'kind="some"'), config.hurtWindow],
         'pressure',
         config.hurtPressureShare
       )
       + 'or\n'
-      + hurt(
+      + symptom_of(
         'rate(%s[%s])' % [of('disksla_throttled_iowait_seconds_total'), config.hurtWindow],
         'iowait',
         config.hurtIowaitCpus
       )
     ),
-    'Programs of a host wait because a disk is held at its limit.',
-    disk + ' is held at its limit, and meanwhile'
-    + ' {{ if eq $labels.symptom "pressure" }}some programs of the host stood still for I/O in '
-    + percent + ' of the time{{ else }}{{ $value | humanize }} CPUs stood in iowait{{ end }}, over the last '
-    + config.hurtWindow + '.'
+    'Programs of a host wait for I/O because a disk is throttled.',
+    disk + ' is throttled. Meanwhile'
+    + ' {{ if eq $labels.symptom "pressure" }}some tasks of the host were stalled for I/O for '
+    + percent + ' of{{ else }}{{ $value | humanize }} CPUs on average were in iowait over{{ end }}'
+    + ' the last ' + config.hurtWindow + '.'
   ),
 
   // -- credits --------------------------------------------------------------------------------
 
-  local bound_share(bound) = '%s\n  / %s' % [
-    of('disksla_burst_credits_%s_bound' % bound),
-    of('disksla_burst_credits_capacity'),
-  ],
+  local bound_share(bound) =
+    of('disksla_burst_credits_' + bound + '_bound') + '\n  / '
+    + of('disksla_burst_credits_capacity'),
   local exhausted = alert(
     'DiskBurstCreditsExhausted',
     'warning',
@@ -185,9 +190,9 @@
     of_disk('%s < %g' % [bound_share('upper'), config.creditsEmptyShare]),
     'A disk has used up its burst credits.',
     disk + ' has at most ' + percent + ' of its burst credits ({{ $labels.resource }}) left'
-    + ' and falls back to its base limit.'
-    + also(' Reads: ', 'disksla_limit_read_iops', 'humanize', '/s.')
-    + also(' Writes: ', 'disksla_limit_write_iops', 'humanize', '/s.')
+    + ' and is limited to its baseline.'
+    + also(' Baseline of reads: ', 'disksla_limit_read_iops', 'humanize', '/s.')
+    + also(' Baseline of writes: ', 'disksla_limit_write_iops', 'humanize', '/s.')
   ),
   local soon = alert(
     'DiskBurstCreditsExhaustSoon',
@@ -208,13 +213,13 @@
       upper: bound_share('upper'),
       empty: config.creditsEmptyShare,
     }),
-    'A disk will soon have used up its burst credits.',
-    disk + ' uses up its burst credits ({{ $labels.resource }}) in ' + duration
-    + ' if it goes on like this, and may have less than '
+    'A disk will soon use up its burst credits.',
+    disk + ' will use up its burst credits ({{ $labels.resource }}) in ' + duration
+    + ' at the present rate. It may have less than '
     + '%g %% of them left.' % (100 * config.creditsLowShare)
   ),
 
-  // -- trouble --------------------------------------------------------------------------------
+  // -- stalls, probes, verification, configuration --------------------------------------------
 
   local stalled = alert(
     'DiskStalled',
@@ -225,8 +230,9 @@
       window,
       config.stalledSeconds,
     ]),
-    'A disk does not answer.',
-    disk + ' had requests in flight and completed none for ' + duration + ' of the last ' + window + '.'
+    'A disk does not complete requests.',
+    disk + ' had requests in flight and completed none for ' + duration
+    + ' of the last ' + window + '.'
     + also(' In flight now: ', 'disksla_inflight', 'humanize', '.')
   ),
 
@@ -236,26 +242,27 @@
     config.probeFailingFor,
     of_disk('%s == 0' % of('disksla_probe_success')),
     'Probes of a disk fail.',
-    disk + ': the last {{ $labels.kind }} probes failed, so nobody knows what a single request takes.'
+    disk + ': the last {{ $labels.kind }} probes failed. The latency of single requests is not known.'
   ),
-  // A disk that is too busy to be probed is no fault of the prober: that is a turn too.
+  // Probes that were skipped for a temporary reason, such as a busy disk, count as attempts.
   local probe_stale = alert(
     'DiskProbeStale',
     'warning',
     config.probeStaleFor,
     of_disk(|||
-      time() - %(turn)s > %(turns)g * %(interval)s + %(slack)d
+      time() - %(attempt)s > %(intervals)g * %(interval)s + %(slack)d
       or
-      (time() - %(turn)s unless %(interval)s) > %(cron)d
+      (time() - %(attempt)s unless %(interval)s) > %(cron)d
     ||| % {
-      turn: of('disksla_probe_last_attempt_timestamp_seconds'),
-      turns: config.probeStaleTurns,
+      attempt: of('disksla_probe_last_attempt_timestamp_seconds'),
+      intervals: config.probeStaleTurns,
       interval: of('disksla_probe_interval_seconds'),
       slack: config.probeStaleSlackSeconds,
       cron: config.probeStaleCronSeconds,
     }),
     'A disk is no longer probed.',
-    disk + ': for ' + duration + ' no {{ $labels.kind }} probe was run, or put off for a reason that passes.'
+    disk + ': for ' + duration + ' the {{ $labels.kind }} probe has neither run nor been skipped for a'
+    + ' temporary reason.'
   ),
   local verification = alert(
     'DiskVerificationFailed',
@@ -276,7 +283,7 @@
       news: config.verificationSeconds,
     }),
     'A disk failed its acceptance test.',
-    disk + ' reached ' + percent + ' of what its provider stands by in the test {{ $labels.test }}.'
+    disk + ' reached ' + percent + ' of the required result in the test {{ $labels.test }}.'
   ),
   local terms_unknown = alert(
     'DiskTermsUnknown',
@@ -302,19 +309,19 @@
       read_bytes: of('disksla_limit_read_bytes_per_second'),
       written_bytes: of('disksla_limit_written_bytes_per_second'),
     },
-    'Nothing is known of what a disk was sold as.',
-    disk + ' is held against nothing: tell the daemon its terms, and it tells whether they are kept.'
+    'The terms of a disk are not known.',
+    disk + ' has no limits to compare with. Add its terms to the configuration of disksla.'
   ),
 
-  // -- ourselves ------------------------------------------------------------------------------
+  // -- the daemon -----------------------------------------------------------------------------
 
   local down = alert(
     'DiskSlaExporterDown',
     'warning',
     config.exporterDownFor,
     'up{%s} == 0\n' % config.diskslaSelector,
-    'The daemon that watches the disks of a host cannot be reached.',
-    'Prometheus gets no answer from disksla at {{ $labels.instance }}: nobody watches the disks there.'
+    'The disksla daemon of a host cannot be scraped.',
+    'Prometheus cannot scrape disksla at {{ $labels.instance }}. There is no data about its disks.'
   ),
   local late = alert(
     'DiskSlaSamplerLate',
@@ -330,9 +337,9 @@
       window: window,
       share: config.samplerLateShare,
     },
-    'The daemon looks at the disks less often than it should.',
+    'The disksla daemon samples less often than configured.',
     'disksla at {{ $labels.instance }} missed ' + percent
-    + ' of its samples: its windows are longer, and short bursts are lost in them.'
+    + ' of its samples. Its windows are longer, and short bursts are averaged out.'
   ),
 
   assert std.member(config.quantiles, '0.99') : 'quantiles: DiskLatencyAbovePromise needs 0.99',
@@ -340,7 +347,7 @@
   prometheusAlerts+:: {
     groups+: [
       { name: 'disksla.promise', interval: config.ruleInterval, rules: [below, latency, verification] },
-      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, hurts, exhausted, soon] },
+      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, hurts_host, exhausted, soon] },
       {
         name: 'disksla.trouble',
         interval: config.ruleInterval,

@@ -1,4 +1,4 @@
-// Three dashboards that lead to each other: all disks, one disk, and what was measured on purpose.
+// Three dashboards that link to each other: all disks, one disk, probes and acceptance tests.
 (import 'fleet.libsonnet')
 + (import 'disk.libsonnet')
 + (import 'probes.libsonnet')

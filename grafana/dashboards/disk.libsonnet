@@ -1,4 +1,4 @@
-// The story of one disk, on raw metrics: what it was asked for, what it gave, and why.
+// Dashboard of one disk, from the metrics of the daemon alone: IOPS, throughput, latency, throttling.
 local state = import '../state.libsonnet';
 
 {
@@ -8,38 +8,40 @@ local state = import '../state.libsonnet';
       local lib = (import 'lib.libsonnet')(config);
       local disk = lib.disk;
       local rate(metric, more='') =
-        'rate(disksla_%s{%s%s}[$__rate_interval])' % [metric, disk, more];
-      local sum(expr) = 'sum by (%s) (%s)' % [lib.perDisk, expr];
-      // Of the time that was assessed; nothing where none was.
-      local share(verdict) = '%s / (%s > 0)' % [
-        sum(rate('verdict_seconds_total', ', verdict="%s"' % verdict)),
-        sum(rate('verdict_seconds_total')),
-      ];
-      local gauge(metric) = 'disksla_%s{%s}' % [metric, disk];
+        'rate(disksla_' + metric + '{' + disk + more + '}[$__rate_interval])';
+      local sum(expr) = 'sum by (' + lib.perDisk + ') (' + expr + ')';
+      local ratio(above, below) = above + ' / (' + below + ' > 0)';
+      // Share of the assessed time; absent where nothing was assessed.
+      local share(verdict) = ratio(
+        sum(rate('verdict_seconds_total', ', verdict="' + verdict + '"')),
+        sum(rate('verdict_seconds_total'))
+      );
+      local gauge(metric, more='') = 'disksla_' + metric + '{' + disk + more + '}';
       local quantile(q, metric) =
-        'histogram_quantile(%g, sum by (%s, le) (%s))' % [q, lib.perDisk, rate(metric + '_bucket')];
-      local mean(kind, kinds) =
-        '%s / %s' % [rate(kind + '_time_seconds_total'), rate(kinds + '_completed_total') + ' > 0'];
+        'histogram_quantile(' + q + ', sum by (' + lib.perDisk + ', le) ('
+        + rate(metric + '_bucket') + '))';
+      local mean(kind) =
+        rate(kind + '_time_seconds_total') + ' / ' + rate(kind + 's_completed_total') + ' > 0';
 
-      local said = 'floor(\n%s)' % state.expr(
+      local disk_state = 'floor(\n%s)' % state.expr(
         share,
-        explained=sum(rate('throttled_seconds_total', ', limit!="unknown"')) + ' > 0',
-        spent='min by (%s) (%s) < %g'
-              % [lib.perDisk, lib.creditsLeft('_upper_bound'), config.creditsEmptyShare],
+        at_known_limit=sum(rate('throttled_seconds_total', ', limit!="unknown"')) + ' > 0',
+        out_of_credits='min by (%s) (%s) < %g'
+                       % [lib.perDisk, lib.creditsLeft('_upper_bound'), config.creditsEmptyShare],
         noticeable=config.noticeableShare,
         disk=lib.perDisk
       );
-      // Seconds of some verdicts within the chosen time.
+      // Seconds of these verdicts within the selected time range.
       local seconds(verdicts) =
         sum('increase(disksla_verdict_seconds_total{%s, verdict=~"%s"}[$__range])'
             % [disk, verdicts]);
 
-      // Observed mean, peak of 100 ms, promise, and what credits allow.
-      local flow(caption, kind, unit, observed, suffix) =
+      // Observed mean, peak of 100 ms, promise, and burst limit.
+      local traffic(caption, kind, unit, observed, suffix) =
         lib.lines(caption, |||
-          Filled: the mean rate. Dotted: the highest 100 ms within 60 s, which the mean hides.
-          Dashed: what the terms promise, and above it what burst credits allow. Peaks at the
-          promise with the mean far below it are bursts that the limiter cuts.
+          Filled: mean rate. Dotted: highest rate in any 100 ms of the last 60 s, which the mean
+          hides. Dashed: promised rate and, above it, the burst limit while credits last. Peaks at
+          the promised rate with a mean far below it are bursts that are cut by the limiter.
         |||, unit, [
           lib.query(rate(observed), 'observed'),
           lib.query(gauge('peak_' + kind + suffix), 'peak of 100 ms'),
@@ -47,7 +49,7 @@ local state = import '../state.libsonnet';
           lib.query(gauge('burst_limit_' + kind + suffix), 'while credits last'),
         ])
         + lib.size(8, 8)
-        + lib.noData('nothing observed')
+        + lib.noData('no samples')
         + lib.overrides([
           lib.filled('observed', 'blue'),
           lib.dotted('peak of 100 ms', 'light-blue'),
@@ -55,13 +57,13 @@ local state = import '../state.libsonnet';
           lib.dashed('while credits last', 'purple'),
         ]);
 
-      // Of reads and writes together: limits that both share, and the rate at which it was held.
-      local together(caption, unit, reads, writes, suffix) =
+      // Sum of reads and writes, the limit that they share, and the observed ceiling.
+      local total(caption, unit, reads, writes, suffix) =
         lib.lines(caption, |||
-          Filled: reads and writes together. Dotted: the rate at which the disk was last seen held,
-          whoever told us its terms. A ceiling well below the promise is a disk smaller than you
-          think, or evidence for the provider. Dashed: the promise, where reads and writes share
-          one.
+          Filled: reads plus writes. Dotted: observed ceiling, the rate at which the disk was last
+          seen throttled; it is measured and does not depend on the configured terms. A ceiling
+          well below the promise means that the configured terms or size are wrong, or is evidence
+          for the provider. Dashed: promised rate, where reads and writes share one.
         |||, unit, [
           lib.query(rate(reads) + ' + ' + rate(writes), 'observed'),
           lib.query(gauge('observed_ceiling' + suffix), 'observed ceiling'),
@@ -72,7 +74,7 @@ local state = import '../state.libsonnet';
           ),
         ])
         + lib.size(8, 8)
-        + lib.noData('nothing observed')
+        + lib.noData('no samples')
         + lib.overrides([
           lib.filled('observed', 'blue'),
           lib.dotted('observed ceiling', 'orange'),
@@ -82,16 +84,16 @@ local state = import '../state.libsonnet';
       local latency(caption, kind) =
         lib.heatmap(
           caption, |||
-            Each column is a moment, each row a range of latency, a stronger colour is more requests
-            per second. Means of windows, so single slow requests are hidden among many. The rows'
-            bounds include what providers promise (0.5, 1, 3 and 20 ms); above, the promise is a
-            line. A band that moves up with the load is queueing at a limit.
+            Columns are moments, rows are ranges of latency; a stronger colour means more requests
+            per second. Latencies are means of windows, so a single slow request among many does
+            not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3
+            and 20 ms). A band that moves up with the load is queueing at a limit.
           |||, 's', [
-            lib.buckets('sum by (le) (%s)' % rate('%s_latency_seconds_bucket' % kind)),
+            lib.buckets('sum by (le) (' + rate(kind + '_latency_seconds_bucket') + ')'),
           ]
-        ) + lib.noData('no %ss' % kind);
+        ) + lib.noData('no ' + kind + 's');
 
-      // The promised latency becomes the label `le` by which its bucket is found.
+      // The promised latency becomes the label `le`, which selects the bucket.
       local within(kind) = |||
         (
           sum by (%(perDisk)s, le) (%(buckets)s)
@@ -99,89 +101,89 @@ local state = import '../state.libsonnet';
         ) / ignoring (le) (%(all)s > 0)
       ||| % {
         perDisk: lib.perDisk,
-        buckets: rate('%s_latency_seconds_bucket' % kind),
+        buckets: rate(kind + '_latency_seconds_bucket'),
         promised: gauge('limit_latency_seconds'),
-        all: sum(rate('%s_latency_seconds_count' % kind)),
+        all: sum(rate(kind + '_latency_seconds_count')),
       };
 
-      local about = 'The story of one disk: is it me, or the disk?';
+      local about = 'One disk in detail: is the load the problem, or the disk?';
       lib.dashboard(lib.uids.disk, 'disksla / Disk', about, [
         [
-          lib.stat('Is it me or the disk?', |||
-            What was said of the disk in the last moment of the chosen time. Yellow, orange and
-            purple: the disk does what was sold, and the load wants more. Red: the disk gives less
-            than was sold. Green: look for the cause elsewhere.
-          |||, 'none', [lib.now(said)])
-          + lib.inWords + lib.size(8, 5) + lib.noData('this disk was not watched then'),
-          lib.timeline('What was said of it, over time', |||
-            The same words over time; where several hold, the worst. A state is told from %g %% of
-            the time on.
-          ||| % (config.noticeableShare * 100), [lib.query(said, '{{device}}')])
-          + lib.size(16, 5) + lib.noData('this disk was not watched then'),
+          lib.stat('State', |||
+            State of the disk at the end of the selected time range. Yellow, orange and purple: the
+            disk gives what was sold, and the load requests more. Red: the disk gives less than was
+            sold. Green: the cause of a slow program is elsewhere.
+          |||, 'none', [lib.now(disk_state)])
+          + lib.asState + lib.size(8, 5) + lib.noData('no samples of this disk at that time'),
+          lib.timeline('State over time', |||
+            The worst condition at each moment that held for at least %g %% of the rate interval.
+          ||| % (config.noticeableShare * 100), [lib.query(disk_state, '{{device}}')])
+          + lib.size(16, 5) + lib.noData('no samples of this disk at that time'),
         ],
         [
-          lib.stat('Sold as', |||
-            The terms that the disk is held against; none if the configuration names none, and then
-            only the observed ceiling can be told.
-          |||, 'none', [lib.now('disksla_disk_info{%s}' % disk, '{{terms}}')])
+          lib.stat('Terms', |||
+            Terms of the disk: what it was sold as. Without terms in the configuration, only the
+            observed ceiling is known.
+          |||, 'none', [lib.now(gauge('disk_info'), '{{terms}}')])
           + lib.asName + lib.noData('unknown disk'),
           lib.stat('Mounted at', |||
             Mount points of the disk and its partitions.
-          |||, 'none', [lib.now('disksla_disk_info{%s, mountpoint!=""}' % disk, '{{mountpoint}}')])
+          |||, 'none', [lib.now(gauge('disk_info', ', mountpoint!=""'), '{{mountpoint}}')])
           + lib.asName + lib.noData('not mounted: used raw, or below LVM'),
           lib.stat('Serial number', |||
-            By which the provider finds the disk; attach it to a ticket.
-          |||, 'none', [lib.now('disksla_disk_info{%s, serial!=""}' % disk, '{{serial}}')])
-          + lib.asName + lib.noData('the disk tells none'),
-          lib.stat('Promise kept', |||
-            Of the seconds in which the promise could be proven (met, throttled or below) within
-            the chosen time, the share that was not below it.
+            Identifies the disk to the provider; quote it in a support ticket.
+          |||, 'none', [lib.now(gauge('disk_info', ', serial!=""'), '{{serial}}')])
+          + lib.asName + lib.noData('the disk reports none'),
+          lib.stat('SLA compliance', |||
+            Share of the tested seconds (met, throttled or below) within the selected time range in
+            which the disk was not below its promise.
           |||, 'percentunit', [
-            lib.now('1 - %s / (%s > 0)' % [seconds('below'), seconds('met|throttled|below')]),
+            lib.now('1 - ' + ratio(seconds('below'), seconds('met|throttled|below'))),
           ])
-          + lib.noData('not put to the proof')
+          + lib.noData('promise not tested')
           + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
-          lib.stat('Held at a limit', |||
-            Share of the chosen time in which the disk was held at a limit while requests waited. A
-            little is what bursts look like; much means the disk is too small for the load.
-          |||, 'percentunit', [lib.now('%s / %s' % [seconds('throttled'), seconds('.+')])])
-          + lib.noData('not watched')
+          lib.stat('Throttled', |||
+            Share of the selected time range in which the disk was throttled while requests waited.
+            A small share is normal for a load in bursts; a large share means that the disk is too
+            small for the load.
+          |||, 'percentunit', [lib.now(seconds('throttled') + ' / ' + seconds('.+'))])
+          + lib.noData('no samples')
           + lib.decimals(1)
           + lib.steps([[null, 'green'], [config.noticeableShare, 'orange']]),
-          lib.stat('Credits left', |||
-            Estimate of the burst credits left, of a full bucket. The bounds stand in the panel of
-            credits.
+          lib.stat('Burst credits', |||
+            Estimate of the burst credits left, as a share of the capacity. The panel below shows the
+            bounds too.
           |||, 'percentunit', [lib.query(lib.creditsLeft(), '{{resource}}')])
-          + lib.noData('no credits in these terms')
+          + lib.noData('terms without burst credits')
           + lib.steps([[null, 'red'], [config.creditsEmptyShare, 'orange'], [0.25, 'green']]),
         ],
 
-        lib.row('What it was asked for, and what it gave'),
+        lib.row('IOPS and throughput'),
         [
           lib.lines('Time by verdict', |||
-            Shares of time by what was said of each 100 ms. Unproven: it was asked for less than
-            the promise and served it. Met: at or above the promise. Throttled: held at a limit.
-            Below: gave less than promised. A gap to 100 % was not assessed.
+            Shares of the time by the verdict on each 100 ms. Unproven: the load requested less than
+            the promise and was served. Met: at or above the promise. Throttled: requests waited
+            because of a limit. Below: the disk gave less than promised. Time that was not assessed
+            is missing up to 100 %.
           |||, 'percentunit', [
-            lib.query('sum by (verdict) (%s)' % rate('verdict_seconds_total'), '{{verdict}}'),
+            lib.query('sum by (verdict) (' + rate('verdict_seconds_total') + ')', '{{verdict}}'),
           ])
-          + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.noData('not watched'),
-          lib.lines('Load against the promise', |||
-            What the windows of 100 ms used of the promise: half of them less than the lower line,
-            99 of 100 less than the upper one. At 100 % the disk is exactly at the promise. An
-            upper line at the promise and a lower one far below it: the load comes in bursts.
+          + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.noData('no samples'),
+          lib.lines('Load', |||
+            Load of the 100 ms windows as a share of the limit: at 100 % the disk is exactly at the
+            limit. A 99th percentile near 100 % with a median far below it is a load in bursts.
           |||, 'percentunit', [
-            lib.query(quantile(0.5, 'window_load_ratio'), 'half of the windows'),
-            lib.query(quantile(0.95, 'window_load_ratio'), '95 of 100'),
-            lib.query(quantile(0.99, 'window_load_ratio'), '99 of 100'),
+            lib.query(quantile('0.5', 'window_load_ratio'), 'median'),
+            lib.query(quantile('0.95', 'window_load_ratio'), '95th percentile'),
+            lib.query(quantile('0.99', 'window_load_ratio'), '99th percentile'),
           ])
-          + lib.lineAt(1, 'orange') + lib.noData('nothing is promised, or it was idle'),
+          + lib.lineAt(1, 'orange') + lib.noData('no limits are known, or the disk was idle'),
         ],
         [
-          flow('Reads', 'read', 'iops', 'reads_completed_total', '_iops'),
-          flow('Writes', 'write', 'iops', 'writes_completed_total', '_iops'),
-          together(
-            'Requests together, and the ceiling',
+          traffic('Read IOPS', 'read', 'iops', 'reads_completed_total', '_iops'),
+          traffic('Write IOPS', 'write', 'iops', 'writes_completed_total', '_iops'),
+          total(
+            'Total IOPS and observed ceiling',
             'iops',
             'reads_completed_total',
             'writes_completed_total',
@@ -189,10 +191,10 @@ local state = import '../state.libsonnet';
           ),
         ],
         [
-          flow('Bandwidth of reads', 'read', 'Bps', 'read_bytes_total', '_bytes_per_second'),
-          flow('Bandwidth of writes', 'written', 'Bps', 'written_bytes_total', '_bytes_per_second'),
-          together(
-            'Bandwidth together, and the ceiling',
+          traffic('Read throughput', 'read', 'Bps', 'read_bytes_total', '_bytes_per_second'),
+          traffic('Write throughput', 'written', 'Bps', 'written_bytes_total', '_bytes_per_second'),
+          total(
+            'Total throughput and observed ceiling',
             'Bps',
             'read_bytes_total',
             'written_bytes_total',
@@ -202,27 +204,27 @@ local state = import '../state.libsonnet';
 
         lib.row('Latency'),
         [
-          lib.lines('Latency against the promise', |||
-            Mean and 99th percentile of what requests took, queueing included; dashed: what the
-            terms promise. Above the promise while throttled, it is your own queue. Above it while
-            there is little load, it is the disk.
+          lib.lines('Latency', |||
+            Mean and 99th percentile of the latency of requests, queueing included; dashed: promised
+            latency. Above the promise while throttled: the queue of the host itself. Above the
+            promise at a low load: the disk.
           |||, 's', [
-            lib.query(mean('read', 'reads'), 'reads, mean'),
-            lib.query(mean('write', 'writes'), 'writes, mean'),
-            lib.query(quantile(0.99, 'read_latency_seconds'), 'reads, 99 of 100'),
-            lib.query(quantile(0.99, 'write_latency_seconds'), 'writes, 99 of 100'),
+            lib.query(mean('read'), 'reads, mean'),
+            lib.query(mean('write'), 'writes, mean'),
+            lib.query(quantile('0.99', 'read_latency_seconds'), 'reads, 99th percentile'),
+            lib.query(quantile('0.99', 'write_latency_seconds'), 'writes, 99th percentile'),
             lib.query(gauge('limit_latency_seconds'), 'promised'),
           ])
           + lib.noData('no requests') + lib.overrides([
             lib.filled('reads, mean', 'blue'),
             lib.filled('writes, mean', 'purple'),
-            lib.plain('reads, 99 of 100', 'light-blue'),
-            lib.plain('writes, 99 of 100', 'light-purple'),
+            lib.plain('reads, 99th percentile', 'light-blue'),
+            lib.plain('writes, 99th percentile', 'light-purple'),
             lib.dashed('promised', 'green'),
           ]),
           lib.lines('Requests within the promised latency', |||
-            Of all requests, the share that took no longer than the terms promise. Not drawn if the
-            promise is none of the bounds of the histogram.
+            Share of the requests whose latency was not above the promised latency. Absent if the
+            promised latency is not a bound of the histogram.
           |||, 'percentunit', [
             lib.query(within('read'), 'reads'),
             lib.query(within('write'), 'writes'),
@@ -233,22 +235,22 @@ local state = import '../state.libsonnet';
           }),
         ],
         [
-          latency('How long reads took', 'read'),
-          latency('How long writes took', 'write'),
+          latency('Read latency', 'read'),
+          latency('Write latency', 'write'),
         ],
 
-        lib.row('Credits'),
+        lib.row('Burst credits over time'),
         [
           lib.lines('Burst credits left', |||
-            The guest cannot see its credits: the truth lies within the band whatever happened
-            before, the line is the estimate. Of a full bucket; at 0 the disk falls back to its
-            base limit.
+            Burst credits as a share of the capacity. The guest cannot read its credits: the true
+            level is always within the band, and the line is the estimate. At 0 the disk is limited
+            to its baseline.
           |||, 'percentunit', [
             lib.query(lib.creditsLeft(), '{{resource}}'),
             lib.query(lib.creditsLeft('_lower_bound'), '{{resource}} at least'),
             lib.query(lib.creditsLeft('_upper_bound'), '{{resource}} at most'),
           ])
-          + lib.size(16, 8) + lib.range(0, 1) + lib.noData('no credits in these terms')
+          + lib.size(16, 8) + lib.range(0, 1) + lib.noData('terms without burst credits')
           + lib.overrides([
             lib.override('byRegexp', '/ at (least|most)$/', {
               'custom.lineWidth': 0,
@@ -262,44 +264,43 @@ local state = import '../state.libsonnet';
             })
             for resource in ['iops', 'bytes', 'service_seconds']
           ]),
-          lib.lines('Time to empty', |||
-            How long the credits last if the disk goes on as in that second. Nothing is drawn while
-            they do not get fewer.
+          lib.lines('Time until the credits are used up', |||
+            Estimated time until the burst credits are used up, at the rate of the last second.
+            Absent while the credits do not decrease.
           |||, 's', [lib.query(gauge('burst_exhaustion_seconds') + ' < Inf', '{{resource}}')])
-          + lib.size(8, 8) + lib.noData('credits are not draining'),
+          + lib.size(8, 8) + lib.noData('the credits do not decrease'),
         ],
 
-        lib.row('What throttling did to the host'),
+        lib.row('Throttling and its effect on the host'),
         [
-          lib.lines('Held, by limit', |||
-            Share of time in which the disk was held while requests waited, by the limit that held
-            it. Unknown: a flat rate that no terms explain.
+          lib.lines('Throttled time by limit', |||
+            Share of the time in which the disk was throttled while requests waited, by the limit
+            that was reached. Unknown: throttled at a flat rate that the terms do not explain.
           |||, 'percentunit', [lib.query(rate('throttled_seconds_total'), '{{limit}}')])
-          + lib.stacked + lib.range(0, 1) + lib.size(8, 8) + lib.noData('not watched')
+          + lib.stacked + lib.range(0, 1) + lib.size(8, 8) + lib.noData('no samples')
           + lib.coloured({
             iops: 'orange',
             bandwidth: 'purple',
             unknown: 'yellow',
           }),
-          lib.lines('Requests in flight, and held back', |||
-            Requests at the disk now, and how many of them on average only waited because the disk
-            was throttled. If nearly all of them wait, more requests at once bring nothing.
+          lib.lines('Requests in flight', |||
+            Requests in flight, and how many of them on average waited because of throttling. If
+            nearly all of them wait, a higher queue depth does not give more IOPS.
           |||, 'short', [
             lib.query(gauge('inflight'), 'in flight'),
-            lib.query(rate('throttle_wait_seconds_total'), 'held back'),
-          ]) + lib.noData('not watched') + lib.size(8, 8) + lib.coloured({
+            lib.query(rate('throttle_wait_seconds_total'), 'waiting because throttled'),
+          ]) + lib.noData('no samples') + lib.size(8, 8) + lib.coloured({
             'in flight': 'blue',
-            'held back': 'orange',
+            'waiting because throttled': 'orange',
           }),
           lib.lines('iowait and pressure while throttled', |||
-            CPUs that stood in iowait, and share of time in which some or all tasks of the host
-            stood still for I/O (PSI), that fell into throttled windows of this disk. By
-            correlation; asynchronous I/O causes next to none, so nothing here does not mean no
-            harm.
+            CPUs in iowait, and share of the time in which some or all tasks of the host were stalled
+            for I/O (PSI), in throttled windows of this disk. A symptom by correlation. Asynchronous
+            I/O causes almost no iowait, so a low value does not prove that programs do not wait.
           |||, 'percentunit', [
             lib.query(rate('throttled_iowait_seconds_total'), 'iowait, of one CPU'),
             lib.query(rate('throttled_pressure_seconds_total'), 'tasks stalled: {{kind}}'),
-          ]) + lib.noData('nobody waited') + lib.size(8, 8),
+          ]) + lib.noData('no iowait or pressure while throttled') + lib.size(8, 8),
         ],
       ], one=true),
   },

@@ -1,4 +1,4 @@
-// All disks, worst first, on recorded series, so that ten thousand of them stay cheap to look at.
+// Dashboard of all disks, worst first, from recorded series: cheap with ten thousand disks too.
 {
   grafanaDashboards+:: {
     'fleet.json':
@@ -6,16 +6,16 @@
       local lib = (import 'lib.libsonnet')(config);
       local promql = lib.promql;
       local disk = lib.disk;
-      // Of each disk, what is said of it; behind the point, for how much of the time.
-      local said = '%s{%s}' % [promql.state, disk];
-      local share(verdict) = '%s{%s, verdict="%s"}'
-                             % [promql.verdict_share('instance_device_verdict'), disk, verdict];
-      local info = '%s{%s}' % [promql.info, disk];
+      // The state of each disk; the fraction is the share of the time.
+      local states = promql.state + '{' + disk + '}';
+      local share(verdict) = promql.verdict_share('instance_device_verdict')
+                             + '{' + disk + ', verdict="' + verdict + '"}';
+      local info = promql.info + '{' + disk + '}';
       local compliance(level, window, matchers) =
-        '%s{%s}' % [promql.compliance(level, window), matchers];
+        promql.compliance(level, window) + '{' + matchers + '}';
 
       local promise = '(%s)' % std.join(' or ', [
-        'disksla_limit_%s{%s}' % [limit, disk]
+        'disksla_limit_' + limit + '{' + disk + '}'
         for limit in [
           'read_iops',
           'write_iops',
@@ -25,81 +25,82 @@
       ]);
 
       local disks(title, description, expr) =
-        lib.stat(title, description, 'short', [lib.counted(expr, said)])
-        + lib.size(4, 5) + lib.onColour + lib.noData('no disk is watched');
+        lib.stat(title, description, 'short', [lib.counted(expr, states)])
+        + lib.size(4, 5) + lib.onColour + lib.noData('no disks');
 
-      local worst = 'topk(%d, %s)' % [config.dashboardWorst, said];
-      local ofWorst(expr, details=[]) = lib.column('max by (%s) (%s and on (%s) %s)' % [
-        std.join(', ', [lib.perDisk] + details),
-        expr,
-        lib.perDisk,
-        worst,
-      ]);
+      local worst = 'topk(%d, %s)' % [config.dashboardWorst, states];
+      local ofWorst(expr, details=[]) = lib.column(
+        'max by (' + std.join(', ', [lib.perDisk] + details) + ') ('
+        + expr + ' and on (' + lib.perDisk + ') ' + worst + ')'
+      );
       local details = ['terms', 'mountpoint', 'model', 'serial'];
 
-      // Recorded over all hosts, so that no host can be picked out.
+      // Recorded over all hosts, so these series have no `instance`.
       local shareOfTerms = promql.verdict_share('provider_terms_verdict');
-      local byTerms(name, more='') = '%s{job=~"$job"%s}' % [name, more];
+      local byTerms(name, more='') = name + '{job=~"$job"' + more + '}';
       local disksOfTerms = byTerms('provider_terms:disksla_disks:count');
       local termsRate(counter) = lib.query(
-        'sum by (provider, terms) (%s)'
-        % byTerms(promql.rate('provider_terms', 'disksla_' + counter)),
+        'sum by (provider, terms) ('
+        + byTerms(promql.rate('provider_terms', 'disksla_' + counter)) + ')',
         '{{terms}}'
       );
       local traffic(title, unit, counter) =
         lib.lines(title, |||
-          Of all disks sold under the same terms, on all hosts, on top of each other.
+          Sum over all disks with the same terms, on all hosts; stacked.
         |||, unit, [termsRate(counter)])
-        + lib.stacked + lib.size(6, 7) + lib.noData('nothing recorded');
+        + lib.stacked + lib.size(6, 7) + lib.noData('no data: are the recording rules loaded?');
 
       local up = 'up{%s}' % lib.host;
       local reloaded = 'disksla_config_last_reload_successful{%s}' % lib.host;
-      local ticks(kind) = 'rate(disksla_sampler_%s_total{%s}[$__rate_interval])' % [kind, lib.host];
+      local ticks(kind) =
+        'rate(disksla_sampler_' + kind + '_total{' + lib.host + '}[$__rate_interval])';
 
-      local about = 'All disks, worst first: which of them are to blame, and which are too small.';
+      local about = 'All disks, worst first: which give less than promised, and which are throttled.';
       lib.dashboard(lib.uids.fleet, 'disksla / Fleet', about, [
         [
-          disks('Give less than promised', |||
-            Disks that gave less than their terms promise for a noticeable share of the last
-            minutes: it is the disk. Attach what the disk's dashboard shows to a ticket to the
-            provider.
-          |||, 'floor(%s) == 5' % said)
+          disks('Below promise', |||
+            Disks that gave less than their terms promise for a noticeable share of the last 5
+            minutes. The cause is the disk: open a ticket with the provider and attach the
+            dashboard of the disk.
+          |||, 'floor(%s) == 5' % states)
           + lib.alarming('red'),
           disks('Stalled', |||
-            Disks at which requests waited and nothing completed: it is the disk, or the path to
+            Disks with requests in flight that completed none. The cause is the disk, or the path to
             it.
-          |||, 'floor(%s) == 6' % said)
+          |||, 'floor(%s) == 6' % states)
           + lib.alarming('dark-red'),
           disks('Out of credits', |||
-            Disks that are held while their burst credits are used up: it is the load, more than
-            the disk was sold for in the long run.
-          |||, 'floor(%s) == 4' % said)
+            Disks that are throttled while their burst credits are used up. The cause is the load:
+            over a long time it is more than the baseline.
+          |||, 'floor(%s) == 4' % states)
           + lib.alarming('purple'),
-          disks('Held at their limit', |||
-            Disks that are held at a limit while requests wait: it is the load. They give what was
-            sold (or a flat rate, where no terms are known), and the load wants more.
-          |||, '(%s >= 2) < 4' % said)
+          disks('Throttled', |||
+            Disks that are throttled at a limit. The cause is the load: the disk gives what was
+            sold (or a flat rate, if its terms are not known), and the load requests more.
+          |||, '(%s >= 2) < 4' % states)
           + lib.alarming('orange'),
-          disks('Fine', |||
-            Disks that gave all that was asked of them: look for the cause elsewhere.
-          |||, '%s < 2' % said),
-          disks('Nothing promised', |||
-            Disks whose terms promise nothing, or are not known: they can be seen to be held, but
-            not to fall short. Name their terms in the configuration.
+          disks('OK', |||
+            Disks that served all requested I/O, or were idle. The cause of a slow program is
+            elsewhere.
+          |||, '%s < 2' % states),
+          disks('Without limits', |||
+            Disks whose terms are not known, or have no limits. disksla can detect that they are
+            throttled, but not that they are below their promise. Add their terms to the
+            configuration.
           |||, '%s unless on (%s) %s' % [info, lib.perDisk, promise])
           + lib.alarming('blue'),
         ],
         [
           lib.table(
-            'Worst first',
+            'Worst disks',
             |||
-              The %d worst disks of the last minutes: what falls short before what is only held. A
-              click on a disk leads to its story.
+              The %d worst disks of the last 5 minutes; a disk below its promise is worse than a
+              throttled one. Click on a disk to see its dashboard.
             ||| % config.dashboardWorst,
             ['instance', 'device'],
-            ['state', 'less than promised', 'held', 'stalled', 'credits left', 'kept, 30 d'],
+            ['state', 'below', 'throttled', 'stalled', 'credits left', 'compliance, 30 d'],
             [
-              ofWorst(said),
+              ofWorst(states),
               ofWorst(share('below')),
               ofWorst(share('throttled')),
               ofWorst(share('stalled')),
@@ -109,7 +110,7 @@
             ],
             details=details
           )
-          + lib.size(24, 12) + lib.noData('no disk is watched') + lib.rowToDisk()
+          + lib.size(24, 12) + lib.noData('no disks') + lib.rowToDisk()
           + lib.sortedBy('state', desc=true) + lib.unit('percentunit') + lib.decimals(1)
           + lib.overrides([
             lib.named('state', {
@@ -117,30 +118,29 @@
               'custom.cellOptions': { type: 'color-text' },
               'custom.width': 280,
             }),
-            lib.named('kept, 30 d', { decimals: 3 }),
+            lib.named('compliance, 30 d', { decimals: 3 }),
           ]),
         ],
 
         [
           lib.lines('Disks by state', |||
-            How many disks there were of each state. Many that turn red at the same moment are an
-            incident of the provider; many that turn orange are your own load.
-          |||, 'short', [lib.query('count_values("state", floor(%s))' % said, '{{state}}')])
+            Number of disks by state. If many turn red at the same moment, the provider has an
+            incident; if many turn orange, the cause is your own load.
+          |||, 'short', [lib.query('count_values("state", floor(%s))' % states, '{{state}}')])
           + lib.stacked + lib.byState + lib.size(24, 7)
-          + lib.noData('nothing recorded: are the recording rules loaded?'),
+          + lib.noData('no data: are the recording rules loaded?'),
         ],
 
         lib.row('By terms, on all hosts'),
         [
           lib.table(
-            'The promise by terms',
+            'Compliance by terms',
             |||
-              How well each kind of disk keeps what it was sold for: of the time in which it was
-              put to the proof, the share in which it gave no less than promised. Empty where
-              nothing was put to the proof.
+              Compliance of all disks with the same terms: the share of the tested time in which
+              they were not below their promise. Empty where the promise was not tested.
             |||,
             ['provider', 'terms'],
-            ['disks', 'less than promised', 'held', 'kept, 1 h', 'kept, 1 d', 'kept, 30 d'],
+            ['disks', 'below', 'throttled', '1 h', '1 d', '30 d'],
             [
               lib.column('sum by (provider, terms) (%s)' % disksOfTerms),
             ] + [
@@ -154,12 +154,13 @@
               for window in ['1h', '1d', '30d']
             ]
           )
-          + lib.size(14, 9) + lib.noData('nothing recorded: are the recording rules loaded?')
-          + lib.sortedBy('kept, 30 d') + lib.unit('percentunit') + lib.decimals(2)
+          + lib.size(14, 9) + lib.noData('no data: are the recording rules loaded?')
+          + lib.sortedBy('30 d') + lib.unit('percentunit') + lib.decimals(2)
           + lib.overrides([lib.named('disks', { unit: 'short', decimals: 0 })]),
           lib.lines('Time of all disks, by verdict', |||
-            What was said of all disks under these jobs, as shares of their time. Red that grows:
-            many disks fall short at once, as in an incident of the provider.
+            Verdicts on all disks of the selected jobs, as shares of their time. A growing red area
+            means that many disks are below their promise at once, as in an incident of the
+            provider.
           |||, 'percentunit', [
             lib.query(|||
               sum by (verdict) (
@@ -171,29 +172,29 @@
             }, '{{verdict}}'),
           ])
           + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.size(10, 9)
-          + lib.noData('nothing recorded: are the recording rules loaded?'),
+          + lib.noData('no data: are the recording rules loaded?'),
         ],
         [
-          traffic('Reads', 'iops', 'reads_completed'),
-          traffic('Writes', 'iops', 'writes_completed'),
-          traffic('Bandwidth of reads', 'Bps', 'read_bytes'),
-          traffic('Bandwidth of writes', 'Bps', 'written_bytes'),
+          traffic('Read IOPS', 'iops', 'reads_completed'),
+          traffic('Write IOPS', 'iops', 'writes_completed'),
+          traffic('Read throughput', 'Bps', 'read_bytes'),
+          traffic('Write throughput', 'Bps', 'written_bytes'),
         ],
 
-        lib.row('The exporters'),
+        lib.row('Exporters'),
         [
           lib.stat('Exporters down', |||
-            Daemons that could not be scraped at last: their disks are not in the numbers above.
+            Daemons whose last scrape failed. Their disks are not in the numbers above.
           |||, 'short', [lib.counted(up + ' == 0', up)])
           + lib.alarming('red') + lib.size(6, 6) + lib.noData('no exporter is scraped'),
-          lib.stat('Configuration refused', |||
-            Daemons that run on an old configuration because the new one was refused; `disksla
-            check-config` says why.
+          lib.stat('Invalid configuration', |||
+            Daemons that keep the old configuration because the new one is invalid. `disksla
+            check-config` lists the problems.
           |||, 'short', [lib.counted(reloaded + ' == 0', reloaded)])
           + lib.alarming('orange') + lib.size(6, 6) + lib.noData('no exporter is scraped'),
-          lib.lines('Samples missed', |||
-            Share of the sampling deadlines that passed without a sample, of the daemon that missed
-            most. Nothing is lost of the counters, but windows grow longer and verdicts coarser.
+          lib.lines('Missed samples', |||
+            Share of the sampling deadlines that passed without a sample, for the daemon that missed
+            most. Counters lose nothing, but windows are longer and verdicts coarser.
           |||, 'percentunit', [
             lib.query('max(%(missed)s / (%(missed)s + %(taken)s))' % {
               missed: ticks('missed_ticks'),
@@ -202,7 +203,7 @@
           ])
           + lib.size(6, 6) + lib.noData('no exporter is scraped'),
           lib.bars('Versions', |||
-            Daemons by version of disksla.
+            Number of daemons by version of disksla.
           |||, 'short', [
             lib.now('count by (version) (disksla_build_info{%s})' % lib.host, '{{version}}'),
           ])

@@ -1,10 +1,11 @@
-// What the dashboards are made of: variables, links, panels, and their places on the grid.
-// Plain objects of Grafana's own JSON; colours are names of its palette, so that both themes work.
+// Parts of dashboards: variables, links, panels, and the layout on the grid, as plain objects of
+// Grafana's JSON. Colours are names of Grafana's palette, which suit the light and the dark theme.
 local source = { type: 'prometheus', uid: '${datasource}' };
 
 local uids = { fleet: 'disksla-fleet', disk: 'disksla-disk', probes: 'disksla-probes' };
 
 local state = import '../state.libsonnet';
+local trimmed = import '../trimmed.libsonnet';
 
 local verdicts = {
   idle: 'text',
@@ -23,7 +24,7 @@ local mapping(rows) = [{
   },
 }];
 
-// The words for a number that says more behind the point.
+// Mappings for numbers whose integer part is the state.
 local ranges(rows) = [
   {
     type: 'range',
@@ -57,10 +58,6 @@ local thresholds(steps) = {
   steps: [{ color: step[1], value: step[0] } for step in steps],
 };
 
-// std.stripChars takes its time over a long text.
-local trimmed(text) =
-  if std.endsWith(text, '\n') then std.substr(text, 0, std.length(text) - 1) else text;
-
 local refId(index) = std.char(std.codepoint('A') + index);
 
 local panel(type, title, description, targets) = {
@@ -81,7 +78,7 @@ local panel(type, title, description, targets) = {
   gridPos: { w: 12, h: 8 },
 };
 
-// Put panels on a grid 24 wide: rows of panels from left to right, each as high as its highest.
+// Place rows of panels on a grid 24 wide, from left to right. A row is as high as its highest panel.
 local placed(rows) = std.foldl(
   function(done, row) done {
     y: done.y + std.foldl(function(most, item) std.max(most, item.gridPos.h), row, 0),
@@ -108,14 +105,15 @@ function(config) {
   filled(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 20 }),
   plain(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 0 }),
 
-  // The matchers of every query.
+  // Matchers of all queries.
   host: 'job=~"$job", instance=~"$instance"',
   disk: self.host + ', device=~"$device"',
-  // What tells a disk from another.
+  // Labels that identify a disk.
   perDisk: promql.disk,
 
-  creditsLeft(bound=''): 'disksla_burst_credits%s{%s} / disksla_burst_credits_capacity{%s}'
-                         % [bound, $.disk, $.disk],
+  creditsLeft(bound=''):
+    'disksla_burst_credits' + bound + '{' + $.disk + '}'
+    + ' / disksla_burst_credits_capacity{' + $.disk + '}',
 
   // -- queries ----------------------------------------------------------------------------------
 
@@ -127,14 +125,14 @@ function(config) {
     instant: false,
   },
   now(expr, legend=''): self.query(expr, legend) + { range: false, instant: true },
-  // Each names the labels that it keeps: a label that two columns disagree on, as on their names,
-  // would give every disk two lines.
+  // A column of a table. The expression must aggregate by the labels that it keeps: if two columns
+  // differ in a label that both have, every disk gets two rows.
   column(expr): self.now(expr) + { format: 'table' },
   buckets(expr): self.query(expr, '{{le}}') + { format: 'heatmap' },
-  // How many there are, and 0 only where there are any of which it could be said.
-  counted(expr, all): self.now('count(%s) or 0 * count(%s)' % [expr, all]),
+  // Number of series of `expr`; 0 if there are only series of `all`, and no value if there are none.
+  counted(expr, all): self.now('count(' + expr + ') or 0 * count(' + all + ')'),
 
-  // -- kinds of panels; each takes what is special by `+` -----------------------------------------
+  // -- kinds of panels; `+` adds what is special ---------------------------------------------------
 
   lines(title, description, unit, targets): panel('timeseries', title, description, targets) + {
     fieldConfig+: { defaults+: { unit: unit, min: 0, custom: {
@@ -150,7 +148,7 @@ function(config) {
     },
   },
 
-  // Lines on top of each other, without gaps between their colours.
+  // Stacked areas without gaps between their colours.
   stacked: { fieldConfig+: { defaults+: { custom+: {
     lineWidth: 0,
     fillOpacity: 70,
@@ -158,7 +156,7 @@ function(config) {
     stacking: { mode: 'normal', group: 'A' },
   } } } },
 
-  // A line across the panel at a value.
+  // A horizontal line at a value.
   lineAt(value, color): { fieldConfig+: { defaults+: {
     thresholds: thresholds([[null, 'green'], [value, color]]),
     custom+: { thresholdsStyle: { mode: 'dashed' } },
@@ -177,13 +175,13 @@ function(config) {
     },
   },
 
-  // A stat whose number is a state: its words on its colour.
-  inWords: {
+  // A stat that shows the text and the colour of a state.
+  asState: {
     fieldConfig+: { defaults+: { mappings: mapping(state.states), color: { mode: 'thresholds' } } },
     options+: { colorMode: 'background', textMode: 'value' },
   },
 
-  // Something that should be 0: green there, and a colour above.
+  // Green at 0, and this colour from 1 on.
   alarming(color): self.steps([[null, 'green'], [1, color]]),
 
   timeline(title, description, targets): panel('state-timeline', title, description, targets) + {
@@ -227,8 +225,8 @@ function(config) {
     },
   },
 
-  // A line for each combination of `labels`; `columns` names the value of each query in turn, and
-  // `details` are labels that one of the queries brings along. What is none of these is left out.
+  // A table with a row for each combination of `labels`. `columns` are the captions of the values,
+  // one for each query. `details` are labels that only one query has. Other labels are hidden.
   table(title, description, labels, columns, targets, details=[]):
     local values = ['Value #' + refId(index) for index in std.range(0, std.length(columns) - 1)];
     local shown = labels + values + details;
@@ -279,34 +277,34 @@ function(config) {
   unit(unit): { fieldConfig+: { defaults+: { unit: unit } } },
   sortedBy(column, desc=false): { options+: { sortBy: [{ displayName: column, desc: desc }] } },
   decimals(number): { fieldConfig+: { defaults+: { decimals: number } } },
-  // From each value on, the colour beside it.
+  // Colours, each from its value on.
   steps(steps): { fieldConfig+: { defaults+: { thresholds: thresholds(steps) } } },
   asName: { options+: { textMode: 'name' } },
   onColour: { options+: { colorMode: 'background' } },
   overrides(overrides): { fieldConfig+: { overrides+: overrides } },
-  // The colour of each line.
+  // Colours by the name of the series.
   coloured(colours): self.overrides([
     named(name, { color: colour(colours[name]) })
     for name in std.objectFields(colours)
   ]),
   byVerdict: self.coloured(verdicts),
-  // Lines that are called by the number of a state.
+  // Series whose name is the number of a state get its text and colour.
   byState: self.overrides([
     named(std.toString(each.value), { displayName: each.text, color: colour(each.color) })
     for each in state.states
   ]),
 
-  // A click on a row or a series leads to the story of its disk, at the same time. Which of the
-  // chosen jobs it is, the disk's dashboard finds out by itself.
+  // Link from a row or a series to the dashboard of its disk, for the same time range. The selected
+  // jobs are passed on, and the dashboard finds the job of the disk among them.
   local toDisk(field) = {
-    title: 'The story of this disk',
-    url: '/d/%s?%s' % [uids.disk, std.join('&', [
+    title: 'Show this disk',
+    url: '/d/' + uids.disk + '?' + std.join('&', [
       '${datasource:queryparam}',
       '${job:queryparam}',
-      'var-instance=${%s.instance}' % field,
-      'var-device=${%s.device}' % field,
+      'var-instance=${' + field + '.instance}',
+      'var-device=${' + field + '.device}',
       '${__url_time_range}',
-    ])],
+    ]),
   },
   rowToDisk(column='device'): self.overrides([named(column, { links: [toDisk('__data.fields')] })]),
   seriesToDisk: { fieldConfig+: { defaults+: { links: [toDisk('__field.labels')] } } },
@@ -330,7 +328,7 @@ function(config) {
     options: [],
   },
 
-  // `one`: of a single disk. `rows` are lists of panels from left to right.
+  // `rows` are lists of panels, from left to right. `one`: the dashboard shows a single disk.
   dashboard(uid, title, description, rows, one=false, from='now-1h'): {
     uid: uid,
     title: title,
@@ -381,11 +379,22 @@ function(config) {
       }
       for other in [
         [uids.fleet, 'Fleet', 'All disks, worst first'],
-        [uids.disk, 'Disk', 'The story of one disk'],
-        [uids.probes, 'Probes and verification', 'What was measured on purpose'],
+        [uids.disk, 'Disk', 'One disk in detail'],
+        [uids.probes, 'Probes and verification', 'Results of probes and acceptance tests'],
       ]
       if other[0] != uid
-    ],
+    ] + (if config.projectUrl == '' then [] else [{
+      type: 'link',
+      title: 'disksla',
+      tooltip: 'Home page of disksla',
+      url: config.projectUrl,
+      icon: 'doc',
+      tags: [],
+      asDropdown: false,
+      targetBlank: true,
+      includeVars: false,
+      keepTime: false,
+    }]),
     panels: std.mapWithIndex(function(index, item) item { id: index + 1 }, placed(rows)),
   },
 }

@@ -1,33 +1,34 @@
-// What is recorded: of each disk, of its compliance, and of all disks sold under the same terms.
+// Recording rules: series of each disk, its compliance, and sums over all disks with the same terms.
 {
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
   local rule(name, expr, labels={}) =
     { record: name, expr: expr } + (if labels == {} then {} else { labels: labels }),
-  local rate_of(metric) = 'rate(%s[%s])' % [promql.of(metric), config.rateWindow],
+  local rate_of(metric) = 'rate(' + promql.of(metric) + '[' + config.rateWindow + '])',
+  local ratio_of(above, below) = above + ' / (' + below + ' > 0)',
 
   local counters = ['reads_completed', 'writes_completed', 'read_bytes', 'written_bytes'],
   local rates = [
-    rule(promql.rate('instance_device', 'disksla_' + counter), rate_of('disksla_%s_total' % counter))
+    rule(promql.rate('instance_device', 'disksla_' + counter), rate_of('disksla_' + counter + '_total'))
     for counter in counters
   ],
 
-  // Seconds over requests, by the kernel's own counters. Without requests there is no latency.
+  // Mean latency: time over requests, from the kernel's counters; absent without requests.
   local latencies = [
     rule(
-      promql.mean('instance_device', 'disksla_%s_latency_seconds' % kind),
-      '%s / (%s > 0)' % [
-        rate_of('disksla_%s_time_seconds_total' % kind),
-        rate_of('disksla_%ss_completed_total' % kind),
-      ]
+      promql.mean('instance_device', 'disksla_' + kind + '_latency_seconds'),
+      ratio_of(
+        rate_of('disksla_' + kind + '_time_seconds_total'),
+        rate_of('disksla_' + kind + 's_completed_total')
+      )
     )
     for kind in ['read', 'write']
   ],
-  // A quantile of nothing is NaN, which is not >= 0 and so gives no sample.
+  // Without requests a quantile is NaN; `>= 0` drops it.
   local quantiles = [
     rule(
       promql.quantile(metric),
-      'histogram_quantile(%s, %s) >= 0' % [quantile, rate_of(metric + '_bucket')],
+      'histogram_quantile(' + quantile + ', ' + rate_of(metric + '_bucket') + ') >= 0',
       { quantile: quantile }
     )
     for metric in [
@@ -40,14 +41,13 @@
   local load = [
     rule(
       promql.mean('instance_device', 'disksla_window_load_ratio'),
-      '%s / (%s > 0)' % [
-        rate_of('disksla_window_load_ratio_sum'),
-        rate_of('disksla_window_load_ratio_count'),
-      ]
+      ratio_of(
+        rate_of('disksla_window_load_ratio_sum'), rate_of('disksla_window_load_ratio_count')
+      )
     ),
   ],
 
-  // Shares of the seconds that were assessed: those of a gap are nobody's.
+  // Shares of the assessed seconds: gaps are in neither part of the ratio.
   local assessed = 'sum without (verdict) (%s)' % rate_of('disksla_verdict_seconds_total'),
   local share_of(metric, label) =
     '%s\n/ ignoring (%s) group_left ()\n(%s > 0)\n' % [rate_of(metric), label, assessed],
@@ -66,17 +66,17 @@
     rule(promql.info, 'topk by (%s) (1, %s)' % [promql.disk, promql.of('disksla_disk_info')]),
   ],
 
-  // Compliance. Seconds are added up once, in steps, so that an hour is read from 12 samples, a
-  // day from 288 and a month from 720 hours. What is missed while Prometheus is down is missing
-  // below and above the line of the fraction, and no ratio is bent by it.
+  // Compliance. Increases over `stepWindow` are recorded once and added up, so that an hour reads
+  // 12 samples, a day 288, and 30 days 720 samples of an hour. Seconds that were not scraped are
+  // missing in both parts of the ratio, so gaps do not distort it.
   local seconds_of(matcher) = 'sum without (verdict) (increase(%s[%s]))' % [
     promql.of('disksla_verdict_seconds_total', matcher),
     config.stepWindow,
   ],
   local summed = ['disksla_below_seconds', 'disksla_proven_seconds'],
   local by_terms(metric) =
-    'sum without (instance, device) (\n  %s\n  %s\n)\n'
-    % [metric, promql.with_info(['provider', 'terms'])],
+    'sum without (instance, device) (\n  ' + metric + '\n  '
+    + promql.with_info(['provider', 'terms']) + '\n)\n',
   local steps = [
     rule(promql.step('instance_device', 'disksla_below_seconds'), seconds_of('verdict="below"')),
     rule(
@@ -88,31 +88,33 @@
     for metric in summed
   ],
   local levels = ['instance_device', 'provider_terms'],
+  local over_time(metric, window) = 'sum_over_time(' + metric + '[' + window + '])',
   local hours = [
-    rule(promql.hour(level, metric), 'sum_over_time(%s[1h])' % promql.step(level, metric))
+    rule(promql.hour(level, metric), over_time(promql.step(level, metric), '1h'))
     for level in levels
     for metric in summed
   ],
-  // Where nothing was proven there is no compliance, and never one of 100 %.
+  // Compliance is absent where the promise was not tested; it is not 100 %.
   local compliance(level, window, parts) = [
     rule(
       promql.proven(level, window),
-      'sum_over_time(%s[%s])' % [parts(level, 'disksla_proven_seconds'), window]
+      over_time(parts(level, 'disksla_proven_seconds'), window)
     ),
     rule(
       promql.compliance(level, window),
-      '1 - sum_over_time(%s[%s]) / (%s > 0)'
-      % [parts(level, 'disksla_below_seconds'), window, promql.proven(level, window)]
+      '1 - ' + ratio_of(
+        over_time(parts(level, 'disksla_below_seconds'), window), promql.proven(level, window)
+      )
     ),
   ],
-  local short = std.flattenArrays([compliance(level, '1h', promql.step) for level in levels]),
-  local long = std.flattenArrays([
+  local short_compliance = std.flattenArrays([compliance(level, '1h', promql.step) for level in levels]),
+  local long_compliance = std.flattenArrays([
     compliance(level, '1d', promql.step) + compliance(level, '30d', promql.hour)
     for level in levels
   ]),
 
-  // By terms: ten thousand disks come down to a dozen series here, and dashboards of the whole
-  // fleet ask for nothing else.
+  // Sums by provider and terms: a dozen series for ten thousand disks. The panels of the whole fleet
+  // read only these.
   local identity = [
     'instance',
     'device',
@@ -154,8 +156,8 @@
       { name: 'disksla.fleet', interval: config.ruleInterval, rules: fleet },
       { name: 'disksla.sla.steps', interval: config.stepWindow, rules: steps },
       { name: 'disksla.sla.hours', interval: '1h', rules: hours },
-      { name: 'disksla.sla.short', interval: config.ruleInterval, rules: short },
-      { name: 'disksla.sla.long', interval: config.longRuleInterval, rules: long },
+      { name: 'disksla.sla.short', interval: config.ruleInterval, rules: short_compliance },
+      { name: 'disksla.sla.long', interval: config.longRuleInterval, rules: long_compliance },
     ],
   },
 }

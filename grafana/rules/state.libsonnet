@@ -1,4 +1,4 @@
-// One number of each disk, so that a list of the worst of ten thousand is read from one series each.
+// The state of each disk as one series, so that a list of the worst of ten thousand disks is cheap.
 local state = import '../state.libsonnet';
 
 {
@@ -15,9 +15,9 @@ local state = import '../state.libsonnet';
         record: promql.state,
         expr: state.expr(
           share,
-          explained='sum without (limit) (%s{limit!="unknown"}) > 0'
-                    % promql.limit_share('instance_device_limit'),
-          spent='min without (resource) (%s / %s) < %g' % [
+          at_known_limit='sum without (limit) (%s{limit!="unknown"}) > 0'
+                         % promql.limit_share('instance_device_limit'),
+          out_of_credits='min without (resource) (%s / %s) < %g' % [
             promql.of('disksla_burst_credits_upper_bound'),
             promql.of('disksla_burst_credits_capacity'),
             config.creditsEmptyShare,

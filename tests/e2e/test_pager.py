@@ -18,7 +18,7 @@ import yaml
 
 from lab.disk import made
 from lab.scenario import read_scenario
-from render import HERE, rendered, write
+from render import HERE, render_rules, write
 from support.daemon_process import Daemon
 from support.loop_device import eventually
 from support.monitoring_stack import (
@@ -58,6 +58,7 @@ disks:
 TERMS = {"budget": "sum", "iops": 1000}
 SHORT = """
 {
+  projectUrl: 'https://disksla.test',
   ruleInterval: '1s',
   longRuleInterval: '1s',
   rateWindow: '5s',
@@ -113,7 +114,7 @@ def config_of_alertmanager(receiver: str, room: Path) -> Path:
 
 
 def config_of_prometheus(daemon: str, alerting: str, room: Path) -> Path:
-    write(rendered(SHORT), room / "rules")
+    write(render_rules(SHORT), room / "rules")
     content = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(room / "rules" / "*.yaml")],
@@ -179,7 +180,7 @@ def is_told_in_full(receiver: Pager, daemon: Daemon, device: str) -> None:
         "terms": "configuration",
     }
     description = alert["annotations"]["description"]
-    assert description.startswith(f"Disk {device} of {daemon.address} (serial unknown, model")
+    assert description.startswith(f"Disk {device} on {daemon.address} (serial unknown, model")
     assert "Reads promised: 1k/s." in description
     assert alert["annotations"]["runbook_url"].endswith("/runbook.md#diskbelowpromise")
     [message] = [one for one in receiver.messages if alert in one["alerts"]]

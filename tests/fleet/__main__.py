@@ -1,4 +1,4 @@
-"""A simulated fleet on loopback: what it costs a Prometheus, or a day of it to look at."""
+"""A simulated fleet on loopback: measure its cost for Prometheus, or show a day of it."""
 
 import argparse
 import signal
@@ -17,22 +17,57 @@ from fleet.stack import missing
 _TERMINATED = 128 + signal.SIGTERM
 
 
-def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fleet", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    measured = commands.add_parser("measure", help="make fleet; the table of docs/fleet.md")
-    measured.add_argument("--hosts", type=int, default=1000, help="of ten disks each")
-    measured.add_argument("--interval", type=float, default=60.0, help="of scrapes, in seconds")
-    measured.add_argument("--rounds", type=int, default=10, help="of scraping, measured")
-    measured.add_argument("--rules", type=float, help="interval of rules, where it is another")
-    measured.add_argument("--block", type=int, help="minutes in a block of data, in place of 120")
-    measured.set_defaults(run=_measure)
-    shown = commands.add_parser("demo", help="make demo; until Ctrl-C")
-    shown.add_argument("--hosts", type=int, default=20, help="of ten disks each")
-    shown.add_argument("--hours", type=float, default=24.0, help="of history")
-    shown.add_argument("--interval", type=float, default=60.0, help="of scrapes, in seconds")
-    shown.set_defaults(run=_show)
-    return parser.parse_args(words)
+    measurement = commands.add_parser(
+        "measure", help="print the table of docs/fleet.md (make fleet)"
+    )
+    measurement.add_argument(
+        "--hosts",
+        type=int,
+        default=1000,
+        help="number of hosts, with ten disks each (default: %(default)s)",
+    )
+    measurement.add_argument(
+        "--interval",
+        type=float,
+        default=60.0,
+        help="scrape interval in seconds (default: %(default)s)",
+    )
+    measurement.add_argument(
+        "--rounds",
+        type=int,
+        default=10,
+        help="number of scrapes to measure (default: %(default)s)",
+    )
+    measurement.add_argument(
+        "--rules",
+        type=float,
+        help="evaluation interval of rules in seconds (default: the scrape interval)",
+    )
+    measurement.add_argument(
+        "--block", type=int, help="length of a block of data in minutes (default: 120)"
+    )
+    measurement.set_defaults(run=_measure)
+    demo = commands.add_parser("demo", help="run until Ctrl-C (make demo)")
+    demo.add_argument(
+        "--hosts",
+        type=int,
+        default=20,
+        help="number of hosts, with ten disks each (default: %(default)s)",
+    )
+    demo.add_argument(
+        "--hours", type=float, default=24.0, help="hours of history (default: %(default)s)"
+    )
+    demo.add_argument(
+        "--interval",
+        type=float,
+        default=60.0,
+        help="scrape interval in seconds (default: %(default)s)",
+    )
+    demo.set_defaults(run=_show)
+    return parser.parse_args(argv)
 
 
 def _measure(arguments: argparse.Namespace, home: Path) -> None:
@@ -44,23 +79,23 @@ def _measure(arguments: argparse.Namespace, home: Path) -> None:
 
 
 def _show(arguments: argparse.Namespace, home: Path) -> None:
-    demo = Demo(arguments.hosts, arguments.hours, arguments.interval)
+    settings = Demo(arguments.hosts, arguments.hours, arguments.interval)
     with suppress(KeyboardInterrupt):
-        show(demo, home, _say, _forever)
+        show(settings, home, _print, _wait)
 
 
-def _forever() -> None:
+def _wait() -> None:
     threading.Event().wait()
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"demo: {line}\n")
     sys.stdout.flush()
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Do what was asked for, or say why not."""
-    arguments = _arguments(words)
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command, or print why it is skipped."""
+    arguments = _arguments(argv)
     if (reason := missing()) is not None:
         sys.stdout.write(f"fleet: SKIPPED: {reason}\n")
         return 0
@@ -70,6 +105,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs of scripts are born deaf to it
+    # shells start background jobs with SIGINT ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     sys.exit(main())

@@ -1,6 +1,4 @@
-"""History that was never scraped: blocks for a Prometheus, made by promtool from what the fleet
-would have shown, and from what rules would have recorded of it.
-"""
+"""Blocks of history for Prometheus, made by promtool from samples and from recording rules."""
 
 import subprocess
 from collections.abc import Iterator
@@ -15,34 +13,36 @@ from support.monitoring_stack import Prometheus
 
 STEP_S = 60
 CHUNK_S = 7200
-"""What a block holds; promtool reads a whole file for each block that it makes of it."""
+"""Length of a block; promtool reads the whole file for each block that it writes."""
 
 
-def backfill(seed: int, hosts: int, begun_s: int, start_s: int, end_s: int, data: Path) -> None:
-    """Write what a Prometheus would have scraped of the fleet from one Unix time to another.
+def backfill(
+    seed: int, hosts: int, fleet_start_s: int, start_s: int, end_s: int, data: Path
+) -> None:
+    """Write the samples of the fleet between two Unix times as blocks.
 
-    While promtool makes a block, the text of the next is written beside it.
+    While promtool writes a block, the text of the next one is made.
     """
-    with ThreadPoolExecutor(1) as beside:
-        made: Future[None] | None = None
+    with ThreadPoolExecutor(1) as executor:
+        block: Future[None] | None = None
         for number, (from_s, to_s) in enumerate(_chunks(start_s, end_s)):
             text = data.parent / f"history-{number % 2}.om"
             with text.open("w") as lines:
                 for now_s in range(from_s, to_s, STEP_S):
                     for host in range(hosts):
-                        lines.writelines(samples_at(seed, host, begun_s, now_s))
+                        lines.writelines(samples_at(seed, host, fleet_start_s, now_s))
                 lines.write("# EOF\n")
-            if made is not None:
-                made.result()
-            made = beside.submit(_promtool, "openmetrics", str(text), str(data))
-        if made is not None:
-            made.result()
+            if block is not None:
+                block.result()
+            block = executor.submit(_promtool, "openmetrics", str(text), str(data))
+        if block is not None:
+            block.result()
     for text in data.parent.glob("history-?.om"):
         text.unlink()
 
 
 def backfill_rules(server: Prometheus, rules: Path, start_s: int, end_s: int, data: Path) -> None:
-    """Write what rules would have recorded of what a Prometheus holds."""
+    """Write the series that rules record from the data of a Prometheus server."""
     _promtool(
         "rules",
         f"--url=http://{server.address}",
@@ -55,7 +55,7 @@ def backfill_rules(server: Prometheus, rules: Path, start_s: int, end_s: int, da
 
 
 def steps_of(rules: Path, home: Path) -> list[Path]:
-    """Write rules into a file for each step: what reads a recorded series comes a step later."""
+    """Split rules into files, so that a rule that reads a recorded series is in a later file."""
     step_of: dict[str, int] = {}
     steps: dict[int, list[dict[str, Any]]] = {}
     for group in yaml.safe_load(rules.read_text(encoding="utf-8"))["groups"]:
@@ -74,16 +74,16 @@ def steps_of(rules: Path, home: Path) -> list[Path]:
 
 
 def _chunks(start_s: int, end_s: int) -> Iterator[tuple[int, int]]:
-    """Cut a time into pieces that lie in one block each."""
+    """Yield the parts of a time range that are in one block each."""
     while start_s < end_s:
         cut_s = min(end_s, start_s - start_s % CHUNK_S + CHUNK_S)
         yield start_s, cut_s
         start_s = cut_s
 
 
-def _promtool(*words: str) -> None:
-    """Let promtool make blocks; an end by Ctrl-C waits for the one that it is at."""
-    command = ["promtool", "tsdb", "create-blocks-from", *words]
-    made = subprocess.run(command, check=False, capture_output=True, start_new_session=True)
-    if made.returncode:
-        raise RuntimeError(f"promtool: {made.stderr.decode()[-2000:]}")
+def _promtool(*arguments: str) -> None:
+    """Write blocks with promtool, in a session of its own, so that Ctrl-C does not end it."""
+    command = ["promtool", "tsdb", "create-blocks-from", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, start_new_session=True)
+    if done.returncode:
+        raise RuntimeError(f"promtool failed: {done.stderr.decode()[-2000:]}")

@@ -1,4 +1,4 @@
-"""Grafana on loopback with the dashboards of the mixin, where it is installed."""
+"""Grafana on loopback with the dashboards of the mixin, if it is installed."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ _HOMES = (Path("/usr/share/grafana"), Path("/opt/grafana"))
 
 
 def write_provisioning(home: Path, prometheus: str) -> Path:
-    """Write what a Grafana reads at its start: where the data are, and the dashboards."""
+    """Write the provisioning of Grafana: the data source, and the dashboards."""
     provisioning = home / "provisioning"
     documents: dict[str, dict[str, object]] = {
         "datasources": {
@@ -51,9 +51,7 @@ def write_provisioning(home: Path, prometheus: str) -> Path:
 
 @contextmanager
 def grafana(home: Path, provisioning: Path) -> Iterator[str | None]:
-    """Run a Grafana that anybody on this machine may look at, and give where it will answer; None
-    if there is none.
-    """
+    """Run Grafana without login, and yield its address; None if it is not installed."""
     program = shutil.which("grafana-server")
     share = next(filter(Path.is_dir, _HOMES), None)
     if program is None or share is None:
@@ -71,10 +69,10 @@ def grafana(home: Path, provisioning: Path) -> Iterator[str | None]:
         "analytics.reporting_enabled": "false",
         "analytics.check_for_updates": "false",
     }
-    changed = [f"cfg:default.{name}={value}" for name, value in settings.items()]
-    command = [program, f"--homepath={share}", *changed]
-    with (home / "grafana.log").open("w") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True)
+    overrides = [f"cfg:default.{name}={value}" for name, value in settings.items()]
+    command = [program, f"--homepath={share}", *overrides]
+    with (home / "grafana.log").open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
     try:
         yield f"127.0.0.1:{port}"
     finally:

@@ -1,4 +1,4 @@
-"""What a fleet costs a Prometheus: measured on a real one, printed as docs/fleet.md has it."""
+"""Cost of a fleet for Prometheus: a measurement on a real server, printed as in docs/fleet.md."""
 
 import gzip
 import os
@@ -14,8 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.units import MIB
 from fleet.page import page_at
-from fleet.server import GZIP_LEVEL, served
-from fleet.stack import Scraping, prometheus
+from fleet.server import GZIP_LEVEL, serve_fleet
+from fleet.stack import ScrapeConfig, prometheus
 from support.monitoring_stack import Prometheus
 
 SEED = 1
@@ -31,36 +31,36 @@ class Figure(NamedTuple):
     unit: str
 
     def __str__(self) -> str:
-        """Give it as a row of a table."""
-        return f"| {self.what} | {_shown(self.value)} {self.unit}".rstrip() + " |"
+        """Return the row in Markdown."""
+        return f"| {self.what} | {_rounded(self.value)} {self.unit}".rstrip() + " |"
 
 
-def _shown(value: float) -> str:
+def _rounded(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 class Measurement(NamedTuple):
-    """What is measured."""
+    """Settings of a measurement."""
 
     hosts: int = 1000
-    """Of ten disks each."""
+    """Number of hosts, with ten disks each."""
     interval_s: float = 60.0
-    """Of scrapes."""
+    """Scrape interval."""
     rounds: int = 10
     rules_interval_s: float | None = None
     block_minutes: int | None = None
 
 
 def measure(measurement: Measurement, home: Path, wait: Callable[[float], None]) -> list[Figure]:
-    """Let a Prometheus scrape the fleet and evaluate the mixin; give what it cost."""
+    """Scrape the fleet and evaluate the mixin with Prometheus, and return its cost."""
     hosts, interval_s, rounds, rules_interval_s, block_minutes = measurement
-    begun_s = time.time()
+    fleet_start_s = time.time()
     with ExitStack() as stack:
-        fleet = stack.enter_context(served(SEED, begun_s))
-        scraping = Scraping(str(fleet), hosts, interval_s, rules_interval_s, block_minutes)
-        server = stack.enter_context(prometheus(scraping, home))
+        fleet = stack.enter_context(serve_fleet(SEED, fleet_start_s))
+        scrape = ScrapeConfig(str(fleet), hosts, interval_s, rules_interval_s, block_minutes)
+        server = stack.enter_context(prometheus(scrape, home))
         await_hosts(server, hosts, wait)
-        begun_at_s, begun = time.monotonic(), OwnMetrics(server)
+        started_s, first = time.monotonic(), OwnMetrics(server)
         simulator_s = time.process_time()
         rule_s, resident_bytes = [], []
         for _ in range(rounds):
@@ -68,55 +68,55 @@ def measure(measurement: Measurement, home: Path, wait: Callable[[float], None])
             now = OwnMetrics(server)
             rule_s.append(now.by_label(_RULE_SECONDS, "rule_group"))
             resident_bytes.append(now.total(_RESIDENT))
-        elapsed_s = time.monotonic() - begun_at_s
+        elapsed_s = time.monotonic() - started_s
         own = OwnMetrics(server)
-        cpu_s = own.total(_CPU) - begun.total(_CPU)
-        samples = own.total(_APPENDED) - begun.total(_APPENDED)
+        cpu_s = own.total(_CPU) - first.total(_CPU)
+        samples = own.total(_APPENDED) - first.total(_APPENDED)
         simulator_s = time.process_time() - simulator_s
         return [
-            Figure("measured for", elapsed_s / 60, "min"),
+            Figure("duration of the measurement", elapsed_s / 60, "min"),
             Figure("load average of the machine", os.getloadavg()[0], ""),
-            *_of_pages(hosts, begun_s),
+            *_of_pages(hosts, fleet_start_s),
             *_of_prometheus(server),
-            Figure("the most of all rounds", max(resident_bytes) / MIB, "MiB"),
-            Figure("blocks cut off the head", own.total(_COMPACTIONS), ""),
+            Figure("highest resident memory", max(resident_bytes) / MIB, "MiB"),
+            Figure("blocks cut", own.total(_COMPACTIONS), ""),
             Figure("samples ingested per second", samples / elapsed_s, ""),
             *_of_rules(rule_s),
             Figure("CPU of Prometheus", cpu_s / elapsed_s * 100, "%"),
             Figure("CPU of the simulator", simulator_s / elapsed_s * 100, "%"),
-            *_of_troubles(server),
+            *_of_failures(server),
         ]
 
 
 def await_hosts(server: Prometheus, hosts: int, wait: Callable[[float], None]) -> None:
-    """Wait until all hosts were scraped; the first scrape of a series costs more than others."""
-    answered: list[dict[str, Any]] = []
+    """Wait until all hosts were scraped once; the first scrape of a series costs more."""
+    scraped: list[dict[str, Any]] = []
     for _ in range(_PATIENCE_POLLS):
-        answered = server.query("count(up == 1)")
-        if answered and float(answered[0]["value"][1]) == hosts:
+        scraped = server.query("count(up == 1)")
+        if scraped and float(scraped[0]["value"][1]) == hosts:
             return
         wait(_POLL_S)
-    raise TimeoutError(f"not all of {hosts} hosts were scraped: {answered}")
+    raise TimeoutError(f"timeout: scraped {scraped}; expected {hosts} hosts")
 
 
 class OwnMetrics:
-    """What a Prometheus says of itself at one moment."""
+    """Metrics of the Prometheus server itself at one moment."""
 
     def __init__(self, server: Prometheus) -> None:
-        with urllib.request.urlopen(f"http://{server.address}/metrics") as answer:
-            page = answer.read().decode()
+        with urllib.request.urlopen(f"http://{server.address}/metrics") as response:
+            page = response.read().decode()
         self._samples = [
             sample for family in text_string_to_metric_families(page) for sample in family.samples
         ]
 
     def total(self, name: str) -> float:
-        """Add up all samples of a name; there is one at least."""
+        """Return the sum of all samples of a metric; fail if there are none."""
         values = [sample.value for sample in self._samples if sample.name == name]
         assert values, name
         return sum(values)
 
     def by_label(self, name: str, label: str) -> dict[str, float]:
-        """Give the samples of a name by a label."""
+        """Return the samples of a metric by a label."""
         return {s.labels[label]: s.value for s in self._samples if s.name == name}
 
 
@@ -128,24 +128,24 @@ _RESIDENT = "process_resident_memory_bytes"
 _COMPACTIONS = "prometheus_tsdb_compactions_total"
 
 
-def _of_pages(hosts: int, begun_s: float) -> Iterator[Figure]:
-    """Tell how large pages are, from a few of them."""
-    pages = [page_at(SEED, host, begun_s, begun_s) for host in range(min(hosts, 50))]
+def _of_pages(hosts: int, fleet_start_s: float) -> Iterator[Figure]:
+    """Yield the size of pages, from up to 50 of them."""
+    pages = [page_at(SEED, host, fleet_start_s, fleet_start_s) for host in range(min(hosts, 50))]
     lines = sum(not line.startswith("#") for page in pages for line in page.splitlines())
     plain = sum(map(len, pages))
-    packed = sum(len(gzip.compress(page.encode(), GZIP_LEVEL)) for page in pages)
+    compressed = sum(len(gzip.compress(page.encode(), GZIP_LEVEL)) for page in pages)
     yield Figure("page of a host", plain / len(pages) / 1024, "KiB")
-    yield Figure("the same, compressed", packed / len(pages) / 1024, "KiB")
-    yield Figure("of a sample on the wire", packed / lines, "bytes")
+    yield Figure("page of a host, compressed", compressed / len(pages) / 1024, "KiB")
+    yield Figure("compressed size of a sample", compressed / lines, "bytes")
 
 
 _OF_DISKS = '{device!="",job="disksla",__name__!~".*:.*|ALERTS.*"}'
-_ASKED: tuple[tuple[str, str, str], ...] = (
-    ("hosts that answered", "sum(up)", ""),
+_QUERIES: tuple[tuple[str, str, str], ...] = (
+    ("hosts scraped", "sum(up)", ""),
     ("disks", "count(disksla_disk_info)", ""),
     ("series per disk, mean", f"count({_OF_DISKS}) / count(disksla_disk_info)", ""),
     ("series per disk, most", f"max(count by (instance, device) ({_OF_DISKS}))", ""),
-    ("series made by rules", 'count({__name__=~".*:.*"}) or vector(0)', ""),
+    ("recorded series", 'count({__name__=~".*:.*"}) or vector(0)', ""),
     ("alerts, pending and firing", "count(ALERTS) or vector(0)", ""),
     ("scrape, mean", "avg(scrape_duration_seconds) * 1000", "ms"),
     ("scrape, slowest", "max(scrape_duration_seconds) * 1000", "ms"),
@@ -153,51 +153,51 @@ _ASKED: tuple[tuple[str, str, str], ...] = (
 
 
 def _of_prometheus(server: Prometheus) -> Iterator[Figure]:
-    for what, promql, unit in _ASKED:
-        [answer] = server.query(promql)
-        yield Figure(what, float(answer["value"][1]), unit)
+    for what, promql, unit in _QUERIES:
+        [sample] = server.query(promql)
+        yield Figure(what, float(sample["value"][1]), unit)
     own = OwnMetrics(server)
     head, resident = own.total(_HEAD), own.total(_RESIDENT)
     yield Figure("head series", head, "")
     yield Figure("resident memory of Prometheus", resident / MIB, "MiB")
     yield Figure(
-        "of a head series, all in all",
+        "resident memory per head series",
         resident / head,
         "bytes",
     )
 
 
 def _of_rules(rule_s: list[dict[str, float]]) -> Iterator[Figure]:
-    """Tell how long the groups took, in the mean of the rounds, and all in the slowest round."""
+    """Yield the mean duration of each rule group, and the longest of all groups together."""
     for group in sorted(rule_s[-1]):
         mean_s = sum(each.get(group, 0.0) for each in rule_s) / len(rule_s)
         yield Figure(f"rule group `{group.rpartition(';')[2]}`, mean", mean_s * 1000, "ms")
     slowest_s = max(sum(each.values()) for each in rule_s)
-    yield Figure("all rule groups together, slowest round", slowest_s * 1000, "ms")
+    yield Figure("all rule groups, slowest evaluation", slowest_s * 1000, "ms")
 
 
-def _of_troubles(server: Prometheus) -> Iterator[Figure]:
+def _of_failures(server: Prometheus) -> Iterator[Figure]:
     own = OwnMetrics(server)
     for what, name in (
-        ("rules that failed", "prometheus_rule_evaluation_failures_total"),
-        ("rounds of rules missed", "prometheus_rule_group_iterations_missed_total"),
+        ("failed rule evaluations", "prometheus_rule_evaluation_failures_total"),
+        ("missed rule group evaluations", "prometheus_rule_group_iterations_missed_total"),
         ("samples out of order", "prometheus_target_scrapes_sample_out_of_order_total"),
     ):
         yield Figure(what, own.total(name), "")
 
 
 def time_rules(server: Prometheus, rules: Sequence[Path]) -> dict[str, float]:
-    """Ask each expression of some files of rules once; give the seconds by group."""
+    """Query the expression of each rule once; return the seconds by group."""
     seconds: dict[str, float] = {}
     for file in rules:
         for group in yaml.safe_load(file.read_text(encoding="utf-8"))["groups"]:
-            begun_s = time.monotonic()
+            started_s = time.monotonic()
             for rule in group["rules"]:
                 server.query(rule["expr"])
-            seconds[group["name"]] = time.monotonic() - begun_s
+            seconds[group["name"]] = time.monotonic() - started_s
     return seconds
 
 
 def report(figures: list[Figure]) -> str:
-    """Give the table of docs/fleet.md."""
-    return "\n".join(["| figure | seen |", "|:--|--:|", *map(str, figures)]) + "\n"
+    """Return the table of docs/fleet.md."""
+    return "\n".join(["| figure | value |", "|:--|--:|", *map(str, figures)]) + "\n"

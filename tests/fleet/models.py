@@ -1,7 +1,7 @@
-"""The disks that the fleet is made of, and what each of them can be seen to go through.
+"""Models of disks of the fleet, with a playback for each situation.
 
-Most are simulated (tests/limiter.py) on terms of the catalogue; some are recordings of real disks
-of the lab (tests/lab/recordings), which do all day what they did in the recording.
+Most are simulated (tests/support/simulated_limiter.py) with terms of the catalogue; some are
+recordings of disks of the lab (tests/lab/recordings), which repeat all day.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from disksla.pipeline.tick import Tick
 from disksla.units import GIB, MIB
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
-from fleet.reel import Reel, reel_of
+from fleet.playback import Playback, make_playback
 from support.reports import a_line, an_account
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
@@ -50,34 +50,34 @@ RECORDED = (
 
 SECONDS = 10.0
 _SETTLED_S = 2.5
-"""Until verdicts are what they stay; not played."""
+"""Time until verdicts are stable; not part of the playback."""
 _PROBE = ProbeEntry(kind="read-latency", every_s=SECONDS, runtime_s=1.0)
 
 
 @dataclass(frozen=True)
 class Model:
-    """A kind of disk: its reels by the name of the situation."""
+    """A kind of disk, with its playbacks by situation."""
 
     name: str
-    reels: dict[str, Reel]
+    playbacks: dict[str, Playback]
 
 
 @dataclass(frozen=True)
-class Sold:
-    """A disk as it is sold, and the limiter that makes it so."""
+class DiskType:
+    """A type of disk, and the limiter that enforces its limits."""
 
     scenario: Scenario
     """Terms, size, limiter and medium; no load."""
     iops: float
-    """Reads of 4 KiB that it is good for."""
+    """Reads of 4 KiB per second that it allows."""
     lowered: Limiter | None = None
-    """A limiter that gives less than was promised."""
+    """A limiter that gives less than the promise."""
     probed: bool = False
     verified: bool = False
 
 
-SOLD = {
-    "ssd": Sold(
+DISK_TYPES = {
+    "ssd": DiskType(
         Scenario(
             terms="vk.ceph-ssd",
             size_bytes=30 * GIB,
@@ -88,7 +88,7 @@ SOLD = {
         lowered=Limiter(buckets=separate(600, 300, 75 * MIB, 37 * MIB), apart=True),
         probed=True,
     ),
-    "hdd": Sold(
+    "hdd": DiskType(
         Scenario(
             terms="vk.ceph-hdd",
             size_bytes=500 * GIB,
@@ -98,7 +98,7 @@ SOLD = {
         iops=500,
         lowered=Limiter(buckets=separate(250, 250, 31 * MIB, 31 * MIB), apart=True),
     ),
-    "nvme": Sold(
+    "nvme": DiskType(
         Scenario(
             terms="vk.ef-nvme",
             size_bytes=10 * GIB,
@@ -109,47 +109,48 @@ SOLD = {
         probed=True,
         verified=True,
     ),
-    "shared": Sold(replace(SCENARIOS["mixed-additive"], loads=()), iops=1000),
-    "unknown": Sold(Scenario(medium=Medium(service_s=0.002, jitter=0.5)), iops=500),
+    "shared": DiskType(replace(SCENARIOS["mixed-additive"], loads=()), iops=1000),
+    "unknown": DiskType(Scenario(medium=Medium(service_s=0.002, jitter=0.5)), iops=500),
 }
-"""`shared` is yandex.network-ssd; of `unknown`, nobody knows what it was sold as."""
+"""`shared` is yandex.network-ssd; `unknown` has no terms."""
 
 
-def situations(sold: Sold) -> dict[str, Scenario]:
-    """Give what can happen to a disk."""
+def situations(disk_type: DiskType) -> dict[str, Scenario]:
+    """Return the scenario of each situation of a disk."""
     deep = Closed(depth=40, write_share=0.35)
-    below = replace(sold.scenario, limiter=sold.lowered) if sold.lowered else sold.scenario
-    stalled = replace(sold.scenario.medium, stalls=((1.0, 1e9),))
-    slow = replace(sold.scenario.medium, service_s=5 * sold.scenario.medium.service_s)
+    lowered = disk_type.lowered or disk_type.scenario.limiter
+    below = replace(disk_type.scenario, limiter=lowered)
+    stalled = replace(disk_type.scenario.medium, stalls=((1.0, 1e9),))
+    slow = replace(disk_type.scenario.medium, service_s=5 * disk_type.scenario.medium.service_s)
     return {
-        "idle": sold.scenario,
-        "light": _under(sold.scenario, _share(sold, 0.15)),
-        "busy": _under(sold.scenario, _share(sold, 0.65)),
-        "held": _under(sold.scenario, deep),
-        "synchronous": _under(sold.scenario, Closed(depth=1, write_share=1.0, think_s=20e-6)),
+        "idle": disk_type.scenario,
+        "light": _under(disk_type.scenario, _share(disk_type, 0.15)),
+        "busy": _under(disk_type.scenario, _share(disk_type, 0.65)),
+        "throttled": _under(disk_type.scenario, deep),
+        "synchronous": _under(disk_type.scenario, Closed(depth=1, write_share=1.0, think_s=20e-6)),
         "below": _under(below, deep),
-        "slow": _under(replace(sold.scenario, medium=slow), _share(sold, 0.15)),
-        "stalled": _under(replace(sold.scenario, medium=stalled), Closed(depth=8)),
+        "slow": _under(replace(disk_type.scenario, medium=slow), _share(disk_type, 0.15)),
+        "stalled": _under(replace(disk_type.scenario, medium=stalled), Closed(depth=8)),
     }
 
 
-def _share(sold: Sold, share: float) -> Load:
-    return Open(per_second=share * sold.iops, poisson=True, write_share=0.3)
+def _share(disk_type: DiskType, share: float) -> Load:
+    return Open(per_second=share * disk_type.iops, poisson=True, write_share=0.3)
 
 
 def _under(scenario: Scenario, load: Load) -> Scenario:
     return replace(scenario, loads=(load,))
 
 
-def _reels(sold: Sold) -> dict[str, Reel]:
+def _playbacks(disk_type: DiskType) -> dict[str, Playback]:
     return {
-        how: simulate(
+        name: simulate(
             replace(scenario, seconds=_SETTLED_S + SECONDS),
-            sold.probed,
-            sold.verified,
+            disk_type.probed,
+            disk_type.verified,
             skip_s=_SETTLED_S,
         )
-        for how, scenario in situations(sold).items()
+        for name, scenario in situations(disk_type).items()
     }
 
 
@@ -173,14 +174,16 @@ _CREDITS = Scenario(
     seconds=_WARM_UP_S + CYCLE_S,
     lateness=False,
 )
-"""Credits for ten minutes, half an hour at the base, fifty minutes to fill up again. It rests
-before, so that its credits are known to be full when it begins."""
+"""Credits for ten minutes, half an hour at the baseline, fifty minutes to fill up again. The disk
+is idle before, so that its credits are certain to be full at the start."""
 
 
 @cache
 def models() -> dict[str, Model]:
-    """Give all models by name."""
-    simulated = {name: Model(name, _reels(sold)) for name, sold in SOLD.items()}
+    """Return all models by name."""
+    simulated = {
+        name: Model(name, _playbacks(disk_type)) for name, disk_type in DISK_TYPES.items()
+    }
     cycle = simulate(_CREDITS, frames=int(CYCLE_S / 60), skip_s=_WARM_UP_S)
     recorded = {name: Model(name, {"recorded": recording(name)}) for name in set(RECORDED)}
     return simulated | {"credits": Model("credits", {"cycle": cycle})} | recorded
@@ -192,8 +195,8 @@ def simulate(
     verified: bool = False,
     frames: int = 1,
     skip_s: float = 0.0,
-) -> Reel:
-    """Give the reel of a simulated disk."""
+) -> Playback:
+    """Return the playback of a simulated disk."""
     settings = scenario.settings()
     if probed:
         settings = msgspec.structs.replace(settings, probes=(_PROBE,))
@@ -202,7 +205,7 @@ def simulate(
         ticks[-5] = msgspec.structs.replace(ticks[-5], probes=(_probe(scenario),))
     states = list(_states(settings, ticks))
     [disk] = states[-1].monitored.values()
-    return reel_of(
+    return make_playback(
         states,
         len(ticks),
         frames=frames,
@@ -225,7 +228,7 @@ def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:
 
 
 def _probe(scenario: Scenario) -> ProbeResult:
-    """Give a probe of ten requests, of which one is slow."""
+    """Return the result of a probe with ten requests, of which one is slow."""
     usual_s = scenario.medium.service_s + 0.0003
     return ProbeResult(
         device=DEVICE,
@@ -240,12 +243,12 @@ def _probe(scenario: Scenario) -> ProbeResult:
     )
 
 
-def recording(name: str) -> Reel:
-    """Give the reel of a recording of the lab."""
+def recording(name: str) -> Playback:
+    """Return the playback of a recording of the lab."""
     home = RECORDINGS / name
     states = [
         state
         for state in islice(replay(home / "ticks.jsonl.gz", home / "config.yml"), 1, None)
         if len(state.monitored) == 1
     ]
-    return reel_of(states, len(states))
+    return make_playback(states, len(states))

@@ -1,50 +1,50 @@
-"""The page of a simulated host at a moment: the real page of its disks, with their numbers."""
+"""Metrics page of a simulated host at a moment: real pages of disks with computed values."""
 
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from fleet.history import Disk, disks_of, host_name, model_of, playing
 from fleet.models import models
-from fleet.reel import Reel, Sample
+from fleet.playback import Playback, Sample
+from fleet.schedule import Disk, disks_of, host_name, model_of, progress_of
 
 _PROBED_EVERY_S = 30
-_BETWEEN = "\0"
-"""Stands between the families of a template."""
+_SEPARATOR = "\0"
+"""Separates the families of a template."""
 
 
 class Template(NamedTuple):
-    """A page of one disk without its numbers."""
+    """A page of one disk without its values."""
 
     text: str
-    """With `%s` where a number or the serial goes."""
+    """With `%s` for each value and the serial number."""
     families: tuple[str, ...]
     whole: tuple[bool, ...]
-    """Which counters count things."""
+    """Which counters have integer values."""
     order: tuple[int, ...]
-    """Places of the numbers of the page among counters followed by gauges and the serial."""
+    """Index of each value of the page in: counters, gauges, serial number."""
 
 
 @cache
 def template_of(model: str, name: str, device: str) -> Template:
-    """Give the template of a reel for a device."""
-    reel = models()[model].reels[name]
-    counters = {sample.text: place for place, sample in enumerate(reel.counters)}
+    """Return the template of a playback for a device."""
+    playback = models()[model].playbacks[name]
+    counters = {sample.text: index for index, sample in enumerate(playback.counters)}
     gauges = {
-        sample.text: len(counters) + place
-        for place, sample in enumerate(s for s in reel.samples if not s.is_cumulative)
+        sample.text: len(counters) + index
+        for index, sample in enumerate(s for s in playback.samples if not s.is_cumulative)
     }
     serial = len(counters) + len(gauges)
     lines: dict[str, list[str]] = {}
     order: list[int] = []
-    for sample in reel.samples:
+    for sample in playback.samples:
         lines.setdefault(sample.family, []).append(_line(sample, device))
         order += [serial] * ("SERIAL" in sample.text) + [(counters | gauges)[sample.text]]
     return Template(
-        _BETWEEN.join("".join(each) for each in lines.values()),
+        _SEPARATOR.join("".join(each) for each in lines.values()),
         tuple(lines),
-        tuple(sample.is_whole for sample in reel.counters),
+        tuple(sample.is_whole for sample in playback.counters),
         tuple(order),
     )
 
@@ -54,17 +54,17 @@ def _line(sample: Sample, device: str) -> str:
     return f"{text} %s\n"
 
 
-def page_at(seed: int, host: int, begun_s: float, now_s: float) -> str:
-    """Give the page of a host of a fleet that was begun at one Unix time, at a later one."""
+def page_at(seed: int, host: int, fleet_start_s: float, now_s: float) -> str:
+    """Return the page of a host at `now_s`, in a fleet that started at an earlier Unix time."""
     heads = _heads()
-    disks = _disks(seed, host, begun_s)
-    told = [_disk_lines(disk, now_s) for disk in disks]
-    told.append(_host_lines(disks[0].born_s, now_s))
+    disks = _disks(seed, host, fleet_start_s)
+    lines = [_disk_lines(disk, now_s) for disk in disks]
+    lines.append(_host_lines(disks[0].born_s, now_s))
     return (
         "".join(
-            head + "".join(each[family] for each in told if family in each)
+            head + "".join(each[family] for each in lines if family in each)
             for family, head in heads.items()
-            if any(family in each for each in told)
+            if any(family in each for each in lines)
         )
         + "# EOF\n"
     )
@@ -73,52 +73,54 @@ def page_at(seed: int, host: int, begun_s: float, now_s: float) -> str:
 _disks: Callable[[int, int, float], tuple[Disk, ...]] = cache(disks_of)
 
 
-def samples_at(seed: int, host: int, begun_s: float, now_s: float) -> Sequence[str]:
-    """Give the lines of samples of such a page, with the labels and the time of a scrape."""
+def samples_at(seed: int, host: int, fleet_start_s: float, now_s: float) -> Sequence[str]:
+    """Return the samples of such a page, with the labels and the timestamp of a scrape."""
     labels = f'job="disksla",instance="{host_name(host)}:10056"'
     return [f"up{{{labels}}} 1 {now_s:.0f}\n"] + [
-        f"{_labelled(named, labels)} {value} {now_s:.0f}\n"
-        for line in page_at(seed, host, begun_s, now_s).splitlines()
+        f"{_labelled(series, labels)} {value} {now_s:.0f}\n"
+        for line in page_at(seed, host, fleet_start_s, now_s).splitlines()
         if not line.startswith("#")
-        for named, _, value in (line.rpartition(" "),)
+        for series, _, value in (line.rpartition(" "),)
     ]
 
 
-def _labelled(named: str, labels: str) -> str:
-    name, bare, rest = named.partition("{")
-    return f"{name}{{{labels},{rest}" if bare else f"{name}{{{labels}}}"
+def _labelled(series: str, labels: str) -> str:
+    name, brace, rest = series.partition("{")
+    return f"{name}{{{labels},{rest}" if brace else f"{name}{{{labels}}}"
 
 
 @cache
 def _heads() -> dict[str, str]:
-    """Give the heads of all families, in the order of a page that has everything."""
-    reels = [reel for model in models().values() for reel in model.reels.values()]
-    fullest = max(reels, key=lambda reel: len(reel.heads))
-    heads = dict(fullest.heads)
-    for reel in reels:
-        heads |= {family: head for family, head in reel.heads.items() if family not in heads}
+    """Return the HELP and TYPE lines of all families, in the order of the page with the most."""
+    playbacks = [playback for model in models().values() for playback in model.playbacks.values()]
+    longest = max(playbacks, key=lambda playback: len(playback.heads))
+    heads = dict(longest.heads)
+    for playback in playbacks:
+        heads |= {family: head for family, head in playback.heads.items() if family not in heads}
     return heads
 
 
 def _disk_lines(disk: Disk, now_s: float) -> dict[str, str]:
-    """Give the lines of one disk by family."""
-    now = playing(disk, now_s)
-    reels = model_of(disk).reels
-    template = template_of(disk.model, now.reel, disk.device)
-    risen = [reels[name].risen(played_s) for name, played_s in now.played_s.items()]
-    numbers: list[object] = [
-        float(math.floor(number)) if whole else number
-        for number, whole in zip(map(sum, zip(*risen, strict=True)), template.whole, strict=True)
+    """Return the samples of one disk by family."""
+    now = progress_of(disk, now_s)
+    playbacks = model_of(disk).playbacks
+    template = template_of(disk.model, now.playback, disk.device)
+    increases = [playbacks[name].increases(played_s) for name, played_s in now.played_s.items()]
+    values: list[object] = [
+        float(math.floor(value)) if whole else value
+        for value, whole in zip(
+            map(sum, zip(*increases, strict=True)), template.whole, strict=True
+        )
     ]
-    standing = reels[now.reel].standing(now.played_s[now.reel])
-    numbers += [_present(text, value, disk.born_s, now_s) for text, value in standing.items()]
-    numbers.append(disk.serial)
-    text = template.text % tuple(numbers[place] for place in template.order)
-    return dict(zip(template.families, text.split(_BETWEEN), strict=True))
+    gauges = playbacks[now.playback].gauge_values(now.played_s[now.playback])
+    values += [_printed(text, value, disk.born_s, now_s) for text, value in gauges.items()]
+    values.append(disk.serial)
+    text = template.text % tuple(values[index] for index in template.order)
+    return dict(zip(template.families, text.split(_SEPARATOR), strict=True))
 
 
-def _present(text: str, value: float, born_s: int, now_s: float) -> object:
-    """Give a gauge as it is printed; times of the recording become times of the fleet."""
+def _printed(text: str, value: float, born_s: int, now_s: float) -> object:
+    """Return the printed value of a gauge; timestamps are those of the fleet."""
     if text.startswith(
         ("disksla_probe_last_run_timestamp", "disksla_probe_last_attempt_timestamp")
     ):
@@ -129,18 +131,18 @@ def _present(text: str, value: float, born_s: int, now_s: float) -> object:
 
 
 def _host_lines(born_s: int, now_s: float) -> dict[str, str]:
-    """Give the lines of the sampler, the daemon and its process, by family."""
-    reel = _usual_reel()
+    """Return the samples of the sampler, the daemon and its process, by family."""
+    playback = _light_load()
     lines: dict[str, str] = {}
-    for sample in reel.host:
+    for sample in playback.host:
         value = sample.value
         if sample.is_cumulative:
-            value = value * (now_s - born_s) / reel.seconds
+            value = value * (now_s - born_s) / playback.seconds
             value = float(math.floor(value)) if sample.is_whole else value
-        printed = _present(sample.text, value, born_s, now_s)
+        printed = _printed(sample.text, value, born_s, now_s)
         lines[sample.family] = lines.get(sample.family, "") + f"{sample.text} {printed}\n"
     return lines
 
 
-def _usual_reel() -> Reel:
-    return models()["ssd"].reels["light"]
+def _light_load() -> Playback:
+    return models()["ssd"].playbacks["light"]

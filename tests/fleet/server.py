@@ -1,4 +1,4 @@
-"""Serves the pages of all simulated hosts: http://127.0.0.1:PORT/host-0007/metrics."""
+"""Server of the pages of all simulated hosts: http://127.0.0.1:PORT/host-0007/metrics."""
 
 import gzip
 import re
@@ -15,21 +15,21 @@ from fleet.page import page_at
 
 _PATH = re.compile(r"/host-(\d{4})/metrics")
 GZIP_LEVEL = 1
-"""As the daemon does."""
+"""The level that the daemon uses."""
 
 
 @contextmanager
-def served(
-    seed: int, begun_s: float, clock: Callable[[], float] = time.time
+def serve_fleet(
+    seed: int, fleet_start_s: float, clock: Callable[[], float] = time.time
 ) -> Iterator[ListenAddress]:
-    """Serve a fleet that was begun at some Unix time, and give where."""
+    """Serve a fleet that started at a Unix time, and yield the address."""
 
     def application(environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         match = _PATH.fullmatch(environment["PATH_INFO"])
         if match is None:
             start("404 Not Found", [("Content-Type", "text/plain")])
             return [b"expected /host-NNNN/metrics\n"]
-        body = page_at(seed, int(match[1]), begun_s, clock()).encode()
+        body = page_at(seed, int(match[1]), fleet_start_s, clock()).encode()
         headers = [("Content-Type", CONTENT_TYPE_LATEST)]
         if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
             headers.append(("Content-Encoding", "gzip"))
@@ -37,7 +37,7 @@ def served(
         start("200 OK", [*headers, ("Content-Length", str(len(body)))])
         return [body]
 
-    page_at(seed, 0, begun_s, begun_s)  # so that the first scrape need not wait for the reels
+    page_at(seed, 0, fleet_start_s, fleet_start_s)  # makes the playbacks before the first scrape
     server = WebServer(application, [ListenAddress("127.0.0.1", 0)])
     [address] = server.start()
     try:

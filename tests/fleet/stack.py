@@ -1,4 +1,4 @@
-"""A Prometheus that finds the fleet as a user's does, and evaluates the mixin."""
+"""Prometheus that scrapes the fleet by service discovery, and evaluates the mixin."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from fleet.history import host_name
+from fleet.schedule import host_name
 from support import monitoring_stack as monitoring
 from support.monitoring_stack import Prometheus
 
@@ -15,24 +15,24 @@ MIXIN = Path(__file__).parents[2] / "grafana" / "out"
 
 
 def missing() -> str | None:
-    """Say what cannot be done without Debian's prometheus; None if it is there."""
+    """Return which programs are missing; None if all are installed."""
     if all(map(shutil.which, ("prometheus", "promtool"))):
         return None
-    return "prometheus and promtool are missing (Debian's package prometheus)"
+    return "prometheus and promtool are missing (package prometheus of Debian)"
 
 
-class Scraping(NamedTuple):
-    """What a Prometheus is told to do."""
+class ScrapeConfig(NamedTuple):
+    """What Prometheus scrapes and evaluates."""
 
     fleet: str
-    """Where the hosts are served."""
+    """Address of the server of the hosts."""
     hosts: int
     interval_s: float = 60.0
     rules_interval_s: float | None = None
-    """None for that of scrapes."""
+    """None for the scrape interval."""
     block_minutes: int | None = None
-    """What a block of data spans; None for Prometheus' two hours. A block is cut off the head when
-    that spans half as much again."""
+    """Length of a block; None for the default of two hours. A block is cut when the head spans one
+    and a half times as much."""
     rules: tuple[Path, ...] = (
         MIXIN / "prometheus_rules.yaml",
         MIXIN / "prometheus_alerts.yaml",
@@ -40,36 +40,36 @@ class Scraping(NamedTuple):
     alertmanager: str | None = None
 
 
-SILENT = Scraping("127.0.0.1:9", hosts=0, rules=())
-"""It only answers."""
+NO_TARGETS = ScrapeConfig("127.0.0.1:9", hosts=0, rules=())
+"""Scrapes nothing, and answers queries."""
 
 
 @contextmanager
-def prometheus(scraping: Scraping, home: Path) -> Iterator[Prometheus]:
-    """Run a Prometheus with its data in `home`/data."""
-    config = write_configuration(scraping, home)
+def prometheus(scrape: ScrapeConfig, home: Path) -> Iterator[Prometheus]:
+    """Run Prometheus with its data in `home`/data."""
+    config = write_configuration(scrape, home)
     options = ["--log.level=warn"]
-    if scraping.block_minutes is not None:
-        options.append(f"--storage.tsdb.min-block-duration={scraping.block_minutes}m")
-        options.append(f"--storage.tsdb.max-block-duration={scraping.block_minutes}m")
+    if scrape.block_minutes is not None:
+        options.append(f"--storage.tsdb.min-block-duration={scrape.block_minutes}m")
+        options.append(f"--storage.tsdb.max-block-duration={scrape.block_minutes}m")
     with monitoring.prometheus(config, home / "data", *options) as server:
         yield server
 
 
-def write_configuration(scraping: Scraping, home: Path) -> Path:
-    """Write prometheus.yml, and the list of hosts as service discovery would."""
-    names = [f"{host_name(number)}:10056" for number in range(scraping.hosts)]
+def write_configuration(scrape: ScrapeConfig, home: Path) -> Path:
+    """Write prometheus.yml, and the file of targets for service discovery."""
+    names = [f"{host_name(number)}:10056" for number in range(scrape.hosts)]
     targets = home / "hosts.json"
     targets.write_text(json.dumps([{"targets": names}]))
-    pagers = [scraping.alertmanager] if scraping.alertmanager is not None else []
+    alertmanagers = [scrape.alertmanager] if scrape.alertmanager is not None else []
     document = {
         "global": {
-            "scrape_interval": f"{scraping.interval_s:g}s",
-            "scrape_timeout": f"{min(10.0, scraping.interval_s):g}s",
-            "evaluation_interval": f"{scraping.rules_interval_s or scraping.interval_s:g}s",
+            "scrape_interval": f"{scrape.interval_s:g}s",
+            "scrape_timeout": f"{min(10.0, scrape.interval_s):g}s",
+            "evaluation_interval": f"{scrape.rules_interval_s or scrape.interval_s:g}s",
         },
-        "rule_files": [str(path) for path in scraping.rules],
-        "alerting": {"alertmanagers": [{"static_configs": [{"targets": pagers}]}]},
+        "rule_files": [str(path) for path in scrape.rules],
+        "alerting": {"alertmanagers": [{"static_configs": [{"targets": alertmanagers}]}]},
         "scrape_configs": [
             {
                 "job_name": "disksla",
@@ -82,7 +82,7 @@ def write_configuration(scraping: Scraping, home: Path) -> Path:
                         "replacement": "/$1/metrics",
                         "target_label": "__metrics_path__",
                     },
-                    {"target_label": "__address__", "replacement": scraping.fleet},
+                    {"target_label": "__address__", "replacement": scrape.fleet},
                 ],
             }
         ],

@@ -1,4 +1,4 @@
-"""The fleet in small: a real Prometheus, a few hosts, seconds instead of minutes."""
+"""Measurement and demo with a few hosts, a real Prometheus, and seconds instead of minutes."""
 
 import signal
 import subprocess
@@ -11,8 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from fleet.history import DISKS_PER_HOST
 from fleet.measure import Measurement, measure, report
+from fleet.schedule import DISKS_PER_HOST
 from fleet.stack import missing
 from support.monitoring_stack import Prometheus
 
@@ -23,22 +23,22 @@ HOSTS = 3
 PATIENCE_S = 60.0
 
 
-def test_what_a_fleet_costs_is_measured(tmp_path: Path) -> None:
+def test_measure_a_small_fleet(tmp_path: Path) -> None:
     figures = measure(Measurement(HOSTS, 1.0, 3), tmp_path, time.sleep)
-    seen = {figure.what: figure.value for figure in figures}
-    assert seen["hosts that answered"] == HOSTS
-    assert seen["disks"] == HOSTS * DISKS_PER_HOST
-    assert 50 < seen["series per disk, mean"] < seen["series per disk, most"] < 200
-    assert seen["head series"] > HOSTS * DISKS_PER_HOST * 50
-    assert seen["samples ingested per second"] > 0
-    assert seen["rules that failed"] == seen["rounds of rules missed"] == 0
-    assert seen["samples out of order"] == 0
+    values = {figure.what: figure.value for figure in figures}
+    assert values["hosts scraped"] == HOSTS
+    assert values["disks"] == HOSTS * DISKS_PER_HOST
+    assert 50 < values["series per disk, mean"] < values["series per disk, most"] < 200
+    assert values["head series"] > HOSTS * DISKS_PER_HOST * 50
+    assert values["samples ingested per second"] > 0
+    assert values["failed rule evaluations"] == values["missed rule group evaluations"] == 0
+    assert values["samples out of order"] == 0
     assert report(figures).count("\n") == len(figures) + 2
 
 
 @contextmanager
-def demo(*words: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "fleet", "demo", *words]
+def demo(*options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "fleet", "demo", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS)
     assert process.stdout is not None
     try:
@@ -49,30 +49,32 @@ def demo(*words: str) -> Iterator[subprocess.Popen[str]]:
         process.stdout.close()
 
 
-def test_the_demo_has_a_past_goes_on_and_leaves_nothing() -> None:
+def test_demo_has_history_and_cleans_up() -> None:
     with demo("--hosts=1", "--hours=1", "--interval=1") as process:
         assert process.stdout is not None
-        said = []
+        output = []
         for line in process.stdout:
-            said.append(line)
+            output.append(line)
             if "Ctrl-C" in line:
                 break
         [address] = [
-            line.split("http://")[1].split("/")[0] for line in said if "Prometheus" in line
+            line.split("http://")[1].split("/")[0] for line in output if "Prometheus" in line
         ]
         children = psutil.Process(process.pid).children(recursive=True)
         [home] = {
-            Path(word.partition("=")[2]).parent
+            Path(argument.partition("=")[2]).parent
             for child in children
-            for word in child.cmdline()
-            if word.startswith("--storage.tsdb.path=")
+            for argument in child.cmdline()
+            if argument.startswith("--storage.tsdb.path=")
         }
         assert home.is_dir()
-        detector = answer(address, "count(count_over_time(disksla_disk_info[1h] offset 5m) > 30)")
-        assert detector == DISKS_PER_HOST
+        disks = query_value(
+            address, "count(count_over_time(disksla_disk_info[1h] offset 5m) > 30)"
+        )
+        assert disks == DISKS_PER_HOST
         for step in ("increase5m", "sum1h"):
             series = f"instance_device:disksla_proven_seconds:{step}"
-            recorded = answer(address, f"count(count_over_time({series}[1h] offset 5m) > 5)")
+            recorded = query_value(address, f"count(count_over_time({series}[1h] offset 5m) > 5)")
             assert recorded == DISKS_PER_HOST
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE_S) == 0
@@ -80,6 +82,6 @@ def test_the_demo_has_a_past_goes_on_and_leaves_nothing() -> None:
     assert psutil.wait_procs(children, PATIENCE_S)[1] == []
 
 
-def answer(address: str, promql: str) -> float:
+def query_value(address: str, promql: str) -> float:
     [sample] = Prometheus(address).query(promql)
     return float(sample["value"][1])

@@ -1,3 +1,5 @@
+"""Properties of the pages of simulated hosts: counters, verdicts, buckets, credits, history."""
+
 from collections import defaultdict
 
 import pytest
@@ -7,20 +9,20 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
-from fleet.history import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, playing
 from fleet.page import page_at, samples_at
+from fleet.schedule import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, progress_of
 
 SEED = 1
-BEGUN_S = 1_800_000_000.0
+START_S = 1_800_000_000.0
 CUMULATIVE = ("_total", "_bucket", "_count", "_sum")
 
 hosts = st.integers(0, 50)
-moments = st.floats(BEGUN_S - DAY_S, BEGUN_S + DAY_S)
+moments = st.floats(START_S - DAY_S, START_S + DAY_S)
 Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def families(host: int, now_s: float) -> list[Metric]:
-    page = page_at(SEED, host, BEGUN_S, now_s)
+    page = page_at(SEED, host, START_S, now_s)
     return list(text_string_to_metric_families(page))  # type: ignore[no-untyped-call]
 
 
@@ -34,7 +36,7 @@ def samples(host: int, now_s: float) -> dict[Series, float]:
 
 @settings(max_examples=25)
 @given(hosts, moments, st.floats(0, 7200))
-def test_what_adds_up_never_falls(host: int, now_s: float, later_s: float) -> None:
+def test_counters_never_decrease(host: int, now_s: float, later_s: float) -> None:
     before, after = samples(host, now_s), samples(host, now_s + later_s)
     summed = {series for series in before if series[0].endswith(CUMULATIVE)}
     assert summed <= after.keys()
@@ -43,78 +45,81 @@ def test_what_adds_up_never_falls(host: int, now_s: float, later_s: float) -> No
 
 @settings(max_examples=25)
 @given(hosts, moments)
-def test_verdicts_are_on_all_the_time(host: int, now_s: float) -> None:
-    told_s: dict[str, float] = defaultdict(float)
+def test_verdict_seconds_add_up_to_the_age(host: int, now_s: float) -> None:
+    verdict_s: dict[str, float] = defaultdict(float)
     for (name, labels), value in samples(host, now_s).items():
         if name == "disksla_verdict_seconds_total":
-            told_s[dict(labels)["device"]] += value
-    for disk in disks_of(SEED, host, BEGUN_S):
-        assert told_s[disk.device] == pytest.approx(now_s - disk.born_s, rel=0.01)
+            verdict_s[dict(labels)["device"]] += value
+    for disk in disks_of(SEED, host, START_S):
+        assert verdict_s[disk.device] == pytest.approx(now_s - disk.born_s, rel=0.01)
 
 
 @settings(max_examples=25)
 @given(hosts, moments)
-def test_buckets_grow_up_to_the_count(host: int, now_s: float) -> None:
-    told = samples(host, now_s)
+def test_buckets_are_cumulative(host: int, now_s: float) -> None:
+    values_of = samples(host, now_s)
     buckets: dict[Series, list[float]] = defaultdict(list)
-    for (name, labels), value in told.items():
+    for (name, labels), value in values_of.items():
         if name.endswith("_bucket"):
             others = tuple(each for each in labels if each[0] != "le")
             buckets[name.removesuffix("_bucket"), others].append(value)
     assert buckets
     for (name, labels), values in buckets.items():
         assert values == sorted(values)
-        assert values[-1] == told[f"{name}_count", labels]
+        assert values[-1] == values_of[f"{name}_count", labels]
 
 
 @settings(max_examples=25)
 @given(hosts, moments)
-def test_the_credits_left_are_within_their_bounds(host: int, now_s: float) -> None:
-    told = samples(host, now_s)
-    for (name, labels), value in told.items():
+def test_credits_are_within_their_bounds(host: int, now_s: float) -> None:
+    values_of = samples(host, now_s)
+    for (name, labels), value in values_of.items():
         if name == "disksla_burst_credits":
-            assert 0 <= told[f"{name}_lower_bound", labels] <= value
-            assert value <= told[f"{name}_upper_bound", labels]
-            assert value <= told[f"{name}_capacity", labels]
+            assert 0 <= values_of[f"{name}_lower_bound", labels] <= value
+            assert value <= values_of[f"{name}_upper_bound", labels]
+            assert value <= values_of[f"{name}_capacity", labels]
 
 
-def test_a_page_depends_on_nothing_but_seed_host_and_time() -> None:
-    assert page_at(SEED, 3, BEGUN_S, BEGUN_S) == page_at(SEED, 3, BEGUN_S, BEGUN_S)
-    others = {page_at(SEED, 4, BEGUN_S, BEGUN_S), page_at(SEED + 1, 3, BEGUN_S, BEGUN_S)}
-    assert page_at(SEED, 3, BEGUN_S, BEGUN_S) not in others
+def test_page_depends_on_seed_host_and_time() -> None:
+    assert page_at(SEED, 3, START_S, START_S) == page_at(SEED, 3, START_S, START_S)
+    others = {
+        page_at(SEED, 4, START_S, START_S),
+        page_at(SEED + 1, 3, START_S, START_S),
+    }
+    assert page_at(SEED, 3, START_S, START_S) not in others
     assert len(others) == 2
 
 
-def test_pages_have_nothing_that_the_daemon_has_not() -> None:
+def test_pages_have_only_metrics_of_the_daemon() -> None:
     tables = (OF_DISKS, OF_THE_DAEMON)
-    ours = {row.name for table in tables for row in table}
-    told = {
+    known = {row.name for table in tables for row in table}
+    names = {
         family.name + ("_total" if family.type == "counter" else "")
-        for family in families(1, BEGUN_S)
+        for family in families(1, START_S)
     }
-    assert {name for name in told if not name.startswith("process_")} <= ours
+    assert {name for name in names if not name.startswith("process_")} <= known
 
 
-def test_a_fleet_goes_through_everything() -> None:
-    disks = [disk for host in range(200) for disk in disks_of(SEED, host, BEGUN_S)]
+def test_fleet_has_every_day() -> None:
+    disks = [disk for host in range(200) for disk in disks_of(SEED, host, START_S)]
     assert len(disks) == 200 * DISKS_PER_HOST
     assert len({disk.serial for disk in disks}) == len(disks)
     assert {disk.day for disk in disks} == set(DAYS)
     for disk in disks:
-        assert set(DAYS[disk.day]) <= set(model_of(disk).reels)
+        assert set(DAYS[disk.day]) <= set(model_of(disk).playbacks)
 
 
 @given(st.integers(0, 300), st.integers(0, 30 * DAY_S))
-def test_the_time_played_is_the_age_of_the_disk(host: int, age_s: int) -> None:
-    for disk in disks_of(SEED, host, BEGUN_S):
-        played_s = playing(disk, disk.born_s + age_s).played_s
+def test_played_time_is_the_age_of_the_disk(host: int, age_s: int) -> None:
+    for disk in disks_of(SEED, host, START_S):
+        played_s = progress_of(disk, disk.born_s + age_s).played_s
         assert sum(played_s.values()) == age_s
 
 
-def test_history_is_what_would_have_been_scraped() -> None:
-    lines = samples_at(SEED, 7, BEGUN_S, BEGUN_S + 60)
+def test_history_has_the_labels_of_a_scrape() -> None:
+    lines = samples_at(SEED, 7, START_S, START_S + 60)
     labels = 'job="disksla",instance="host-0007:10056"'
     assert lines[0] == f"up{{{labels}}} 1 1800000060\n"
     assert all(labels in line and line.endswith(" 1800000060\n") for line in lines)
-    page = page_at(SEED, 7, BEGUN_S, BEGUN_S + 60).splitlines()
+    page = page_at(SEED, 7, START_S, START_S + 60).splitlines()
     assert len(lines) == 1 + sum(not line.startswith("#") for line in page)

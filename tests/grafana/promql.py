@@ -1,4 +1,4 @@
-"""What an expression of PromQL is made of, as far as it can be told without its parser."""
+"""Parts of a PromQL expression, found by regular expressions instead of a parser."""
 
 import re
 from collections.abc import Iterator
@@ -9,48 +9,48 @@ _MATCHERS = re.compile(r"\{[^{}]*\}")
 _RANGE = re.compile(r"\[[^\]]*\]")
 _OFFSET = re.compile(r"\boffset\s+-?\w+|@\s*(?:start\(\)|end\(\)|[\d.]+)")
 _NAME = re.compile(r"(?<![\w:.])([a-zA-Z_:][\w:]*)(\s*\()?")
-_WORDS = {"and", "or", "unless", "bool", "atan2", "inf", "nan", "group_left", "group_right"}
+_KEYWORDS = {"and", "or", "unless", "bool", "atan2", "inf", "nan", "group_left", "group_right"}
 _AGGREGATIONS = {"sum", "avg", "min", "max", "count", "topk", "bottomk", "quantile", "stddev"}
 _CALL = re.compile(r"\b([a-z_][a-z0-9_]*)\s*\(")
 
 
 def without_strings(expression: str) -> str:
-    """Give an expression with every text emptied, so that nothing in one is taken for code."""
+    """Return the expression with all string literals emptied."""
     return _STRING.sub('""', expression)
 
 
 def metrics_in(expression: str) -> set[str]:
-    """Give the names of all metrics that are asked for."""
+    """Return the names of all metrics in the expression."""
     bare = without_strings(expression)
     for other in (_MATCHERS, _RANGE, _LABEL_LIST, _OFFSET):
         bare = other.sub(" ", bare)
     return {
         name
         for name, call in _NAME.findall(bare)
-        if not call and name.lower() not in _WORDS | _AGGREGATIONS
+        if not call and name.lower() not in _KEYWORDS | _AGGREGATIONS
     }
 
 
 def calls_in(expression: str) -> Iterator[tuple[str, str]]:
-    """Give each function with what stands between its brackets, those inside others too."""
+    """Yield each function with its arguments, nested calls included."""
     bare = without_strings(expression)
     for found in _CALL.finditer(bare):
         yield found[1], bare[found.end() : _closing(bare, found.end())]
 
 
 def ranges_in(expression: str) -> list[str]:
-    """Give every range, as `5m` of `[5m]`; of a subquery, what stands before the colon."""
+    """Return every range, as `5m` for `[5m]`; for a subquery, the part before the colon."""
     return [found.partition(":")[0] for found in re.findall(r"\[([^\]]+)\]", expression)]
 
 
 def matchers_in(expression: str) -> list[tuple[str, str, str]]:
-    """Give label, operator and value of every matcher."""
+    """Return label, operator and value of every matcher."""
     found = re.findall(r'(\w+)\s*(=~|!~|!=|=)\s*"((?:\\.|[^"\\])*)"', expression)
     return [(label, operator, value) for label, operator, value in found]
 
 
 def seconds_of(duration: str) -> float:
-    """Give the length of `5m`, `1h30m` or `1500s` in seconds."""
+    """Return the length of `5m`, `1h30m` or `1500s` in seconds."""
     units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800, "y": 31536000}
     parts = re.findall(r"(\d+)(ms|[smhdwy])", duration)
     assert "".join(number + unit for number, unit in parts) == duration, duration
@@ -59,8 +59,8 @@ def seconds_of(duration: str) -> float:
 
 def _closing(text: str, start: int) -> int:
     depth = 1
-    for place in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[place], 0)
+    for index in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
         if depth == 0:
-            return place
-    raise AssertionError(f"a bracket is never closed: {text}")
+            return index
+    raise AssertionError(f"unclosed bracket: {text}")

@@ -1,5 +1,6 @@
-"""Rules on trial: what Prometheus makes of series that we invent."""
+"""Unit tests of rules: `promtool test rules` over series that the tests define."""
 
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,8 @@ import yaml
 
 from render import OUT
 
-RULES = [OUT / "prometheus_rules.yaml", OUT / "prometheus_alerts.yaml"]
+RECORDING_RULES = OUT / "prometheus_rules.yaml"
+ALERTS = OUT / "prometheus_alerts.yaml"
 Series = Mapping[str, str]
 """Values in promtool's notation (`0+60x10`: 0 and ten times 60 more), by series."""
 
@@ -22,90 +24,102 @@ needs_promtool = pytest.mark.skipif(
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """An alert that fires, to the letter."""
+    """All labels and annotations of a firing alert."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
 
 
-class Fires(msgspec.Struct, frozen=True):
-    """What must fire under a name at a time; nothing, if there are no alerts."""
+class ExpectedAlerts(msgspec.Struct, frozen=True):
+    """All alerts with a name that fire at a time."""
 
     name: str
     at: str
     alerts: Sequence[Alert] = ()
 
 
-class Shows(msgspec.Struct, frozen=True):
-    """What an expression must give at a time, by series."""
+class ExpectedSamples(msgspec.Struct, frozen=True):
+    """The result of an expression at a time, by series."""
 
     expression: str
     at: str
     samples: Mapping[str, float]
 
 
-class Trial(msgspec.Struct, frozen=True):
-    """Series, and what is to be made of them."""
+class RuleTest(msgspec.Struct, frozen=True):
+    """Input series, and what the rules must make of them."""
 
     series: Series
-    expected: Sequence[Fires | Shows]
+    expected: Sequence[ExpectedAlerts | ExpectedSamples]
 
 
-def must_hold(trials: Sequence[Trial], directory: Path) -> None:
-    """Fail with what promtool says unless all is as expected.
+def run_rule_tests(
+    tests: Mapping[str, Sequence[RuleTest]], directory: Path, rule_files: Sequence[Path]
+) -> dict[str, str]:
+    """Return the output of promtool for each failed test, by its name.
 
-    It evaluates every group once a minute, whatever the group's own interval.
+    One process runs all tests. It evaluates every group once a minute and ignores its interval.
     """
-    content = {
-        "rule_files": [str(path) for path in RULES],
-        "evaluation_interval": "1m",
-        "tests": [_as_test(trial) for trial in trials],
-    }
-    file = directory / "trial.test.yaml"
-    file.write_text(yaml.safe_dump(content, width=10**9), encoding="utf-8")
-    judged = subprocess.run(
-        ["promtool", "test", "rules", str(file)], capture_output=True, text=True, check=False
+    files = {name: directory / f"{number}.yaml" for number, name in enumerate(tests)}
+    for name, file in files.items():
+        content = {
+            "rule_files": [str(path) for path in rule_files],
+            "evaluation_interval": "1m",
+            "tests": [_to_yaml(test) for test in tests[name]],
+        }
+        file.write_text(yaml.safe_dump(content, width=10**9), encoding="utf-8")
+    done = subprocess.run(
+        ["promtool", "test", "rules", *files.values()],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
-    assert judged.returncode == 0, judged.stdout + judged.stderr
+    section = r"^Unit Testing: +(\S+)\n(.*?)(?=^Unit Testing: |\Z)"
+    sections = dict(re.findall(section, done.stdout, flags=re.DOTALL | re.MULTILINE))
+    results = {name: sections.get(str(file), done.stdout) for name, file in files.items()}
+    failures = {name: text for name, text in results.items() if text.strip() != "SUCCESS"}
+    assert bool(failures) == bool(done.returncode), done.stdout
+    return failures
 
 
 def check_rules(file: Path) -> None:
-    """Fail with what promtool has against a file of rules."""
+    """Check a file of rules with promtool, and fail with its output."""
     command = ["promtool", "check", "rules", "--lint=all", "--lint-fatal", str(file)]
-    check = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert check.returncode == 0, check.stdout + check.stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _as_test(trial: Trial) -> dict[str, Any]:
-    shown = [one for one in trial.expected if isinstance(one, Shows)]
-    fired = [one for one in trial.expected if isinstance(one, Fires)]
+def _to_yaml(test: RuleTest) -> dict[str, Any]:
+    samples = [each for each in test.expected if isinstance(each, ExpectedSamples)]
+    alerts = [each for each in test.expected if isinstance(each, ExpectedAlerts)]
     return {
         "interval": "1m",
         "input_series": [
-            {"series": series, "values": values} for series, values in trial.series.items()
+            {"series": series, "values": values} for series, values in test.series.items()
         ],
         "promql_expr_test": [
             {
-                "expr": one.expression,
-                "eval_time": one.at,
+                "expr": each.expression,
+                "eval_time": each.at,
                 "exp_samples": [
-                    {"labels": series, "value": value} for series, value in one.samples.items()
+                    {"labels": series, "value": value} for series, value in each.samples.items()
                 ],
             }
-            for one in shown
+            for each in samples
         ],
         "alert_rule_test": [
             {
-                "alertname": one.name,
-                "eval_time": one.at,
+                "alertname": each.name,
+                "eval_time": each.at,
                 "exp_alerts": [
                     {
                         "exp_labels": dict(alert.labels),
                         "exp_annotations": dict(alert.annotations),
                     }
-                    for alert in one.alerts
+                    for alert in each.alerts
                 ],
             }
-            for one in fired
+            for each in alerts
         ],
     }

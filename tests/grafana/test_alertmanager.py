@@ -1,4 +1,4 @@
-"""The example of Alertmanager sends what it should where it should, and nothing twice."""
+"""The example configuration of Alertmanager routes each alert, and inhibits repetitions."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grafana.known import rules
+from grafana.metric_names import rules
 from render import HERE
 from support.loop_device import eventually
 from support.monitoring_stack import (
@@ -30,32 +30,32 @@ RECEIVERS = {"critical": "pager", "warning": "team", "info": "journal"}
 DISK = {"job": "disksla", "instance": "db1:10056", "device": "vdb"}
 
 
-def amtool(*words: str) -> str:
-    asked = subprocess.run(["amtool", *words], capture_output=True, text=True, check=False)
-    assert asked.returncode == 0, asked.stdout + asked.stderr
-    return asked.stdout
+def amtool(*arguments: str) -> str:
+    done = subprocess.run(["amtool", *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
 @needs_amtool
-def test_alertmanager_takes_it() -> None:
+def test_amtool_accepts_the_example() -> None:
     assert "SUCCESS" in amtool("check-config", str(EXAMPLE))
 
 
 @needs_amtool
 @pytest.mark.parametrize(("name", "severity"), SEVERITIES.items())
-def test_each_alert_goes_to_those_it_is_for(name: str, severity: str) -> None:
+def test_alert_is_routed_by_severity(name: str, severity: str) -> None:
     labels = [f"alertname={name}", f"severity={severity}"]
-    where = amtool("config", "routes", "test", f"--config.file={EXAMPLE}", *labels)
-    assert where.strip() == RECEIVERS[severity]
+    receiver = amtool("config", "routes", "test", f"--config.file={EXAMPLE}", *labels)
+    assert receiver.strip() == RECEIVERS[severity]
 
 
 @needs_amtool
-def test_alerts_of_others_are_not_touched() -> None:
-    words = ("config", "routes", "test", f"--config.file={EXAMPLE}", "severity=critical")
-    assert amtool(*words, "alertname=NodeDown").strip() == "others"
+def test_other_alerts_go_to_the_default_receiver() -> None:
+    command = ("config", "routes", "test", f"--config.file={EXAMPLE}", "severity=critical")
+    assert amtool(*command, "alertname=NodeDown").strip() == "others"
 
 
-def test_inhibitions_name_alerts_that_exist() -> None:
+def test_inhibitions_name_existing_alerts() -> None:
     content = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
     for rule in content["inhibit_rules"]:
         for matcher in rule["source_matchers"] + rule["target_matchers"]:
@@ -74,28 +74,28 @@ def alert(name: str, **labels: str) -> dict[str, Any]:
     return {"labels": {"alertname": name, "severity": SEVERITIES[name], **DISK, **labels}}
 
 
-def holds(service: Service, silenced: set[str], *alerts: dict[str, Any]) -> None:
-    """Send alerts, and see that these and no others are silenced by another."""
+def assert_inhibited(service: Service, expected: set[str], *alerts: dict[str, Any]) -> None:
+    """Send alerts, and check that exactly the expected ones are inhibited."""
     service.post("/api/v2/alerts", list(alerts))
-    shown: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
 
     def as_expected() -> bool:
-        shown[:] = service.get("/api/v2/alerts")
-        return len(shown) == len(alerts) and named(shown) == silenced
+        received[:] = service.get("/api/v2/alerts")
+        return len(received) == len(alerts) and inhibited(received) == expected
 
-    assert eventually(as_expected, PATIENCE_S), named(shown) ^ silenced
+    assert eventually(as_expected, PATIENCE_S), inhibited(received) ^ expected
 
 
-def named(shown: list[dict[str, Any]]) -> set[str]:
+def inhibited(received: list[dict[str, Any]]) -> set[str]:
     return {
         f"{one['labels']['alertname']} of {one['labels']['device']}"
-        for one in shown
+        for one in received
         if one["status"]["inhibitedBy"]
     }
 
 
 @needs_alertmanager
-def test_a_stalled_disk_silences_what_is_said_of_the_same_disk(running: Service) -> None:
+def test_stalled_inhibits_other_alerts_of_the_disk(running: Service) -> None:
     names = [
         *("DiskThrottled", "DiskBelowPromise", "DiskLatencyAbovePromise"),
         *("DiskProbeFailing", "DiskProbeStale"),
@@ -104,20 +104,20 @@ def test_a_stalled_disk_silences_what_is_said_of_the_same_disk(running: Service)
     alerts = [alert(name, device=device) for name in names + others for device in ("vdb", "vdc")]
     hurts = alert("DiskThrottlingHurtsHost")
     expected = {f"{name} of vdb" for name in ["DiskThrottlingHurtsHost", *names]}
-    holds(running, expected, alert("DiskStalled"), hurts, *alerts)
+    assert_inhibited(running, expected, alert("DiskStalled"), hurts, *alerts)
 
 
 @needs_alertmanager
-def test_a_daemon_that_is_away_silences_its_host(running: Service) -> None:
+def test_exporter_down_inhibits_alerts_of_its_host(running: Service) -> None:
     down = alert("DiskSlaExporterDown")
     others = [alert(name) for name in SEVERITIES if name != "DiskSlaExporterDown"]
     elsewhere = alert("DiskBelowPromise", instance="db2:10056", device="vdz")
-    said = {f"{one['labels']['alertname']} of vdb" for one in others}
-    holds(running, said, down, elsewhere, *others)
+    expected = {f"{one['labels']['alertname']} of vdb" for one in others}
+    assert_inhibited(running, expected, down, elsewhere, *others)
 
 
 @needs_alertmanager
-def test_what_has_come_silences_what_was_to_come(running: Service) -> None:
+def test_worse_alerts_inhibit_weaker_ones(running: Service) -> None:
     alerts = [
         alert("DiskBurstCreditsExhausted", resource="iops"),
         alert("DiskBurstCreditsExhaustSoon", resource="iops"),
@@ -127,4 +127,4 @@ def test_what_has_come_silences_what_was_to_come(running: Service) -> None:
         alert("DiskThrottled", device="vdc"),
     ]
     expected = {"DiskBurstCreditsExhaustSoon of vdb", "DiskThrottled of vdb"}
-    holds(running, expected, *alerts)
+    assert_inhibited(running, expected, *alerts)

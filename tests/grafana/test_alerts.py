@@ -1,122 +1,166 @@
-"""Every alert fires when it should, to the letter, and at no other time."""
+"""Every alert fires on the series of its case, with the expected text, and at no other time.
 
-from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
-from typing import Any
+Each case has a host of its own, so that promtool evaluates the rules once for all of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pytest
 import yaml
 
-from grafana.promtool import Alert, Fires, Shows, Trial, must_hold, needs_promtool
-from grafana.trials import (
-    AT,
-    BROKEN_OFF_AFTER,
+from grafana.alert_cases import (
+    BREAK_MINUTE,
     CASES,
+    EVAL_AT,
+    EVAL_MINUTE,
     HOST,
-    LOOKED_AT_MINUTE,
     OF_COUNTERS,
     Case,
-    Course,
+    Firing,
+    Values,
     World,
 )
-from render import OUT
+from grafana.promtool import (
+    ALERTS,
+    RECORDING_RULES,
+    Alert,
+    ExpectedAlerts,
+    ExpectedSamples,
+    RuleTest,
+    needs_promtool,
+    run_rule_tests,
+)
 
 pytestmark = needs_promtool
 
-AFTER_THE_BREAK = [f"{minute}m" for minute in range(BROKEN_OFF_AFTER, LOOKED_AT_MINUTE + 1)]
+AFTER_THE_BREAK = [f"{minute}m" for minute in range(BREAK_MINUTE, EVAL_MINUTE + 1)]
+HostSeries = tuple[Case, str, World]
+"""A case, the name of its host, and the series of this host."""
 
 
-def scraped(world: World, course: Callable[[Course], str]) -> dict[str, str]:
-    return {name: course(values) for name, values in world.items()}
+def good_hosts() -> Iterator[HostSeries]:
+    return ((case, f"{case.name} good", case.good) for case in CASES)
 
 
-def fires(case: Case, world: World, alert: Alert) -> Trial:
-    series = scraped(world, lambda values: values.steady())
-    return Trial(series, [Fires(case.name, AT, [alert])])
+def also_good_hosts() -> Iterator[HostSeries]:
+    for case in CASES:
+        for what, world in case.also_good.items():
+            yield case, f"{case.name} good {what}", world
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_it_fires_and_tells_what_and_whose(case: Case, tmp_path: Path) -> None:
-    must_hold([fires(case, case.bad, case.alert())], tmp_path)
+def bad_hosts(cases: Iterable[Case] = CASES) -> Iterator[HostSeries]:
+    return ((case, f"{case.name} bad", case.bad.world) for case in cases)
 
 
-def variations() -> list[Any]:
+def input_series(hosts: Iterable[HostSeries], pattern: str) -> dict[str, str]:
+    """Return the series of all hosts, with values of a pattern (`steady`, `reset`, ...)."""
+    return {
+        name.replace(HOST["instance"], host): values_of(values, pattern)
+        for _, host, world in hosts
+        for name, values in world.items()
+    }
+
+
+def values_of(values: Values, pattern: str) -> str:
+    patterns = {
+        "steady": values.steady,
+        "reset": values.reset,
+        "restarted": values.restarted,
+        "ended": values.ended,
+    }
+    return patterns[pattern]()
+
+
+def silent(hosts: Iterable[HostSeries], *times: str) -> list[ExpectedSamples]:
+    return [ExpectedSamples(firing(case, host), at, {}) for case, host, _ in hosts for at in times]
+
+
+def fires(hosts: Iterable[HostSeries], at: str) -> list[ExpectedSamples]:
     return [
-        pytest.param(case, what, id=f"{case.name} {what}")
-        for case in CASES
-        for what in case.also_bad
+        ExpectedSamples(f"count({firing(case, host)})", at, {"{}": 1}) for case, host, _ in hosts
     ]
 
 
-@pytest.mark.parametrize(("case", "what"), variations())
-def test_it_also_fires(case: Case, what: str, tmp_path: Path) -> None:
-    world, alert = case.also_bad[what]
-    must_hold([fires(case, world, alert)], tmp_path)
+def firing(case: Case, host: str) -> str:
+    return f'ALERTS{{alertname="{case.name}", instance="{host}", alertstate="firing"}}'
 
 
-def silent(worlds: Iterable[tuple[Case, str, dict[str, str]]], *times: str) -> Trial:
-    """Give every alert a host of its own, and expect none of it: one evaluation for all."""
+def every_alert_with_its_text() -> list[RuleTest]:
+    """Expect exactly the alerts of the cases, with all labels and annotations."""
     series: dict[str, str] = {}
-    expected: list[Shows] = []
-    for case, what, of_case in worlds:
-        host = f"{case.name} {what}".strip()
-        series |= {name.replace(HOST["instance"], host): told for name, told in of_case.items()}
-        firing = f'alertname="{case.name}", instance="{host}", alertstate="firing"'
-        expected += [Shows(f"ALERTS{{{firing}}}", at, {}) for at in times]
-    return Trial(series, expected)
+    expected: list[ExpectedAlerts] = []
+    for case in CASES:
+        firings = {f"{case.name} bad": case.bad} | {
+            f"{case.name} bad {what}": firing for what, firing in case.also_bad.items()
+        }
+        for host, each in firings.items():
+            series |= input_series([(case, host, each.world)], "steady")
+        alerts = [alert_of_host(case, each, host) for host, each in firings.items()]
+        expected.append(ExpectedAlerts(case.name, EVAL_AT, alerts))
+    return [RuleTest(series, [*expected, *fires(bad_hosts(), EVAL_AT)])]
 
 
-def every_good(course: Callable[[Course], str]) -> Iterator[tuple[Case, str, dict[str, str]]]:
-    return ((case, "", scraped(case.good, course)) for case in CASES)
+def alert_of_host(case: Case, firing: Firing, host: str) -> Alert:
+    def renamed(texts: Mapping[str, str]) -> dict[str, str]:
+        return {name: text.replace(HOST["instance"], host) for name, text in texts.items()}
+
+    alert = case.alert(firing)
+    return Alert(renamed(alert.labels), renamed(alert.annotations))
 
 
-def test_they_are_silent_just_below(tmp_path: Path) -> None:
-    must_hold([silent(every_good(lambda values: values.steady()), AT)], tmp_path)
+def silence_below_the_thresholds() -> list[RuleTest]:
+    hosts = list(good_hosts())
+    return [RuleTest(input_series(hosts, "steady"), silent(hosts, EVAL_AT))]
 
 
-def test_they_are_silent_where_there_is_a_reason(tmp_path: Path) -> None:
-    worlds = [
-        (case, what, scraped(world, lambda values: values.steady()))
-        for case in CASES
-        for what, world in case.also_good.items()
-    ]
-    must_hold([silent(worlds, AT)], tmp_path)
+def silence_for_a_reason() -> list[RuleTest]:
+    hosts = list(also_good_hosts())
+    return [RuleTest(input_series(hosts, "steady"), silent(hosts, EVAL_AT))]
 
 
-def test_they_are_silent_when_counters_begin_again(tmp_path: Path) -> None:
-    worlds = every_good(lambda values: values.reset())
-    must_hold([silent(worlds, *AFTER_THE_BREAK)], tmp_path)
+def counter_resets() -> list[RuleTest]:
+    """A reset fires no alert, and hides none."""
+    good, bad = list(good_hosts()), list(bad_hosts(OF_COUNTERS))
+    expected = silent(good, *AFTER_THE_BREAK) + fires(bad, f"{BREAK_MINUTE + 3}m")
+    return [RuleTest(input_series([*good, *bad], "reset"), expected)]
 
 
-def test_they_are_silent_when_the_daemon_is_restarted(tmp_path: Path) -> None:
-    worlds = every_good(lambda values: values.restarted())
-    must_hold([silent(worlds, *AFTER_THE_BREAK)], tmp_path)
+def daemon_restarts() -> list[RuleTest]:
+    hosts = list(good_hosts())
+    return [RuleTest(input_series(hosts, "restarted"), silent(hosts, *AFTER_THE_BREAK))]
 
 
-def test_they_are_silent_without_series(tmp_path: Path) -> None:
-    gone = [(case, "", scraped(case.bad, lambda values: values.gone())) for case in CASES]
-    nothing = [(case, "", dict[str, str]()) for case in CASES]
-    must_hold([silent(gone, AT), silent(nothing, AT)], tmp_path)
+def missing_series() -> list[RuleTest]:
+    hosts = list(bad_hosts())
+    expected = silent(hosts, EVAL_AT)
+    return [RuleTest(input_series(hosts, "ended"), expected), RuleTest({}, expected)]
 
 
-def firing(worlds: Iterable[tuple[Case, str, dict[str, str]]], at: str) -> Trial:
-    """Look as `silent` looks, and see every one of them."""
-    looked = silent(worlds, at)
-    asked = [one.expression for one in looked.expected if isinstance(one, Shows)]
-    return Trial(looked.series, [Shows(f"count({one})", at, {"{}": 1}) for one in asked])
+RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
+    function.__name__: function()
+    for function in (
+        every_alert_with_its_text,
+        silence_below_the_thresholds,
+        silence_for_a_reason,
+        counter_resets,
+        daemon_restarts,
+        missing_series,
+    )
+}
 
 
-def test_silence_can_be_broken(tmp_path: Path) -> None:
-    bad = [(case, "", scraped(case.bad, lambda values: values.steady())) for case in CASES]
-    must_hold([firing(bad, AT)], tmp_path)
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    rule_files = [RECORDING_RULES, ALERTS]
+    return run_rule_tests(RULE_TESTS, tmp_path_factory.mktemp("rules"), rule_files)
 
 
-def test_nothing_is_hidden_by_counters_that_begin_again(tmp_path: Path) -> None:
-    bad = [(case, "", scraped(case.bad, lambda values: values.reset())) for case in OF_COUNTERS]
-    must_hold([firing(bad, f"{BROKEN_OFF_AFTER + 3}m")], tmp_path)
+@pytest.mark.parametrize("name", RULE_TESTS)
+def test_alerts(name: str, failures: dict[str, str]) -> None:
+    assert failures.get(name, "") == ""
 
 
-def test_every_alert_is_on_trial() -> None:
-    groups = yaml.safe_load((OUT / "prometheus_alerts.yaml").read_text(encoding="utf-8"))["groups"]
+def test_every_alert_has_a_case() -> None:
+    groups = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
     alerts = [rule["alert"] for group in groups for rule in group["rules"]]
     assert alerts == [case.name for case in CASES]

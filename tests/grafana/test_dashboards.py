@@ -1,4 +1,4 @@
-"""The committed dashboards are what Grafana, its linter, promtool and we want them to be."""
+"""Dashboards pass the rules of the linter, the schema of Grafana, and promtool."""
 
 import copy
 import json
@@ -9,61 +9,66 @@ from typing import Any
 import pytest
 import yaml
 
-from grafana.boards import Board, complaints, filled_in, targets_of
-from grafana.known import exposed, recorded
+from grafana.dashboard_lint import Dashboard, filled_in, targets_of, violations
+from grafana.metric_names import exposed, recorded
 from grafana.promql import metrics_in
 from grafana.promtool import needs_promtool
-from render import OUT, mixin
+from render import OUT, evaluate, project_url
 
-BOARDS = {
+DASHBOARDS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(OUT.glob("dashboards/*.json"))
 }
 
 
-def test_there_are_three_that_lead_to_each_other() -> None:
-    uids = {board["uid"] for board in BOARDS.values()}
+def test_dashboards_link_to_each_other() -> None:
+    uids = {dashboard["uid"] for dashboard in DASHBOARDS.values()}
     assert uids == {"disksla-fleet", "disksla-disk", "disksla-probes"}
-    for board in BOARDS.values():
-        led_to = {link["url"].removeprefix("/d/") for link in board["links"]}
-        assert led_to == uids - {board["uid"]}
+    for dashboard in DASHBOARDS.values():
+        urls = {link["url"] for link in dashboard["links"]}
+        assert urls - {project_url()} == {f"/d/{uid}" for uid in uids - {dashboard["uid"]}}
 
 
-@pytest.mark.parametrize("name", BOARDS)
-def test_nothing_is_wrong(name: str) -> None:
-    assert complaints(BOARDS[name]) == []
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_dashboard_has_no_violations(name: str) -> None:
+    assert violations(DASHBOARDS[name]) == []
 
 
-@pytest.mark.parametrize("name", BOARDS)
-def test_every_series_exists(name: str) -> None:
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_queries_use_existing_series(name: str) -> None:
     known = exposed() | recorded()
-    for _, target in targets_of(BOARDS[name]):
+    for _, target in targets_of(DASHBOARDS[name]):
         assert metrics_in(filled_in(target["expr"])) <= known
 
 
 @needs_promtool
-@pytest.mark.parametrize("name", BOARDS)
-def test_promtool_reads_every_query(name: str, tmp_path: Path) -> None:
-    read_by_promtool(BOARDS[name], tmp_path)
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_promtool_accepts_queries(name: str, tmp_path: Path) -> None:
+    check_queries(DASHBOARDS[name], tmp_path)
 
 
 @needs_promtool
-def test_a_site_gets_dashboards_as_good(tmp_path: Path) -> None:
-    theirs = mixin("{ hostLabels: ['cluster', 'job', 'instance'], rateWindow: '10m' }")
-    for board in theirs["dashboards"].values():
-        assert complaints(board) == []
-        read_by_promtool(board, tmp_path)
-    fleet = json.dumps(theirs["dashboards"]["fleet.json"])
+def test_dashboards_with_other_settings_pass_too(tmp_path: Path) -> None:
+    config = """{
+        hostLabels: ['cluster', 'job', 'instance'],
+        rateWindow: '10m',
+        projectUrl: 'https://disksla.test',
+    }"""
+    dashboards = evaluate("grafanaDashboards", config)
+    for dashboard in dashboards.values():
+        assert violations(dashboard) == []
+        check_queries(dashboard, tmp_path)
+    fleet = json.dumps(dashboards["fleet.json"])
     assert "max by (cluster, job, instance, device" in fleet
     assert "instance_device:disksla_state:worst10m" in fleet
 
 
-def read_by_promtool(board: Board, room: Path) -> None:
+def check_queries(dashboard: Dashboard, directory: Path) -> None:
     queries = [
         {"record": f"query:{number}", "expr": filled_in(target["expr"])}
-        for number, (_, target) in enumerate(targets_of(board))
+        for number, (_, target) in enumerate(targets_of(dashboard))
     ]
-    rules = room / "rules.yml"
+    rules = directory / "rules.yml"
     rules.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": queries}]}))
     check = subprocess.run(
         ["promtool", "check", "rules", "--lint=none", rules],
@@ -75,19 +80,19 @@ def read_by_promtool(board: Board, room: Path) -> None:
     assert f"{len(queries)} rules found" in check.stdout
 
 
-# A checker that never complains checks nothing.
+# -- the linter itself ------------------------------------------------------------------------
 
 
-def place(board: Board, *way: str | int) -> tuple[Any, str | int]:
-    inner: Any = board
-    for step in way[:-1]:
-        inner = inner[step]
-    return inner, way[-1]
+def find(dashboard: Dashboard, *keys: str | int) -> tuple[Any, str | int]:
+    inner: Any = dashboard
+    for key in keys[:-1]:
+        inner = inner[key]
+    return inner, keys[-1]
 
 
-GONE = object()
+MISSING = object()
 EXPR = ("panels", 0, "targets", 0, "expr")
-MISTAKES: list[tuple[str, tuple[str | int, ...], object]] = [
+VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("template_datasource", ("templating", "list", 0, "name"), "prometheus"),
     ("template_datasource", ("templating", "list", 0, "label"), "source"),
     ("template_variables", ("templating", "list", 3, "name"), "disk"),
@@ -101,7 +106,7 @@ MISTAKES: list[tuple[str, tuple[str | int, ...], object]] = [
     ("panel_datasource", ("panels", 0, "targets", 0, "datasource"), {"uid": "mine"}),
     ("panel_title_description", ("panels", 0, "description"), " \n"),
     ("panel_units", ("panels", 0, "fieldConfig", "defaults", "unit"), "requests"),
-    ("panel_units", ("panels", 0, "fieldConfig", "defaults", "unit"), GONE),
+    ("panel_units", ("panels", 0, "fieldConfig", "defaults", "unit"), MISSING),
     ("panel_no_targets", ("panels", 0, "targets"), []),
     ("target_rate_interval", EXPR, 'rate(disksla_gaps_total{job=~"$job"}[5m])'),
     ("target_rate_interval", EXPR, 'rate(disksla_gaps_total{job=~"$job"}[$__range])'),
@@ -115,10 +120,10 @@ MISTAKES: list[tuple[str, tuple[str | int, ...], object]] = [
     ("identity", ("id",), 7),
     ("identity", ("schemaVersion",), 16),
     ("identity", ("panels", 1, "id"), 1),
-    ("identity", ("panels", 1, "title"), "Is it me or the disk?"),
+    ("identity", ("panels", 1, "title"), "State"),
     ("core_panels", ("panels", 0, "type"), "flant-statusmap-panel"),
     ("no_data_text", ("panels", 0, "fieldConfig", "defaults", "noValue"), "No data"),
-    ("no_data_text", ("panels", 0, "fieldConfig", "defaults", "noValue"), GONE),
+    ("no_data_text", ("panels", 0, "fieldConfig", "defaults", "noValue"), MISSING),
     ("grid", ("panels", 0, "gridPos", "x"), 17),
     ("grid", ("panels", 0, "gridPos", "w"), 3),
     ("grid", ("panels", 0, "gridPos", "w"), 9),
@@ -139,12 +144,12 @@ MISTAKES: list[tuple[str, tuple[str | int, ...], object]] = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "way", "value"), MISTAKES)
-def test_a_mistake_is_told(rule: str, way: tuple[str | int, ...], value: object) -> None:
-    board = copy.deepcopy(BOARDS["disk"])
-    holder, key = place(board, *way)
-    if value is GONE:
-        del holder[key]
+@pytest.mark.parametrize(("rule", "keys", "value"), VIOLATIONS)
+def test_violation_is_found(rule: str, keys: tuple[str | int, ...], value: object) -> None:
+    dashboard = copy.deepcopy(DASHBOARDS["disk"])
+    parent, key = find(dashboard, *keys)
+    if value is MISSING:
+        del parent[key]
     else:
-        holder[key] = value
-    assert rule in {complaint.partition(":")[0] for complaint in complaints(board)}
+        parent[key] = value
+    assert rule in {violation.partition(":")[0] for violation in violations(dashboard)}

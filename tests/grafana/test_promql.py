@@ -1,7 +1,9 @@
+"""Metrics, calls, ranges and matchers are found in PromQL expressions."""
+
 from grafana.promql import calls_in, matchers_in, metrics_in, ranges_in, seconds_of
 
 
-def test_names_are_found_where_metrics_stand() -> None:
+def test_metrics_in_ignores_labels_strings_and_keywords() -> None:
     expression = """
         sum without (verdict) (rate(a_total{verdict="below", job=~"x{y}|z("}[5m])) > 1.5e3
         and on (job, instance) b:c_seconds:mean5m offset 5m
@@ -10,7 +12,7 @@ def test_names_are_found_where_metrics_stand() -> None:
     assert metrics_in(expression) == {"a_total", "b:c_seconds:mean5m", "d_info", "h"}
 
 
-def test_calls_are_found_inside_each_other() -> None:
+def test_calls_in_yields_nested_calls() -> None:
     assert list(calls_in('sum(rate(a{b=")"}[5m]))')) == [
         ("sum", 'rate(a{b=""}[5m])'),
         ("rate", 'a{b=""}[5m]'),

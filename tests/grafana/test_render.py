@@ -1,4 +1,4 @@
-"""What is committed under grafana/out is what the jsonnet beside it says."""
+"""grafana/out is up to date, and settings of a site are applied."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from grafana.promtool import check_rules, needs_promtool
-from render import HERE, OUT, mixin, rendered, write
+from render import HERE, OUT, evaluate, rendered, write
 
 
 def committed() -> dict[str, str]:
@@ -20,28 +20,28 @@ def committed() -> dict[str, str]:
     }
 
 
-def test_rendering_again_changes_nothing() -> None:
+def test_rendered_files_are_up_to_date() -> None:
     assert rendered() == committed(), "out of date: make mixin"
 
 
-def test_an_entry_of_the_configuration_is_replaced() -> None:
-    ours, theirs = rendered(), rendered("""{ diskslaSelector: 'job="ours"' }""")
-    assert theirs == {
-        name: text.replace('job="disksla"', 'job="ours"').replace(
-            'job=\\"disksla\\"', 'job=\\"ours\\"'
+def test_setting_is_overridden() -> None:
+    overridden = rendered("""{ diskslaSelector: 'job="other"' }""")
+    assert overridden == {
+        name: text.replace('job="disksla"', 'job="other"').replace(
+            'job=\\"disksla\\"', 'job=\\"other\\"'
         )
-        for name, text in ours.items()
+        for name, text in rendered().items()
     }
 
 
-def test_an_alert_that_could_never_fire_is_not_rendered() -> None:
+def test_quantiles_without_99_are_rejected() -> None:
     with pytest.raises(RuntimeError, match=r"quantiles: DiskLatencyAbovePromise needs 0\.99"):
-        mixin("{ quantiles: ['0.5'] }")
+        evaluate("prometheusAlerts", "{ quantiles: ['0.5'] }")
 
 
-def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
+def test_error_in_settings_names_the_cause() -> None:
     with pytest.raises(RuntimeError, match="Unknown variable: nonsense"):
-        mixin("{ diskslaSelector: nonsense }")
+        evaluate("prometheusAlerts", "{ diskslaSelector: nonsense }")
 
 
 @needs_promtool
@@ -55,13 +55,13 @@ def test_a_mistake_in_the_configuration_is_told_with_its_place() -> None:
         "{ belowShare: 0.01, quantiles: ['0.5', '0.9', '0.99', '0.999'], latencyFactor: 1 }",
     ],
 )
-def test_a_site_gets_rules_that_prometheus_takes(config: str, tmp_path: Path) -> None:
+def test_promtool_accepts_rules_with_other_settings(config: str, tmp_path: Path) -> None:
     write(rendered(config), tmp_path)
     for file in ("prometheus_rules.yaml", "prometheus_alerts.yaml"):
         check_rules(tmp_path / file)
 
 
-def test_the_command_writes_where_it_is_told(tmp_path: Path) -> None:
+def test_command_writes_to_the_out_directory(tmp_path: Path) -> None:
     config = tmp_path / "mine.libsonnet"
     config.write_text("{ stalledSeconds: 77 }", encoding="utf-8")
     command = [sys.executable, str(HERE / "render.py"), "--config", str(config)]
@@ -71,22 +71,22 @@ def test_the_command_writes_where_it_is_told(tmp_path: Path) -> None:
     assert "> 77" in alerts
 
 
-def test_a_dashboard_that_is_no_more_is_taken_away(tmp_path: Path) -> None:
+def test_write_removes_old_dashboards(tmp_path: Path) -> None:
     write({"dashboards/old.json": "{}\n", "rules.yaml": ""}, tmp_path)
     write({"dashboards/new.json": "{}\n", "rules.yaml": ""}, tmp_path)
     assert [path.name for path in (tmp_path / "dashboards").iterdir()] == ["new.json"]
 
 
-def test_keys_are_sorted_so_that_differences_stay_small() -> None:
+def test_keys_of_rendered_files_are_sorted() -> None:
     for name, text in committed().items():
         content = json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
-        assert list(keys_unsorted(content)) == [], name
+        assert list(unsorted_keys(content)) == [], name
 
 
-def keys_unsorted(content: object) -> list[list[str]]:
+def unsorted_keys(content: object) -> list[list[str]]:
     if isinstance(content, dict):
         here = [] if list(content) == sorted(content) else [list(content)]
-        return here + [found for value in content.values() for found in keys_unsorted(value)]
+        return here + [found for value in content.values() for found in unsorted_keys(value)]
     if isinstance(content, list):
-        return [found for value in content for found in keys_unsorted(value)]
+        return [found for value in content for found in unsorted_keys(value)]
     return []

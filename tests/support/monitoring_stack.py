@@ -1,4 +1,4 @@
-"""Prometheus and Alertmanager, really running, on loopback and in temporary directories."""
+"""Prometheus, Alertmanager and a webhook on loopback, with data in temporary directories."""
 
 import json
 import os
@@ -21,11 +21,11 @@ from support.loop_device import eventually
 PATIENCE_S = 20.0
 
 
-def _with_its_templates() -> list[str]:
-    """Give what has to stand before Debian's Alertmanager where it is only unpacked.
+def _namespace_with_templates() -> list[str]:
+    """Return a command prefix with which an unpacked Alertmanager of Debian finds its templates.
 
-    It looks for its templates below /usr/share and nowhere else, so it is shown the unpacked
-    /usr/share in a mount namespace of its own.
+    It searches only below /usr/share, so the prefix mounts the unpacked directory there, in a
+    mount namespace of its own. Return nothing if the package is installed.
     """
     program = shutil.which("prometheus-alertmanager")
     if program is None or Path("/usr/share/prometheus/alertmanager/default.tmpl").exists():
@@ -35,11 +35,11 @@ def _with_its_templates() -> list[str]:
     return [*namespace, "sh", "-c", 'mount --bind "$0" /usr/share && exec "$@"', str(share)]
 
 
-def _can_alert() -> bool:
-    """Tell whether Alertmanager is here, and can be shown its templates."""
+def _can_run_alertmanager() -> bool:
+    """Return whether Alertmanager is installed, and its templates can be mounted."""
     if shutil.which("prometheus-alertmanager") is None:
         return False
-    attempt = [*_with_its_templates(), "true"]
+    attempt = [*_namespace_with_templates(), "true"]
     return subprocess.run(attempt, check=False, capture_output=True).returncode == 0
 
 
@@ -47,8 +47,8 @@ needs_prometheus = pytest.mark.skipif(
     not shutil.which("prometheus"), reason="NOT TESTED: prometheus is not installed"
 )
 needs_alertmanager = pytest.mark.skipif(
-    not _can_alert(),
-    reason="NOT TESTED: prometheus-alertmanager is not installed, or cannot see its templates",
+    not _can_run_alertmanager(),
+    reason="NOT TESTED: prometheus-alertmanager is not installed, or lacks its templates",
 )
 needs_amtool = pytest.mark.skipif(
     not shutil.which("amtool"),
@@ -63,13 +63,13 @@ class Service:
         self.address = address
 
     def get(self, path: str, **parameters: str) -> Any:
-        """Give the JSON of a page."""
-        asked = f"{path}?{urllib.parse.urlencode(parameters)}" if parameters else path
-        return self._ask(urllib.request.Request(f"http://{self.address}{asked}"))
+        """Return the JSON of a response."""
+        target = f"{path}?{urllib.parse.urlencode(parameters)}" if parameters else path
+        return self._send(urllib.request.Request(f"http://{self.address}{target}"))
 
     def post(self, path: str, content: object) -> None:
         """Send JSON."""
-        self._ask(
+        self._send(
             urllib.request.Request(
                 f"http://{self.address}{path}",
                 json.dumps(content).encode(),
@@ -84,20 +84,20 @@ class Service:
         except OSError:
             return False
 
-    def _ask(self, request: urllib.request.Request) -> Any:
-        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
-            content = answer.read()
+    def _send(self, request: urllib.request.Request) -> Any:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
+            content = response.read()
         return json.loads(content) if content else None
 
 
 class Prometheus(Service):
-    """A Prometheus that can be asked."""
+    """A Prometheus server."""
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """Give the instant vector of an expression."""
-        answer = self.get("/api/v1/query", query=expression)
-        assert answer["status"] == "success", answer
-        result: list[dict[str, Any]] = answer["data"]["result"]
+        """Return the instant vector of an expression."""
+        response = self.get("/api/v1/query", query=expression)
+        assert response["status"] == "success", response
+        result: list[dict[str, Any]] = response["data"]["result"]
         return result
 
 
@@ -119,10 +119,10 @@ def prometheus(config: Path, data: Path, *options: str) -> Iterator[Prometheus]:
 
 @contextmanager
 def alertmanager(config: Path, data: Path) -> Iterator[Service]:
-    """Run Alertmanager with a configuration, alone."""
+    """Run Alertmanager with a configuration, without a cluster."""
     address = f"127.0.0.1:{free_port()}"
     command = [
-        *_with_its_templates(),
+        *_namespace_with_templates(),
         "prometheus-alertmanager",
         f"--config.file={config}",
         f"--storage.path={data}",
@@ -136,8 +136,8 @@ def alertmanager(config: Path, data: Path) -> Iterator[Service]:
 
 @contextmanager
 def _running(command: list[str], service: Service, log: Path) -> Iterator[None]:
-    with log.open("w") as said:
-        process = subprocess.Popen(command, stdout=said, stderr=said, start_new_session=True)
+    with log.open("w") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
         try:
             ready = eventually(
                 lambda: process.poll() is not None or service.is_ready(), PATIENCE_S
@@ -155,22 +155,22 @@ def _running(command: list[str], service: Service, log: Path) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Give a port that was free a moment ago."""
-    with socket.socket() as asked:
-        asked.bind(("127.0.0.1", 0))
-        port: int = asked.getsockname()[1]
+    """Return a port that was free a moment ago."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
         return port
 
 
 class Pager:
-    """What was sent to a webhook, message by message."""
+    """The messages that a webhook received."""
 
     def __init__(self, address: str, messages: list[dict[str, Any]]) -> None:
         self.address = address
         self.messages = messages
 
     def alerts(self, name: str, status: str) -> list[dict[str, Any]]:
-        """Give the alerts of a name that came as `firing` or as `resolved`."""
+        """Return the received alerts with a name and the status `firing` or `resolved`."""
         return [
             alert
             for message in list(self.messages)
@@ -181,7 +181,7 @@ class Pager:
 
 @contextmanager
 def pager() -> Iterator[Pager]:
-    """Listen to a webhook."""
+    """Run a webhook, and yield its messages."""
     messages: list[dict[str, Any]] = []
 
     class Receiver(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""Every name that an expression may ask for."""
+"""Names of all series that a query may use, and all queries of the rules."""
 
 import re
 from pathlib import Path
@@ -9,21 +9,21 @@ from disksla.metrics.metric import Kind
 from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
 from render import OUT
 
-METRICS_PAPER = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
+METRICS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in (*OF_DISKS, *OF_THE_DAEMON)}
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
 
 
 def exposed() -> set[str]:
-    """Give the series that a scrape brings, with the suffixes of histograms."""
+    """Return the names of scraped series, with the suffixes of histograms."""
     suffixes = {"histogram": ("_bucket", "_count", "_sum")}
-    ours = {name + end for name, kind in KINDS.items() for end in suffixes.get(kind, ("",))}
-    process = re.findall(r"`(process_\w+)`", METRICS_PAPER.read_text(encoding="utf-8"))
-    return {*ours, *process, "up"}
+    own = {name + end for name, kind in KINDS.items() for end in suffixes.get(kind, ("",))}
+    process = re.findall(r"`(process_\w+)`", METRICS_PAGE.read_text(encoding="utf-8"))
+    return {*own, *process, "up"}
 
 
 def counters() -> set[str]:
-    """Give the series that only grow."""
+    """Return the names of series that never decrease, except by a reset."""
     of_histograms = {name for name in exposed() if name.endswith(("_bucket", "_count", "_sum"))}
     return {name for name, kind in KINDS.items() if kind == "counter"} | of_histograms
 
@@ -35,7 +35,7 @@ def groups(file: str) -> list[dict[str, object]]:
 
 
 def rules() -> list[dict[str, object]]:
-    """Give every rule, those that record and those that alert."""
+    """Return all recording and alerting rules."""
     found: list[dict[str, object]] = []
     for file in RULE_FILES:
         for group in groups(file):
@@ -50,12 +50,12 @@ def recorded() -> set[str]:
 
 
 def queries() -> dict[str, str]:
-    """Give every expression by who asks: of rules, and of what alerts tell beside."""
+    """Return all expressions of rules and of the annotations of alerts, by a name for test IDs."""
     found: dict[str, str] = {}
-    for place, rule in enumerate(rules()):
-        who = f"{place} {rule.get('record', rule.get('alert'))}"
-        found[who] = str(rule["expr"])
-        told = str(rule.get("annotations", ""))
-        for number, query in enumerate(re.findall(r"printf `([^`]+)`", told)):
-            found[f"{who} tells {number}"] = query.replace("%q", '""')
+    for index, rule in enumerate(rules()):
+        name = f"{index} {rule.get('record', rule.get('alert'))}"
+        found[name] = str(rule["expr"])
+        annotations = str(rule.get("annotations", ""))
+        for number, query in enumerate(re.findall(r"printf `([^`]+)`", annotations)):
+            found[f"{name} annotation {number}"] = query.replace("%q", '""')
     return found

@@ -1,4 +1,4 @@
-"""An hour of a small fleet as it would have been scraped: each disk with a trouble of its own."""
+"""An hour of scraped samples of a small fleet, in which each disk is in another state."""
 
 import math
 from collections.abc import Iterator
@@ -35,18 +35,18 @@ T = TypeVar("T")
 HOUR_S = 3600
 STEP_S = 15
 JOB = "disksla"
-SPENT = CreditLevel("iops", 8000.0, 0.0, 0.0, 0.0, 0.0)
+EMPTY = CreditLevel("iops", 8000.0, 0.0, 0.0, 0.0, 0.0)
 FULL = CreditLevel("iops", 8000.0, 8000.0, 8000.0, 8000.0, math.inf)
 
 
-def a_disk(
+def make_disk(
     name: str,
     limits: Limits = SEPARATE_LIMITS,
     credits_: tuple[CreditLevel, ...] = (),
     limit: str = "iops",
     **shares: float,
 ) -> DiskSnapshot:
-    """Give a disk after an hour with `shares` of each verdict; the rest was idle."""
+    """Return a disk after an hour with these shares of verdicts; the rest was idle."""
     seconds = {verdict: HOUR_S * shares.get(verdict, 0.0) for verdict in VERDICTS}
     seconds["idle"] = HOUR_S * (1 - sum(shares.values()))
     throttled_s = seconds["throttled"]
@@ -65,7 +65,7 @@ def a_disk(
 
 
 def probed(disk: DiskSnapshot) -> DiskSnapshot:
-    """Return a disk that was probed."""
+    """Return the disk with results of probes."""
     probes = probed_disk_view().probes
     written = msgspec.structs.replace(
         probes["read-latency"], skips=probes["write-latency"].skips, failures={"timeout": 3}
@@ -76,20 +76,20 @@ def probed(disk: DiskSnapshot) -> DiskSnapshot:
 
 FLEET: dict[str, Snapshot] = {
     "db-1:10056": view(
-        probed(a_disk("vda", met=0.2, throttled=0.1, below=0.3)),
-        a_disk("vdb", BURST_LIMITS, (SPENT,), throttled=0.8, met=0.1),
-        a_disk("vdc", throttled=0.4, unproven=0.5),
-        a_disk("vdd", met=0.1, stalled=0.2),
+        probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3)),
+        make_disk("vdb", BURST_LIMITS, (EMPTY,), throttled=0.8, met=0.1),
+        make_disk("vdc", throttled=0.4, unproven=0.5),
+        make_disk("vdd", met=0.1, stalled=0.2),
     ),
     "db-2:10056": view(
-        a_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), unproven=0.5),
-        a_disk("vdb", BURST_LIMITS, (FULL,), limit="unknown", throttled=0.5),
-        a_disk("vdc"),
+        make_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), unproven=0.5),
+        make_disk("vdb", BURST_LIMITS, (FULL,), limit="unknown", throttled=0.5),
+        make_disk("vdc"),
         unknown_disk_view("sda"),
     ),
 }
 REPORTS = {"db-1:10056": {disk_key(FLEET["db-1:10056"].disks[0].disk) or "": an_account(*LINES)}}
-"""The first disk was also verified, and failed."""
+"""The first disk failed its acceptance test."""
 STATES = {
     ("db-1:10056", "vda"): 5,
     ("db-1:10056", "vdb"): 4,
@@ -99,46 +99,45 @@ STATES = {
     ("db-2:10056", "vdb"): 2,
     ("db-2:10056", "vdc"): 0,
 }
-"""What is to be said of each disk (`states` of grafana/dashboards/lib.libsonnet); nothing of sda,
-of which nothing could be assessed."""
+"""Expected state of each disk (grafana/state.libsonnet); sda was not assessed and has none."""
 
 
 def openmetrics(end_s: int) -> str:
-    """Give what `promtool tsdb create-blocks-from openmetrics` reads: the hour before a moment.
+    """Return the hour before `end_s` for `promtool tsdb create-blocks-from openmetrics`.
 
-    Counters rise evenly from 0 to what the views show; gauges stay what they are.
+    Counters grow evenly from 0 to the values of the snapshots; gauges are constant.
     """
-    return "".join(chain.from_iterable(_history(end_s))) + "# EOF\n"
+    return "".join(chain.from_iterable(_families(end_s))) + "# EOF\n"
 
 
-def _history(end_s: int) -> Iterator[Iterator[str]]:
-    for instance, shown in FLEET.items():
+def _families(end_s: int) -> Iterator[Iterator[str]]:
+    for instance, snapshot in FLEET.items():
         registry = CollectorRegistry()
         reports = REPORTS.get(instance, {})
-        registry.register(DiskCollector(partial(_constant, shown), partial(_constant, reports)))
+        registry.register(DiskCollector(partial(_constant, snapshot), partial(_constant, reports)))
         registry.register(BuildCollector(lambda: ABOUT))
-        yield _lines(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
+        yield _samples(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
         for family in registry.collect():
-            yield from _of_family(end_s, instance, family)
+            yield from _family_samples(end_s, instance, family)
 
 
 def _constant(value: T) -> T:
     return value
 
 
-def _of_family(end_s: int, instance: str, family: Family) -> Iterator[Iterator[str]]:
+def _family_samples(end_s: int, instance: str, family: Family) -> Iterator[Iterator[str]]:
     for sample in family.samples:
         labels = {**sample.labels, "instance": instance}
         text = ",".join(f'{name}="{value}"' for name, value in labels.items())
         rises = family.type in {"counter", "histogram"}
-        yield _lines(end_s, sample.name, text, sample.value, rises=rises)
+        yield _samples(end_s, sample.name, text, sample.value, rises=rises)
 
 
-def _lines(end_s: int, name: str, labels: str, value: float, *, rises: bool) -> Iterator[str]:
+def _samples(end_s: int, name: str, labels: str, value: float, *, rises: bool) -> Iterator[str]:
     series = f'{name}{{job="{JOB}",{labels}}}'
     for ago_s in range(HOUR_S, -1, -STEP_S):
-        shown = value * (1 - ago_s / HOUR_S) if rises else value
-        yield f"{series} {_number(shown)} {end_s - ago_s}\n"
+        sampled = value * (1 - ago_s / HOUR_S) if rises else value
+        yield f"{series} {_number(sampled)} {end_s - ago_s}\n"
 
 
 def _number(value: float) -> str:

@@ -1,8 +1,8 @@
-"""What every disk of the fleet has gone through up to a moment: a function of seed, disk and time.
+"""Schedule of each disk of the fleet, as a function of seed, disk and time.
 
-A disk is of a model and has a day: which reel is played in each five minutes of it. Every day is
-like the one before, so how long each reel was played by any moment is known without going through
-all that was before. Disks keep different hours.
+A disk has a model and a day: which playback is active in each five minutes. All days are the same,
+so the time that each playback has run until any moment is computed without simulating the days
+before. The days of disks start at different times.
 """
 
 from collections import Counter
@@ -22,19 +22,19 @@ _OLDEST_DAYS = 30
 _MOST_SHIFT_S = 2 * 3600
 
 Day = tuple[str, ...]
-"""The name of a reel for each slot."""
+"""The name of a playback for each slot."""
 
 
 def _day(usual: dict[int, str], **special: tuple[tuple[float, float], ...]) -> Day:
-    """Give a day: what begins at an hour, and what happens from one hour to another."""
+    """Return a day: the usual playback from each hour on, and special ones between two hours."""
     day = []
     for slot in range(SLOTS):
         hour = slot * SLOT_S / 3600
-        reel = usual[max(begun for begun in usual if begun <= hour)]
+        playback = usual[max(start for start in usual if start <= hour)]
         for name, times in special.items():
             if any(start <= hour < end for start, end in times):
-                reel = name
-        day.append(reel)
+                playback = name
+        day.append(playback)
     return tuple(day)
 
 
@@ -44,8 +44,10 @@ _ROUND_THE_CLOCK = {0: "light", 8: "busy", 20: "light"}
 DAYS: dict[str, Day] = {
     "quiet": _day({0: "idle", 7: "light", 20: "idle"}),
     "office": _day(_OFFICE),
-    "backup": _day(_OFFICE, held=((1, 2.5),), synchronous=((2.5, 3),)),
-    "crowded": _day(_ROUND_THE_CLOCK, held=tuple((hour, hour + 0.6) for hour in range(9, 18))),
+    "backup": _day(_OFFICE, throttled=((1, 2.5),), synchronous=((2.5, 3),)),
+    "crowded": _day(
+        _ROUND_THE_CLOCK, throttled=tuple((hour, hour + 0.6) for hour in range(9, 18))
+    ),
     "degraded": _day(_ROUND_THE_CLOCK, below=((4, 10), (14, 22))),
     "slow": _day(_ROUND_THE_CLOCK, slow=((0, 24),)),
     "stalling": _day(_OFFICE, stalled=((3, 3.25), (11, 11.25), (19, 19.25))),
@@ -61,7 +63,7 @@ _DAYS_OF = {
     "slow": 3,
     "stalling": 2,
 }
-"""Of so many disks in a hundred."""
+"""How many of a hundred disks have each day."""
 _MODELS_OF = {"ssd": 45, "hdd": 20, "nvme": 10, "shared": 20, "unknown": 5}
 
 
@@ -74,44 +76,44 @@ class Disk:
     model: str
     day: str
     shift_s: int
-    """How long before the others its day begins."""
+    """How much earlier than others its day starts."""
     born_s: int
-    """Unix time from which it has been watched: the beginning of one of its days."""
+    """Unix time at which its counters started: the start of one of its days."""
 
 
 @dataclass(frozen=True)
-class Playing:
-    """How far a disk has come."""
+class Progress:
+    """The active playback of a disk, and how long each has run."""
 
-    reel: str
+    playback: str
     played_s: dict[str, float]
-    """How long each reel of the model was played."""
+    """Time for which each playback of the model has run."""
 
 
 def host_name(number: int) -> str:
-    """Give the name of a host."""
+    """Return the name of a host."""
     return f"host-{number:04d}"
 
 
 def disks_of(seed: int, host: int, now_s: float) -> tuple[Disk, ...]:
-    """Give the disks of a host of a fleet that was begun at some time."""
+    """Return the disks of a host of a fleet that started at a time."""
     return tuple(_disk(seed, host, place, int(now_s) // DAY_S) for place in range(DISKS_PER_HOST))
 
 
 def _disk(seed: int, host: int, place: int, today: int) -> Disk:
-    dice = Random(f"{seed}/{host}/{place}")
-    shift_s = dice.randrange(-_MOST_SHIFT_S, _MOST_SHIFT_S)
+    rng = Random(f"{seed}/{host}/{place}")
+    shift_s = rng.randrange(-_MOST_SHIFT_S, _MOST_SHIFT_S)
     born = today - _oldest_days(seed, host)
     if place == DISKS_PER_HOST - 1:
         model, day = RECORDED[host % len(RECORDED)], "recorded"
     elif place == DISKS_PER_HOST - 2 and host % 2:
-        model, day, shift_s = "credits", "credits", dice.randrange(DAY_S)
+        model, day, shift_s = "credits", "credits", rng.randrange(DAY_S)
     else:
-        model = _one_of(dice, _MODELS_OF)
-        day = _one_of(dice, _DAYS_OF)
+        model = _one_of(rng, _MODELS_OF)
+        day = _one_of(rng, _DAYS_OF)
     return Disk(
         device=f"vd{chr(ord('b') + place)}",
-        serial=f"{dice.getrandbits(64):016x}"[:15],
+        serial=f"{rng.getrandbits(64):016x}"[:15],
         model=model,
         day=day,
         shift_s=shift_s,
@@ -120,34 +122,34 @@ def _disk(seed: int, host: int, place: int, today: int) -> Disk:
 
 
 def _oldest_days(seed: int, host: int) -> int:
-    """Give how many whole days ago the host was started; two at least, so that it was by now."""
+    """Return the age of the host in days; at least two, so that no disk starts in the future."""
     return Random(f"{seed}/{host}").randrange(2, _OLDEST_DAYS)
 
 
-def _one_of(dice: Random, weights: dict[str, int]) -> str:
-    return dice.choices(list(weights), list(weights.values()))[0]
+def _one_of(rng: Random, weights: dict[str, int]) -> str:
+    return rng.choices(list(weights), list(weights.values()))[0]
 
 
 def model_of(disk: Disk) -> Model:
-    """Give the model of a disk."""
+    """Return the model of a disk."""
     return models()[disk.model]
 
 
-def playing(disk: Disk, now_s: float) -> Playing:
-    """Tell how far a disk has come by a Unix time."""
+def progress_of(disk: Disk, now_s: float) -> Progress:
+    """Return the progress of a disk at a Unix time."""
     days, of_day_s = divmod(now_s - disk.born_s, DAY_S)
     slot = int(of_day_s // SLOT_S)
     day = DAYS[disk.day]
     played_s = {
-        reel: days * whole_s + _played_before(disk.day)[slot][reel]
-        for reel, whole_s in _played_before(disk.day)[-1].items()
+        playback: days * whole_s + _seconds_before(disk.day)[slot][playback]
+        for playback, whole_s in _seconds_before(disk.day)[-1].items()
     }
     played_s[day[slot]] += of_day_s - slot * SLOT_S
-    return Playing(day[slot], played_s)
+    return Progress(day[slot], played_s)
 
 
 @cache
-def _played_before(day: str) -> tuple[Counter[str], ...]:
-    """Give how long each reel was played before each slot of a day, and in all of it."""
-    slots: Iterator[Counter[str]] = (Counter({reel: SLOT_S}) for reel in DAYS[day])
+def _seconds_before(day: str) -> tuple[Counter[str], ...]:
+    """Return for how long each playback runs before each slot of a day, and in the whole day."""
+    slots: Iterator[Counter[str]] = (Counter({playback: SLOT_S}) for playback in DAYS[day])
     return tuple(accumulate(slots, lambda before, slot: before + slot, initial=Counter()))

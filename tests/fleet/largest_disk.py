@@ -1,4 +1,4 @@
-"""The disk of which there is most to say: everything that can be published, at once."""
+"""The disk with the most series: every metric that can be published of a disk."""
 
 from msgspec.structs import replace
 
@@ -16,12 +16,12 @@ _BUCKETS = (
 )
 
 
-def fullest_disk() -> DiskSnapshot:
+def largest_disk() -> DiskSnapshot:
     """Return a disk with every limit, credits of two buckets and both kinds of probes."""
     burst = Burst(Rates(2000.0, 2000.0, 60e6, 60e6), _BUCKETS)
     limits = replace(SEPARATE_LIMITS, burst=burst)
     view = probed_disk_view()
-    probes = {kind: _probed(ledger) for kind, ledger in view.probes.items()}
+    probes = {kind: _probed(totals) for kind, totals in view.probes.items()}
     return replace(
         view,
         assignment=replace(view.assignment, limits=limits),
@@ -30,18 +30,18 @@ def fullest_disk() -> DiskSnapshot:
     )
 
 
-def fullest_report() -> VerificationReport:
+def longest_report() -> VerificationReport:
     """Return the report of the longest suite."""
-    limits = fullest_disk().assignment.limits
+    limits = largest_disk().assignment.limits
     lines = max(
         (make_suite(name, limits, 0.03).lines for name in ("vk", "yandex", "terms")), key=len
     )
     return an_account(*(a_line(line.test) for line in lines))
 
 
-def built_up() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
-    """Return that disk and its report with more and more in them, by what was added last."""
-    full = fullest_disk()
+def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
+    """Return disks with more and more series, by the feature that was added last."""
+    full = largest_disk()
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
         for name in ("probes", "probe_intervals_s")
@@ -53,14 +53,14 @@ def built_up() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     promised = replace(full, assignment=replace(full.assignment, limits=plain), **none)
     bursting = replace(full, **unprobed)
     unreported = {
-        "a disk of which nothing is known": replace(
+        "disk without terms": replace(
             promised,
             disk=unknown,
             assignment=replace(full.assignment, limits=NO_LIMITS),
             load=None,
             ceiling=None,
         ),
-        "that was held once": replace(
+        "that was throttled once": replace(
             promised,
             disk=unknown,
             assignment=replace(full.assignment, limits=NO_LIMITS),
@@ -70,17 +70,17 @@ def built_up() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
         "with one holder (LVM, dm-crypt, md)": promised,
         "with credits of two buckets": bursting,
         "with probes of reads": replace(bursting, **probed),
-        "and of writes": full,
+        "with probes of writes too": full,
     }
     steps: dict[str, tuple[DiskSnapshot, VerificationReport | None]] = {
         what: (disk, None) for what, disk in unreported.items()
     }
-    return {**steps, "after `disksla verify` with VK's suite": (full, fullest_report())}
+    return {**steps, "after `disksla verify` with VK's suite": (full, longest_report())}
 
 
-def _probed(ledger: ProbeTotals) -> ProbeTotals:
+def _probed(totals: ProbeTotals) -> ProbeTotals:
     outcome = ProbeResult(
         device="vdb", kind="read-latency", timestamp_s=1.7e9, achieved_iops=20.0, target_iops=20.0
     )
-    assert set(ledger.failures) == set(FAILURE_REASONS)
-    return ledger.plus(outcome)
+    assert set(totals.failures) == set(FAILURE_REASONS)
+    return totals.plus(outcome)

@@ -1,4 +1,4 @@
-"""Every query of every dashboard, asked of a real Prometheus that holds an hour of a fleet."""
+"""Queries of all dashboards return data from a real Prometheus with an hour of a small fleet."""
 
 import json
 import subprocess
@@ -9,26 +9,26 @@ from typing import Any
 import pytest
 import yaml
 
-from grafana.boards import filled_in, targets_of
-from grafana.history import JOB, STATES, openmetrics
+from grafana.dashboard_lint import filled_in, targets_of
 from grafana.promtool import needs_promtool
+from grafana.sample_history import JOB, STATES, openmetrics
 from render import OUT
 from support.loop_device import eventually
 from support.monitoring_stack import PATIENCE_S, Prometheus, needs_prometheus, prometheus
 
 pytestmark = [needs_prometheus, needs_promtool]
 
-BOARDS = {
+DASHBOARDS = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
     for path in sorted(OUT.glob("dashboards/*.json"))
 }
 QUERIES = [
     pytest.param(name, target, id=f"{name}-{panel['title']}-{target['refId']}".replace(" ", "-"))
-    for name, board in BOARDS.items()
-    for panel, target in targets_of(board)
+    for name, dashboard in DASHBOARDS.items()
+    for panel, target in targets_of(dashboard)
 ]
-"""All have to give data. A query that cannot would be left out here, with its reason."""
-LAST_RECORDED = (
+"""All queries; there are no exceptions."""
+LAST_RECORDS = (
     "provider_terms:disksla_sla_compliance:ratio30d",
     "instance_device:disksla_sla_compliance:ratio30d",
     "instance_device:disksla_state:worst5m",
@@ -40,7 +40,7 @@ ANYWHERE = {
     "$instance": ".+",
     "$device": ".+",
 }
-SHOWN = {
+SELECTED = {
     "fleet": [ANYWHERE],
     "probes": [ANYWHERE],
     "disk": [
@@ -48,11 +48,11 @@ SHOWN = {
         for instance in ("db-1:10056", "db-2:10056")
     ],
 }
-"""What is chosen on each dashboard. No disk has everything: the second one has credits."""
+"""Values of the variables of each dashboard. Only the second disk of `disk` has credits."""
 
 
-def hurried_rules() -> str:
-    """Give our rules, each evaluated every second."""
+def fast_rules() -> str:
+    """Return the recording rules with an evaluation interval of one second."""
     rules = yaml.safe_load((OUT / "prometheus_rules.yaml").read_text(encoding="utf-8"))
     for group in rules["groups"]:
         group["interval"] = "1s"
@@ -61,30 +61,30 @@ def hurried_rules() -> str:
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    room = tmp_path_factory.mktemp("prometheus")
-    (room / "history.txt").write_text(openmetrics(int(time.time())))
+    directory = tmp_path_factory.mktemp("prometheus")
+    (directory / "history.txt").write_text(openmetrics(int(time.time())))
     subprocess.run(
         ["promtool", "tsdb", "create-blocks-from", "openmetrics", "history.txt", "data"],
-        cwd=room,
+        cwd=directory,
         check=True,
         capture_output=True,
     )
-    (room / "rules.yml").write_text(hurried_rules())
-    (room / "prometheus.yml").write_text("rule_files: [rules.yml]\n")
-    with prometheus(room / "prometheus.yml", room / "data") as found:
-        assert eventually(lambda: all(map(found.query, LAST_RECORDED)), PATIENCE_S)
-        yield found
+    (directory / "rules.yml").write_text(fast_rules())
+    (directory / "prometheus.yml").write_text("rule_files: [rules.yml]\n")
+    with prometheus(directory / "prometheus.yml", directory / "data") as server:
+        assert eventually(lambda: all(map(server.query, LAST_RECORDS)), PATIENCE_S)
+        yield server
 
 
 @pytest.mark.parametrize(("name", "target"), QUERIES)
-def test_it_gives_data(fleet: Prometheus, name: str, target: dict[str, Any]) -> None:
-    def is_answered() -> bool:
-        return any(answer(fleet, target, values) for values in SHOWN[name])
+def test_query_returns_data(fleet: Prometheus, name: str, target: dict[str, Any]) -> None:
+    def has_data() -> bool:
+        return any(result(fleet, target, values) for values in SELECTED[name])
 
-    assert eventually(is_answered, PATIENCE_S), "groups of rules take turns, so this may wait"
+    assert eventually(has_data, PATIENCE_S), "rule groups are evaluated in turn"
 
 
-def answer(
+def result(
     fleet: Prometheus, target: dict[str, Any], values: dict[str, str]
 ) -> list[dict[str, Any]]:
     expr = filled_in(target["expr"], values)
@@ -99,52 +99,52 @@ def answer(
 
 
 def first_target(name: str, title: str) -> dict[str, Any]:
-    return next(target for panel, target in targets_of(BOARDS[name]) if panel["title"] == title)
+    return next(
+        target for panel, target in targets_of(DASHBOARDS[name]) if panel["title"] == title
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "title"), [("disk", "Is it me or the disk?"), ("fleet", "Worst first")]
-)
-def test_what_is_said_of_each_disk(fleet: Prometheus, name: str, title: str) -> None:
+@pytest.mark.parametrize(("name", "title"), [("disk", "State"), ("fleet", "Worst disks")])
+def test_state_of_each_disk(fleet: Prometheus, name: str, title: str) -> None:
     assert {
         (one["metric"]["instance"], one["metric"]["device"]): int(float(one["value"][1]))
-        for one in answer(fleet, first_target(name, title), ANYWHERE)
+        for one in result(fleet, first_target(name, title), ANYWHERE)
     } == STATES
 
 
-def test_the_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
+def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
     counted = {
-        "Give less than promised": 1,
+        "Below promise": 1,
         "Stalled": 1,
         "Out of credits": 1,
-        "Held at their limit": 2,
-        "Fine": 2,
+        "Throttled": 2,
+        "OK": 2,
     }
-    for title, count in {**counted, "Nothing promised": 1}.items():
-        found = answer(fleet, first_target("fleet", title), ANYWHERE)
+    for title, count in {**counted, "Without limits": 1}.items():
+        found = result(fleet, first_target("fleet", title), ANYWHERE)
         assert found[0]["value"][1] == str(count), title
     assert sum(counted.values()) == len(STATES)
 
 
-def test_without_disks_nothing_is_counted(fleet: Prometheus) -> None:
-    nowhere = {**ANYWHERE, "$instance": "nobody"}
-    for panel, target in targets_of(BOARDS["fleet"]):
+def test_counts_are_absent_without_disks(fleet: Prometheus) -> None:
+    nowhere = {**ANYWHERE, "$instance": "none"}
+    for panel, target in targets_of(DASHBOARDS["fleet"]):
         if panel["gridPos"]["y"] == 0:
-            assert not answer(fleet, target, nowhere)
+            assert not result(fleet, target, nowhere)
 
 
-def test_lines_of_a_table_agree_on_their_labels(fleet: Prometheus) -> None:
-    """Grafana makes two lines of a disk where two columns disagree on a label that both have."""
-    for name, board in BOARDS.items():
-        for panel in board["panels"]:
+def test_columns_of_tables_share_their_labels(fleet: Prometheus) -> None:
+    """Grafana makes two rows of a disk if two columns have different values of a shared label."""
+    for name, dashboard in DASHBOARDS.items():
+        for panel in dashboard["panels"]:
             if panel["type"] != "table":
                 continue
-            columns = [answer(fleet, target, SHOWN[name][0]) for target in panel["targets"]]
+            columns = [result(fleet, target, SELECTED[name][0]) for target in panel["targets"]]
             shared = set.intersection(
                 *(set(one["metric"]) for column in columns for one in column)
             )
             every = set.union(*(set(one["metric"]) for column in columns for one in column))
-            brought = [
+            own = [
                 {label for one in column for label in one["metric"]} - shared for column in columns
             ]
-            assert sum(len(labels) for labels in brought) == len(every - shared), panel["title"]
+            assert sum(len(labels) for labels in own) == len(every - shared), panel["title"]

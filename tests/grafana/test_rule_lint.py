@@ -1,14 +1,11 @@
-"""Rules are free of the mistakes that rules are known for.
-
-They are those of https://cloudflare.github.io/pint/, as far as they can be told from the rules.
-"""
+"""Rules pass the checks of https://cloudflare.github.io/pint/ that need no running Prometheus."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-from grafana.known import RULE_FILES, counters, exposed, groups, queries, recorded, rules
+from grafana.metric_names import RULE_FILES, counters, exposed, groups, queries, recorded, rules
 from grafana.promql import (
     calls_in,
     matchers_in,
@@ -18,73 +15,73 @@ from grafana.promql import (
     without_strings,
 )
 from grafana.promtool import check_rules, needs_promtool
-from render import OUT
+from render import OUT, evaluate
 
 RUNBOOK = Path(__file__).resolve().parents[2] / "docs" / "runbook.md"
 SLOWEST_SCRAPE_S = 60
-OF_COUNTERS = {"rate", "increase", "irate", "resets"}
+COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
 LOOKBACK_S = 300
 ALERTS = [rule for rule in rules() if "alert" in rule]
 RECORDED = [rule for rule in rules() if "record" in rule]
 COMPARISON = re.compile(r"(==|!=|>=|<=|>|<)")
 
 EVERY_QUERY = pytest.mark.parametrize(
-    "query", [pytest.param(query, id=who) for who, query in queries().items()]
+    "query", [pytest.param(query, id=name) for name, query in queries().items()]
 )
 EVERY_ALERT = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert["alert"])
 EVERY_RECORD = pytest.mark.parametrize("rule", RECORDED, ids=lambda rule: rule["record"])
 
 
 def annotations(alert: dict[str, object]) -> dict[str, str]:
-    told = alert["annotations"]
-    assert isinstance(told, dict)
-    return told
+    found = alert["annotations"]
+    assert isinstance(found, dict)
+    return found
 
 
 @needs_promtool
 @pytest.mark.parametrize("file", RULE_FILES)
-def test_prometheus_takes_them(file: str) -> None:
+def test_promtool_accepts_rules(file: str) -> None:
     check_rules(OUT / file)
 
 
 @EVERY_QUERY
-def test_what_is_asked_for_exists(query: str) -> None:
+def test_query_uses_existing_series(query: str) -> None:
     assert metrics_in(query) <= exposed() | recorded()
 
 
 @EVERY_QUERY
-def test_counters_and_only_counters_are_rated(query: str) -> None:
+def test_rate_is_for_counters_and_only_for_them(query: str) -> None:
     rated: set[str] = set()
     for function, argument in calls_in(query):
-        if function in OF_COUNTERS:
+        if function in COUNTER_FUNCTIONS:
             assert re.fullmatch(r"[\w:]+(\{[^}]*\})?\[\w+\]", argument), "rate() before sum()"
             rated |= metrics_in(argument)
     assert rated <= counters()
-    nothing_but_seen = {"disksla_probe_runs_total"}  # == 0: never yet
-    assert metrics_in(query) & counters() - rated <= nothing_but_seen
+    exempt = {"disksla_probe_runs_total"}  # == 0: no run since the start
+    assert metrics_in(query) & counters() - rated <= exempt
 
 
 @EVERY_QUERY
-def test_ranges_span_several_scrapes(query: str) -> None:
+def test_range_spans_at_least_two_scrapes(query: str) -> None:
     assert all(seconds_of(span) >= 2 * SLOWEST_SCRAPE_S for span in ranges_in(query))
 
 
 @EVERY_QUERY
-def test_no_regular_expression_is_needless(query: str) -> None:
+def test_regex_matcher_is_needed(query: str) -> None:
     for _, operator, value in matchers_in(query):
         assert operator in {"=", "!="} or re.search(r"[|.*+?\[(]", value), value
 
 
 @EVERY_QUERY
-def test_aggregations_name_what_they_take_away(query: str) -> None:
-    """Labels that a site adds to its targets survive; of info one is chosen by its keys."""
+def test_aggregation_keeps_labels_of_the_site(query: str) -> None:
+    """`without` keeps labels that a site adds to its targets; only `topk` selects by its keys."""
     aggregated = r"(?<![\w:])(sum|avg|min|max|count|topk)\b\s*(without|by)?"
-    for word, how in re.findall(aggregated, without_strings(query)):
-        assert how == ("by" if word == "topk" else "without")
+    for function, clause in re.findall(aggregated, without_strings(query)):
+        assert clause == ("by" if function == "topk" else "without")
 
 
 @EVERY_QUERY
-def test_every_series_of_ours_is_of_the_daemons_looked_at(query: str) -> None:
+def test_scraped_series_have_the_selector(query: str) -> None:
     names = re.findall(r"(?<![\w:])(?:disksla_\w+|up|process_\w+)(?![\w:])", query)
     selected = re.findall(
         r'(?<![\w:])(\w+)\{(?:job="disksla"|job="", instance="", device="")', query
@@ -93,13 +90,13 @@ def test_every_series_of_ours_is_of_the_daemons_looked_at(query: str) -> None:
 
 
 @EVERY_ALERT
-def test_an_alert_compares_and_waits(alert: dict[str, object]) -> None:
+def test_alert_has_a_threshold_and_a_duration(alert: dict[str, object]) -> None:
     assert COMPARISON.search(without_strings(str(alert["expr"])))
     assert seconds_of(str(alert["for"])) >= 60
 
 
 @EVERY_ALERT
-def test_the_labels_of_an_alert_do_not_change_while_it_lasts(alert: dict[str, object]) -> None:
+def test_alert_adds_no_label_but_severity(alert: dict[str, object]) -> None:
     labels = alert["labels"]
     assert isinstance(labels, dict)
     assert set(labels) == {"severity"}
@@ -107,17 +104,17 @@ def test_the_labels_of_an_alert_do_not_change_while_it_lasts(alert: dict[str, ob
 
 
 @EVERY_ALERT
-def test_an_alert_says_what_is_the_matter(alert: dict[str, object]) -> None:
-    told = annotations(alert)
-    assert set(told) == {"summary", "description", "runbook_url"}
-    assert re.fullmatch(r"[A-Z][^{}]*\.", told["summary"]), "a sentence that is always the same"
-    assert "$labels.instance" in told["description"]
-    shows_number = "$value" in told["description"]
-    assert shows_number or re.search(r"(==|=) [01]\b", str(alert["expr"])), "the number, if any"
+def test_alert_has_summary_and_description(alert: dict[str, object]) -> None:
+    texts = annotations(alert)
+    assert set(texts) - {"runbook_url"} == {"summary", "description"}
+    assert re.fullmatch(r"[A-Z][^{}]*\.", texts["summary"]), "a sentence without templates"
+    assert "$labels.instance" in texts["description"]
+    shows_value = "$value" in texts["description"]
+    assert shows_value or re.search(r"(==|=) [01]\b", str(alert["expr"])), "lacks the value"
 
 
 @EVERY_ALERT
-def test_an_alert_names_its_disk(alert: dict[str, object]) -> None:
+def test_alert_names_its_disk(alert: dict[str, object]) -> None:
     if str(alert["alert"]).startswith("DiskSla"):
         return
     assert "instance_device:disksla_disk_info:topk" in str(alert["expr"])
@@ -125,31 +122,32 @@ def test_an_alert_names_its_disk(alert: dict[str, object]) -> None:
         assert f"$labels.{label}" in annotations(alert)["description"]
 
 
-@EVERY_ALERT
-def test_an_alert_leads_to_its_page_of_the_runbook(alert: dict[str, object]) -> None:
-    page, _, heading = annotations(alert)["runbook_url"].partition("#")
-    assert page.endswith("/runbook.md")
-    assert heading in {title.lower() for title in headings()}
+def test_runbook_url_links_to_the_section_of_the_alert() -> None:
+    groups = evaluate("prometheusAlerts", "{ projectUrl: 'https://disksla.test' }")["groups"]
+    for alert in (rule for group in groups for rule in group["rules"]):
+        page, _, heading = annotations(alert)["runbook_url"].partition("#")
+        assert page.endswith("/runbook.md")
+        assert heading in {title.lower() for title in headings()}
 
 
 def headings() -> list[str]:
     return re.findall(r"^## (\w+)$", RUNBOOK.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
-def test_the_runbook_has_no_page_that_nothing_leads_to() -> None:
+def test_runbook_has_a_section_for_each_alert() -> None:
     assert headings() == [alert["alert"] for alert in ALERTS]
 
 
-def test_the_runbook_asks_only_for_what_exists() -> None:
+def test_runbook_queries_use_existing_series() -> None:
     text = RUNBOOK.read_text(encoding="utf-8")
-    shown = re.findall(r"^```promql\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
-    assert len(shown) >= len(ALERTS) - 2
-    for query in shown:
+    examples = re.findall(r"^```promql\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(examples) >= len(ALERTS) - 2
+    for query in examples:
         assert metrics_in(re.sub(r"#.*", "", query)) <= exposed() | recorded(), query
 
 
 @EVERY_RECORD
-def test_a_record_is_named_by_level_metric_and_operations(rule: dict[str, object]) -> None:
+def test_record_is_named_level_metric_operations(rule: dict[str, object]) -> None:
     level, metric, operations = str(rule["record"]).split(":")
     assert level in {
         "instance_device",
@@ -167,21 +165,21 @@ def test_a_record_is_named_by_level_metric_and_operations(rule: dict[str, object
     )
 
 
-def test_what_is_shown_is_never_older_than_prometheus_looks_back() -> None:
-    """Slower groups record steps only, which nothing but sum_over_time() reads."""
+def test_records_are_newer_than_the_lookback_delta() -> None:
+    """Slower groups record only steps, which are read by sum_over_time() alone."""
     for file in RULE_FILES:
         for group in groups(file):
             if seconds_of(str(group["interval"])) < LOOKBACK_S:
                 continue
             assert group["name"] in {"disksla.sla.steps", "disksla.sla.hours"}
     steps = {name for name in recorded() if re.search(r"_seconds:increase", name)}
-    for who, query in queries().items():
+    for name, query in queries().items():
         summed = {
-            name
+            metric
             for function, argument in calls_in(query)
             if function == "sum_over_time"
-            for name in metrics_in(argument)
+            for metric in metrics_in(argument)
         }
-        asked = metrics_in(query) & steps
-        made_beside_it = "provider_terms:disksla_" in who and ":increase" in who
-        assert asked <= summed or made_beside_it, who
+        read = metrics_in(query) & steps
+        is_step_of_terms = "provider_terms:disksla_" in name and ":increase" in name
+        assert read <= summed or is_step_of_terms, name

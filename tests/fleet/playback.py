@@ -1,8 +1,8 @@
-"""A reel: what the real pipeline and the real page say of a recording, to be played on and on.
+"""Playback: the metrics page of a recorded disk, repeated endlessly.
 
-Counters rise by what they rose in the recording, each time it is played; gauges are what they
-were at that moment of it. Only numbers, device and serial are put in anew, so a page costs
-little: ten thousand disks are more than any pipeline on two cores could reckon with live.
+In each round, counters grow by their increase in the recording; gauges have their value at that
+moment of the recording. Only values, device and serial number of the page are replaced, so a page
+is cheap: the pipeline could not compute ten thousand disks in real time on two cores.
 """
 
 import re
@@ -26,37 +26,37 @@ _SERIAL = re.compile(r'serial="[^"]*"')
 
 
 class Sample(NamedTuple):
-    """A line of a page."""
+    """A sample line of a page."""
 
     family: str
     text: str
-    """Name and labels; the device's name is DEVICE, and SERIAL where its serial goes."""
+    """Name and labels; the placeholders are DEVICE and SERIAL."""
     value: float
 
     @property
     def name(self) -> str:
-        """The name alone."""
+        """Name without labels."""
         return self.text.partition("{")[0]
 
     @property
     def is_cumulative(self) -> bool:
-        """Whether it only ever rises."""
+        """Whether it never decreases."""
         return bool(_CUMULATIVE.search(self.name))
 
     @property
     def is_whole(self) -> bool:
-        """Whether it counts things."""
+        """Whether its values are integers."""
         return self.is_cumulative and not _FRACTIONAL.search(self.name)
 
 
 class Page(NamedTuple):
-    """A page of OpenMetrics, taken apart."""
+    """A parsed page in OpenMetrics format."""
 
     heads: dict[str, str]
-    """The lines before the samples of a family, in the order of families."""
+    """HELP and TYPE lines by family, in the order of the page."""
     host: tuple[Sample, ...]
     disk: tuple[Sample, ...]
-    """Of the only disk."""
+    """Samples of the only disk."""
 
 
 def page_of(snapshot: Snapshot, report: VerificationReport | None = None) -> str:
@@ -67,8 +67,8 @@ def page_of(snapshot: Snapshot, report: VerificationReport | None = None) -> str
     return render_metrics(registry, OPENMETRICS).body.decode()
 
 
-def taken_apart(text: str) -> Page:
-    """Take the page of one disk apart."""
+def parse_page(text: str) -> Page:
+    """Parse the page of one disk."""
     heads: dict[str, str] = {}
     samples: list[Sample] = []
     family = ""
@@ -79,8 +79,8 @@ def taken_apart(text: str) -> Page:
             family = line.split(" ", 3)[2]
             heads[family] = heads.get(family, "") + line + "\n"
         else:
-            named, value = line.rsplit(" ", 1)
-            samples.append(Sample(family, named, float(value)))
+            series, value = line.rsplit(" ", 1)
+            samples.append(Sample(family, series, float(value)))
     disk = tuple(_anonymous(each) for each in samples if 'device="' in each.text)
     host = tuple(each for each in samples if 'device="' not in each.text)
     return Page(heads, host, disk)
@@ -92,70 +92,70 @@ def _anonymous(sample: Sample) -> Sample:
 
 
 @dataclass(frozen=True)
-class Reel:
-    """A recording of one disk, ready to be played."""
+class Playback:
+    """A recording of one disk with the values of its page over time."""
 
     seconds: float
     heads: dict[str, str]
     samples: tuple[Sample, ...]
-    """As they were in the end."""
+    """Samples at the end."""
     host: tuple[Sample, ...]
     frames: tuple[tuple[float, ...], ...]
-    """Values of counters at equal distances of time, from the start to the end."""
+    """Values of counters at equal intervals, from the start to the end."""
     gauges: tuple[dict[str, float], ...]
-    """And of gauges, by their text, at the end of each stretch between two frames; what was not
-    known yet in the first round stands from the round before."""
+    """Values of gauges by text, at the end of each interval between two frames; where a gauge is
+    absent, its last value."""
 
     @property
     def counters(self) -> tuple[Sample, ...]:
-        """What has a place in `frames`."""
+        """Samples whose values are in `frames`."""
         return tuple(sample for sample in self.samples if sample.is_cumulative)
 
-    def risen(self, played_s: float) -> list[float]:
-        """Give how far counters have risen after so much playing."""
+    def increases(self, played_s: float) -> list[float]:
+        """Return the increases of counters after `played_s`."""
         rounds, rest_s = divmod(played_s, self.seconds)
-        place = rest_s / self.seconds * (len(self.frames) - 1)
-        before, after = self.frames[int(place)], self.frames[int(place) + 1]
-        share = place - int(place)
+        position = rest_s / self.seconds * (len(self.frames) - 1)
+        before, after = self.frames[int(position)], self.frames[int(position) + 1]
+        share = position - int(position)
         return [
             rounds * whole + low + (high - low) * share
             for whole, low, high in zip(self.frames[-1], before, after, strict=True)
         ]
 
-    def standing(self, played_s: float) -> dict[str, float]:
-        """Give the gauges after so much playing."""
-        place = played_s % self.seconds / self.seconds * len(self.gauges)
-        return self.gauges[int(place)]
+    def gauge_values(self, played_s: float) -> dict[str, float]:
+        """Return the values of gauges after `played_s`."""
+        position = played_s % self.seconds / self.seconds * len(self.gauges)
+        return self.gauges[int(position)]
 
 
-def reel_of(
+def make_playback(
     states: Iterable[State],
     ticks: int,
     frames: int = 1,
     skip: int = 0,
     report: VerificationReport | None = None,
-) -> Reel:
-    """Give the reel of a recording of one disk, from the states after each of its ticks.
+) -> Playback:
+    """Return the playback of a recording of one disk, from the states after each tick.
 
-    One frame is enough for a load that does not change. The first `skip` ticks are not played.
+    One frame is enough for a constant load. The first `skip` ticks are not part of the playback.
     """
-    wanted = {skip + frame * (ticks - 1 - skip) // frames for frame in range(frames + 1)}
-    seen = [state for number, state in enumerate(states) if number in wanted]
-    snapshots = [take_snapshot(state) for state in seen]
-    return reel_of_snapshots(snapshots, _now_s(seen[-1]) - _now_s(seen[0]), report)
+    selected = {skip + frame * (ticks - 1 - skip) // frames for frame in range(frames + 1)}
+    kept = [state for number, state in enumerate(states) if number in selected]
+    snapshots = [take_snapshot(state) for state in kept]
+    return playback_of_snapshots(snapshots, _now_s(kept[-1]) - _now_s(kept[0]), report)
 
 
-def reel_of_snapshots(
+def playback_of_snapshots(
     snapshots: list[Snapshot], seconds: float, report: VerificationReport | None = None
-) -> Reel:
-    """Return the reel of snapshots taken at equal distances of time."""
-    pages = [taken_apart(page_of(snapshot, report)) for snapshot in snapshots]
+) -> Playback:
+    """Return the playback of snapshots taken at equal intervals."""
+    pages = [parse_page(page_of(snapshot, report)) for snapshot in snapshots]
     last = pages[-1]
     names = [sample.text for sample in last.disk if sample.is_cumulative]
-    present = [sample.text for sample in last.disk if not sample.is_cumulative]
+    gauges = [sample.text for sample in last.disk if not sample.is_cumulative]
     values = [{sample.text: sample.value for sample in page.disk} for page in pages]
     start = tuple(values[0].get(name, 0.0) for name in names)
-    return Reel(
+    return Playback(
         seconds,
         last.heads,
         last.disk,
@@ -164,7 +164,7 @@ def reel_of_snapshots(
             tuple(each.get(name, 0.0) - first for name, first in zip(names, start, strict=True))
             for each in values
         ),
-        tuple({name: each.get(name, values[-1][name]) for name in present} for each in values[1:]),
+        tuple({name: each.get(name, values[-1][name]) for name in gauges} for each in values[1:]),
     )
 
 

@@ -1,0 +1,323 @@
+"""Recorded series have the right values, and no samples where there is nothing to measure."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from grafana.alert_cases import DISK, HOST, Counter, Gauge, World, info, of_disk, series, verdicts
+from grafana.promtool import (
+    ALERTS,
+    RECORDING_RULES,
+    ExpectedSamples,
+    RuleTest,
+    needs_promtool,
+    run_rule_tests,
+)
+
+pytestmark = needs_promtool
+
+TERMS = "vk.ef-nvme"
+OTHER_TERMS = "vk.ceph-hdd"
+WINDOWS = ("1h", "1d", "30d")
+AT = "80m"
+SHARE = "disksla_verdict_seconds_per_assessed_second:ratio_rate5m"
+BELOW = of_disk("verdict_seconds_total", verdict="below")
+MET = of_disk("verdict_seconds_total", verdict="met")
+IDLE = of_disk("verdict_seconds_total", verdict="idle")
+Input = dict[str, str]
+
+
+def steady(world: World, minutes: int = 100) -> Input:
+    return {name: values.steady().replace("x100", f"x{minutes}") for name, values in world.items()}
+
+
+def renamed(given: Input, host: str = "db1", device: str = "vdb", terms: str = TERMS) -> Input:
+    """Return the same series of another disk."""
+    return {
+        name.replace('"vdb"', f'"{device}"').replace("db1:", f"{host}:").replace(TERMS, terms): x
+        for name, x in given.items()
+    }
+
+
+def disk_sample(record: str, value: float, at: str = AT, **labels: str) -> ExpectedSamples:
+    return ExpectedSamples(record, at, {series(record, {**DISK, **labels}): value})
+
+
+def no_samples(record: str, at: str = AT) -> ExpectedSamples:
+    return ExpectedSamples(record, at, {})
+
+
+def of_terms(record: str, value: float, at: str = AT, **labels: str) -> ExpectedSamples:
+    return ExpectedSamples(record, at, {series(record, terms_labels(**labels)): value})
+
+
+def terms_labels(terms: str = TERMS, **labels: str) -> dict[str, str]:
+    return {"job": "disksla", "provider": "vk", "terms": terms, **labels}
+
+
+def compliance(window: str, level: str = "instance_device") -> str:
+    return f"{level}:disksla_sla_compliance:ratio{window}"
+
+
+def rates_and_means() -> list[RuleTest]:
+    scraped = steady(
+        {
+            of_disk("reads_completed_total"): Counter(6000),
+            of_disk("writes_completed_total"): Counter(0),
+            of_disk("read_bytes_total"): Counter(60 * 2**20),
+            of_disk("written_bytes_total"): Counter(0),
+            of_disk("read_time_seconds_total"): Counter(30),
+            of_disk("write_time_seconds_total"): Counter(0),
+            of_disk("window_load_ratio_sum"): Counter(150),
+            of_disk("window_load_ratio_count"): Counter(600),
+        }
+    )
+    expected = [
+        disk_sample("instance_device:disksla_reads_completed:rate5m", 100),
+        disk_sample("instance_device:disksla_writes_completed:rate5m", 0),
+        disk_sample("instance_device:disksla_read_bytes:rate5m", 2**20),
+        disk_sample("instance_device:disksla_written_bytes:rate5m", 0),
+        disk_sample("instance_device:disksla_read_latency_seconds:mean5m", 0.005),
+        no_samples("instance_device:disksla_write_latency_seconds:mean5m"),
+        disk_sample("instance_device:disksla_window_load_ratio:mean5m", 0.25),
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def quantiles_are_absent_without_requests() -> list[RuleTest]:
+    metrics = (
+        "disksla_read_latency_seconds",
+        "disksla_write_latency_seconds",
+        "disksla_window_load_ratio",
+    )
+    record = "instance_device_quantile:{}:histogram_quantile_rate5m"
+    records = [record.format(metric) for metric in metrics]
+
+    def scraped(*counts: float) -> Input:
+        return {
+            series(f"{metric}_bucket", {**DISK, "le": bound}): Counter(count).steady()
+            for metric in metrics
+            for bound, count in zip(("0.001", "0.002", "+Inf"), counts, strict=True)
+        }
+
+    quantiles = {"0.5": 0.001, "0.99": 0.00198}
+    busy = [
+        ExpectedSamples(
+            record,
+            AT,
+            {series(record, {**DISK, "quantile": q}): value for q, value in quantiles.items()},
+        )
+        for record in records
+    ]
+    idle = [no_samples(record) for record in records]
+    return [RuleTest(scraped(600, 1200, 1200), busy), RuleTest(scraped(0, 0, 0), idle)]
+
+
+def shares_are_of_assessed_seconds() -> list[RuleTest]:
+    """Half of the time is in gaps; the shares still add up to one."""
+    scraped = steady(
+        {
+            **verdicts(idle=16, throttled=12, below=4),
+            of_disk("throttled_seconds_total", limit="iops"): Counter(8),
+            of_disk("throttled_seconds_total", limit="bandwidth"): Counter(4),
+            info(): Gauge(1),
+        }
+    )
+    limit_share = "disksla_throttled_seconds_per_assessed_second:ratio_rate5m"
+    of_verdict = f"instance_device_verdict:{SHARE}"
+    of_limit = f"instance_device_limit:{limit_share}"
+    shares = {"idle": 0.5, "throttled": 0.375, "below": 0.125, "met": 0}
+    expected = [
+        ExpectedSamples(
+            f'{of_verdict}{{verdict="{verdict}"}}',
+            AT,
+            {series(of_verdict, {**DISK, "verdict": verdict}): value},
+        )
+        for verdict, value in shares.items()
+    ]
+    expected += [
+        ExpectedSamples(
+            f'{of_limit}{{limit="{limit}"}}',
+            AT,
+            {series(of_limit, {**DISK, "limit": limit}): value},
+        )
+        for limit, value in {"iops": 0.25, "bandwidth": 0.125}.items()
+    ]
+    expected.append(ExpectedSamples(f"sum({of_verdict})", AT, {"{}": 1}))
+    return [RuleTest(scraped, expected)]
+
+
+def compliance_is_of_tested_seconds() -> list[RuleTest]:
+    """Each mixture of verdicts is on a host with terms of its own."""
+    at = "130m"
+    mixtures = [
+        ((0.0, 60.0, 0.0), 1.0),
+        ((0.0, 0.0, 60.0), 1.0),
+        ((60.0, 0.0, 0.0), 0.0),
+        ((15.0, 15.0, 30.0), 0.75),
+        ((1.0, 1.0, 0.0), 0.5),
+    ]
+    scraped: Input = {}
+    of_disks: dict[str, float] = {}
+    of_all: dict[str, float] = {}
+    for number, ((below, met, throttled), ratio) in enumerate(mixtures):
+        idle = 60 - below - met - throttled
+        world = verdicts(below=below, met=met, throttled=throttled, idle=idle)
+        host, terms = f"host{number}", f"terms{number}"
+        scraped |= renamed(steady({**world, info(): Gauge(1)}, 140), host=host, terms=terms)
+        of_disks[series("", {**DISK, "instance": f"{host}:10056"})] = ratio
+        of_all[series("", terms_labels(terms))] = ratio
+    expected = [
+        ExpectedSamples(f"{compliance(window, level)} + 0", at, samples)
+        for window in WINDOWS
+        for level, samples in (("instance_device", of_disks), ("provider_terms", of_all))
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def compliance_is_absent_without_tested_seconds() -> list[RuleTest]:
+    scraped: Input = {}
+    proven = "instance_device:disksla_proven_seconds:sum1h"
+    for verdict in ("idle", "unproven", "stalled"):
+        world = steady({**verdicts(**{verdict: 60}), info(): Gauge(1)})
+        scraped |= renamed(world, host=verdict, terms=verdict)
+    expected = [
+        no_samples(compliance(window, level))
+        for window in WINDOWS
+        for level in ("instance_device", "provider_terms")
+    ]
+    expected.append(ExpectedSamples(f"count({proven} == 0)", AT, {"{}": 3}))
+    return [RuleTest(scraped, expected)]
+
+
+def compliance_of_an_hour_ends_after_an_hour() -> list[RuleTest]:
+    """Tested for an hour, a quarter of it below; then idle."""
+    scraped = {
+        BELOW: "0+15x60 900x120",
+        MET: "0+45x60 2700x120",
+        IDLE: "0x60 60+60x119",
+        info(): "1x180",
+    }
+    expected = [
+        disk_sample(compliance("1h"), 0.75, "50m"),
+        no_samples(compliance("1h"), "130m"),
+        disk_sample(compliance("1d"), 0.75, "130m"),
+        disk_sample(compliance("30d"), 0.75, "130m"),
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def gaps_do_not_distort_compliance() -> list[RuleTest]:
+    breaks = {
+        "counter-reset": ("0+15x40 0+15x60", "0+45x40 0+45x60"),
+        "daemon-down": ("100+15x40 stale _x20 0+15x40", "700+45x40 stale _x20 0+45x40"),
+        "prometheus-down": ("0+15x40 _x20 915+15x40", "0+45x40 _x20 2745+45x40"),
+    }
+    scraped: Input = {}
+    for host, (below, met) in breaks.items():
+        scraped |= renamed({BELOW: below, MET: met, info(): "1x40 _x20 1x40"}, host=host)
+    samples = {series("", {**DISK, "instance": f"{host}:10056"}): 0.75 for host in breaks}
+    expected = [
+        ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
+        for window in WINDOWS
+        for at in ("70m", "95m")
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def untested_disks_do_not_raise_compliance_of_terms() -> list[RuleTest]:
+    scraped = {
+        **steady({**verdicts(below=30, met=30), info(): Gauge(1)}),
+        **renamed(steady({**verdicts(idle=60), info(): Gauge(1)}), device="vdc"),
+    }
+    expected = [of_terms(compliance(window, "provider_terms"), 0.5) for window in WINDOWS]
+    expected.append(of_terms("provider_terms:disksla_disks:count", 2))
+    return [RuleTest(scraped, expected)]
+
+
+def sums_by_terms() -> list[RuleTest]:
+    reads: World = {of_disk("reads_completed_total"): Counter(6000), info(): Gauge(1)}
+    scraped = {
+        **steady({**reads, **verdicts(idle=60)}),
+        **renamed(steady({**reads, **verdicts(idle=30, throttled=30)}), device="vdc"),
+        **renamed(steady(reads), host="db2", terms=OTHER_TERMS),
+    }
+    rates = "provider_terms:disksla_reads_completed:rate5m"
+    of_verdict = f"provider_terms_verdict:{SHARE}"
+    expected = [
+        ExpectedSamples(
+            rates,
+            AT,
+            {series(rates, terms_labels()): 200, series(rates, terms_labels(OTHER_TERMS)): 100},
+        ),
+        ExpectedSamples(
+            f'{of_verdict}{{verdict="throttled"}}',
+            AT,
+            {series(of_verdict, terms_labels(verdict="throttled")): 0.25},
+        ),
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def two_infos_are_one_disk() -> list[RuleTest]:
+    """As when a mount point changes, or two Prometheus servers write to one store."""
+    scraped = {
+        **steady({**verdicts(below=30, met=30), info(): Gauge(1)}),
+        info(mountpoint="/srv"): "1x100",
+        of_disk("reads_completed_total"): "0+6000x100",
+    }
+    expected = [
+        ExpectedSamples("count(instance_device:disksla_disk_info:topk)", AT, {"{}": 1}),
+        of_terms("provider_terms:disksla_disks:count", 1),
+        of_terms("provider_terms:disksla_reads_completed:rate5m", 100),
+        of_terms(compliance("1h", "provider_terms"), 0.5),
+        ExpectedSamples('count(ALERTS{alertname="DiskBelowPromise"})', AT, {"{}": 1}),
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def labels_of_a_site_are_kept() -> list[RuleTest]:
+    scraped = {
+        name.replace(",device", ',cluster="one",device'): values.steady()
+        for name, values in {**verdicts(below=30, met=30), info(): Gauge(1)}.items()
+    }
+    of_disk_ = series(compliance("1h"), {**HOST, "cluster": "one", "device": "vdb"})
+    of_all = series(compliance("1h", "provider_terms"), terms_labels(cluster="one"))
+    expected = [
+        ExpectedSamples(compliance("1h"), AT, {of_disk_: 0.5}),
+        ExpectedSamples(compliance("1h", "provider_terms"), AT, {of_all: 0.5}),
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
+    function.__name__: function()
+    for function in (
+        rates_and_means,
+        quantiles_are_absent_without_requests,
+        shares_are_of_assessed_seconds,
+        compliance_is_of_tested_seconds,
+        compliance_is_absent_without_tested_seconds,
+        compliance_of_an_hour_ends_after_an_hour,
+        gaps_do_not_distort_compliance,
+        untested_disks_do_not_raise_compliance_of_terms,
+        sums_by_terms,
+        labels_of_a_site_are_kept,
+    )
+}
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return run_rule_tests(RULE_TESTS, tmp_path_factory.mktemp("rules"), [RECORDING_RULES])
+
+
+@pytest.mark.parametrize("name", RULE_TESTS)
+def test_recording_rules(name: str, failures: dict[str, str]) -> None:
+    assert failures.get(name, "") == ""
+
+
+def test_two_infos_are_one_disk(tmp_path_factory: pytest.TempPathFactory) -> None:
+    directory = tmp_path_factory.mktemp("rules")
+    rule_files = [RECORDING_RULES, ALERTS]
+    assert run_rule_tests({"one": two_infos_are_one_disk()}, directory, rule_files) == {}

@@ -10,6 +10,7 @@ import msgspec
 
 from disksla.config import Settings, assign, is_watched
 from disksla.disks import Disk
+from disksla.limits import Catalog
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.pipeline.disk_state import DiskState, TickContext, update_disk
 from disksla.pipeline.restore import restore_disk
@@ -20,9 +21,10 @@ from disksla.procfs import HostWait
 from disksla.verdict import Clocks, GapReason, elapsed_or_gap
 
 
-def configure(state: State, settings: Settings) -> State:
-    """Take other settings; disks that stay watched keep what was counted of them."""
-    state = msgspec.structs.replace(state, settings=settings)
+def configure(state: State, settings: Settings, catalog: Catalog | None = None) -> State:
+    """Return the state with new settings, and a new catalogue if given; totals of disks stay."""
+    catalog = state.catalog if catalog is None else catalog
+    state = msgspec.structs.replace(state, settings=settings, catalog=catalog)
     return _with_inventory(state, state.inventory, state.clocks)
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from disksla.config import Settings
+from disksla.config import Configuration
 from disksla.disks import Disk
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import next_deadline
@@ -28,7 +28,7 @@ CLOCK_SET_S = 1.0
 log = logging.getLogger("disksla.sampler")
 
 
-Event = tuple[Disk, ...] | Settings | ProbeResult
+Event = tuple[Disk, ...] | Configuration | ProbeResult
 """All block devices; other settings; how a probe went."""
 
 
@@ -161,8 +161,8 @@ class Sampler:
         probes: list[ProbeResult] = []
         while not self._posted.empty():
             match self._posted.get():
-                case Settings() as settings:
-                    state = configure(state, settings)
+                case Configuration() as new:
+                    state = configure(state, new.settings, new.catalog)
                 case ProbeResult() as outcome:
                     probes.append(outcome)
                 case tuple() as disks:

@@ -24,15 +24,18 @@ def test_terms_without_limits() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"budget": "sum"}, "^1: found only one of a budget and limits; expected both or none$"),
-        ({"read_iops": CLAMP}, "found only one of a budget and limits"),
-        ({"budget": "sum", "read_iops": CLAMP}, "found different limits of reads and writes"),
+        ({"budget": "sum"}, "^1: budget: found 'sum' without limits; expected rules"),
+        ({"read_iops": CLAMP}, "^1: budget: missing beside limits; expected one of: separate"),
+        (
+            {"budget": "sum", "read_iops": CLAMP},
+            "^1: budget: found 'sum' with different rules for reads and writes",
+        ),
         (
             {
                 "budget": "separate",
                 "read_bandwidth": {"rule": "from-iops", "bytes_per_io": "4KiB"},
             },
-            "found a bandwidth from IOPS without IOPS",
+            "^1: read_bandwidth: found rule from-iops without read_iops; expected both",
         ),
         (
             {
@@ -40,7 +43,7 @@ def test_terms_without_limits() -> None:
                 "read_iops": CLAMP,
                 "cost": {"type": "additive", "small_bytes": "4KiB", "large_bytes": "64KiB"},
             },
-            "found an additive cost; expected it with budget time_shared only",
+            "^1: cost: found an additive cost; expected it with budget time_shared only",
         ),
         (
             {
@@ -49,13 +52,13 @@ def test_terms_without_limits() -> None:
                     {"request_bytes": "4KiB", "share": "1.0"},
                 ]
             },
-            "found promised_shares out of order",
+            "^1: promised_shares: found sizes out of order; expected ascending",
         ),
         ({"promised_shares": [{"request_bytes": "8KiB", "share": 0}]}, "expected a share above 0"),
         ({"sources": [{"date": "2026-01-02"}]}, r"^1: sources\[0\].url: missing; expected"),
-        ({"examples": []}, "found no examples"),
+        ({"examples": []}, "^1: examples: found an empty list"),
         ({"examples": None}, "^1: examples: found nothing; expected a list"),
-        ({"id": "other.disk"}, "found id other.disk of provider acme; expected acme.NAME"),
+        ({"id": "other.disk"}, "^1: id: found 'other.disk' of provider acme; expected acme.NAME"),
         ({"id": "disk"}, "^1: id: found 'disk'; expected PROVIDER.NAME"),
         ({"read_iops": {"rule": "clamp", "minimal": 1}}, "^1: read_iops.minimal: unknown key"),
         ({"read_iops": {"rule": "calmp"}}, r"found 'calmp' \(did you mean `clamp`\?\); expected"),

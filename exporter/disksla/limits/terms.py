@@ -16,6 +16,7 @@ from disksla.schema import (
     BytesPerSecond,
     Date,
     Flag,
+    InvalidFieldsError,
     LongText,
     Number,
     Seconds,
@@ -115,44 +116,58 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     vm_caps: VmCaps | None = None
 
     def __post_init__(self) -> None:
-        """Raise ValueError if parts of the row contradict each other."""
+        """Raise InvalidFieldsError if parts of the row contradict each other."""
         reads, writes = (
             (self.read_iops, self.read_bandwidth),
             (self.write_iops, self.write_bandwidth),
         )
         shares = [share.request_bytes for share in self.promised_shares]
-        for is_wrong, text in (
+        problems: dict[tuple[str | int, ...], str] = {}
+        for key, is_wrong, text in (
             (
+                "id",
                 not self.id.startswith(f"{self.provider}."),
-                f"found id {self.id} of provider {self.provider}; expected {self.provider}.NAME",
+                f"found '{self.id}' of provider {self.provider}; expected {self.provider}.NAME",
             ),
-            (not self.examples, "found no examples; expected at least one"),
+            ("examples", not self.examples, "found an empty list; expected at least one example"),
             (
-                (self.budget is not None) != any((*reads, *writes)),
-                "found only one of a budget and limits; expected both or none",
+                "budget",
+                self.budget is None and any((*reads, *writes)),
+                "missing beside limits; expected one of: separate, sum, time_shared",
             ),
             (
+                "budget",
+                self.budget is not None and not any((*reads, *writes)),
+                f"found '{self.budget}' without limits; expected rules such as read_iops",
+            ),
+            (
+                "budget",
                 self.budget == "sum" and reads != writes,
-                "found different limits of reads and writes; expected equal ones, with budget sum",
+                "found 'sum' with different rules for reads and writes; expected the same rules",
             ),
             (
+                "cost",
                 isinstance(self.cost, Additive) and self.budget != "time_shared",
                 "found an additive cost; expected it with budget time_shared only",
             ),
-            (
-                any(
-                    isinstance(bandwidth, FromIops) and not iops
-                    for iops, bandwidth in (reads, writes)
-                ),
-                "found a bandwidth from IOPS without IOPS; expected both",
+            *(
+                (
+                    f"{direction}_bandwidth",
+                    isinstance(bandwidth, FromIops) and not iops,
+                    f"found rule from-iops without {direction}_iops; expected both",
+                )
+                for direction, (iops, bandwidth) in (("read", reads), ("write", writes))
             ),
             (
+                "promised_shares",
                 shares != sorted(set(shares)),
-                "found promised_shares out of order; expected ascending request_bytes",
+                "found sizes out of order; expected ascending request_bytes",
             ),
         ):
             if is_wrong:
-                raise ValueError(text)
+                problems[key,] = text
+        if problems:
+            raise InvalidFieldsError(problems)
 
 
 class Catalog:

@@ -248,7 +248,7 @@ def test_quoted_merge_key_is_an_ordinary_key() -> None:
 
 @pytest.mark.parametrize(
     ("value", "found"),
-    [("text", "found 'text'"), ("", "found nothing"), ("[{}, []]", "found a list")],
+    [("text", "found a text"), ("", "found nothing"), ("[{}, []]", "found a list")],
 )
 def test_merge_key_needs_mappings(value: str, found: str) -> None:
     assert problems_of(f"\nstate:\n  <<: {value}\n".encode()) == [

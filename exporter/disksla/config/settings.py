@@ -219,7 +219,7 @@ class Settings(_Strict, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """What the files of the operator say: settings, and the catalogue with the operator's rows."""
+    """The content of the operator's files: settings, and the catalogue with the added rows."""
 
     settings: Settings
     catalog: Catalog

@@ -241,12 +241,16 @@ class _Builder:
         self.problems.append(Problem(line, path_text([*self._path, key]), text))
 
     def merge_sources(self, line: int) -> list[dict[str, Node]]:
-        """Return the mappings after a merge key: a mapping, or a list with the first to win."""
+        """Return the mappings after a merge key: a mapping, or a list, in order of precedence.
+
+        Problems do not quote a text, because it may be a secret.
+        """
         node = self.node_at(_MERGE_KEY, self._next())
         nodes = node.value if isinstance(node.value, list) else [node]
         for each in nodes:
             if not isinstance(each.value, dict):
-                text = f"{found_text(each)}; expected a mapping to merge, or a list of mappings"
+                found = found_text(each, is_secret=True)
+                text = f"{found}; expected a mapping to merge, or a list of mappings"
                 self.problems.append(Problem(line, path_text([*self._path, _MERGE_KEY]), text))
         sources = [each.value for each in nodes if isinstance(each.value, dict)]
         self._merged += sum(map(len, sources))

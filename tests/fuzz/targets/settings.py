@@ -38,7 +38,7 @@ DISKS = (
     a_disk("loop4", minor=48, rotational=True),
 )
 LONGEST_NAME = 255
-"""Of a file, and so of anything in sysfs."""
+"""Longest name of a file, and so of a device."""
 SIZES_BYTES = (1, 10 * GIB, 2**60)
 NAMES = ("vda", "nvme0n1p1", "cciss/c0d0", *(c * LONGEST_NAME for c in "a0-"), "a" * 254 + "!")
 

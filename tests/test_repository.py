@@ -94,6 +94,10 @@ def records() -> Iterator[type[msgspec.Struct]]:
 
 
 def has_floats(hint: object) -> bool:
+    """Return whether a field of this type is a float; fields of a generic record are its own."""
+    origin = typing.get_origin(hint)
+    if isinstance(origin, type) and issubclass(origin, msgspec.Struct):
+        return False
     return hint is float or any(has_floats(part) for part in typing.get_args(hint))
 
 

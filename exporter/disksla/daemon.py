@@ -10,10 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.config.settings_file import read_settings
+from disksla.config.settings_file import read_configuration
 from disksla.disks.hotplug import DiskWatcher
 from disksla.errors import DiskslaError
-from disksla.limits.catalog import load_catalog
 from disksla.metrics import status_line
 from disksla.metrics.build_info import read_build_info
 from disksla.pipeline import PreviousRun, Snapshot, State, Tick, take_snapshot, to_saved_state
@@ -67,8 +66,8 @@ class Daemon:
     ) -> None:
         """Read the configuration; raises Refusal if anything in it is wrong."""
         self._config_file = config_file
-        self._catalog = load_catalog()
-        settings = read_settings(config_file, self._catalog)
+        configuration = read_configuration(config_file)
+        settings = configuration.settings
         self._build_info = read_build_info()
         self._machine, self._boot = read_machine_id(), read_boot_id(roots)
         self._state_file = StateFile(Path(settings.state.directory))
@@ -83,7 +82,7 @@ class Daemon:
         self._begun_s = time.monotonic()
         self._knows_disks = False
         self._reloading = threading.Lock()
-        state = State(settings, self._catalog, self._previous_run())
+        state = State(settings, configuration.catalog, self._previous_run())
         self._sampler = Sampler(roots, state)
         self._watcher = DiskWatcher(roots, self._sampler.post)
         self._sampler.on_unknown_device = self._watcher.rescan
@@ -199,14 +198,15 @@ class Daemon:
         """Read the configuration again; raises Refusal, and changes nothing, if it is wrong."""
         with self._reloading, self._manager.reloading():
             try:
-                settings = read_settings(self._config_file, self._catalog)
+                configuration = read_configuration(self._config_file)
             except DiskslaError as error:
                 log.error("configuration not reloaded", extra=fields(err=error))  # noqa: TRY400
                 self._build_info = msgspec.structs.replace(
                     self._build_info, reload_successful=False
                 )
                 raise
-            self._sampler.post(settings)
+            self._sampler.post(configuration)
+            settings = configuration.settings
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._state_file = StateFile(directory)

@@ -1,7 +1,7 @@
-"""Quantities as people write them: '500GiB', '25MB/s', '100ms'; and back again.
+"""Parses and formats quantities with units: '500GiB', '25MB/s', '100ms'.
 
-Decimal and binary prefixes are told apart (1 GB = 10^9 B, 1 GiB = 2^30 B; IEC 80000-13).
-Providers often write GB where they mean GiB: that is settled in the catalogue, not here.
+Decimal and binary prefixes differ (1 GB = 10^9 B, 1 GiB = 2^30 B; IEC 80000-13). Providers often
+write GB for GiB; the catalogue handles that, not this module.
 """
 
 import re
@@ -40,29 +40,29 @@ _FOUR_DIGITS = 1000
 
 
 def parse_size_bytes(text: str) -> int:
-    """Give the bytes that a size such as '500GiB', '1.5TB' or '4096B' stands for.
+    """Return the bytes of a size such as '500GiB', '1.5TB' or '4096B'.
 
-    Raises ValueError, with what would be right, for anything else.
+    Raise ValueError, with what was expected, for anything else.
     """
     size_bytes = _parse(text, BYTES_PER_UNIT, "a size such as 500GiB, 1.5TB or 4KiB")
     if size_bytes.denominator != 1:
-        raise ValueError(f"'{text}' is not a whole number of bytes")
+        raise ValueError(f"found '{text}'; expected a whole number of bytes")
     return int(size_bytes)
 
 
 def parse_bandwidth_bytes_per_second(text: str) -> float:
-    """Give the bytes per second that a bandwidth such as '25MB' or '25MB/s' stands for."""
+    """Return the bytes per second of a bandwidth such as '25MB' or '25MB/s'."""
     expected = "a bandwidth such as 25MB/s or 240MiB/s"
     return float(_parse(text.removesuffix("/s"), BYTES_PER_UNIT, expected, shown=text))
 
 
 def parse_duration_s(text: str) -> float:
-    """Give the seconds that a duration such as '100ms', '5s' or '10m' stands for."""
+    """Return the seconds of a duration such as '100ms', '5s' or '10m'."""
     return float(_parse(text, SECONDS_PER_UNIT, "a duration such as 100ms, 5s, 10m, 1h or 1d"))
 
 
 def format_size(size_bytes: float) -> str:
-    """Write bytes for people, in binary units: '500 GiB', '37.5 MiB'."""
+    """Return a size in binary units, with three digits: '500 GiB', '37.5 MiB'."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         if size_bytes >= BYTES_PER_UNIT[unit]:
             return f"{_three_digits(size_bytes / BYTES_PER_UNIT[unit])} {unit}"
@@ -70,9 +70,9 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_bandwidth(bytes_per_second: float) -> str:
-    """Write a bandwidth for people, in MiB/s as providers' tables do: '1200 MiB/s'.
+    """Return a bandwidth in MiB/s, the unit of providers' tables: '1200 MiB/s'.
 
-    Four digits tell 1172 from 1200; only what is below 1 MiB/s has a smaller unit.
+    It has four digits, to distinguish 1172 from 1200, and a smaller unit below 1 MiB/s.
     """
     if bytes_per_second < MIB:
         return f"{format_size(bytes_per_second)}/s"
@@ -82,7 +82,7 @@ def format_bandwidth(bytes_per_second: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Write seconds for people: '52 us', '0.52 ms', '3 s', '31.3 min', '12 h'."""
+    """Return a duration with three digits: '52 us', '0.52 ms', '3 s', '31.3 min', '12 h'."""
     if 0 < seconds < 1e-4:  # noqa: PLR2004 -- a tenth of a millisecond
         return f"{_three_digits(seconds * 1e6)} us"
     if seconds < 1:
@@ -94,26 +94,26 @@ def format_duration(seconds: float) -> str:
 
 
 def format_count(count: float) -> str:
-    """Write a number for people: whole above 100, three digits below."""
+    """Return a number with three digits, or all digits of its whole part."""
     return _three_digits(count)
 
 
 def _parse(
     text: str, units: Mapping[str, int | Fraction], expected: str, shown: str = ""
 ) -> Fraction:
-    """Give the exact quantity: binary floats would make '1.005kB' a broken number of bytes."""
+    """Return the exact quantity; with binary floats, '1.005kB' is not a whole number of bytes."""
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST_QUANTITY else None
     if match is None:
-        raise ValueError(f"expected {expected}, not '{shown or text}'")
+        raise ValueError(f"found '{shown or text}'; expected {expected}")
     if match["unit"] not in units:
         raise ValueError(
-            f"unknown unit '{match['unit']}' in '{shown or text}': expected {expected}"
+            f"unknown unit '{match['unit']}' in '{shown or text}'; expected {expected}"
             f" (units: {', '.join(units)})"
         )
     return Fraction(match["number"]) * units[match["unit"]]
 
 
 def _three_digits(number: float) -> str:
-    if number >= 100:  # noqa: PLR2004 -- three digits stand before the point
+    if number >= 100:  # noqa: PLR2004 -- three digits before the decimal point
         return f"{number:.0f}"
     return f"{number:.3g}"

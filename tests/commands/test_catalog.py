@@ -1,4 +1,4 @@
-"""The list of all terms, as it is called."""
+"""Tests of `disksla catalog`."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from disksla.cli import main
 from disksla.limits.catalog import load_catalog
 
 
-def test_the_table_lists_every_id_within_a_terminal() -> None:
+def test_catalog_table_fits_in_80_columns() -> None:
     script = "from disksla.cli import main; raise SystemExit(main(['catalog']))"
     shown = subprocess.run(
         [sys.executable, "-c", script],
@@ -26,14 +26,14 @@ def test_the_table_lists_every_id_within_a_terminal() -> None:
     assert listed == [row.id for row in load_catalog().rows]
 
 
-def test_json_has_everything(capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalog_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "--json"]) == 0
     printed = capsys.readouterr().out
     rows = {row["id"]: row for row in json.loads(printed)}
     assert set(rows) == {row.id for row in load_catalog().rows}
     ssd = rows["vk.ceph-ssd"]
     assert ssd["aliases"] == ["vk.dp1-ssd", "vk.ko1-ssd"]
-    assert ssd["read_iops"]["law"] == "clamp"
+    assert ssd["read_iops"]["rule"] == "clamp"
     assert ssd["sources"][0]["date"] == "2026-08-21"
     assert rows["yandex.network-hdd"]["vm_caps"]["iops_per_vcpu"] == 3500
     assert rows["yandex.network-hdd"]["examples"][0]["rates"]["read_iops"] == 300

@@ -1,4 +1,4 @@
-"""`discover`, `explain` and `check-config`, as a person runs them, on a machine made of files."""
+"""Tests of `discover`, `explain` and `check-config` with a machine made of files."""
 
 import json
 import re
@@ -16,7 +16,7 @@ MOUNTINFO = "22 1 254:1 / / rw - ext4 /dev/vda1 rw\n30 22 254:16 / /data rw - xf
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
-    """Give the flags that lead to a machine with two disks, a partition and a loop device."""
+    """Return the flags for a machine with two disks, a partition and a loop device."""
     sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
     add_device(sysfs, "block/vda", "254:0", 20 * GIB)
     add_device(sysfs, "block/vda/vda1", "254:1", 19 * GIB, partition="1")
@@ -52,7 +52,7 @@ disks:
     return path
 
 
-def test_discover_lists_what_is_watched_and_what_is_not(
+def test_discover_table(
     flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["discover", *flags, f"--config.file={config}"]) == 0
@@ -64,7 +64,7 @@ def test_discover_lists_what_is_watched_and_what_is_not(
     assert "Not watched: loop0 (loop device)" in out
 
 
-def test_discover_without_a_configuration(
+def test_discover_without_configuration(
     flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["discover", *flags]) == 0
@@ -73,9 +73,7 @@ def test_discover_without_a_configuration(
     assert "loop0 (loop device); vda1 (partition of vda)" in out
 
 
-def test_discover_as_json(
-    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_discover_json(flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["discover", "--json", *flags, f"--config.file={config}"]) == 0
     devices = {device["device"]: device for device in json.loads(capsys.readouterr().out)}
     assert set(devices) == {"loop0", "vda", "vda1", "vdb"}
@@ -94,23 +92,23 @@ def test_discover_as_json(
 @pytest.mark.parametrize(
     "device", ["vdb", "/dev/vdb", f"virtio-{SERIAL}", f"/dev/disk/by-id/virtio-{SERIAL}"]
 )
-def test_explain_tells_why_and_shows_the_arithmetic(
+def test_explain_has_reason_and_arithmetic(
     device: str, flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "--duration=300ms", device, *flags, f"--config.file={config}"]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
-    said = " ".join(out.split())
-    assert f"disks[0] of the configuration matches serial {SERIAL}" in said
-    assert "300 GiB (configuration); 100 GiB (kernel)" in said
-    assert "ceil(300 GiB / 256 GiB) = 2, x 300 = 600, at most 2000" in said
-    assert "reads and writes share one budget of time" in said
-    assert "1800 s of base-level service, 12 h to refill" in said
-    assert "vCPU" in said
-    assert "https://" in said
+    out = " ".join(out.split())
+    assert f"disks[0] of the configuration matches serial {SERIAL}" in out
+    assert "300 GiB (configuration); 100 GiB (kernel)" in out
+    assert "ceil(300 GiB / 256 GiB) = 2, x 300 = 600, at most 2000" in out
+    assert "reads and writes share one budget of time" in out
+    assert "1800 s of baseline service, 12 h to refill" in out
+    assert "vCPU" in out
+    assert "https://" in out
 
 
-def test_explain_tells_what_probes_ask_of_a_disk(
+def test_explain_has_load_of_probes(
     flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config.write_text(
@@ -118,35 +116,33 @@ def test_explain_tells_what_probes_ask_of_a_disk(
         + "probes: [{kind: read-latency, disks: [vdb]}, {kind: write-latency, disks: [vdc]}]\n"
     )
     assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    out = " ".join(capsys.readouterr().out.split())
     assert re.search(
         r"read-latency: 5 x 4 KiB per second for 5 s, 0\.\d\d% of the promise, lowered from 20",
-        said,
+        out,
     )
-    assert "write-latency" not in said
+    assert "write-latency" not in out
 
 
-def test_explain_of_terms_written_out(
+def test_explain_custom_terms(
     flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "--duration=300ms", "vda1", *flags, f"--config.file={config}"]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "written out in the configuration" in said
-    assert "partition of vda" in said
-    assert "2 ms, guaranteed" in said
-    assert "8000 I/Os, 26.7 s to refill" in said
+    out = " ".join(capsys.readouterr().out.split())
+    assert "written out in the configuration" in out
+    assert "partition of vda" in out
+    assert "2 ms, guaranteed" in out
+    assert "8000 I/Os, 26.7 s to refill" in out
 
 
-def test_explain_of_a_disk_that_is_not_watched(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_unmonitored_disk(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "--duration=300ms", "loop0", *flags]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "monitored no: loop device" in said
-    assert "nothing in the configuration matches" in said
+    out = " ".join(capsys.readouterr().out.split())
+    assert "monitored no: loop device" in out
+    assert "no entry of the configuration matches" in out
 
 
-def test_explain_of_an_unknown_device_names_the_known_ones(
+def test_explain_unknown_device_lists_known_ones(
     flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["explain", "--duration=300ms", "/dev/sda", *flags]) == 2
@@ -156,7 +152,7 @@ def test_explain_of_an_unknown_device_names_the_known_ones(
     )
 
 
-def test_a_bad_configuration_is_named(
+def test_discover_reports_bad_configuration(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.yml"
@@ -165,12 +161,12 @@ def test_a_bad_configuration_is_named(
     assert f"{path}:1: sampling.interval: '1' has no unit" in capsys.readouterr().err
 
 
-def test_check_config_of_a_good_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_of_good_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-config", str(config)]) == 0
     assert capsys.readouterr().out == f"{config}: good: 2 disks, 0 probes\n"
 
 
-def test_check_config_of_a_web_configuration(
+def test_check_config_of_web_configuration(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     web = tmp_path / "web.yml"
@@ -189,12 +185,12 @@ def test_check_config_of_a_web_configuration(
     ]
 
 
-def test_check_config_wants_something_to_check(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_needs_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-config"]) == 2
-    assert "nothing to check: expected FILE" in capsys.readouterr().err
+    assert "nothing to check; expected FILE" in capsys.readouterr().err
 
 
-def test_check_config_names_every_problem_in_a_line_of_its_own(
+def test_check_config_prints_a_line_per_problem(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.yml"

@@ -86,8 +86,11 @@ def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["nothing", *VK], "nothing cannot be read: No such file or directory"),
         (["{here}", *VK], "neither JSON of fio"),
         (["{large}", *VK], "is larger than 64 MiB"),
-        (["{here}", "--terms", "vk.ceph", "--size", "1GiB"], "no terms are called 'vk.ceph'"),
-        (["{here}", "--terms", "vk.ceph-ssd", "--size", "big"], "--size: expected a size"),
+        (["{here}", "--terms", "vk.ceph", "--size", "1GiB"], "unknown terms 'vk.ceph'"),
+        (
+            ["{here}", "--terms", "vk.ceph-ssd", "--size", "big"],
+            "--size: found 'big'; expected a size",
+        ),
         (["{here}", "--terms", "vk.ceph-ssd", "--size", "0GiB"], "--size: expected a size above"),
         (["{here}", "--terms", "generic.ssd", "--size", "1GiB"], "promises nothing"),
         (["{here}", *VK, "--html", "/nowhere/page.html"], "cannot be written; expected a file"),

@@ -1,4 +1,4 @@
-"""The calculator, as it is called."""
+"""Tests of `disksla limits`."""
 
 import json
 import os
@@ -14,17 +14,17 @@ from disksla.units import MIB
 RATE_NAMES = ("read_iops", "write_iops", "read_bytes_per_second", "write_bytes_per_second")
 
 
-def document(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
-    assert main(["limits", *words, "--json"]) == 0
+def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["limits", *arguments, "--json"]) == 0
     printed: dict[str, Any] = json.loads(capsys.readouterr().out)
     return printed
 
 
-def page(*words: str) -> str:
-    """Give what a terminal of 80 columns shows."""
+def page(*arguments: str) -> str:
+    """Return the output on a terminal of 80 columns."""
     command = [sys.executable, "-c", "from disksla.cli import main; raise SystemExit(main())"]
     return subprocess.run(
-        [*command, "limits", *words],
+        [*command, "limits", *arguments],
         check=True,
         capture_output=True,
         text=True,
@@ -32,7 +32,7 @@ def page(*words: str) -> str:
     ).stdout
 
 
-def test_the_document_has_everything_in_base_units(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_json_in_base_units(capsys: pytest.CaptureFixture[str]) -> None:
     assert document(capsys, "vk.ceph-ssd", "500GiB") == {
         "read_iops": 15000,
         "write_iops": 7500,
@@ -44,7 +44,7 @@ def test_the_document_has_everything_in_base_units(capsys: pytest.CaptureFixture
     }
 
 
-def test_whole_numbers_have_no_point(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_json_prints_whole_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["limits", "vk.ceph-ssd", "500GiB", "--json", "--request-size", "8KiB"]) == 0
     printed = capsys.readouterr().out
     assert '"effective_iops": 11250,' in printed
@@ -52,7 +52,7 @@ def test_whole_numbers_have_no_point(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "promise", "enforced"),
+    ("arguments", "promise", "enforced"),
     [
         (("vk.ceph-ssd", "500GiB", "--request-size", "8KiB"), 11250, 15000),
         (("vk.ceph-ssd", "500GiB", "--request-size", "16KiB"), 7500, 15000),
@@ -63,18 +63,18 @@ def test_whole_numbers_have_no_point(capsys: pytest.CaptureFixture[str]) -> None
         (("generic.ssd", "256GiB", "--write-share", "0.5"), None, None),
     ],
 )
-def test_effective_iops_are_added_when_asked_for(
+def test_limits_json_with_effective_iops(
     capsys: pytest.CaptureFixture[str],
-    words: tuple[str, ...],
+    arguments: tuple[str, ...],
     promise: float | None,
     enforced: float | None,
 ) -> None:
-    printed = document(capsys, *words)
+    printed = document(capsys, *arguments)
     assert printed["effective_iops"] == pytest.approx(promise, abs=0.005)
     assert printed["effective_iops_enforced"] == pytest.approx(enforced, abs=0.005)
 
 
-def test_a_burst_has_rates_and_its_sole_bucket(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_json_with_burst(capsys: pytest.CaptureFixture[str]) -> None:
     assert document(capsys, "yandex.network-hdd", "256GiB")["burst"] == {
         "read_iops": 1200,
         "write_iops": 1200,
@@ -87,46 +87,52 @@ def test_a_burst_has_rates_and_its_sole_bucket(capsys: pytest.CaptureFixture[str
     }
 
 
-def test_nothing_promised_is_null(capsys: pytest.CaptureFixture[str]) -> None:
+def test_limits_json_without_limits_is_null(capsys: pytest.CaptureFixture[str]) -> None:
     printed = document(capsys, "generic.nvme", "1TiB")
     assert set(printed) == {*RATE_NAMES, "latency_seconds", "latency_kind", "burst"}
     assert set(printed.values()) == {None}
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (("vk.cephssd", "500GiB"), "did you mean vk.ceph-ssd"),
-        (("vk.ceph-ssd", "500"), "SIZE: expected a size such as 500GiB, 1.5TB or 4KiB, not '500'"),
-        (("vk.ceph-ssd", "0GiB"), "SIZE: expected a size above zero"),
-        (("vk.ceph-ssd", "5GiB", "--request-size", "0KiB"), "--request-size: expected a size"),
-        (("vk.ceph-ssd", "5GiB", "--request-size", "big"), "--request-size: expected a size"),
+        (("vk.ceph-ssd", "500"), "SIZE: found '500'; expected a size such as 500GiB"),
+        (("vk.ceph-ssd", "0GiB"), "SIZE: found '0GiB'; expected a size above zero"),
         (
-            ("vk.ceph-ssd", "5GiB", "--write-share", "1.1"),
-            "--write-share: expected a share from 0",
+            ("vk.ceph-ssd", "5GiB", "--request-size", "0KiB"),
+            "--request-size: found '0KiB'; expected",
         ),
         (
-            ("vk.ceph-ssd", "5GiB", "--write-share", "nan"),
-            "--write-share: expected a share from 0",
+            ("vk.ceph-ssd", "5GiB", "--request-size", "big"),
+            "--request-size: found 'big'; expected",
         ),
-        (("vk.ceph-ssd", "5GiB", "--write-share=-0.1"), "--write-share: expected a share from 0"),
-        (("vk.ceph-ssd", "5GiB", "--iops", "0"), "--iops: expected a number above zero"),
-        (("vk.ceph-ssd", "5GiB", "--iops", "many"), "--iops: expected a number above zero"),
-        (("vk.ceph-ssd", "5GiB", "--iops", "4000"), "the IOPS of vk.ceph-ssd cannot be chosen"),
-        (("vk.ceph-ssd", "5GiB", "--bandwidth", "0MB"), "--bandwidth: expected a bandwidth above"),
-        (("vk.ceph-ssd", "5GiB", "--bandwidth", "1MB/s"), "the bandwidth of vk.ceph-ssd cannot"),
+        (("vk.ceph-ssd", "5GiB", "--write-share", "1.1"), "found '1.1'; expected a share from 0"),
+        (("vk.ceph-ssd", "5GiB", "--write-share", "nan"), "found 'nan'; expected a share from 0"),
+        (("vk.ceph-ssd", "5GiB", "--write-share=-0.1"), "found '-0.1'; expected a share from 0"),
+        (
+            ("vk.ceph-ssd", "5GiB", "--iops", "0"),
+            "--iops: found '0'; expected a number above zero",
+        ),
+        (("vk.ceph-ssd", "5GiB", "--iops", "many"), "--iops: found 'many'; expected a number"),
+        (("vk.ceph-ssd", "5GiB", "--iops", "4000"), "found provisioned IOPS; expected none: the"),
+        (("vk.ceph-ssd", "5GiB", "--bandwidth", "0MB"), "--bandwidth: found '0MB'; expected"),
+        (
+            ("vk.ceph-ssd", "5GiB", "--bandwidth", "1MB/s"),
+            "determines the bandwidth of vk.ceph-ssd",
+        ),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_what_would(
-    capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+def test_limits_rejects_invalid_arguments(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
-    assert main(["limits", *words]) == 2
+    assert main(["limits", *arguments]) == 2
     printed = capsys.readouterr()
-    assert said in printed.err
+    assert message in printed.err
     assert printed.out == ""
 
 
-def test_the_page_tells_the_limits_and_the_way_to_them() -> None:
+def test_limits_text_has_arithmetic_and_sources() -> None:
     printed = page("vk.ef-nvme", "500GiB", "--request-size", "16KiB")
     assert "VK Cloud, Low Latency NVMe (vk.ef-nvme), 500 GiB" in printed
     assert "1172 MiB/s" in printed
@@ -137,7 +143,7 @@ def test_the_page_tells_the_limits_and_the_way_to_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("vk.ef-nvme", "300GB", "--request-size", "5000B", "--write-share", "0.33"),
         ("yandex.network-hdd", "100GiB"),
@@ -145,10 +151,8 @@ def test_the_page_tells_the_limits_and_the_way_to_them() -> None:
         ("generic.hdd", "1TiB", "--write-share", "1"),
     ],
 )
-def test_the_page_is_no_wider_than_a_terminal(
-    words: tuple[str, ...],
-) -> None:
-    assert max(map(len, page(*words).splitlines())) <= 80
+def test_limits_text_fits_in_80_columns(arguments: tuple[str, ...]) -> None:
+    assert max(map(len, page(*arguments).splitlines())) <= 80
 
 
 @pytest.mark.parametrize(
@@ -159,15 +163,13 @@ def test_the_page_is_no_wider_than_a_terminal(
         ("generic.ssd", "5GB", False),
     ],
 )
-def test_decimal_sizes_are_pointed_out_where_the_provider_means_binary_ones(
-    terms: str, size: str, noted: bool
-) -> None:
-    note = "500GB is 465.7 GiB; VK Cloud's GB are GiB."
+def test_limits_text_notes_decimal_size(terms: str, size: str, noted: bool) -> None:
+    note = "500GB is 465.7 GiB; VK Cloud writes GB for GiB."
     assert (note in page(terms, size)) is noted
 
 
-def test_credits_and_caps_are_told() -> None:
+def test_limits_text_has_credits_and_machine_limits() -> None:
     printed = page("yandex.network-hdd", "600GiB")
-    assert "594 s of base-level service, 12 h to refill" in printed
+    assert "594 s of baseline service, 12 h to refill" in printed
     assert "119.7 MiB/s" in printed
-    assert "3500 IOPS and 45 MiB/s per vCPU over all such disks" in printed
+    assert "3500 IOPS and 45 MiB/s per vCPU for all such disks" in printed

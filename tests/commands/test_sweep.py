@@ -100,7 +100,7 @@ def test_what_a_sold_disk_pays_is_told(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--sizes=5"], "--sizes: expected a size such as"),
+        (["--sizes=5"], "--sizes: found '5'; expected a size such as"),
         (
             ["--sizes=" + ",".join(f"{n}KiB" for n in range(1, 102))],
             "--sizes: found 101; expected",
@@ -111,7 +111,7 @@ def test_what_a_sold_disk_pays_is_told(
         (["--workers=0"], "--workers: expected whole numbers from 1 to 256, not '0'"),
         (["--workers=1,x"], "--workers: expected whole numbers from 1 to 256, not 'x'"),
         (["--runtime=2h"], "--runtime: expected between 100ms and 1h, not '2h'"),
-        (["--runtime=2"], "--runtime: expected a duration"),
+        (["--runtime=2"], "--runtime: found '2'; expected a duration"),
         (["--file-size=1GiB"], "--file-size: there is no file without --file DIR"),
         (["--file=/absent"], "--file: /absent: No such file or directory"),
         (["--file=/proc"], "lies on what is mounted at /proc, and vdb is mounted at: "),

@@ -1,4 +1,4 @@
-"""Which disks are watched, and which terms they are held against."""
+"""Which disks are monitored, and which terms apply to them."""
 
 import re
 
@@ -21,11 +21,13 @@ CATALOG = load_catalog()
 VOLUME = "6ea73b81-555e-4a74-9d2c-0123456789ab"
 
 
-def a_disk(name: str = "vda", **told: object) -> Disk:
-    return Disk(name, 254, 0, **{"size_bytes": 100 * GIB, **told})  # type: ignore[arg-type]
+def a_disk(name: str = "vda", **fields: object) -> Disk:
+    return Disk(name, 254, 0, **{"size_bytes": 100 * GIB, **fields})  # type: ignore[arg-type]
 
 
-def discovering(include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) -> Settings:
+def settings_with_discovery(
+    include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()
+) -> Settings:
     return Settings(
         discovery=DiscoverySettings(
             include=tuple(map(DevicePattern, include)), exclude=tuple(map(DevicePattern, exclude))
@@ -33,7 +35,7 @@ def discovering(include: tuple[str, ...] = (), exclude: tuple[str, ...] = ()) ->
     )
 
 
-def with_entries(*entries: DiskEntry) -> Settings:
+def settings_with_entries(*entries: DiskEntry) -> Settings:
     return Settings(disks=entries)
 
 
@@ -47,7 +49,7 @@ def with_entries(*entries: DiskEntry) -> Settings:
         (a_disk("fdisk"), None),
         (a_disk("vda1", partition_of="vda"), "partition of vda"),
         (a_disk("nvme0c0n1", hidden=True), "path of a multipath disk"),
-        (a_disk("dm-0", slaves=("vda", "vdb")), "made of vda, vdb"),
+        (a_disk("dm-0", slaves=("vda", "vdb")), "stacked on vda, vdb"),
         (a_disk("nbd1", size_bytes=0), "empty"),
         (a_disk("loop3"), "loop device"),
         (a_disk("ram0"), "memory"),
@@ -56,28 +58,28 @@ def with_entries(*entries: DiskEntry) -> Settings:
         (a_disk("fd0"), "floppy drive"),
     ],
 )
-def test_the_default_set(disk: Disk, why: str | None) -> None:
+def test_why_unwatched_by_default(disk: Disk, why: str | None) -> None:
     assert why_unwatched(disk, Settings()) == why
 
 
-def test_include_lets_in_what_the_default_leaves_out() -> None:
-    settings = discovering(include=("^loop[0-3]$",))
+def test_include_replaces_default() -> None:
+    settings = settings_with_discovery(include=("^loop[0-3]$",))
     assert is_watched(a_disk("loop3"), settings)
     assert not is_watched(a_disk("loop30"), settings)
     assert why_unwatched(a_disk("vda"), settings) == "not in discovery.include"
 
 
 def test_exclude_wins_over_include() -> None:
-    settings = discovering(include=("^vd",), exclude=("^sd", "b$"))
+    settings = settings_with_discovery(include=("^vd",), exclude=("^sd", "b$"))
     assert is_watched(a_disk("vda"), settings)
     assert why_unwatched(a_disk("vdb"), settings) == "discovery.exclude[1]"
 
 
-def test_regexes_search_unless_they_are_anchored() -> None:
-    assert not is_watched(a_disk("vda"), discovering(exclude=("d",)))
+def test_exclude_searches_unanchored() -> None:
+    assert not is_watched(a_disk("vda"), settings_with_discovery(exclude=("d",)))
 
 
-def test_an_entry_wins_over_exclude() -> None:
+def test_entry_wins_over_exclude() -> None:
     entry = DiskEntry(match=DiskMatch(device="loop3"), terms="vk.ceph-ssd")
     settings = Settings(
         discovery=DiscoverySettings(exclude=(DevicePattern("loop"),)),
@@ -88,7 +90,7 @@ def test_an_entry_wins_over_exclude() -> None:
 
 
 @pytest.mark.parametrize(
-    ("match", "told"),
+    ("match", "fields"),
     [
         (DiskMatch(device="vda"), {}),
         (DiskMatch(serial=VOLUME), {"serial": VOLUME}),
@@ -101,12 +103,12 @@ def test_an_entry_wins_over_exclude() -> None:
         (DiskMatch(by_id="virtio-data"), {"by_id": ("virtio-data",)}),
     ],
 )
-def test_each_key_matches(match: DiskMatch, told: dict[str, object]) -> None:
-    assert matches(match, a_disk(**told))  # type: ignore[arg-type]
+def test_match_by_each_key(match: DiskMatch, fields: dict[str, object]) -> None:
+    assert matches(match, a_disk(**fields))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("match", "told"),
+    ("match", "fields"),
     [
         (DiskMatch(device="vda"), {"name": "vda1"}),
         (DiskMatch(serial=VOLUME), {}),
@@ -122,12 +124,14 @@ def test_each_key_matches(match: DiskMatch, told: dict[str, object]) -> None:
         (DiskMatch(device="vdb", serial="a"), {"serial": "a"}),
     ],
 )
-def test_all_that_is_given_must_match(match: DiskMatch, told: dict[str, object]) -> None:
-    assert not matches(match, a_disk(**told))  # type: ignore[arg-type]
+def test_match_requires_all_keys(match: DiskMatch, fields: dict[str, object]) -> None:
+    assert not matches(match, a_disk(**fields))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("told", [{"partition_of": "vda"}, {"slaves": ("vda",)}, {"hidden": True}])
-def test_what_lies_on_a_disk_matches_by_its_own_name_only(told: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "fields", [{"partition_of": "vda"}, {"slaves": ("vda",)}, {"hidden": True}]
+)
+def test_stacked_device_matches_only_by_own_name(fields: dict[str, object]) -> None:
     disk = a_disk(
         "other",
         serial="s",
@@ -135,17 +139,17 @@ def test_what_lies_on_a_disk_matches_by_its_own_name_only(told: dict[str, object
         model="m",
         mount_points=("/data",),
         by_id=("dm-name-data",),
-        **told,
+        **fields,
     )
     assert not matches(DiskMatch(serial="s", wwn="w", model="m", mountpoint="/data"), disk)
     assert matches(DiskMatch(device="other"), disk)
     assert matches(DiskMatch(by_id="dm-name-data", mountpoint="/data"), disk)
 
 
-def test_terms_of_the_catalogue() -> None:
+def test_assign_catalog_terms() -> None:
     entry = DiskEntry(match=DiskMatch(serial="s"), terms="vk.ceph-ssd", size_bytes=500 * GIB)
     other = DiskEntry(match=DiskMatch(device="vdb"), terms="vk.ceph-hdd")
-    assignment = assign(a_disk(serial="s"), with_entries(other, entry), CATALOG)
+    assignment = assign(a_disk(serial="s"), settings_with_entries(other, entry), CATALOG)
     assert assignment.terms == "vk.ceph-ssd"
     assert assignment.provider == "vk"
     assert assignment.reason == "disks[1] of the configuration matches serial s"
@@ -153,23 +157,23 @@ def test_terms_of_the_catalogue() -> None:
     assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 500 * GIB)
 
 
-def test_the_size_is_the_kernels_unless_told() -> None:
+def test_assign_uses_kernel_size_by_default() -> None:
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd")
-    assignment = assign(a_disk(), with_entries(entry), CATALOG)
+    assignment = assign(a_disk(), settings_with_entries(entry), CATALOG)
     assert assignment.size_bytes == 100 * GIB
     assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB)
 
 
-def test_the_first_entry_that_matches_wins() -> None:
+def test_find_entry_returns_first_match() -> None:
     first = DiskEntry(match=DiskMatch(model="m"), terms="vk.ceph-ssd")
     second = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-hdd")
-    assert find_entry(a_disk(model="m"), with_entries(first, second)) == (0, first)
-    assert find_entry(a_disk(), with_entries(first, second)) == (1, second)
+    assert find_entry(a_disk(model="m"), settings_with_entries(first, second)) == (0, first)
+    assert find_entry(a_disk(), settings_with_entries(first, second)) == (1, second)
 
 
-def test_terms_written_out() -> None:
+def test_assign_custom_terms() -> None:
     entry = DiskEntry(match=DiskMatch(device="vda", model="m"), terms=SumTerms(iops=300.0))
-    assignment = assign(a_disk(model="m"), with_entries(entry), CATALOG)
+    assignment = assign(a_disk(model="m"), settings_with_entries(entry), CATALOG)
     assert assignment.terms == "configuration"
     assert assignment.reason == "disks[0] of the configuration matches device vda and model m"
     assert assignment.limits.rates.read_iops == 300
@@ -177,7 +181,7 @@ def test_terms_written_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("disk", "terms", "sign"),
+    ("disk", "terms", "reason"),
     [
         (a_disk(rotational=False), "generic.ssd", "its sysfs `rotational` flag (0)"),
         (a_disk(rotational=True), "generic.hdd", "its sysfs `rotational` flag (1)"),
@@ -185,24 +189,24 @@ def test_terms_written_out() -> None:
         (a_disk(), "generic.ssd", "default"),
     ],
 )
-def test_generic_terms_where_nothing_matches(disk: Disk, terms: str, sign: str) -> None:
+def test_assign_generic_terms_without_entry(disk: Disk, terms: str, reason: str) -> None:
     assignment = assign(disk, Settings(), CATALOG)
     assert (assignment.terms, assignment.provider) == (terms, "generic")
     assert CATALOG[assignment.terms].provider == assignment.provider
-    assert assignment.reason == f"nothing in the configuration matches; {terms} by {sign}"
+    assert assignment.reason == f"no entry of the configuration matches; {terms} by {reason}"
     assert assignment.limits == NO_LIMITS
 
 
 @pytest.mark.parametrize(
     ("catalog", "why"),
-    [(CATALOG, "IOPS"), (Catalog([]), "no terms are called")],
+    [(CATALOG, "IOPS"), (Catalog([]), "unknown terms")],
 )
-def test_terms_that_cannot_be_applied_promise_nothing(catalog: Catalog, why: str) -> None:
+def test_assign_without_limits_gives_reason(catalog: Catalog, why: str) -> None:
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd", iops=5000.0)
-    assignment = assign(a_disk(), with_entries(entry), catalog)
+    assignment = assign(a_disk(), settings_with_entries(entry), catalog)
     assert assignment.terms == "vk.ceph-ssd"
     assert assignment.limits == NO_LIMITS
-    assert re.search(f"but nothing can be promised: .*{why}.*vk.ceph-ssd", assignment.reason)
+    assert re.search(f"but there are no limits: .*{why}.*vk.ceph-ssd", assignment.reason)
 
 
 words = st.sampled_from(["vda", "vda1", "loop3", "dm-0", "s", VOLUME, VOLUME[:20], "/", ""])
@@ -247,17 +251,17 @@ some_settings = st.builds(
 
 
 @given(some_disks, some_settings)
-def test_matching_is_total(disk: Disk, settings: Settings) -> None:
+def test_assign_any_disk_and_settings(disk: Disk, settings: Settings) -> None:
     assignment = assign(disk, settings, CATALOG)
     found = find_entry(disk, settings)
     assert assignment.reason.startswith(
-        "nothing in the configuration" if found is None else f"disks[{found[0]}]"
+        "no entry of the configuration" if found is None else f"disks[{found[0]}]"
     )
     assert is_watched(disk, settings) or found is None
 
 
 @given(some_disks, some_settings)
-def test_what_is_excluded_is_watched_only_by_an_entry(disk: Disk, settings: Settings) -> None:
+def test_excluded_disk_is_monitored_only_by_entry(disk: Disk, settings: Settings) -> None:
     excluded = any(regex.is_in(disk.name) for regex in settings.discovery.exclude)
     if excluded:
         assert is_watched(disk, settings) == (find_entry(disk, settings) is not None)

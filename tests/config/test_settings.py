@@ -1,4 +1,4 @@
-"""The records of the configuration, read from nodes as a file would give them."""
+"""The records of the configuration, read from nodes."""
 
 import re
 from itertools import permutations
@@ -25,25 +25,25 @@ def read(value: Any) -> Settings:
 
 
 def problems_of(value: Any) -> dict[str, str]:
-    """Give the texts of all problems by their paths."""
+    """Return the texts of all problems by their paths."""
     settings, problems = read_record(node(value), Settings)
     assert settings is None
     assert problems
     return {problem.path: problem.text for problem in problems}
 
 
-def read_contract(**terms: Any) -> Limits:
+def read_custom_limits(**terms: Any) -> Limits:
     (entry,) = read({"disks": [{"match": {"device": "vda"}, "terms": terms}]}).disks
     assert not isinstance(entry.terms, str)
     return custom_limits(entry.terms)
 
 
-def test_nothing_said_is_the_default() -> None:
+def test_settings_default() -> None:
     assert read({}) == Settings()
     assert read({"sampling": None, "disks": None, "state": {}}) == Settings()
 
 
-def test_quantities_become_base_units() -> None:
+def test_settings_are_read_in_base_units() -> None:
     settings = read(
         {
             "sampling": {"interval": "250ms"},
@@ -66,7 +66,7 @@ def test_quantities_become_base_units() -> None:
     assert settings.state.directory == "/srv"
 
 
-def test_every_problem_is_named_at_once() -> None:
+def test_problems_are_listed_at_once() -> None:
     problems = problems_of(
         {
             "sampling": {"interval": "100"},
@@ -89,29 +89,29 @@ def test_every_problem_is_named_at_once() -> None:
     }
 
 
-def test_problems_stand_in_the_order_of_lines() -> None:
-    form = Node(1, {"zoo": Node(3, "x"), "state": Node(2, "y"), "ape": Node(1, "z")})
-    _, problems = read_record(form, Settings)
+def test_problems_are_sorted_by_line() -> None:
+    root = Node(1, {"zoo": Node(3, "x"), "state": Node(2, "y"), "ape": Node(1, "z")})
+    _, problems = read_record(root, Settings)
     assert [problem.line for problem in problems] == [1, 2, 3]
 
 
-def test_a_hostile_form_ends_at_a_number_of_problems() -> None:
+def test_problems_are_limited_in_number() -> None:
     _, problems = read_record(node({f"key{number}": "1" for number in range(1000)}), Settings)
     assert len(problems) == MAX_PROBLEMS
 
 
-def test_a_long_text_is_not_repeated() -> None:
+def test_problem_does_not_quote_long_text() -> None:
     problems = problems_of({"discovery": {"include": ["x" * 10_000]}})
     assert "10000 characters" in problems["discovery.include[0]"]
     assert all(len(text) < 200 for text in problems.values())
 
 
-def test_a_problem_is_one_line_whatever_it_quotes() -> None:
+def test_problem_is_one_printable_line() -> None:
     line = Problem(7, "a\nb", "found '\x1b[31m'").as_line()
     assert line == r"7: a\nb: found '\x1b[31m'"
 
 
-def test_a_key_of_another_budget_says_which() -> None:
+def test_problem_names_budgets_of_a_key() -> None:
     problems = problems_of(
         {"disks": [{"match": {"device": "a"}, "terms": {"budget": "sum", "read_iops": "5"}}]}
     )
@@ -121,21 +121,23 @@ def test_a_key_of_another_budget_says_which() -> None:
 @pytest.mark.parametrize(
     ("budget", "record"), [("separate", SeparateTerms), ("time_shared", TimeSharedTerms)]
 )
-def test_contract_by_direction(budget: Any, record: type) -> None:
+def test_custom_terms_by_direction(budget: Any, record: type) -> None:
     terms = {"budget": budget, "read_iops": "500", "write_bandwidth": "40MB", "latency": "1ms"}
     (entry,) = read({"disks": [{"match": {"device": "vda"}, "terms": terms}]}).disks
     assert type(entry.terms) is record
     rates = Rates(read_iops=500.0, write_bytes_per_second=40e6)
-    assert read_contract(**terms) == build_limits(rates, budget, 0.001, "guaranteed")
+    assert read_custom_limits(**terms) == build_limits(rates, budget, 0.001, "guaranteed")
 
 
-def test_latency_of_a_contract_may_be_indicative() -> None:
-    limits = read_contract(budget="sum", iops="300", latency="20ms", latency_kind="indicative")
+def test_custom_terms_with_indicative_latency() -> None:
+    limits = read_custom_limits(
+        budget="sum", iops="300", latency="20ms", latency_kind="indicative"
+    )
     assert (limits.latency_s, limits.latency_kind) == (0.02, "indicative")
 
 
-def test_contract_with_a_sum_and_a_burst() -> None:
-    limits = read_contract(
+def test_custom_terms_with_sum_and_burst() -> None:
+    limits = read_custom_limits(
         budget="sum",
         iops="300",
         bandwidth="25MB",
@@ -156,13 +158,13 @@ def test_contract_with_a_sum_and_a_burst() -> None:
     )
 
 
-def test_a_burst_of_one_resource_has_one_bucket() -> None:
-    limits = read_contract(
+def test_custom_burst_of_one_resource() -> None:
+    limits = read_custom_limits(
         budget="sum", iops="300", bandwidth="1MB", burst={"iops": "301", "iops_credits": "1"}
     )
     assert limits.burst == Burst(Rates(301, 301), (Bucket("iops", 1, 300, 300, 301),))
     burst = {"bandwidth": "2MB", "bandwidth_credits": "5MB"}
-    limits = read_contract(budget="sum", bandwidth="1MB", burst=burst)
+    limits = read_custom_limits(budget="sum", bandwidth="1MB", burst=burst)
     bucket = Bucket("bytes", 5e6, 1e6, 1e6, 2e6)
     assert limits.burst == Burst(Rates(None, None, 2e6, 2e6), (bucket,))
 
@@ -178,7 +180,7 @@ def test_a_burst_of_one_resource_has_one_bucket() -> None:
         min_size=1,
     ),
 )
-def test_what_is_written_is_what_is_read(
+def test_settings_are_read_as_written(
     interval_ms: int, gibibytes: int, iops: int, names: list[str], keys: dict[str, str]
 ) -> None:
     settings = read(
@@ -209,13 +211,13 @@ def test_what_is_written_is_what_is_read(
     assert settings.probes[0].disks == tuple(names)
 
 
-def a_probe(**told: str) -> ProbeEntry:
-    (entry,) = read({"probes": [{"kind": "read-latency", **told}]}).probes
+def read_probe(**keys: str) -> ProbeEntry:
+    (entry,) = read({"probes": [{"kind": "read-latency", **keys}]}).probes
     return entry
 
 
-def test_a_probe_is_gentle_unless_told_otherwise() -> None:
-    entry = a_probe()
+def test_probe_defaults() -> None:
+    entry = read_probe()
     assert (entry.period_s, entry.spread_s) == (600.0, 600.0)
     assert (entry.rate_iops, entry.runtime_s) == (20.0, 5.0)
     assert (entry.busy_share, entry.credits_share) == (0.8, 0.05)
@@ -223,29 +225,29 @@ def test_a_probe_is_gentle_unless_told_otherwise() -> None:
     assert entry.covers("vda")
 
 
-def test_a_probe_by_crontab_has_times_of_its_own() -> None:
-    entry = a_probe(cron="*/15  6-22 * * mon-fri", splay="2m")
+def test_probe_schedule_by_cron() -> None:
+    entry = read_probe(cron="*/15  6-22 * * mon-fri", splay="2m")
     assert entry.cron == "*/15 6-22 * * mon-fri"
     assert entry.spread_s == 120.0
-    assert a_probe(cron="0 4 * * *").spread_s == 300.0
-    assert a_probe(every="1h", splay="10m").spread_s == 600.0
+    assert read_probe(cron="0 4 * * *").spread_s == 300.0
+    assert read_probe(every="1h", splay="10m").spread_s == 600.0
 
 
-def test_quantities_of_a_probe() -> None:
-    entry = a_probe(target="file", file_size="64KiB", busy="50%", credits="0%", daily="1GB")
+def test_probe_quantities() -> None:
+    entry = read_probe(target="file", file_size="64KiB", busy="50%", credits="0%", daily="1GB")
     assert entry.uses_file
     assert entry.file_size_bytes == 65536
     assert (entry.busy_share, entry.credits_share, entry.daily_bytes) == (0.5, 0.0, 10**9)
 
 
-def test_a_probe_of_some_disks_leaves_the_others() -> None:
+def test_probe_covers_only_listed_disks() -> None:
     entry = ProbeEntry(kind="write-latency", disks=("vda",))
     assert entry.covers("vda")
     assert not entry.covers("vdb")
     assert entry.uses_file
 
 
-def test_a_kind_of_probe_has_the_shortest_of_its_intervals() -> None:
+def test_probes_of_disk_have_shortest_interval() -> None:
     hourly = ProbeEntry(kind="read-latency", every_s=3600.0)
     nightly = ProbeEntry(kind="read-latency", cron="0 4 * * *")
     usual = ProbeEntry(kind="read-latency", disks=("vda",))
@@ -258,7 +260,7 @@ def test_a_kind_of_probe_has_the_shortest_of_its_intervals() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "keys",
     [
         {"every": "10m", "cron": "0 4 * * *"},
         {"every": "10s", "runtime": "10s"},
@@ -267,20 +269,22 @@ def test_a_kind_of_probe_has_the_shortest_of_its_intervals() -> None:
         {"daily": "1MiB", "target": "file"},
     ],
 )
-def test_what_cannot_be_of_a_probe_is_refused(told: dict[str, str]) -> None:
-    assert "probes[0]" in problems_of({"probes": [{"kind": "read-latency", **told}]})
+def test_probe_rejects_contradictions(keys: dict[str, str]) -> None:
+    assert "probes[0]" in problems_of({"probes": [{"kind": "read-latency", **keys}]})
 
 
 @given(st.text())
-def test_any_text_is_a_crontab_line_or_a_problem(text: str) -> None:
-    form = node({"probes": [{"kind": "read-latency", "cron": text}]})
-    settings, problems = read_record(form, Settings)
+def test_crontab_from_any_text(text: str) -> None:
+    root = node({"probes": [{"kind": "read-latency", "cron": text}]})
+    settings, problems = read_record(root, Settings)
     assert (settings is None) == bool(problems)
 
 
-def test_nobody_writes_to_a_device() -> None:
+def test_probe_rejects_writes_to_device() -> None:
     probe = {"kind": "write-latency", "target": "device"}
-    assert "never writes to a device" in problems_of({"probes": [probe]})["probes[0]"]
+    assert (
+        "found write-latency with target: device" in problems_of({"probes": [probe]})["probes[0]"]
+    )
 
 
 data = st.recursive(
@@ -301,17 +305,17 @@ data = st.recursive(
 
 
 @given(data)
-def test_any_form_is_read_or_has_problems(value: Any) -> None:
+def test_settings_from_any_nodes(value: Any) -> None:
     settings, problems = read_record(node(value), Settings)
     assert (settings is None) == bool(problems)
 
 
 @given(st.text())
-def test_any_text_is_a_regex_or_a_problem(text: str) -> None:
+def test_regex_from_any_text(text: str) -> None:
     settings, problems = read_record(node({"discovery": {"include": [text]}}), Settings)
     assert (settings is None) == bool(problems)
 
 
-def test_records_accept_no_other_keys_from_anywhere() -> None:
+def test_records_forbid_unknown_fields() -> None:
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
         msgspec.convert({"device": "vda", "color": "red"}, DiskMatch)

@@ -1,10 +1,18 @@
-"""Credits by the size of a disk."""
+"""Burst rules: burst rates and credits by the size of a disk."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.limits.burst_rules import BucketRule, BurstSeconds, TokenBuckets, UnitBoost, burst_for
+from disksla.limits.burst_rules import (
+    BurstSeconds,
+    BytesBucketRule,
+    IopsBucketRule,
+    ServiceBucketRule,
+    TokenBuckets,
+    UnitBoost,
+    burst_for,
+)
 from disksla.limits.limits import Bucket, Burst, Rates
 from disksla.limits.size_rules import Clamp
 from disksla.units import GIB
@@ -14,8 +22,7 @@ TO_3000 = TokenBuckets(
     read_iops=Clamp(base=3000),
     write_iops=Clamp(base=3000),
     buckets=(
-        BucketRule(
-            resource="iops",
+        IopsBucketRule(
             capacity=Clamp(base=5.4e6),
             fill_per_second=Clamp(per_gib=3, minimum=100, maximum=16000),
             initial_share=1.0,
@@ -37,7 +44,7 @@ def base(units: int) -> Rates:
         (768, 3, 1197, 119.7, 594, 0.01375),
     ],
 )
-def test_a_small_disk_is_boosted_to_the_level_of_more_units(
+def test_unit_boost_of_small_disk(
     size_gib: int, units: int, iops: float, bandwidth: float, capacity_s: float, fill: float
 ) -> None:
     burst = burst_for(BOOST, size_gib * GIB, base(units))
@@ -54,19 +61,19 @@ def test_a_small_disk_is_boosted_to_the_level_of_more_units(
 
 
 @pytest.mark.parametrize("units", [4, 5, 100])
-def test_a_disk_at_that_level_has_no_boost(units: int) -> None:
+def test_unit_boost_is_absent_at_level(units: int) -> None:
     assert burst_for(BOOST, units * 256 * GIB, base(units)) is None
 
 
 @given(st.integers(1, 768))
-def test_credits_come_back_within_the_time_to_refill(size_gib: int) -> None:
+def test_unit_boost_credits_refill_in_time(size_gib: int) -> None:
     burst = burst_for(BOOST, size_gib * GIB, base(1))
     assert burst is not None
     (bucket,) = burst.buckets
     assert bucket.capacity / bucket.fill_per_second == pytest.approx(43200)
 
 
-def test_tokens_raise_the_rates_they_name() -> None:
+def test_token_buckets_raise_only_named_rates() -> None:
     burst = burst_for(TO_3000, 100 * GIB, Rates(300.0, 300.0, 128e6, 128e6))
     assert burst == Burst(
         Rates(3000.0, 3000.0, 128e6, 128e6),
@@ -74,17 +81,17 @@ def test_tokens_raise_the_rates_they_name() -> None:
     )
 
 
-def test_credits_may_be_so_many_seconds_of_burst_filled_at_the_base_rate() -> None:
-    law = TokenBuckets(
+def test_bucket_of_burst_seconds_fills_at_baseline() -> None:
+    rule = TokenBuckets(
         read_iops=Clamp(base=3500),
         write_iops=Clamp(base=3500),
         read_bandwidth=Clamp(base=170e6),
         buckets=(
-            BucketRule(resource="iops", capacity=BurstSeconds(seconds=1800)),
-            BucketRule(resource="bytes", capacity=BurstSeconds(seconds=1800)),
+            IopsBucketRule(capacity=BurstSeconds(seconds=1800)),
+            BytesBucketRule(capacity=BurstSeconds(seconds=1800)),
         ),
     )
-    burst = burst_for(law, 100 * GIB, Rates(500.0, 500.0, 100e6, 100e6))
+    burst = burst_for(rule, 100 * GIB, Rates(500.0, 500.0, 100e6, 100e6))
     assert burst is not None
     assert burst.buckets == (
         Bucket("iops", 1800 * 3000.0, 500.0, 500.0, 3500.0),
@@ -92,43 +99,42 @@ def test_credits_may_be_so_many_seconds_of_burst_filled_at_the_base_rate() -> No
     )
 
 
-def test_seconds_of_service_are_spent_as_fast_as_the_highest_peak_lets_them() -> None:
-    law = TokenBuckets(
+def test_service_bucket_drains_at_highest_peak() -> None:
+    rule = TokenBuckets(
         read_iops=Clamp(base=1000),
         write_iops=Clamp(base=450),
         buckets=(
-            BucketRule(
-                resource="service_seconds",
+            ServiceBucketRule(
                 capacity=Clamp(base=600),
                 fill_per_second=Clamp(base=0.1),
                 drain="excess",
             ),
         ),
     )
-    burst = burst_for(law, 100 * GIB, Rates(500.0, 300.0))
+    burst = burst_for(rule, 100 * GIB, Rates(500.0, 300.0))
     assert burst is not None
     assert burst.buckets == (Bucket("service_seconds", 600.0, 0.1, 1.0, 2.0, drain="excess"),)
 
 
-def test_a_resource_of_which_the_peak_gives_no_more_has_no_credits() -> None:
-    law = TokenBuckets(
+def test_bucket_is_absent_if_peak_is_not_higher() -> None:
+    rule = TokenBuckets(
         read_iops=Clamp(base=3000),
         buckets=(
-            BucketRule(resource="iops", capacity=Clamp(base=1e6)),
-            BucketRule(resource="bytes", capacity=Clamp(base=1e9)),
+            IopsBucketRule(capacity=Clamp(base=1e6)),
+            BytesBucketRule(capacity=Clamp(base=10**9)),
         ),
     )
-    burst = burst_for(law, 100 * GIB, Rates(300.0, 300.0, 1e6, 1e6))
+    burst = burst_for(rule, 100 * GIB, Rates(300.0, 300.0, 1e6, 1e6))
     assert burst is not None
     assert [bucket.resource for bucket in burst.buckets] == ["iops"]
 
 
 @pytest.mark.parametrize("iops", [3000.0, 9000.0])
-def test_tokens_are_no_use_to_a_disk_that_is_as_fast_without(iops: float) -> None:
+def test_token_buckets_are_absent_if_baseline_is_as_high(iops: float) -> None:
     assert burst_for(TO_3000, 1000 * GIB, Rates(iops, iops)) is None
 
 
 @given(st.integers(1, 10_000), st.floats(1, 1e5))
-def test_a_burst_is_never_below_the_base(size_gib: int, iops: float) -> None:
+def test_burst_is_never_below_baseline(size_gib: int, iops: float) -> None:
     burst = burst_for(TO_3000, size_gib * GIB, Rates(iops, iops))
     assert burst is None or (burst.rates.read_iops or 0) > iops

@@ -1,17 +1,21 @@
-"""Every row of the catalogue: where it is from, and that its examples hold."""
+"""The catalogue: rows of the package with sources and examples, and rows of an operator."""
 
 import datetime as dt
+import os
 import re
+from pathlib import Path
 
 import msgspec
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.limits.catalog import load_catalog, parse_terms
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog, parse_catalog
 from disksla.limits.derive import derive_limits
+from disksla.limits.size_rules import Clamp
 from disksla.limits.terms import Example, Terms
+from disksla.schema.yaml_file import MAX_FILE_BYTES
 
 CATALOG = load_catalog()
 ROWS = pytest.mark.parametrize("row", CATALOG.rows, ids=lambda row: row.id)
@@ -26,9 +30,10 @@ terms:
     sources: [{url: 'https://example.com/', date: 2026-01-02}]
     examples: [{size_bytes: 1GiB, rates: {}}]
 """
+"""A row of an operator."""
 
 
-def test_the_catalogue_has_these_ids() -> None:
+def test_catalog_ids() -> None:
     assert [row.id for row in CATALOG.rows] == [
         "generic.hdd",
         "generic.ssd",
@@ -46,7 +51,8 @@ def test_the_catalogue_has_these_ids() -> None:
 
 
 @ROWS
-def test_a_row_says_where_it_is_from(row: Terms) -> None:
+def test_rows_have_dated_sources_with_notes(row: Terms) -> None:
+    assert row.sources
     for source in row.sources:
         assert source.url.startswith("https://")
         assert dt.date(2026, 1, 1) <= source.date
@@ -54,13 +60,13 @@ def test_a_row_says_where_it_is_from(row: Terms) -> None:
 
 
 @ROWS
-def test_an_id_is_that_of_its_provider(row: Terms) -> None:
+def test_ids_start_with_provider(row: Terms) -> None:
     assert re.fullmatch(rf"{row.provider}\.[a-z0-9-]+", row.id)
     assert row.provider in {"vk", "yandex", "generic"}
 
 
 @pytest.mark.parametrize(("row", "example"), EXAMPLES)
-def test_the_examples_hold(row: Terms, example: Example) -> None:
+def test_examples_match_rules(row: Terms, example: Example) -> None:
     assert derive_limits(row, example.size_bytes, example.provisioned).rates == example.rates
 
 
@@ -68,14 +74,14 @@ def test_the_examples_hold(row: Terms, example: Example) -> None:
     "row", [row for row in CATALOG.rows if row.budget], ids=lambda row: row.id
 )
 @given(st.integers(1, 2**48), st.integers(1, 2**48))
-def test_limits_never_fall_as_a_disk_grows(row: Terms, one: int, other: int) -> None:
+def test_limits_do_not_decrease_with_size(row: Terms, one: int, other: int) -> None:
     small, large = (derive_limits(row, size).rates for size in sorted((one, other)))
     pairs = zip(msgspec.structs.astuple(small), msgspec.structs.astuple(large), strict=True)
     assert all(0 < before <= after for before, after in pairs)
 
 
 @ROWS
-def test_generic_terms_promise_nothing_and_others_everything(row: Terms) -> None:
+def test_only_generic_terms_have_no_limits(row: Terms) -> None:
     rates = msgspec.structs.astuple(derive_limits(row, 2**40).rates)
     assert all((rate is None) == (row.provider == "generic") for rate in rates)
 
@@ -84,34 +90,132 @@ def test_generic_terms_promise_nothing_and_others_everything(row: Terms) -> None
     ("scalar", "value"),
     [("32GiB", 32 * 2**30), ("4KiB", 4096), ("1GB", 10**9)],
 )
-def test_quantities_are_read_as_bytes(scalar: str, value: int) -> None:
-    (row,) = parse_terms(ROW.replace("1GiB", scalar))
+def test_sizes_are_read_as_bytes(scalar: str, value: int) -> None:
+    (row,) = parse_catalog(ROW.replace("1GiB", scalar).encode(), "f.yml").rows
     assert row.examples[0].size_bytes == value
 
 
-def test_quantities_of_time_and_bandwidth_are_read_as_seconds_and_bytes_per_second() -> None:
-    (row,) = parse_terms(
-        ROW
-        + """
-    latency: {seconds: 0.5ms, kind: guaranteed}
+def test_durations_and_bandwidths_are_read_in_base_units() -> None:
+    text = ROW.replace("rates: {}", "rates: {read_bytes_per_second: 15MiB/s}")
+    content = f"""{text}
+    latency: {{seconds: 0.5ms, kind: guaranteed}}
     budget: separate
-    read_bandwidth: {law: clamp, minimum: 15MiB/s}
-    aliases: ['12h', 12 h, 3d-disk]
+    read_bandwidth: {{rule: clamp, minimum: 15MiB/s}}
 """
-    )
+    (row,) = parse_catalog(content.encode(), "f.yml").rows
     assert row.latency is not None
     assert row.latency.seconds == 0.0005
-    assert row.read_bandwidth == msgspec.convert(
-        {"law": "clamp", "minimum": 15 * 2**20}, type(row.read_bandwidth)
+    assert row.read_bandwidth == Clamp(minimum=15.0 * 2**20)
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(DiskslaError) as caught:
+        parse_catalog(text.encode(), "f.yml")
+    return str(caught.value).splitlines()
+
+
+def test_unknown_key_is_an_error_with_its_place() -> None:
+    (problem,) = problems_of(ROW + "    colour: red\n")
+    assert problem.startswith("f.yml:9: terms[0].colour: unknown key; expected one of: id, title,")
+
+
+def test_invalid_yaml_is_an_error() -> None:
+    assert problems_of("terms: [\n") == [
+        "f.yml:2: not valid YAML: while parsing a flow node, did not find expected node content"
+    ]
+
+
+def test_operator_rows_follow_the_rows_of_the_package(tmp_path: Path) -> None:
+    (tmp_path / "b.yml").write_text(ROW.replace("acme.disk", "acme.b"))
+    (tmp_path / "a.yml").write_text(ROW.replace("acme.disk", "acme.a"))
+    for ignored in (".c.yml", "d.yaml", "e.yml~"):
+        (tmp_path / ignored).write_text("not a catalogue")
+    ids = [row.id for row in load_catalog(tmp_path).rows]
+    assert ids == [*(row.id for row in CATALOG.rows), "acme.a", "acme.b"]
+
+
+def test_missing_directory_has_no_rows(tmp_path: Path) -> None:
+    assert load_catalog(tmp_path / "catalog.d").rows == CATALOG.rows
+
+
+def test_empty_file_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("# nothing yet\n")
+    assert load_catalog(tmp_path).rows == CATALOG.rows
+
+
+def test_file_instead_of_directory_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "catalog.d").touch()
+    with pytest.raises(DiskslaError, match=r"^cannot read .*/catalog\.d: Not a directory$"):
+        load_catalog(tmp_path / "catalog.d")
+
+
+def test_problems_of_all_files_are_listed_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text("terms: [{id: acme.a}]\n")
+    (tmp_path / "b.yml").write_text("terms: [\n")
+    (tmp_path / "c.yml").mkdir()
+    os.mkfifo(tmp_path / "d.yml")
+    (tmp_path / "e.yml").write_bytes(b"#" * (MAX_FILE_BYTES + 1))
+    with pytest.raises(DiskslaError) as caught:
+        load_catalog(tmp_path)
+    lines = str(caught.value).replace(f"{tmp_path}/", "").splitlines()
+    assert lines == [
+        "a.yml:1: terms[0].title: missing; expected a text",
+        (
+            "a.yml:1: terms[0].provider: missing; expected a name of lower-case letters, digits, -"
+            " and _, such as vk"
+        ),
+        "a.yml:1: terms[0].provider_name: missing; expected a text",
+        (
+            "a.yml:1: terms[0].examples: missing; expected a list, each item a mapping of"
+            " size_bytes, rates, provisioned"
+        ),
+        "b.yml:2: not valid YAML: while parsing a flow node, did not find expected node content",
+        "cannot read c.yml: it is not a regular file",
+        "cannot read d.yml: it is not a regular file",
+        "cannot read e.yml: it is larger than 1 MiB",
+    ]
+
+
+def test_duplicate_id_is_an_error_with_both_places(tmp_path: Path) -> None:
+    (tmp_path / "a.yml").write_text(ROW)
+    (tmp_path / "b.yml").write_text(ROW.replace("title:", "aliases: [acme.b, vk.dp1]\n    title:"))
+    with pytest.raises(DiskslaError) as caught:
+        load_catalog(tmp_path)
+    first, second = str(caught.value).splitlines()
+    assert first == (
+        f"{tmp_path}/b.yml:3: terms[0].id: found 'acme.disk', which exists in {tmp_path}/a.yml:3;"
+        " expected another id"
     )
-    assert row.aliases == ("12h", "12 h", "3d-disk")
+    assert re.fullmatch(
+        r".*/b\.yml:4: terms\[0\]\.aliases\[1\]: found 'vk\.dp1', which exists in"
+        r" /.*/providers/vk\.yaml:\d+; expected another id",
+        second,
+    )
+    place = Path(second.partition("exists in ")[2].partition(":")[0])
+    line = int(second.partition("vk.yaml:")[2].partition(";")[0])
+    assert "vk.dp1" in place.read_text(encoding="utf-8").splitlines()[line - 1]
 
 
-def test_an_unknown_key_is_refused_with_its_place() -> None:
-    with pytest.raises(msgspec.ValidationError, match=r"unknown field `colour` - at `\$.terms"):
-        parse_terms(ROW + "    colour: red\n")
-
-
-def test_what_is_no_yaml_is_refused() -> None:
-    with pytest.raises(yaml.YAMLError):
-        parse_terms("terms: [")
+def test_problem_in_merged_mapping_is_listed_once_with_its_line() -> None:
+    rows = "".join(f"  - {{<<: *acme, id: acme.{name}, title: A}}\n" for name in "abc")
+    text = f"""common:
+  acme: &acme
+    provider: acme
+    provider_name: Acme
+    latency: {{seconds: 5, kind: guarantied}}
+    examples: [{{size_bytes: 1GiB, rates: {{}}}}]
+terms:
+{rows}"""
+    assert problems_of(text) == [
+        "f.yml:5: terms[0].latency.seconds: '5' has no unit; expected a duration such as 1ms",
+        (
+            "f.yml:5: terms[0].latency.kind: found 'guarantied' (did you mean `guaranteed`?);"
+            " expected one of: guaranteed, indicative"
+        ),
+    ]
+    text = text.replace("5, kind: guarantied", "5ms, kind: guaranteed")
+    assert [row.id for row in parse_catalog(text.encode(), "f.yml").rows] == [
+        "acme.a",
+        "acme.b",
+        "acme.c",
+    ]

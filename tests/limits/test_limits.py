@@ -1,4 +1,4 @@
-"""Limits put together from rates."""
+"""Limits and charges, built from rates."""
 
 import pytest
 
@@ -8,12 +8,12 @@ from disksla.limits.limits import NO_LIMITS, Burst, Limits, Rates, build_limits
 RATES = Rates(500.0, 300.0, 70e6, 40e6)
 
 
-def test_nothing_promised_is_nothing_at_all() -> None:
+def test_limits_default_is_no_limits() -> None:
     assert Limits() == NO_LIMITS
     assert NO_LIMITS.rates == Rates(None, None, None, None)
 
 
-def test_separate_rates_are_four_limits() -> None:
+def test_build_limits_with_separate_budget() -> None:
     limits = build_limits(RATES, "separate", latency_s=0.001, latency_kind="guaranteed")
     assert [charge.limit for charge in limits.promise_charges] == [
         "iops", "iops", "bandwidth", "bandwidth",
@@ -23,7 +23,7 @@ def test_separate_rates_are_four_limits() -> None:
     assert (limits.latency_s, limits.latency_kind) == (0.001, "guaranteed")
 
 
-def test_a_sum_is_one_limit_for_reads_and_writes_together() -> None:
+def test_build_limits_with_sum_budget() -> None:
     limits = build_limits(Rates(300.0, 300.0, 25e6, 25e6), "sum")
     assert limits.promise_charges == (
         Charge("iops", read_s=1 / 300, write_s=1 / 300),
@@ -32,13 +32,13 @@ def test_a_sum_is_one_limit_for_reads_and_writes_together() -> None:
     assert load_ratio(limits.promise_charges, 1.0, 100, 200, 0, 0) == pytest.approx(1.0)
 
 
-def test_time_shared_rates_add_up_as_shares_of_time() -> None:
+def test_build_limits_with_time_shared_budget() -> None:
     charges = build_limits(RATES, "time_shared").promise_charges
     assert load_ratio(charges, 1.0, 250, 150, 0, 0) == pytest.approx(1.0)
     assert load_ratio(charges, 1.0, 0, 0, 35e6, 20e6) == pytest.approx(1.0)
 
 
-def test_an_additive_cost_is_one_charge_under_two_laws() -> None:
+def test_build_limits_with_additive_cost() -> None:
     cost = Additive(small_bytes=4096, large_bytes=4194304)
     limits = build_limits(RATES, "time_shared", cost=cost)
     (promise,), (enforced,) = limits.promise_charges, limits.enforced_charges
@@ -48,17 +48,17 @@ def test_an_additive_cost_is_one_charge_under_two_laws() -> None:
     assert promise.written_byte_s > enforced.written_byte_s
 
 
-def test_large_requests_count_as_chunks() -> None:
+def test_build_limits_with_chunks() -> None:
     limits = build_limits(Rates(100.0, 100.0), "sum", cost=Chunks(chunk_bytes=1000))
     assert load_ratio(limits.promise_charges, 1.0, 10, 0, 50_000, 0) == pytest.approx(0.5)
     assert load_ratio(limits.promise_charges, 1.0, 60, 0, 50_000, 0) == pytest.approx(0.6)
 
 
-def test_what_is_not_promised_is_not_charged() -> None:
+def test_build_limits_charges_only_known_rates() -> None:
     limits = build_limits(Rates(read_iops=100.0), "separate")
     assert limits.promise_charges == (Charge("iops", read_s=0.01),)
 
 
-def test_a_burst_stands_beside_the_limits() -> None:
+def test_build_limits_with_burst() -> None:
     burst = Burst(Rates(2000.0, 2000.0), ())
     assert build_limits(RATES, "sum", burst=burst).burst == burst

@@ -1,9 +1,7 @@
-"""Rows of the catalogue, and finding them."""
+"""Rows of the catalogue: their checks, and finding them by name."""
 
-import datetime as dt
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,91 +9,132 @@ from hypothesis import strategies as st
 from disksla.config.matching import generic_terms_for
 from disksla.disks.disk import Disk
 from disksla.errors import DiskslaError
-from disksla.limits.terms import Catalog, Terms, VmCaps, vm_cap
+from disksla.limits.terms import Catalog, VmCaps, vm_cap
 from disksla.units import GIB, MIB
+from support.catalog_rows import make_terms
 
-NOTHING_KNOWN: dict[str, Any] = {
-    "id": "acme.disk",
-    "title": "A disk",
-    "provider": "acme",
-    "provider_name": "Acme",
-    "sources": [{"url": "https://example.com/", "date": dt.date(2026, 1, 2)}],
-    "examples": [{"size_bytes": GIB, "rates": {}}],
-}
-CLAMP = {"law": "clamp", "minimum": 100}
+CLAMP = {"rule": "clamp", "minimum": 100}
 
 
-def terms(**fields: Any) -> Terms:
-    return msgspec.convert({**NOTHING_KNOWN, **fields}, Terms)
-
-
-def test_a_row_may_promise_nothing() -> None:
-    assert terms().budget is None
-    assert terms().read_iops is None
+def test_terms_without_limits() -> None:
+    assert make_terms().budget is None
+    assert make_terms().read_iops is None
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "problem"),
     [
-        ({"budget": "sum"}, "acme.disk: a budget and limits belong together"),
-        ({"read_iops": CLAMP}, "acme.disk: a budget and limits belong together"),
-        ({"budget": "sum", "read_iops": CLAMP}, "reads and writes share their limits"),
+        ({"budget": "sum"}, "^1: budget: found 'sum' without limits; expected rules"),
+        ({"read_iops": CLAMP}, "^1: budget: missing beside limits; expected one of: separate"),
         (
-            {"budget": "separate", "read_bandwidth": {"law": "from-iops", "bytes_per_io": 4096}},
-            "a bandwidth from IOPS needs IOPS",
+            {"budget": "sum", "read_iops": CLAMP},
+            "^1: budget: found 'sum' with different rules for reads and writes",
+        ),
+        (
+            {
+                "budget": "separate",
+                "read_bandwidth": {"rule": "from-iops", "bytes_per_io": "4KiB"},
+            },
+            "^1: read_bandwidth: found rule from-iops without read_iops; expected both",
         ),
         (
             {
                 "budget": "separate",
                 "read_iops": CLAMP,
-                "cost": {"type": "additive", "small_bytes": 4096, "large_bytes": 65536},
+                "cost": {"type": "additive", "small_bytes": "4KiB", "large_bytes": "64KiB"},
             },
-            "an additive cost needs budget 'time_shared'",
+            "^1: cost: found an additive cost; expected it with budget time_shared only",
         ),
         (
             {
                 "promised_shares": [
-                    {"request_bytes": 8192, "share": 0.5},
-                    {"request_bytes": 4096, "share": 1.0},
+                    {"request_bytes": "8KiB", "share": 0.5},
+                    {"request_bytes": "4KiB", "share": "1.0"},
                 ]
             },
-            "promised_shares must grow",
+            "^1: promised_shares: found sizes out of order; expected ascending",
         ),
-        ({"sources": []}, r"\$.sources"),
-        ({"examples": []}, r"\$.examples"),
-        ({"read_iops": {"law": "clamp", "minimal": 1}}, r"unknown field `minimal`.*\$.read_iops"),
-        ({"latency": {"seconds": 0, "kind": "guaranteed"}}, r"\$.latency.seconds"),
+        ({"promised_shares": [{"request_bytes": "8KiB", "share": 0}]}, "expected a share above 0"),
+        ({"sources": [{"date": "2026-01-02"}]}, r"^1: sources\[0\].url: missing; expected"),
+        ({"examples": []}, "^1: examples: found an empty list"),
+        ({"examples": None}, "^1: examples: found nothing; expected a list"),
+        ({"id": "other.disk"}, "^1: id: found 'other.disk' of provider acme; expected acme.NAME"),
+        ({"id": "disk"}, "^1: id: found 'disk'; expected PROVIDER.NAME"),
+        ({"read_iops": {"rule": "clamp", "minimal": 1}}, "^1: read_iops.minimal: unknown key"),
+        ({"read_iops": {"rule": "calmp"}}, r"found 'calmp' \(did you mean `clamp`\?\); expected"),
+        ({"read_iops": {"minimum": 1}}, "^1: read_iops.rule: missing; expected one of: clamp, "),
+        (
+            {"read_iops": {**CLAMP, "steps": []}},
+            "steps: not valid with `rule: clamp`, only with tiers; expected",
+        ),
+        (
+            {"latency": {"seconds": "0ms", "kind": "guaranteed"}},
+            "^1: latency.seconds: '0ms' is zero",
+        ),
+        ({"binary_gb": "yes"}, "^1: binary_gb: found 'yes'; expected true or false$"),
     ],
 )
-def test_a_row_that_contradicts_itself_is_refused(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(msgspec.ValidationError, match=said):
-        terms(**fields)
+def test_terms_reject_contradictions(fields: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        make_terms(**fields)
 
 
-def test_terms_are_found_by_id_and_by_former_name() -> None:
-    row = terms(aliases=["acme.old"])
-    catalog = Catalog([row, terms(id="acme.other")])
+@pytest.mark.parametrize(
+    ("key", "rule", "problem"),
+    [
+        (
+            "read_iops",
+            {"minimum": "100MiB/s"},
+            "found '100MiB/s'; expected a plain number above 0",
+        ),
+        ("read_iops", {"minimum": 0}, "found '0'; expected a plain number above 0"),
+        ("read_bandwidth", {"minimum": 100}, "'100' has no unit; expected a bandwidth such as"),
+        ("read_bandwidth", {"minimum": "5s"}, "unknown unit 's' in '5s'; expected a bandwidth"),
+    ],
+)
+def test_rules_have_the_unit_of_their_key(key: str, rule: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=f"^1: {key}.minimum: {problem}"):
+        make_terms(budget="separate", **{key: {"rule": "clamp", **rule}})
+
+
+@pytest.mark.parametrize(
+    ("resource", "capacity"), [("iops", "5400000"), ("bytes", "1TiB"), ("service_seconds", "30m")]
+)
+def test_credits_have_the_unit_of_their_resource(resource: str, capacity: str) -> None:
+    for written in ("5400000", "1TiB", "30m"):
+        bucket = {"resource": resource, "capacity": {"rule": "clamp", "base": written}}
+        burst = {"type": "token-buckets", "buckets": [bucket]}
+        if written == capacity:
+            assert make_terms(burst=burst).burst is not None
+        else:
+            with pytest.raises(ValueError, match=r"^1: burst.buckets\[0\].capacity.base: "):
+                make_terms(burst=burst)
+
+
+def test_catalog_finds_terms_by_id_and_alias() -> None:
+    row = make_terms(aliases=["acme.old"])
+    catalog = Catalog([row, make_terms(id="acme.other")])
     assert catalog["acme.disk"] is row
     assert catalog["acme.old"] is row
     assert [row.id for row in catalog.rows] == ["acme.disk", "acme.other"]
 
 
-def test_an_unknown_id_is_refused_with_the_nearest_ones() -> None:
-    catalog = Catalog([terms(aliases=["acme.dsik"]), terms(id="other.nvme")])
-    with pytest.raises(
-        DiskslaError, match=r"^no terms are called 'acme.dis': did you mean acme.disk\?"
-    ):
+def test_catalog_error_names_close_ids() -> None:
+    catalog = Catalog(
+        [make_terms(aliases=["acme.dsik"]), make_terms(id="other.nvme", provider="other")]
+    )
+    with pytest.raises(DiskslaError, match=r"^unknown terms 'acme.dis'; did you mean acme.disk\?"):
         catalog["acme.dis"]
 
 
-def test_an_id_like_no_other_is_refused_with_where_to_look() -> None:
+def test_catalog_error_names_command_without_close_id() -> None:
     with pytest.raises(DiskslaError, match="see 'disksla catalog'"):
-        Catalog([terms()])["zzz"]
+        Catalog([make_terms()])["zzz"]
 
 
-def test_two_rows_cannot_have_the_same_name() -> None:
-    with pytest.raises(ValueError, match=r"both acme.disk and acme.new claim 'acme.disk'"):
-        Catalog([terms(), terms(id="acme.new", aliases=["acme.disk"])])
+def test_catalog_rejects_duplicate_names() -> None:
+    with pytest.raises(ValueError, match=r"found 'acme\.disk' twice"):
+        Catalog([make_terms(), make_terms(id="acme.new", aliases=["acme.disk"])])
 
 
 @pytest.mark.parametrize(
@@ -108,13 +147,15 @@ def test_two_rows_cannot_have_the_same_name() -> None:
         ("vda", None, "generic.ssd"),
     ],
 )
-def test_unknown_disks_are_labelled(name: str, rotational: bool | None, expected: str) -> None:
+def test_generic_terms_for_unknown_disks(
+    name: str, rotational: bool | None, expected: str
+) -> None:
     disk = Disk(name=name, major=8, minor=0, size_bytes=GIB, rotational=rotational)
     assert generic_terms_for(disk) == expected
 
 
 @given(st.integers(1, 256), st.integers(1, 256))
-def test_more_vcpus_never_have_less(one: int, other: int) -> None:
+def test_vm_cap_does_not_decrease_with_vcpus(one: int, other: int) -> None:
     caps = VmCaps(10000, 100 * MIB, maximum_iops=100000)
     few, many = (vm_cap(caps, vcpus) for vcpus in sorted((one, other)))
     assert few.iops <= many.iops <= 100000

@@ -71,7 +71,7 @@ CELLS = [(terms, *row) for terms, rows in TABLES.items() for row in rows]
 @pytest.mark.parametrize(
     ("terms", "size_gib", "read_iops", "read_mib", "write_iops", "write_mib"), CELLS
 )
-def test_every_cell_of_the_tables(
+def test_vk_limits_match_published_tables(
     terms: str, size_gib: int, read_iops: int, read_mib: int, write_iops: int, write_mib: int
 ) -> None:
     limits = derive_limits(CATALOG[terms], size_gib * GIB)
@@ -91,7 +91,7 @@ def test_every_cell_of_the_tables(
         ("vk.ef-nvme", 0.0005, "guaranteed"),
     ],
 )
-def test_latency_is_guaranteed_for_local_nvme_only(
+def test_vk_latency_is_guaranteed_only_for_local_nvme(
     terms: str, latency_s: float, kind: str
 ) -> None:
     limits = derive_limits(CATALOG[terms], 100 * GIB)
@@ -109,14 +109,14 @@ def test_latency_is_guaranteed_for_local_nvme_only(
         ("vk.ko1-high-iops", "vk.high-iops"),
     ],
 )
-def test_former_names_are_known(former: str, present: str) -> None:
+def test_vk_aliases(former: str, present: str) -> None:
     assert CATALOG[former] is CATALOG[present]
 
 
 @pytest.mark.parametrize(
     ("request_kib", "promised"), [(4, 15000), (8, 11250), (16, 7500), (1024, 400)]
 )
-def test_larger_requests_are_promised_less(request_kib: int, promised: float) -> None:
+def test_vk_promise_by_request_size(request_kib: int, promised: float) -> None:
     terms = CATALOG["vk.ceph-ssd"]
     limits = derive_limits(terms, 500 * GIB)
     band = effective_iops(limits, request_kib * KIB, 0.0, terms.promised_shares)
@@ -125,6 +125,6 @@ def test_larger_requests_are_promised_less(request_kib: int, promised: float) ->
 
 
 @pytest.mark.parametrize("terms", TABLES)
-def test_the_promise_holds_at_the_depth_of_the_acceptance_test(terms: str) -> None:
+def test_vk_conditions_of_acceptance_test(terms: str) -> None:
     assert CATALOG[terms].iops_conditions == Conditions(4 * KIB, 32)
     assert CATALOG[terms].bandwidth_conditions == Conditions(MIB, 16)

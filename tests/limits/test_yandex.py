@@ -1,7 +1,7 @@
-"""Yandex Cloud: allocation units, both laws of cost, boost, caps of the machine.
+"""Yandex Cloud: allocation units, published and enforced cost, boost, machine limits.
 
 Sources: https://yandex.cloud/en/docs/compute/concepts/limits and .../storage-read-write;
-https://github.com/ydb-platform/nbs for what is enforced.
+https://github.com/ydb-platform/nbs for the enforced cost.
 """
 
 import pytest
@@ -41,7 +41,7 @@ def limits_of(terms: str, size_gib: int) -> Limits:
         ("yandex.network-ssd-io-m3", 9300, 75000, 40000, 1024, 1024),
     ],
 )
-def test_limits_are_counted_in_allocation_units(
+def test_yandex_limits_by_allocation_units(
     terms: str, size_gib: int, read_iops: int, write_iops: int, read_mib: int, write_mib: int
 ) -> None:
     limits = limits_of(terms, size_gib)
@@ -85,7 +85,7 @@ def test_limits_are_counted_in_allocation_units(
         ),
     ],
 )  # fmt: skip
-def test_what_is_published_and_what_is_enforced_make_a_band(
+def test_yandex_published_and_enforced_iops(
     terms: str,
     size_gib: int,
     write_share: float,
@@ -98,7 +98,7 @@ def test_what_is_published_and_what_is_enforced_make_a_band(
         assert band == pytest.approx((lower, upper), abs=0.005)
 
 
-def test_a_mixed_load_is_the_harmonic_mean_of_reads_and_writes() -> None:
+def test_yandex_mixed_load_is_harmonic_mean() -> None:
     limits = limits_of("yandex.network-ssd", 1280)
     band = effective_iops(limits, 4 * KIB, 0.25)
     assert band is not None
@@ -107,7 +107,7 @@ def test_a_mixed_load_is_the_harmonic_mean_of_reads_and_writes() -> None:
 
 @pytest.mark.parametrize("terms", YANDEX)
 @given(st.integers(1, 2**16), st.integers(0, 2**26))
-def test_the_published_law_is_never_the_cheaper(
+def test_yandex_published_load_is_not_below_enforced(
     terms: str, size_gib: int, request_bytes: int
 ) -> None:
     limits = limits_of(terms, size_gib)
@@ -120,7 +120,7 @@ def test_the_published_law_is_never_the_cheaper(
 
 
 @pytest.mark.parametrize("terms", YANDEX)
-def test_reads_and_writes_are_one_charge_on_one_budget(terms: str) -> None:
+def test_yandex_reads_and_writes_share_one_charge(terms: str) -> None:
     limits = limits_of(terms, 93)
     assert [charge.limit for charge in limits.promise_charges] == ["service"]
     assert [charge.limit for charge in limits.enforced_charges] == ["service"]
@@ -137,7 +137,7 @@ def test_reads_and_writes_are_one_charge_on_one_budget(terms: str) -> None:
         (768, 1197, 119.7, 594, 0.01375),
     ],
 )
-def test_small_hdds_have_credits(
+def test_yandex_credits_of_small_hdds(
     size_gib: int, iops: float, mib: float, capacity_s: float, fill: float
 ) -> None:
     burst = limits_of("yandex.network-hdd", size_gib).burst
@@ -153,7 +153,7 @@ def test_small_hdds_have_credits(
 
 
 @pytest.mark.parametrize("size_gib", [256, 512, 768])
-def test_full_credits_last_for_half_an_hour_of_full_burst(size_gib: int) -> None:
+def test_yandex_full_credits_last_half_an_hour(size_gib: int) -> None:
     limits = limits_of("yandex.network-hdd", size_gib)
     assert limits.burst is not None
     (bucket,) = limits.burst.buckets
@@ -174,7 +174,7 @@ def test_full_credits_last_for_half_an_hour_of_full_burst(size_gib: int) -> None
         ("yandex.network-ssd-io-m3", 93),
     ],
 )
-def test_other_disks_have_none(terms: str, size_gib: int) -> None:
+def test_yandex_other_disks_have_no_burst(terms: str, size_gib: int) -> None:
     assert limits_of(terms, size_gib).burst is None
 
 
@@ -188,9 +188,7 @@ def test_other_disks_have_none(terms: str, size_gib: int) -> None:
         ("yandex.network-ssd-io-m3", 10, 100000, 1000),
     ],
 )
-def test_a_machine_has_limits_by_its_vcpus(
-    terms: str, vcpus: int, iops: float, mib: float
-) -> None:
+def test_yandex_machine_limits_by_vcpus(terms: str, vcpus: int, iops: float, mib: float) -> None:
     caps = CATALOG[terms].vm_caps
     assert caps is not None
     cap = vm_cap(caps, vcpus)

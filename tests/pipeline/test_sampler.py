@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from disksla.config.device_pattern import DevicePattern
-from disksla.config.settings import DiscoverySettings, Settings
+from disksla.config.settings import Configuration, DiscoverySettings, Settings
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
@@ -59,7 +59,8 @@ def test_posted_settings_apply_at_next_tick(paths: Roots) -> None:
     sampler = a_sampler(paths)
     sampler.start()
     assert eventually(lambda: "vda" in sampler.state.monitored, WITHIN_S)
-    sampler.post(Settings(discovery=DiscoverySettings(exclude=(DevicePattern("^vda$"),))))
+    settings = Settings(discovery=DiscoverySettings(exclude=(DevicePattern("^vda$"),)))
+    sampler.post(Configuration(settings, CATALOG))
     assert eventually(lambda: not sampler.state.monitored, WITHIN_S)
     sampler.stop()
     assert sampler.state.sampler_stats.gaps["vanished"] == 0

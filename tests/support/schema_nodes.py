@@ -1,4 +1,4 @@
-"""Nodes as a file would give them."""
+"""Nodes of the schema reader, built from plain data."""
 
 from typing import Any
 
@@ -6,11 +6,13 @@ from disksla.schema.reader import Node
 
 
 def node(value: Any, line: int = 1) -> Node:
-    """Give the nodes of plain data; everything stands in one line."""
+    """Return the nodes of plain data, as if it were written in one line of a file."""
     match value:
         case dict():
             return Node(line, {key: node(item, line) for key, item in value.items()})
         case list():
             return Node(line, [node(item, line) for item in value])
+        case None:
+            return Node(line, None)
         case _:
-            return Node(line, value)
+            return Node(line, str(value))

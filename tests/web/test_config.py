@@ -118,7 +118,8 @@ def test_what_is_no_hash_may_be_a_password_and_is_not_quoted(text: str) -> None:
 def test_a_private_key_that_is_too_long_to_be_one_is_not_read() -> None:
     problem = problem_of({"tls_server_config": {**SHOWN, "key": "k" * 300_000}})
     assert problem == (
-        "tls_server_config.key: found 300000 characters; expected a private key in PEM"
+        "tls_server_config.key: found 300000 characters;"
+        " expected at most 262144, for a private key in PEM"
     )
 
 

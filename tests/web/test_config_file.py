@@ -173,7 +173,7 @@ def test_a_huge_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("named", "what"),
-    [("pipe", "is no regular file"), (".", "is no regular file")],
+    [("pipe", "is not a regular file"), (".", "is not a regular file")],
 )
 def test_what_is_no_file_is_not_waited_for(named: str, what: str, directory: Path) -> None:
     os.mkfifo(directory / "pipe")

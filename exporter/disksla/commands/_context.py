@@ -8,12 +8,11 @@ import msgspec
 
 from disksla.commands._options import add_config_file, add_paths, roots_of
 from disksla.config import DiskEntry, Settings, assign, find_entry, why_unwatched
-from disksla.config.settings_file import read_settings
+from disksla.config.settings_file import read_configuration
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
 from disksla.limits import Assignment, Catalog
-from disksla.limits.catalog import load_catalog
 from disksla.pipeline import State, Tick
 from disksla.pipeline.sampler import Sampler
 from disksla.text import escape_control
@@ -60,12 +59,11 @@ def add_context_arguments(parser: argparse.ArgumentParser) -> None:
 
 def read_context(arguments: argparse.Namespace) -> HostContext:
     """Read configuration and devices; what could not be understood of them goes to stderr."""
-    catalog = load_catalog()
-    settings = read_settings(arguments.config_file, catalog)
+    configuration = read_configuration(arguments.config_file)
     inventory = read_disks(roots_of(arguments))
     for problem in inventory.problems:
         print(f"disksla: {escape_control(problem)}", file=sys.stderr)
-    return HostContext(inventory.disks, settings, catalog)
+    return HostContext(inventory.disks, configuration.settings, configuration.catalog)
 
 
 def prepare_sampler(
@@ -73,8 +71,7 @@ def prepare_sampler(
 ) -> Sampler:
     """Read configuration and disks; raises Refusal if one of them cannot be read."""
     paths = roots_of(arguments)
-    catalog = load_catalog()
-    settings = read_settings(arguments.config_file, catalog)
-    sampler = Sampler(paths, State(settings, catalog), on_tick)
+    configuration = read_configuration(arguments.config_file)
+    sampler = Sampler(paths, State(configuration.settings, configuration.catalog), on_tick)
     sampler.post(read_disks(paths).disks)
     return sampler

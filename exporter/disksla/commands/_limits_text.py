@@ -1,4 +1,4 @@
-"""How a promise is put before people and programs: the words, tables and JSON of limits."""
+"""Text, tables and JSON of limits, for several commands."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -23,15 +23,15 @@ from disksla.limits.terms import VmCap, VmCaps
 from disksla.units import GIB, format_bandwidth, format_count, format_duration, format_size
 
 _BUDGETS = {
-    "separate": "reads and writes have limits of their own",
+    "separate": "reads and writes have separate limits",
     "sum": "reads and writes together have one limit",
     "time_shared": "reads and writes share one budget of time",
 }
-_CREDITS = {"iops": "I/Os", "service_seconds": "s of base-level service"}
+_CREDITS = {"iops": "I/Os", "service_seconds": "s of baseline service"}
 
 
 def limits_document(limits: Limits) -> dict[str, Any]:
-    """Give limits for JSON, in base units; null where nothing is promised."""
+    """Return limits for JSON, in base units; null where there is no limit."""
     return {
         **msgspec.structs.asdict(limits.rates),
         "budget": limits.budget,
@@ -42,7 +42,7 @@ def limits_document(limits: Limits) -> dict[str, Any]:
 
 
 def rates_table(limits: Limits) -> Table:
-    """Give the rates that are promised, and those of a burst."""
+    """Return a table of the promised rates, and of the burst rates if there are any."""
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column("")
     table.add_column("read", justify="right")
@@ -54,42 +54,42 @@ def rates_table(limits: Limits) -> Table:
 
 
 def facts_table(facts: Iterable[tuple[str, str]]) -> Table:
-    """Give names and what is to be said of them, wrapped beside the names."""
+    """Return a table of names and texts; long texts wrap in their column."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 3, 0, 0))
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
-    for name, words in facts:
-        table.add_row(name, words)
+    for name, text in facts:
+        table.add_row(name, text)
     return table
 
 
 def limits_facts(
-    limits: Limits, terms: Terms | None = None, workings: Iterable[DerivationStep] = ()
+    limits: Limits, terms: Terms | None = None, steps: Iterable[DerivationStep] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Say what limits are besides rates: budget, arithmetic, latency, conditions and credits."""
+    """Yield the facts besides rates: budget, arithmetic, latency, conditions and credits."""
     if limits.budget is None:
-        yield "promise", "none: what such a disk does can only be observed"
+        yield "promise", "none: no limits are known for this type"
     else:
         yield "budget", _BUDGETS[limits.budget]
-    yield from _workings(workings)
+    yield from _arithmetic(steps)
     if limits.latency_s is not None:
         yield "latency", f"{format_duration(limits.latency_s)}, {limits.latency_kind}"
     if terms is not None:
         yield from _conditions(terms)
     for bucket in limits.buckets:
-        yield "credits", _credits_words(bucket)
+        yield "credits", _credits_text(bucket)
 
 
 def cap_text(cap: VmCap, vcpus: int) -> str:
-    """Say what a machine with so many vCPUs may do over all its disks of one kind."""
+    """Return the limits of a machine with so many vCPUs over all its disks of one kind."""
     return (
-        f"{format_count(cap.iops)} IOPS and {format_bandwidth(cap.bytes_per_second)} over all such"
-        f" disks, by the {vcpus} vCPU{'' if vcpus == 1 else 's'} here"
+        f"{format_count(cap.iops)} IOPS and {format_bandwidth(cap.bytes_per_second)} for all such"
+        f" disks together ({vcpus} vCPU{'' if vcpus == 1 else 's'})"
     )
 
 
 def burst_document(burst: Burst) -> dict[str, Any]:
-    """Give a burst for JSON; a sole bucket stands beside the rates too."""
+    """Return a burst for JSON; the fields of a single bucket are repeated at the top level."""
     buckets = [
         {
             "resource": bucket.resource,
@@ -98,34 +98,34 @@ def burst_document(burst: Burst) -> dict[str, Any]:
         }
         for bucket in burst.buckets
     ]
-    sole = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
-    return {**msgspec.structs.asdict(burst.rates), **sole, "buckets": buckets}
+    single = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
+    return {**msgspec.structs.asdict(burst.rates), **single, "buckets": buckets}
 
 
-def _workings(workings: Iterable[DerivationStep]) -> Iterator[tuple[str, str]]:
-    """Give the arithmetic, in one line where reads and writes are reckoned alike."""
+def _arithmetic(steps: Iterable[DerivationStep]) -> Iterator[tuple[str, str]]:
+    """Yield the arithmetic, in one line where it is the same for reads and writes."""
     names: dict[str, list[str]] = {}
-    for working in workings:
-        names.setdefault(working.steps, []).append(working.name)
-    for steps, alike in names.items():
-        yield alike[0] if len(alike) == 1 else alike[0].removeprefix("read "), steps
+    for step in steps:
+        names.setdefault(step.steps, []).append(step.name)
+    for text, equal in names.items():
+        yield equal[0] if len(equal) == 1 else equal[0].removeprefix("read "), text
 
 
 def _conditions(terms: Terms) -> Iterator[tuple[str, str]]:
-    """Say at which requests a promise holds."""
+    """Yield the requests for which the promise holds."""
     for what, conditions in (
-        ("IOPS hold", terms.iops_conditions),
-        ("bandwidth holds", terms.bandwidth_conditions),
+        ("IOPS apply", terms.iops_conditions),
+        ("bandwidth applies", terms.bandwidth_conditions),
     ):
         if conditions:
             depth = f", {conditions.queue_depth} in flight" if conditions.queue_depth else ""
-            yield what, f"for requests of {format_size(conditions.request_bytes)}{depth}"
+            yield what, f"to requests of {format_size(conditions.request_bytes)}{depth}"
     if terms.promised_shares:
         shares = (
             f"{promised.share:.0%} at {format_size(promised.request_bytes)}"
             for promised in terms.promised_shares
         )
-        yield "of the IOPS", ", ".join(shares)
+        yield "promised IOPS", ", ".join(shares)
 
 
 def _add_rates(table: Table, prefix: str, rates: Rates) -> None:
@@ -145,7 +145,7 @@ def _or_none(rate: float | None, shown: Callable[[float], str]) -> str:
     return "none" if rate is None else shown(rate)
 
 
-def _credits_words(bucket: Bucket) -> str:
+def _credits_text(bucket: Bucket) -> str:
     capacity = (
         format_size(bucket.capacity)
         if bucket.resource == "bytes"
@@ -165,67 +165,67 @@ class Mix(NamedTuple):
 
 
 class LimitsQuery(NamedTuple):
-    """What the person asked about, in base units."""
+    """The arguments of `disksla limits`, in base units."""
 
     size_text: str
     size_bytes: int
     provision: Provision
     mix: Mix | None
-    """None where no effective IOPS were asked for."""
+    """None if effective IOPS are not requested."""
 
 
 def print_limits(
-    terms: Terms, limits: Limits, asked: LimitsQuery, band: EffectiveIops | None
+    terms: Terms, limits: Limits, query: LimitsQuery, iops: EffectiveIops | None
 ) -> None:
-    """Print what the terms come to, how, and where that is written."""
+    """Print the limits, their arithmetic and their sources."""
     console = SafeConsole()
-    gib = asked.size_bytes / GIB
-    size = f"{gib:.6g} GiB" if gib >= 1 else format_size(asked.size_bytes)
+    gib = query.size_bytes / GIB
+    size = f"{gib:.6g} GiB" if gib >= 1 else format_size(query.size_bytes)
     console.print(f"{terms.provider_name}, {terms.title} ({terms.id}), {size}", style="bold")
-    if terms.binary_gb and asked.size_text.endswith(_DECIMAL_UNITS):
-        unit = asked.size_text[-2:].upper()
+    if terms.binary_gb and query.size_text.endswith(_DECIMAL_UNITS):
+        unit = query.size_text[-2:].upper()
         console.print(
-            f"Note: {asked.size_text} is {gib:.1f} GiB;"
-            f" {terms.provider_name}'s {unit} are {unit[0]}iB."
+            f"Note: {query.size_text} is {gib:.1f} GiB;"
+            f" {terms.provider_name} writes {unit} for {unit[0]}iB."
         )
     console.print()
     if limits.budget is not None:
         console.print(rates_table(limits))
         console.print()
-    console.print(facts_table(_facts(terms, limits, asked, band)))
+    console.print(facts_table(_facts(terms, limits, query, iops)))
     console.print()
     for source in terms.sources:
         console.print(f"{source.date} {source.url}", soft_wrap=True)
 
 
 def _facts(
-    terms: Terms, limits: Limits, asked: LimitsQuery, band: EffectiveIops | None
+    terms: Terms, limits: Limits, query: LimitsQuery, iops: EffectiveIops | None
 ) -> Iterator[tuple[str, str]]:
-    """Give everything that is said beside the table of rates."""
-    if asked.mix is not None:
-        yield "effective IOPS", _effective_words(asked.mix, band)
-    yield from limits_facts(limits, terms, derivation(terms, asked.size_bytes, asked.provision))
+    """Yield the facts below the table of rates."""
+    if query.mix is not None:
+        yield "effective IOPS", _effective_text(query.mix, iops)
+    yield from limits_facts(limits, terms, derivation(terms, query.size_bytes, query.provision))
     if terms.vm_caps:
-        yield "per VM", _caps_words(terms.vm_caps)
+        yield "per VM", _caps_text(terms.vm_caps)
 
 
-def _effective_words(mix: Mix, band: EffectiveIops | None) -> str:
+def _effective_text(mix: Mix, iops: EffectiveIops | None) -> str:
     writes = "reads only" if mix.write_share == 0 else f"{100 * mix.write_share:.3g}% writes"
     load = f"for requests of {format_size(mix.request_bytes)}, {writes}"
-    if band is None:
-        return f"nothing is promised {load}"
-    most = "" if math.isclose(*band) else f", at most {_hundredths(band.enforced)},"
-    return f"{_hundredths(band.promise)}{most} {load}"
+    if iops is None:
+        return f"no promise {load}"
+    most = "" if math.isclose(*iops) else f", at most {_hundredths(iops.enforced)},"
+    return f"{_hundredths(iops.promise)}{most} {load}"
 
 
 def _hundredths(number: float) -> str:
     return f"{number:.2f}".removesuffix(".00")
 
 
-def _caps_words(caps: VmCaps) -> str:
+def _caps_text(caps: VmCaps) -> str:
     per_vcpu = (
-        f"{format_count(caps.iops_per_vcpu)} IOPS"
-        f" and {format_bandwidth(caps.bytes_per_second_per_vcpu)} per vCPU over all such disks"
+        f"{format_count(caps.iops_per_vcpu)} IOPS and"
+        f" {format_bandwidth(caps.bytes_per_second_per_vcpu)} per vCPU for all such disks together"
     )
     most = [
         shown(maximum)

@@ -12,14 +12,17 @@ from disksla.units import parse_duration_s, parse_size_bytes
 Quantity = TypeVar("Quantity", int, float)
 
 
-def add_config_file(parser: argparse.ArgumentParser) -> None:
+def add_config_file(
+    parser: argparse.ArgumentParser,
+    help_text: str = "YAML configuration (default: none; everything discoverable is discovered)",
+) -> None:
     """Add --config.file."""
     parser.add_argument(
         "--config.file",
         dest="config_file",
         type=Path,
         metavar="FILE",
-        help="YAML configuration (default: none; everything discoverable is discovered)",
+        help=help_text,
     )
 
 

@@ -1,32 +1,38 @@
-"""`disksla catalog`: list all known terms, with their sources."""
+"""`disksla catalog`: list the terms of the catalogue."""
 
 import argparse
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
-from disksla.commands._console import to_json
+from disksla.commands._console import SafeConsole, to_json
+from disksla.commands._options import add_config_file
+from disksla.config.settings_file import catalog_directory
 from disksla.limits import Terms
 from disksla.limits.catalog import load_catalog
 
+CONFIG_FILE_HELP = (
+    "YAML configuration; catalog.d/ beside it is read too (default: catalog.d/ in /etc/disksla)"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --json."""
+    """Add --json and --config.file."""
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print all that is known: laws, conditions, caps, former names, examples, sources",
+        help="print a JSON list with all rules, conditions, former names, examples and sources",
     )
+    add_config_file(parser, CONFIG_FILE_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the catalogue."""
-    rows = load_catalog().rows
+    rows = load_catalog(catalog_directory(arguments.config_file)).rows
     if arguments.json:
         print(to_json(rows))
     else:
-        Console().print(_table(rows))
+        SafeConsole().print(_table(rows))
     return 0
 
 
@@ -37,6 +43,6 @@ def _table(rows: tuple[Terms, ...]) -> Table:
     table.add_column("budget", no_wrap=True)
     table.add_column("as of", no_wrap=True)
     for terms in rows:
-        newest = max(source.date for source in terms.sources)
-        table.add_row(terms.id, terms.title, terms.budget or "-", str(newest))
+        newest = max((str(source.date) for source in terms.sources), default="-")
+        table.add_row(terms.id, terms.title, terms.budget or "-", newest)
     return table

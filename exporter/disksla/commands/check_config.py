@@ -1,14 +1,14 @@
-"""`disksla check-config`: name every problem of configuration files."""
+"""`disksla check-config`: check configuration files and list every problem."""
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from disksla.commands._options import add_web_config_file
-from disksla.config.settings_file import read_settings
+from disksla.config.settings_file import catalog_directory, read_configuration
 from disksla.errors import DiskslaError
-from disksla.limits.catalog import load_catalog
+from disksla.limits.catalog import load_catalog, operator_files
 from disksla.web import WebConfig, describe
 from disksla.web.config_file import read_web_file
 
@@ -16,42 +16,52 @@ from disksla.web.config_file import read_web_file
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add FILE and --web.config.file."""
     parser.add_argument(
-        "file", metavar="FILE", type=Path, nargs="?", help="YAML configuration to check"
+        "file",
+        metavar="FILE",
+        type=Path,
+        nargs="?",
+        help="YAML configuration to check, with the catalogue files in catalog.d/ beside it",
     )
     add_web_config_file(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what a good file says in one line, or each problem of a bad one on stderr."""
-    checks: list[tuple[Path | None, Callable[[Path], str]]] = [
-        (arguments.file, _settings_in_words),
-        (arguments.web_config_file, _web_config_in_words),
+    """Print a line for each valid file on stdout, or each problem on stderr."""
+    checks: list[tuple[Path | None, Callable[[Path], Iterator[str]]]] = [
+        (arguments.file, _check_configuration),
+        (arguments.web_config_file, _check_web_config),
     ]
-    given = [(path, in_words) for path, in_words in checks if path is not None]
+    given = [(path, check) for path, check in checks if path is not None]
     if not given:
-        raise DiskslaError("nothing to check: expected FILE, or --web.config.file FILE, or both")
+        raise DiskslaError("nothing to check; expected FILE, --web.config.file FILE, or both")
     status = 0
-    for path, in_words in given:
+    for path, check in given:
         try:
-            print(f"{path}: good: {in_words(path)}")
+            for line in check(path):
+                print(line)
         except DiskslaError as problems:  # a line each, for editors that jump to FILE:LINE
             print(problems, file=sys.stderr)
             status = 2
     return status
 
 
-def _settings_in_words(path: Path) -> str:
-    settings = read_settings(path, load_catalog())
-    disks = _counted(len(settings.disks), "disk")
-    probes = _counted(len(settings.probes), "probe")
-    return f"{disks}, {probes}"
+def _check_configuration(path: Path) -> Iterator[str]:
+    configuration = read_configuration(path)
+    disks = _counted(len(configuration.settings.disks), "disk")
+    probes = _counted(len(configuration.settings.probes), "probe")
+    yield f"{path}: good: {disks}, {probes}"
+    directory = catalog_directory(path)
+    if directory.exists():
+        files = _counted(len(operator_files(directory)), "file")
+        rows = _counted(len(configuration.catalog.rows) - len(load_catalog().rows), "row")
+        yield f"{directory}: good: {files}, {rows}"
 
 
-def _web_config_in_words(path: Path) -> str:
+def _check_web_config(path: Path) -> Iterator[str]:
     file = read_web_file(path)
     if file.problem is not None:
         raise DiskslaError(file.problem)
-    return describe(file.config or WebConfig())
+    yield f"{path}: good: {describe(file.config or WebConfig())}"
 
 
 def _counted(count: int, noun: str) -> str:

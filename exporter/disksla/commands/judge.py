@@ -8,10 +8,9 @@ from pathlib import Path
 
 from disksla.commands._options import add_config_file, parse_positive_size
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
-from disksla.config.settings_file import read_settings
+from disksla.config.settings_file import read_configuration
 from disksla.errors import DiskslaError
 from disksla.limits import derive_limits
-from disksla.limits.catalog import load_catalog
 from disksla.verification.import_results import (
     LARGEST_BYTES,
     decode_text,
@@ -39,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print how the result compares; 1 if the promise was not kept."""
     check_report_files(arguments)
-    catalog = load_catalog()
-    terms = catalog[arguments.terms]
-    tolerance = read_settings(arguments.config_file, catalog).assessment.tolerance_ratio
+    configuration = read_configuration(arguments.config_file)
+    terms = configuration.catalog[arguments.terms]
+    tolerance = configuration.settings.assessment.tolerance_ratio
     size_bytes = parse_positive_size("--size", arguments.size)
     limits = derive_limits(terms, size_bytes)
     suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance)

@@ -14,9 +14,8 @@ from rich.table import Table
 from disksla.commands._console import SafeConsole
 from disksla.commands._options import add_config_file
 from disksla.config import SamplingSettings
-from disksla.config.settings_file import read_settings
+from disksla.config.settings_file import read_configuration
 from disksla.errors import DiskslaError
-from disksla.limits.catalog import load_catalog
 from disksla.metrics.collector import DiskCollector
 from disksla.metrics.render import render_metrics
 from disksla.pipeline import State, advance, take_snapshot, window_records
@@ -65,16 +64,16 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
 
     Raise DiskslaError, with file and line, if the file is not a recording.
     """
-    catalog = load_catalog()
-    settings = read_settings(config_file, catalog)
+    configuration = read_configuration(config_file)
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
             header = decode_header(lines.readline())
             state = State(
                 msgspec.structs.replace(
-                    settings, sampling=SamplingSettings(interval_s=header.interval_s)
+                    configuration.settings,
+                    sampling=SamplingSettings(interval_s=header.interval_s),
                 ),
-                catalog,
+                configuration.catalog,
             )
             yield state
             for number, line in enumerate(lines, start=2):

@@ -1,4 +1,4 @@
-"""The configuration: its settings, and which entry matches which disk."""
+"""Configuration: settings, and the terms that apply to each disk."""
 
 from disksla.config.matching import (
     CUSTOM_TERMS,
@@ -11,6 +11,7 @@ from disksla.config.matching import (
 from disksla.config.settings import (
     PROBE_KINDS,
     PROBE_REQUEST_BYTES,
+    Configuration,
     DiskEntry,
     DiskMatch,
     ProbeEntry,
@@ -23,6 +24,7 @@ __all__ = [
     "CUSTOM_TERMS",
     "PROBE_KINDS",
     "PROBE_REQUEST_BYTES",
+    "Configuration",
     "DiskEntry",
     "DiskMatch",
     "ProbeEntry",

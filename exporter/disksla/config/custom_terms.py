@@ -1,19 +1,19 @@
-"""Terms that a person writes out in the configuration, rather than names from the catalogue."""
+"""Custom terms: rates written out in the configuration instead of an id of the catalogue."""
 
 from typing import Annotated, assert_never
 
 import msgspec
 
-from disksla.config.fields import Bytes, BytesPerSecond, Iops, Latency, LatencyKindField
-from disksla.limits import Bucket, Burst, Limits, Rates, Resource, build_limits
-from disksla.schema import rate
+from disksla.config.fields import Iops
+from disksla.limits import Bucket, Burst, LatencyKind, Limits, Rates, Resource, build_limits
+from disksla.schema import Bytes, BytesPerSecond, Seconds, rate
 
 
 class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a disk may do while credits last.
+    """Rates that a disk may use while it has credits.
 
-    Each resource is a token bucket: as large as its credits, filled at the promised rate, and
-    drained by what the disk does. So a disk at its promised rate keeps its level.
+    Each resource is a token bucket: its capacity is the credits, it is filled at the baseline
+    rate and drained by all use, so a disk at exactly its baseline keeps its level.
     """
 
     iops: Iops | None = None
@@ -22,33 +22,33 @@ class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     credit_bytes: Bytes | None = msgspec.field(default=None, name="bandwidth_credits")
 
     def __post_init__(self) -> None:
-        """Refuse rates without credits, and credits without rates."""
+        """Raise ValueError unless each rate has its credits, and each credits its rate."""
         if (self.iops is None) != (self.iops_credits is None):
-            raise ValueError("only one of iops and iops_credits is given; expected both")
+            raise ValueError("found only one of iops and iops_credits; expected both")
         if (self.bytes_per_second is None) != (self.credit_bytes is None):
-            raise ValueError("only one of bandwidth and bandwidth_credits is given; expected both")
+            raise ValueError("found only one of bandwidth and bandwidth_credits; expected both")
         if self.iops is None and self.bytes_per_second is None:
             raise ValueError(
-                "promises nothing; expected iops with iops_credits, bandwidth with"
+                "found no rate; expected iops with iops_credits, bandwidth with"
                 " bandwidth_credits, or all four"
             )
 
 
 class _CustomTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="budget"):
-    latency_s: Latency | None = msgspec.field(default=None, name="latency")
-    latency_kind: LatencyKindField | None = None
-    """`guaranteed` unless told otherwise."""
+    latency_s: Seconds | None = msgspec.field(default=None, name="latency")
+    latency_kind: LatencyKind | None = None
+    """None for `guaranteed`."""
 
 
 class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
-    """One budget that reads and writes share one for one."""
+    """Reads and writes together have one limit."""
 
     iops: Iops | None = None
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
     burst: SumBurst | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what promises nothing, and a burst that is not above the promise."""
+        """Raise ValueError if there is no rate, or the burst is not above the baseline."""
         _check(self, self.iops, self.bytes_per_second)
         if self.burst is None:
             return
@@ -58,12 +58,12 @@ class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
         ):
             if peak is not None and (base is None or peak <= base):
                 raise ValueError(
-                    f"burst.{key} is not above {key}; expected both, the burst higher"
+                    f"found burst.{key} without a lower {key}; expected both, the burst higher"
                 )
 
 
 class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
-    """Reads and writes have a budget each."""
+    """Reads and writes have separate limits."""
 
     read_iops: Iops | None = None
     write_iops: Iops | None = None
@@ -75,7 +75,7 @@ class SeparateTerms(_CustomTerms, frozen=True, tag="separate", kw_only=True):
     )
 
     def __post_init__(self) -> None:
-        """Refuse what promises nothing."""
+        """Raise ValueError if there is no rate."""
         _check(
             self,
             self.read_iops,
@@ -92,45 +92,45 @@ class TimeSharedTerms(SeparateTerms, frozen=True, tag="time_shared"):
 CustomTerms = SumTerms | SeparateTerms | TimeSharedTerms
 
 
-def custom_limits(contract: CustomTerms) -> Limits:
-    """Give the limits that a contract states; they do not depend on the size of the disk."""
-    latency_kind = contract.latency_kind or "guaranteed"
-    kind = latency_kind if contract.latency_s is not None else None
-    match contract:
+def custom_limits(terms: CustomTerms) -> Limits:
+    """Return the limits of custom terms, which do not depend on the size of the disk."""
+    latency_kind = terms.latency_kind or "guaranteed"
+    kind = latency_kind if terms.latency_s is not None else None
+    match terms:
         case SumTerms():
-            rates = _shared(contract.iops, contract.bytes_per_second)
-            return build_limits(rates, "sum", contract.latency_s, kind, _burst(contract))
+            rates = _shared(terms.iops, terms.bytes_per_second)
+            return build_limits(rates, "sum", terms.latency_s, kind, _burst(terms))
         case TimeSharedTerms():
-            return build_limits(_rates(contract), "time_shared", contract.latency_s, kind)
+            return build_limits(_rates(terms), "time_shared", terms.latency_s, kind)
         case SeparateTerms():
-            return build_limits(_rates(contract), "separate", contract.latency_s, kind)
+            return build_limits(_rates(terms), "separate", terms.latency_s, kind)
         case _:
-            assert_never(contract)
+            assert_never(terms)
 
 
-def _check(contract: _CustomTerms, *rates: float | None) -> None:
+def _check(terms: _CustomTerms, *rates: float | None) -> None:
     if all(rate is None for rate in rates):
-        raise ValueError("promises no rate; expected at least one rate of IOPS or bandwidth")
-    if contract.latency_kind is not None and contract.latency_s is None:
-        raise ValueError("latency_kind is given without latency; expected both")
+        raise ValueError("found no rate; expected at least one rate of IOPS or bandwidth")
+    if terms.latency_kind is not None and terms.latency_s is None:
+        raise ValueError("found latency_kind without latency; expected both")
 
 
-def _rates(contract: SeparateTerms) -> Rates:
+def _rates(terms: SeparateTerms) -> Rates:
     return Rates(
-        contract.read_iops,
-        contract.write_iops,
-        contract.read_bytes_per_second,
-        contract.write_bytes_per_second,
+        terms.read_iops,
+        terms.write_iops,
+        terms.read_bytes_per_second,
+        terms.write_bytes_per_second,
     )
 
 
-def _burst(contract: SumTerms) -> Burst | None:
-    burst = contract.burst
+def _burst(terms: SumTerms) -> Burst | None:
+    burst = terms.burst
     if burst is None:
         return None
     amounts: tuple[tuple[Resource, float | None, float | None, float | None], ...] = (
-        ("iops", burst.iops_credits, contract.iops, burst.iops),
-        ("bytes", burst.credit_bytes, contract.bytes_per_second, burst.bytes_per_second),
+        ("iops", burst.iops_credits, terms.iops, burst.iops),
+        ("bytes", burst.credit_bytes, terms.bytes_per_second, burst.bytes_per_second),
     )
     return Burst(
         _shared(burst.iops, burst.bytes_per_second),

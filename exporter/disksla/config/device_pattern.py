@@ -1,8 +1,7 @@
-"""Regular expressions that are searched in the names of devices.
+"""Device patterns: regular expressions that are searched in kernel names.
 
-They are RE2's, like those of node_exporter and Prometheus: a search takes time by the length of
-the name, whatever the expression says. Python's own may try every way to divide a name: '(a|a)*b'
-would stop the sampler for minutes.
+They are RE2 expressions, as in node_exporter and Prometheus: the time of a search is linear in the
+length of the name. Python's `re` backtracks: '(a|a)*b' could stop the sampler for minutes.
 """
 
 from typing import Any
@@ -11,27 +10,27 @@ import msgspec
 
 
 class DevicePattern(msgspec.Struct, frozen=True):
-    """One expression."""
+    """One regular expression."""
 
     pattern: str
 
     @classmethod
     def parse(cls, text: str) -> "DevicePattern":
-        """Read an expression. Raises ValueError, with what is wrong with it, if it is none."""
+        """Return the pattern. Raise ValueError, with the reason, if RE2 does not compile it."""
         try:
             _compiled(text)
         except _re2().error as error:
-            words = error.args[0].decode(errors="replace")
-            raise ValueError(f"'{text}' is no regular expression ({words})") from None
+            reason = error.args[0].decode(errors="replace")
+            raise ValueError(f"found '{text}'; expected a regular expression ({reason})") from None
         return cls(text)
 
     def is_in(self, name: str) -> bool:
-        """Tell whether it matches anywhere in a name."""
+        """Return whether the expression matches anywhere in a name."""
         return _compiled(self.pattern).search(_text(name)) is not None
 
 
 def _compiled(pattern: str) -> Any:
-    """Give what searches; RE2 keeps the last 128 of them."""
+    """Return the compiled expression; RE2 caches the last 128."""
     re2 = _re2()
     options = re2.Options()
     options.log_errors = False
@@ -39,12 +38,12 @@ def _compiled(pattern: str) -> Any:
 
 
 def _re2() -> Any:
-    """Load 3 MiB that are needed only where the configuration filters by name."""
-    import re2  # noqa: PLC0415 -- see above
+    """Import RE2, which takes 3 MiB, only if the configuration filters by name."""
+    import re2  # noqa: PLC0415 -- see the docstring
 
     return re2
 
 
 def _text(text: str) -> str:
-    """Give what can be UTF-8: names of files are read with surrogates where they are not."""
+    """Return text that can be encoded as UTF-8; file names may contain surrogates."""
     return text.encode(errors="replace").decode()

@@ -1,16 +1,14 @@
-"""Where texts of the configuration become values: one door for each kind of value."""
+"""Field types of the configuration: names of disks, paths, expressions and schedules."""
 
 import re
 from typing import Annotated
 
-from disksla import units
 from disksla.config.device_pattern import DevicePattern
-from disksla.limits import LatencyKind
-from disksla.schema import FieldType, choice, pattern, quantity, rate
+from disksla.schema import FieldType, pattern, rate
 
 
 def _parse_crontab(text: str) -> str:
-    """Days of the week have to be names: 0 is Sunday to cron and Monday to APScheduler."""
+    """Weekdays must be names, because 0 is Sunday to cron and Monday to APScheduler."""
     fields = text.split()
     if (
         len(fields) != _CRONTAB_FIELDS
@@ -23,19 +21,16 @@ def _parse_crontab(text: str) -> str:
 
 _CRONTAB_FIELDS = 5
 CRONTAB_EXPECTED = (
-    "minute, hour, day, month and day of the week (by name) as in '30 4 * * mon-fri', in UTC"
+    "minute, hour, day, month and weekday (by name), in UTC, such as '30 4 * * mon-fri'"
 )
-_SIZE = "a size such as 500GiB or 1.5TB"
-_BANDWIDTH = "a bandwidth such as 25MB/s or 240MiB/s"
-_LATENCY = FieldType(
-    "a duration such as 1ms", quantity(units.parse_duration_s, "a duration such as 1ms")
-)
-_DEVICE = pattern(
-    "a kernel name such as vda (what links to it under /dev/disk and /dev/mapper is for by_id)",
-    r"(?!disk/|mapper/)[^\s/]+(/[^\s/]+)?",
-    prefix="/dev/",
-)
-DeviceName = Annotated[str, _DEVICE]
+DeviceName = Annotated[
+    str,
+    pattern(
+        "a kernel name such as vda (for links under /dev/disk and /dev/mapper, use by_id)",
+        r"(?!disk/|mapper/)[^\s/]+(/[^\s/]+)?",
+        prefix="/dev/",
+    ),
+]
 IdName = Annotated[
     str,
     pattern("a name under /dev/disk/by-id, such as virtio-data", r"[^\s/]+", "/dev/disk/by-id/"),
@@ -45,11 +40,5 @@ Regex = Annotated[
     DevicePattern, FieldType("a regular expression such as '^vd[b-z]$'", DevicePattern.parse)
 ]
 Iops = Annotated[float, rate(1, 10**9)]
-Bytes = Annotated[int, FieldType(_SIZE, quantity(units.parse_size_bytes, _SIZE))]
-BytesPerSecond = Annotated[
-    float, FieldType(_BANDWIDTH, quantity(units.parse_bandwidth_bytes_per_second, _BANDWIDTH))
-]
-Latency = Annotated[float, _LATENCY]
 CATALOG_ID = pattern("an id of the catalogue such as vk.ceph-ssd", r"\S+")
 CRONTAB = FieldType(CRONTAB_EXPECTED, _parse_crontab)
-LatencyKindField = Annotated[LatencyKind, choice("guaranteed", "indicative")]

@@ -1,4 +1,4 @@
-"""Which disks are watched, and which terms each of them is held against."""
+"""Matching: which disks are monitored, and which terms apply to each."""
 
 import re
 
@@ -12,33 +12,33 @@ CUSTOM_TERMS = "configuration"
 """Terms and provider of a disk whose terms are written out in the configuration."""
 
 _VIRTIO_SERIAL_LENGTH = 20
-"""virtio-blk cuts serials here (VIRTIO_BLK_ID_BYTES), in the midst of a volume's UUID."""
+"""virtio-blk truncates serials to this length (VIRTIO_BLK_ID_BYTES), less than a UUID has."""
 
-_NOT_FOR_SALE = {
+_EXCLUDED_DRIVERS = {
     "loop": "loop device",
     "ram": "memory",
     "zram": "memory",
     "sr": "optical drive",
     "fd": "floppy drive",
 }
-"""Drivers whose devices nobody is sold, by the names they give before a number. They choose these
-names themselves and sysfs has no class that would tell the devices apart, so here a name is what
-there is to go by. An unused nbd needs no name: its size is 0."""
+"""Drivers whose devices are not cloud disks, by the kernel name without its number. The driver
+chooses this name, and sysfs has no attribute that distinguishes these devices. nbd is not in the
+list: an unused device has size 0."""
 
 _WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.)")
 
 
 def is_watched(disk: Disk, settings: Settings) -> bool:
-    """Say whether a disk is watched under these settings."""
+    """Return whether a disk is monitored under these settings."""
     return why_unwatched(disk, settings) is None
 
 
 def why_unwatched(disk: Disk, settings: Settings) -> str | None:
-    """Say in a few words why a disk is not watched, or None if it is.
+    """Return why a disk is not monitored, in a few words; None if it is.
 
-    A disk that an entry of `disks` matches is watched; then `exclude` wins; then `include`, if
-    there is any, decides; then whole disks at the bottom of their stack are watched, except for
-    files, memory and removable media.
+    In this order: a disk that matches an entry of `disks` is monitored; one that matches `exclude`
+    is not; if `include` is set, it decides; otherwise whole disks at the bottom of their stack are
+    monitored, except loop devices, RAM disks and removable media.
     """
     if find_entry(disk, settings) is not None:
         return None
@@ -53,7 +53,7 @@ def why_unwatched(disk: Disk, settings: Settings) -> str | None:
 
 
 def find_entry(disk: Disk, settings: Settings) -> tuple[int, DiskEntry] | None:
-    """Give the first entry of `disks` that matches, with its index."""
+    """Return the first matching entry of `disks` and its index."""
     for index, entry in enumerate(settings.disks):
         if matches(entry.match, disk):
             return index, entry
@@ -61,13 +61,13 @@ def find_entry(disk: Disk, settings: Settings) -> tuple[int, DiskEntry] | None:
 
 
 def matches(match: DiskMatch, disk: Disk) -> bool:
-    """Say whether all that is given of `match` holds for a disk.
+    """Return whether a disk matches all keys that are set.
 
-    Partitions, devices made of others and hidden paths share serial, WWN, model and mount points
-    with the disk that was sold, so these match by `device` or `by_id` only.
+    Partitions, stacked devices and hidden paths share serial, WWN, model and mount points with the
+    disk that was sold, so they match only if `device` or `by_id` is set.
     """
-    sold = disk.partition_of is None and not disk.slaves and not disk.hidden
-    if not sold and match.device is None and match.by_id is None:
+    is_sold = disk.partition_of is None and not disk.slaves and not disk.hidden
+    if not is_sold and match.device is None and match.by_id is None:
         return False
     return (
         match.device in {None, disk.name}
@@ -80,19 +80,19 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
 
 
 def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
-    """Give the terms a disk is held against, with the reason.
+    """Return the terms and limits of a disk, with the reason.
 
-    Terms that cannot be applied to this disk promise nothing, and the reason says why: one wrong
-    entry is no cause to stop watching.
+    Where limits cannot be derived, there are none, and the reason has the error: the disk is
+    monitored in spite of one wrong entry.
     """
     found = find_entry(disk, settings)
     if found is None:
         generic = generic_terms_for(disk)
-        reason = f"nothing in the configuration matches; {generic} by {_generic_sign(disk)}"
+        reason = f"no entry of the configuration matches; {generic} by {_generic_reason(disk)}"
         return Assignment(generic, _provider(generic), reason, disk.size_bytes, NO_LIMITS)
     index, entry = found
     size_bytes = entry.size_bytes or disk.size_bytes
-    reason = f"disks[{index}] of the configuration matches {_in_words(entry.match)}"
+    reason = f"disks[{index}] of the configuration matches {_match_text(entry.match)}"
     if not isinstance(entry.terms, str):
         limits = custom_limits(entry.terms)
         return Assignment(CUSTOM_TERMS, CUSTOM_TERMS, reason, size_bytes, limits)
@@ -100,12 +100,12 @@ def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
         limits = derive_limits(catalog[entry.terms], size_bytes, provision_of(entry))
     except DiskslaError as error:
         limits = NO_LIMITS
-        reason = f"{reason}, but nothing can be promised: {error}"
+        reason = f"{reason}, but there are no limits: {error}"
     return Assignment(entry.terms, _provider(entry.terms), reason, size_bytes, limits)
 
 
 def provision_of(entry: DiskEntry) -> Provision | None:
-    """Give what an entry says was provisioned."""
+    """Return the provisioned values of an entry; None without any."""
     if entry.iops is None and entry.bytes_per_second is None:
         return None
     return Provision(entry.iops, entry.bytes_per_second)
@@ -117,26 +117,26 @@ def _why_not_by_default(disk: Disk) -> str | None:
     if disk.hidden:
         return "path of a multipath disk"
     if disk.slaves:
-        return f"made of {', '.join(disk.slaves)}"
+        return f"stacked on {', '.join(disk.slaves)}"
     if disk.size_bytes == 0:
         return "empty"
     driver = disk.name.rstrip("0123456789")
-    return None if driver == disk.name else _NOT_FOR_SALE.get(driver)
+    return None if driver == disk.name else _EXCLUDED_DRIVERS.get(driver)
 
 
-def _same_serial(wanted: str, serial: str | None) -> bool:
+def _same_serial(configured: str, serial: str | None) -> bool:
     if serial is None:
         return False
-    short, long = sorted((wanted, serial), key=len)
+    short, long = sorted((configured, serial), key=len)
     return short == long or (len(short) == _VIRTIO_SERIAL_LENGTH and long.startswith(short))
 
 
-def _same_wwn(wanted: str, wwn: str | None) -> bool:
-    """Compare without the prefix: the kernel says naa.5000c5..., udev and lsblk 0x5000c5...."""
-    return wwn is not None and _WWN_PREFIX.sub("", wanted) == _WWN_PREFIX.sub("", wwn)
+def _same_wwn(configured: str, wwn: str | None) -> bool:
+    """Compare without the prefix: naa.5000c5... in sysfs is 0x5000c5... in udev and lsblk."""
+    return wwn is not None and _WWN_PREFIX.sub("", configured) == _WWN_PREFIX.sub("", wwn)
 
 
-def _in_words(match: DiskMatch) -> str:
+def _match_text(match: DiskMatch) -> str:
     return " and ".join(f"{key} {value}" for key, value in match.given().items())
 
 
@@ -144,7 +144,7 @@ def _provider(terms: str) -> str:
     return terms.partition(".")[0]
 
 
-def _generic_sign(disk: Disk) -> str:
+def _generic_reason(disk: Disk) -> str:
     if disk.name.startswith("nvme"):
         return "its kernel name"
     if disk.rotational is None:
@@ -153,9 +153,9 @@ def _generic_sign(disk: Disk) -> str:
 
 
 def generic_terms_for(disk: Disk) -> str:
-    """Give the id of the generic terms of a disk that nothing better is known of.
+    """Return the id of the generic terms of a disk without other terms.
 
-    It is only a label and promises nothing: virtual disks often claim to rotate.
+    They are a label without limits: virtual disks often report wrongly that they rotate.
     """
     if disk.name.startswith("nvme"):
         return "generic.nvme"

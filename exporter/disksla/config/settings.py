@@ -1,11 +1,10 @@
-"""What a person may say about disks and how to watch them: the records of the configuration.
+"""Settings: the records of the configuration file, which are its schema.
 
-The records are the schema that `form` reads by. Names of fields carry units; names of keys
-do not, because the values do ('100ms', '25MB').
+Names of fields have a unit; names of keys have none, because the values do ('100ms', '25MB').
 """
 
 import math
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 
@@ -14,14 +13,22 @@ from disksla.config.fields import (
     CATALOG_ID,
     CRONTAB,
     AbsolutePath,
-    Bytes,
-    BytesPerSecond,
     DeviceName,
     IdName,
     Iops,
     Regex,
 )
-from disksla.schema import Text, choice, duration, percentage, rate, size
+from disksla.limits import Catalog
+from disksla.schema import (
+    Bytes,
+    BytesPerSecond,
+    Text,
+    choice,
+    duration,
+    percentage,
+    rate,
+    size,
+)
 from disksla.units import KIB, MIB
 
 ProbeKind = Literal["read-latency", "write-latency"]
@@ -38,7 +45,7 @@ class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class SamplingSettings(_Strict, frozen=True):
-    """How often the disks are looked at."""
+    """How often the disks are sampled."""
 
     interval_s: Annotated[float, duration("10ms", "10s", "100ms")] = msgspec.field(
         default=0.1, name="interval"
@@ -46,23 +53,23 @@ class SamplingSettings(_Strict, frozen=True):
 
 
 class AssessmentSettings(_Strict, frozen=True):
-    """How what was seen is held against what was promised."""
+    """How rates are compared with limits."""
 
     tolerance_ratio: Annotated[float, percentage(0.1, 50)] = msgspec.field(
         default=0.03, name="tolerance"
     )
-    """Share by which a rate may miss a limit and still be at it."""
+    """Share by which a rate may be below a limit and count as at the limit."""
 
 
 class DiscoverySettings(_Strict, frozen=True):
-    """Which disks are watched beyond those named under `disks`; searched in kernel names."""
+    """Which disks are monitored besides those under `disks`; patterns of kernel names."""
 
     include: tuple[Regex, ...] = ()
     exclude: tuple[Regex, ...] = ()
 
 
 class DiskMatch(_Strict, frozen=True):
-    """Which disk an entry is about; all that is given must hold."""
+    """The disks of an entry; all keys that are set must match."""
 
     device: DeviceName | None = None
     serial: Text | None = None
@@ -72,36 +79,38 @@ class DiskMatch(_Strict, frozen=True):
     by_id: IdName | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an entry that would match every disk."""
+        """Raise ValueError for an entry that would match every disk."""
         if not self.given():
             keys = ", ".join(self.__struct_fields__)
-            raise ValueError(f"matches nothing in particular; expected at least one of: {keys}")
+            raise ValueError(f"found no key; expected at least one of: {keys}")
 
     def given(self) -> dict[str, str]:
-        """Give the keys that must hold, with their values."""
+        """Return the keys that are set, with their values."""
         values = msgspec.structs.asdict(self)
         return {key: value for key, value in values.items() if value is not None}
 
 
 class DiskEntry(_Strict, frozen=True):
-    """The terms of the disks that match."""
+    """The terms of the matching disks."""
 
     match: DiskMatch
     terms: Annotated[str, CATALOG_ID] | SumTerms | SeparateTerms | TimeSharedTerms
     size_bytes: Bytes | None = msgspec.field(default=None, name="size")
-    """Where the size that was sold differs from what the kernel says."""
+    """The size that was sold, where the kernel reports another."""
     iops: Iops | None = None
-    """What was provisioned, for types that are sold so."""
+    """The provisioned IOPS, for types that have them."""
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
 
     def __post_init__(self) -> None:
-        """Refuse provisioned rates beside written-out terms."""
+        """Raise ValueError for provisioned rates together with custom terms."""
         if not isinstance(self.terms, str) and (self.iops or self.bytes_per_second):
-            raise ValueError("written-out terms carry their own rates; expected none beside them")
+            raise ValueError(
+                "found iops or bandwidth next to custom terms; expected them in `terms`"
+            )
 
 
 class ProbeEntry(_Strict, frozen=True):
-    """One measurement of latency that is repeated."""
+    """A repeated measurement of latency."""
 
     kind: Annotated[ProbeKind, choice("read-latency", "write-latency")]
     disks: (
@@ -111,81 +120,79 @@ class ProbeEntry(_Strict, frozen=True):
     every_s: Annotated[float, duration("10s", "30d", "10m")] | None = msgspec.field(
         default=None, name="every"
     )
-    """None for 10 minutes, unless there is `cron`."""
+    """None for 10 minutes, or where `cron` is set."""
     cron: Annotated[str, CRONTAB] | None = None
-    """When, in UTC, as crontab(5) has it; instead of `every`."""
+    """Schedule in UTC, in the format of crontab(5); instead of `every`."""
     splay_s: Annotated[float, duration("1s", "1d", "5m")] | None = msgspec.field(
         default=None, name="splay"
     )
-    """Time over which machines are spread; None for all of `every`, or 5 minutes after `cron`."""
+    """Time over which starts are spread; None for all of `every`, or 5 minutes after `cron`."""
     rate_iops: Annotated[float, rate(1, 1000)] = 20.0
     runtime_s: Annotated[float, duration("1s", "1m", "5s")] = msgspec.field(
         default=5.0, name="runtime"
     )
     target: Annotated[ProbeTarget, choice("device", "file")] | None = None
-    """None for the device of reads, and a file of writes."""
+    """None for the device with reads, and a file with writes."""
     file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
         default=MIB, name="file_size"
     )
     busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
-    """Share of the promise in use above which a disk is left alone."""
+    """Load above which a disk is not probed."""
     credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
         default=0.05, name="credits"
     )
-    """Share of a full bucket below which a disk is left alone."""
+    """Share of the credit capacity below which a disk is not probed."""
     daily_bytes: Bytes = msgspec.field(default=256 * MIB, name="daily")
-    """The most that probes of this kind transfer of one disk in a day of UTC."""
+    """Most bytes that probes of this kind transfer on one disk in a UTC day."""
 
     def __post_init__(self) -> None:
-        """Refuse two schedules, writes to a device, and a probe that would never end."""
+        """Raise ValueError for two schedules, overlapping runs and writes to a device."""
         if self.every_s is not None and self.cron is not None:
-            raise ValueError("both `every` and `cron` are given; expected one of them")
+            raise ValueError("found both `every` and `cron`; expected one of them")
         if self.cron is None and self.runtime_s >= self.period_s:
-            raise ValueError(
-                "runs longer than the time between two runs; expected runtime < every"
-            )
+            raise ValueError("found a runtime of `every` or longer; expected a shorter one")
         if self.cron is None and self.splay_s is not None and self.splay_s > self.period_s:
-            raise ValueError("splay is longer than the time between two runs; expected less")
+            raise ValueError("found a splay above `every`; expected at most that")
         if self.kind == "write-latency" and self.target == "device":
-            raise ValueError("write-latency never writes to a device; expected target: file")
+            raise ValueError("found write-latency with target: device; expected target: file")
         if self.most_bytes > self.daily_bytes:
-            raise ValueError("one run transfers more than `daily`; expected less than that")
+            raise ValueError("found a run that transfers more than `daily`; expected less")
 
     @property
     def period_s(self) -> float:
-        """Time between two runs, where there is no `cron`."""
+        """Time between two runs, without `cron`."""
         return self.every_s or DEFAULT_EVERY_S
 
     @property
     def spread_s(self) -> float:
-        """Time over which machines and disks are spread, so that they do not probe in step."""
+        """Time over which the runs of machines and disks are spread."""
         return self.splay_s or (self.period_s if self.cron is None else CRON_SPLAY_S)
 
     @property
     def most_bytes(self) -> int:
-        """What one run transfers at most, its file included."""
+        """Most bytes that one run transfers, including its scratch file."""
         requests = math.floor(self.rate_iops * self.runtime_s) + 1
         file_bytes = self.file_size_bytes if self.uses_file else 0
         return requests * PROBE_REQUEST_BYTES + file_bytes
 
     @property
     def uses_file(self) -> bool:
-        """Whether a file of our own is probed, and not the device."""
+        """Whether a scratch file is probed instead of the device."""
         return self.kind == "write-latency" or self.target == "file"
 
     def covers(self, device: str) -> bool:
-        """Tell whether a watched disk is one of those to be probed."""
+        """Return whether a monitored disk is to be probed."""
         return self.disks == "all" or device in self.disks
 
 
 class StateSettings(_Strict, frozen=True):
-    """What outlives the process."""
+    """Where state is saved."""
 
     directory: AbsolutePath = "/var/lib/disksla"
 
 
 class Settings(_Strict, frozen=True):
-    """A whole configuration; the default is that of no configuration."""
+    """The whole configuration; the default applies without a file."""
 
     sampling: SamplingSettings = SamplingSettings()
     discovery: DiscoverySettings = DiscoverySettings()
@@ -193,16 +200,26 @@ class Settings(_Strict, frozen=True):
     disks: tuple[DiskEntry, ...] = ()
     probes: tuple[ProbeEntry, ...] = ()
     state: StateSettings = StateSettings()
+    common: Any = None
+    """Anchors, for aliases and merge keys elsewhere in the file; always None here."""
 
     def probes_of(self, device: str) -> dict[ProbeKind, float | None]:
-        """Give the kinds of probes that are asked for of a disk, with the time between two turns.
+        """Return the kinds of probes that are configured for a disk, and the seconds between runs.
 
-        In seconds; where several entries ask for one kind, the shortest, and None if all of them
-        are due by a crontab line.
+        The shortest time of several entries counts; None if all of them are scheduled by `cron`.
         """
-        asked: dict[ProbeKind, float | None] = {}
+        periods_s: dict[ProbeKind, float | None] = {}
         for entry in self.probes:
             if entry.covers(device):
-                known = [asked.get(entry.kind), None if entry.cron else entry.period_s]
-                asked[entry.kind] = min((each for each in known if each is not None), default=None)
-        return asked
+                both_s = [periods_s.get(entry.kind), None if entry.cron else entry.period_s]
+                periods_s[entry.kind] = min(
+                    (period_s for period_s in both_s if period_s is not None), default=None
+                )
+        return periods_s
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """The content of the operator's files: settings, and the catalogue with the added rows."""
+
+    settings: Settings
+    catalog: Catalog

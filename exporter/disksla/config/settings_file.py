@@ -1,4 +1,4 @@
-"""Reading the configuration file: YAML in, settings or a list of problems out."""
+"""Reads the files of the operator: the configuration file, and the catalogue files beside it."""
 
 from pathlib import Path
 
@@ -6,50 +6,73 @@ from apscheduler.triggers.cron import CronTrigger
 
 from disksla.config.fields import CATALOG_ID, CRONTAB
 from disksla.config.matching import provision_of
-from disksla.config.settings import DiskEntry, Settings
+from disksla.config.settings import Configuration, DiskEntry, Settings
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, derive_limits
+from disksla.limits.catalog import load_catalog
 from disksla.schema import Overrides
-from disksla.schema.yaml_file import open_file, parse_record, read_bounded
+from disksla.schema.yaml_file import parse_record, read_file
 from disksla.units import TIB
 
+DEFAULT_DIRECTORY = Path("/etc/disksla")
+
 _LARGEST_DISK_BYTES = 1024 * TIB
-"""Bounds of provisioning widen with the size: what is refused at this size is refused at all."""
+"""Upper bounds of provisioned values grow with the size, so a value that is too high for this
+size is too high for any."""
 
 
-def read_settings(path: Path | None, catalog: Catalog) -> Settings:
-    """Give the settings that a file states, or the defaults where there is no file.
+def catalog_directory(config_file: Path | None) -> Path:
+    """Return `catalog.d` beside the configuration file, or in the default directory."""
+    return (config_file.parent if config_file is not None else DEFAULT_DIRECTORY) / "catalog.d"
 
-    Raises one Refusal that names every problem, a line each, as `FILE:LINE: KEY: what was found;
-    what would be right`.
+
+def read_configuration(config_file: Path | None) -> Configuration:
+    """Read the configuration file, if any, and the catalogue with the operator's rows.
+
+    Raise one DiskslaError that lists every problem of all files, a line each.
     """
-    if path is None:
-        return Settings()
+    catalog: Catalog | None = None
+    problems = []
     try:
-        with open_file(path) as file:
-            data = read_bounded(file)
-    except OSError as error:
-        raise DiskslaError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
-        raise DiskslaError(f"{path} {error}; expected a configuration file") from error
-    return parse_settings(data, str(path), catalog)
+        catalog = load_catalog(catalog_directory(config_file))
+    except DiskslaError as error:
+        problems.append(str(error))
+    try:
+        settings = read_settings(config_file, catalog)
+    except DiskslaError as error:
+        problems.append(str(error))
+    else:
+        if catalog is not None:
+            return Configuration(settings, catalog)
+    raise DiskslaError("\n".join(problems))
 
 
-def parse_settings(data: bytes, name: str, catalog: Catalog) -> Settings:
-    """Give the settings that the content of a file states; `name` stands before each problem."""
+def read_settings(path: Path | None, catalog: Catalog | None) -> Settings:
+    """Return the settings of a file, or the defaults without a file.
+
+    Raise one DiskslaError that lists every problem, a line each, as
+    `FILE:LINE: PLACE: found X; expected Y`. Without a catalogue, its ids are not checked.
+    """
+    return Settings() if path is None else parse_settings(read_file(path), str(path), catalog)
+
+
+def parse_settings(data: bytes, name: str, catalog: Catalog | None) -> Settings:
+    """Return the settings in the content of the file `name`, as `read_settings` does."""
     return parse_record(data, name, Settings, _overrides(catalog))
 
 
-def _overrides(catalog: Catalog) -> Overrides:
-    """Give what only others know: ids of the catalogue and what they need, and times of jobs."""
+def _overrides(catalog: Catalog | None) -> Overrides:
+    """Return the checks that need the catalogue or the scheduler."""
+    if catalog is None:
+        return {CRONTAB: _parse_crontab}
 
-    def known(text: str) -> str:
+    def parse_id(text: str) -> str:
         try:
             return catalog[CATALOG_ID.parse(text)].id
         except DiskslaError as error:
             raise ValueError(str(error)) from error
 
-    def derivable(entry: DiskEntry) -> None:
+    def check_limits(entry: DiskEntry) -> None:
         if isinstance(entry.terms, str):
             size_bytes = entry.size_bytes or _LARGEST_DISK_BYTES
             try:
@@ -57,11 +80,11 @@ def _overrides(catalog: Catalog) -> Overrides:
             except DiskslaError as error:
                 raise ValueError(str(error)) from error
 
-    return {CATALOG_ID: known, DiskEntry: derivable, CRONTAB: _schedulable}
+    return {CATALOG_ID: parse_id, DiskEntry: check_limits, CRONTAB: _parse_crontab}
 
 
-def _schedulable(text: str) -> str:
-    """Give a crontab line that whoever runs the jobs understands."""
+def _parse_crontab(text: str) -> str:
+    """Return a crontab line that the scheduler accepts."""
     line: str = CRONTAB.parse(text)
     try:
         CronTrigger.from_crontab(line, timezone="UTC")

@@ -1,8 +1,4 @@
-"""What is known of every disk at one moment, ready to be shown.
-
-A view is made from the state when somebody asks (a scrape, a page, a command), with all that
-was put off while disks were idle brought up to date.
-"""
+"""Assignment: the terms and limits of one disk, with the reason."""
 
 import msgspec
 
@@ -10,13 +6,13 @@ from disksla.limits.limits import Limits
 
 
 class Assignment(msgspec.Struct, frozen=True):
-    """Which terms a disk is held against, and why these."""
+    """The terms that apply to a disk, and why."""
 
     terms: str
     """Id in the catalogue, or `configuration` for terms written out there."""
     provider: str
     reason: str
-    """One sentence for people: which rule matched on what, or why a generic type was taken."""
+    """One sentence for the user: what matched, or why generic terms apply."""
     size_bytes: int
-    """Size the limits were derived from: the kernel's, unless the configuration overrides it."""
+    """Size from which the limits are derived: the kernel's, unless the configuration sets one."""
     limits: Limits

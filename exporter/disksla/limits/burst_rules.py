@@ -1,92 +1,124 @@
-"""Credits: what terms let a disk of one size do for a while."""
+"""Burst rules: how burst rates and credits follow from the size and the baseline of a disk."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from disksla.limits.limits import Bucket, Burst, DrainKind, Rates, Resource
-from disksla.limits.size_rules import Positive, SizeRule, WholeBytes, allocation_units
+from disksla.limits.size_rules import SizeRule, allocation_units
+from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, number, whole_number
 
 _PERCENT = 100
 
 
 class UnitBoost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="unit-boost"):
-    """A small disk may work at the level of one with more units of space.
+    """A small disk may run at the rates of a disk with more allocation units.
 
-    The boost is a whole per cent. Credits are seconds of base-level service above the base, so
-    many that `boost_s` of full boost are had out of each `refill_s`; a new disk has all of them.
-    `plain_s` of base service may be used at once without credits.
+    The boost is a whole per cent. Credits are seconds of baseline service above the baseline;
+    the capacity allows `boost_s` of full boost in each `refill_s`, and a new disk starts full.
+    `baseline_depth_s` of baseline service may be used at once without credits.
     Source: https://github.com/ydb-platform/nbs, boosted time bucket and volume model.
     """
 
-    unit_bytes: WholeBytes
-    level_units: Annotated[int, msgspec.Meta(gt=0)]
-    boost_s: Positive
-    refill_s: Positive
-    baseline_depth_s: Positive = 0.1
+    unit_bytes: Bytes
+    level_units: Annotated[int, whole_number(1, 10**6)]
+    boost_s: Seconds
+    refill_s: Seconds
+    baseline_depth_s: Seconds = 0.1
 
 
 class BurstSeconds(
     msgspec.Struct,
     frozen=True,
     forbid_unknown_fields=True,
-    tag_field="law",
+    tag_field="rule",
     tag="seconds-of-burst",
 ):
-    """Credits for so many seconds at the peak, counted in what the peak gives above the base."""
+    """Credits for a number of seconds at the burst rate: the excess over the baseline, summed."""
 
-    seconds: Positive
+    seconds: Seconds
 
 
-class BucketRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Credits of one resource, by the size of the disk; see `Bucket` for the kinds of drain."""
+class _BucketRule(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="resource"
+):
+    """Credits of one resource, by the size of the disk; see `Bucket` for the kinds of drain.
 
-    resource: Resource
-    capacity: SizeRule | BurstSeconds
-    fill_per_second: SizeRule | None = None
-    """None where they come back at the base rate."""
-    initial_share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
+    Without `fill_per_second` the bucket is filled at the baseline rate.
+    """
+
+    resource: ClassVar[Resource]
+    initial_share: Annotated[float, number(0, 1, "a share from 0 to 1, such as 0.75")] | None = (
+        None
+    )
     drain: DrainKind = "use"
-    baseline_depth_s: Positive = 0.1
+    baseline_depth_s: Seconds = 0.1
+
+
+class IopsBucketRule(_BucketRule, frozen=True, tag="iops"):
+    """Credits counted in I/Os."""
+
+    resource: ClassVar[Resource] = "iops"
+    capacity: SizeRule[Number] | BurstSeconds
+    fill_per_second: SizeRule[Number] | None = None
+
+
+class BytesBucketRule(_BucketRule, frozen=True, tag="bytes"):
+    """Credits counted in bytes."""
+
+    resource: ClassVar[Resource] = "bytes"
+    capacity: SizeRule[Bytes] | BurstSeconds
+    fill_per_second: SizeRule[BytesPerSecond] | None = None
+
+
+class ServiceBucketRule(_BucketRule, frozen=True, tag="service_seconds"):
+    """Credits counted in seconds of baseline service."""
+
+    resource: ClassVar[Resource] = "service_seconds"
+    capacity: SizeRule[Seconds] | BurstSeconds
+    fill_per_second: SizeRule[Number] | None = None
+
+
+BucketRule = IopsBucketRule | BytesBucketRule | ServiceBucketRule
 
 
 class TokenBuckets(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="token-buckets"):
-    """Higher rates while tokens last; a rate that is not named stays at its base.
+    """Higher rates while credits last; a rate that is absent stays at its baseline.
 
-    Disks whose base is as high already have no burst.
+    A disk whose baseline is as high has no burst.
     """
 
     buckets: tuple[BucketRule, ...]
-    read_iops: SizeRule | None = None
-    write_iops: SizeRule | None = None
-    read_bandwidth: SizeRule | None = None
-    write_bandwidth: SizeRule | None = None
+    read_iops: SizeRule[Number] | None = None
+    write_iops: SizeRule[Number] | None = None
+    read_bandwidth: SizeRule[BytesPerSecond] | None = None
+    write_bandwidth: SizeRule[BytesPerSecond] | None = None
 
 
 BurstRule = UnitBoost | TokenBuckets
 
 
-def burst_for(law: BurstRule, size_bytes: int, base: Rates) -> Burst | None:
-    """Give the burst of a disk of this size with these base rates; None if it has none."""
-    if isinstance(law, UnitBoost):
-        return _unit_boost(law, size_bytes, base)
-    return _token_buckets(law, size_bytes, base)
+def burst_for(rule: BurstRule, size_bytes: int, base: Rates) -> Burst | None:
+    """Return the burst of a disk of this size with these baseline rates; None if it has none."""
+    if isinstance(rule, UnitBoost):
+        return _unit_boost(rule, size_bytes, base)
+    return _token_buckets(rule, size_bytes, base)
 
 
-def _unit_boost(law: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
-    percent = _PERCENT * law.level_units // allocation_units(size_bytes, law.unit_bytes)
+def _unit_boost(rule: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
+    percent = _PERCENT * rule.level_units // allocation_units(size_bytes, rule.unit_bytes)
     if percent <= _PERCENT:
         return None
-    capacity_s = (percent - _PERCENT) * law.boost_s / _PERCENT
+    capacity_s = (percent - _PERCENT) * rule.boost_s / _PERCENT
     bucket = Bucket(
         "service_seconds",
         capacity_s,
-        fill_per_second=capacity_s / law.refill_s,
+        fill_per_second=capacity_s / rule.refill_s,
         base_per_second=1.0,
         peak_per_second=percent / _PERCENT,
         initial_share=1.0,
         drain="excess",
-        baseline_depth_s=law.baseline_depth_s,
+        baseline_depth_s=rule.baseline_depth_s,
     )
     return Burst(
         Rates(
@@ -99,56 +131,56 @@ def _unit_boost(law: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
     )
 
 
-def _token_buckets(law: TokenBuckets, size_bytes: int, base: Rates) -> Burst | None:
+def _token_buckets(rule: TokenBuckets, size_bytes: int, base: Rates) -> Burst | None:
     rates = Rates(
-        _raised(base.read_iops, law.read_iops, size_bytes),
-        _raised(base.write_iops, law.write_iops, size_bytes),
-        _raised(base.read_bytes_per_second, law.read_bandwidth, size_bytes),
-        _raised(base.write_bytes_per_second, law.write_bandwidth, size_bytes),
+        _raised(base.read_iops, rule.read_iops, size_bytes),
+        _raised(base.write_iops, rule.write_iops, size_bytes),
+        _raised(base.read_bytes_per_second, rule.read_bandwidth, size_bytes),
+        _raised(base.write_bytes_per_second, rule.write_bandwidth, size_bytes),
     )
     if rates == base:
         return None
-    buckets = (_bucket(bucket, size_bytes, base, rates) for bucket in law.buckets)
+    buckets = (_bucket(bucket, size_bytes, base, rates) for bucket in rule.buckets)
     return Burst(rates, tuple(bucket for bucket in buckets if bucket is not None))
 
 
-def _bucket(law: BucketRule, size_bytes: int, base: Rates, peak: Rates) -> Bucket | None:
-    """Give the bucket of one resource; None if the peak gives no more of it than the base."""
-    base_per_second, peak_per_second = _paces(law.resource, base, peak)
+def _bucket(rule: BucketRule, size_bytes: int, base: Rates, peak: Rates) -> Bucket | None:
+    """Return the bucket of one resource; None if the burst rate is not above the baseline."""
+    base_per_second, peak_per_second = _base_and_peak(rule.resource, base, peak)
     if peak_per_second <= base_per_second:
         return None
     return Bucket(
-        law.resource,
-        (peak_per_second - base_per_second) * law.capacity.seconds
-        if isinstance(law.capacity, BurstSeconds)
-        else law.capacity.rate(size_bytes),
-        base_per_second if law.fill_per_second is None else law.fill_per_second.rate(size_bytes),
+        rule.resource,
+        (peak_per_second - base_per_second) * rule.capacity.seconds
+        if isinstance(rule.capacity, BurstSeconds)
+        else rule.capacity.rate(size_bytes),
+        base_per_second if rule.fill_per_second is None else rule.fill_per_second.rate(size_bytes),
         base_per_second,
         peak_per_second,
-        law.initial_share,
-        law.drain,
-        law.baseline_depth_s,
+        rule.initial_share,
+        rule.drain,
+        rule.baseline_depth_s,
     )
 
 
-def _paces(resource: Resource, base: Rates, peak: Rates) -> tuple[float, float]:
-    """Give what base and peak come to in a resource; the more of reads and writes counts."""
+def _base_and_peak(resource: Resource, base: Rates, peak: Rates) -> tuple[float, float]:
+    """Return both rates of a resource; of reads and writes, the higher rate counts."""
     if resource == "iops":
-        return _more(base.read_iops, base.write_iops), _more(peak.read_iops, peak.write_iops)
+        return _higher(base.read_iops, base.write_iops), _higher(peak.read_iops, peak.write_iops)
     if resource == "bytes":
         return (
-            _more(base.read_bytes_per_second, base.write_bytes_per_second),
-            _more(peak.read_bytes_per_second, peak.write_bytes_per_second),
+            _higher(base.read_bytes_per_second, base.write_bytes_per_second),
+            _higher(peak.read_bytes_per_second, peak.write_bytes_per_second),
         )
     pairs = zip(msgspec.structs.astuple(base), msgspec.structs.astuple(peak), strict=True)
     return 1.0, max((high / low for low, high in pairs if low and high), default=1.0)
 
 
-def _more(read: float | None, write: float | None) -> float:
+def _higher(read: float | None, write: float | None) -> float:
     return max(read or 0.0, write or 0.0)
 
 
-def _raised(base: float | None, law: SizeRule | None, size_bytes: int) -> float | None:
-    if base is None or law is None:
+def _raised(base: float | None, rule: SizeRule[float] | None, size_bytes: int) -> float | None:
+    if base is None or rule is None:
         return base
-    return max(base, law.rate(size_bytes))
+    return max(base, rule.rate(size_bytes))

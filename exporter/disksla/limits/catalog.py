@@ -1,71 +1,108 @@
-"""The terms disks are sold under, as data files: a file per provider, a row per type.
+"""Reads the catalogue: the files of this package, and those of the operator in `catalog.d/`.
 
-Quantities stand in the files as people write them (32GiB, 15MiB/s, 0.5ms) and are read as bytes,
-bytes per second and seconds.
+A file has a row for each type of disk. Quantities have their usual units (32GiB, 15MiB/s, 0.5ms)
+and become bytes, bytes per second and seconds.
 """
 
-import re
+from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
+from disksla.errors import DiskslaError
+from disksla.limits.examples import check_examples
 from disksla.limits.terms import Catalog, Terms
-from disksla.units import (
-    BYTES_PER_UNIT,
-    parse_bandwidth_bytes_per_second,
-    parse_duration_s,
-    parse_size_bytes,
-)
+from disksla.schema import Overrides
+from disksla.schema.yaml_file import parse_document, read_file
 
-_QUANTITY_TAG = "!quantity"
-_SIZES = "|".join(BYTES_PER_UNIT)
-_QUANTITY = re.compile(rf"[0-9]+(\.[0-9]+)?(({_SIZES})(/s)?|us|ms|s|m|h|d)$")
+_PACKAGE: Overrides = {}
+"""Tests check the examples of the package; the daemon need not do it at every start."""
+_OPERATOR: Overrides = {Terms: check_examples}
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file of the catalogue."""
+class _CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The content of one file."""
 
-    terms: tuple[Terms, ...]
+    terms: tuple[Terms, ...] = ()
     common: Any = None
-    """What the rows have in common, for YAML to merge into them."""
+    """Anchors, for aliases and merge keys in the rows."""
 
 
-def load_catalog() -> Catalog:
-    """Read all terms that come with this package."""
-    paths = (
-        path
-        for path in files("disksla.limits").joinpath("providers").iterdir()
-        if path.name.endswith(".yaml")
-    )
-    return Catalog(
-        row
-        for path in sorted(paths, key=lambda path: path.name)
-        for row in parse_terms(path.read_text(encoding="utf-8"))
-    )
+def load_catalog(directory: Path | None = None) -> Catalog:
+    """Return all terms of this package, and those of the operator's files in `directory`.
 
-
-def parse_terms(text: str) -> tuple[Terms, ...]:
-    """Give the rows of one file's text.
-
-    Raises yaml.YAMLError for what is no YAML and msgspec.ValidationError, with the place within
-    the document, for what are no terms.
+    Raise one DiskslaError that lists every problem of these files, a line each.
     """
-    document = yaml.load(text, Loader=_Loader)  # noqa: S506 -- derived from the safe loader
-    return msgspec.convert(document, _File).terms
+    loader = _Loader()
+    for path in _package_files():
+        loader.add(path.read_bytes(), str(path), _PACKAGE)
+    for path in operator_files(directory) if directory is not None else ():
+        loader.add_file(path)
+    return loader.catalog()
 
 
-def _quantity(loader: Any, node: yaml.ScalarNode) -> float:
-    text: str = loader.construct_scalar(node)
-    if text.endswith("/s"):
-        return parse_bandwidth_bytes_per_second(text)
-    if text.endswith("B"):
-        return parse_size_bytes(text)
-    return parse_duration_s(text)
+def operator_files(directory: Path) -> list[Path]:
+    """Return the files `*.yml` of a directory by name; none if there is no such directory."""
+    try:
+        paths = sorted(directory.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise DiskslaError(f"cannot read {directory}: {error.strerror}") from error
+    return [path for path in paths if path.suffix == ".yml" and not path.name.startswith(".")]
 
 
-# libyaml's parser, where PyYAML was built with it, is ten times as fast.
-_Loader: Any = type("_Loader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
-_Loader.add_implicit_resolver(_QUANTITY_TAG, _QUANTITY, list("0123456789"))
-_Loader.add_constructor(_QUANTITY_TAG, _quantity)
+def parse_catalog(data: bytes, name: str) -> Catalog:
+    """Return the terms of one operator's file. Raise DiskslaError as `load_catalog` does."""
+    loader = _Loader()
+    loader.add(data, name, _OPERATOR)
+    return loader.catalog()
+
+
+def _package_files() -> list[Path]:
+    directory = files("disksla.limits").joinpath("providers")
+    paths = (Path(str(path)) for path in directory.iterdir())
+    return sorted(path for path in paths if path.suffix == ".yaml")
+
+
+class _Loader:
+    """Collects the rows of several files, and their problems."""
+
+    def __init__(self) -> None:
+        self._rows: list[Terms] = []
+        self._places: dict[str, str] = {}
+        self._problems: list[str] = []
+
+    def catalog(self) -> Catalog:
+        """Return the rows. Raise DiskslaError if there were problems."""
+        if self._problems:
+            raise DiskslaError("\n".join(self._problems))
+        return Catalog(self._rows)
+
+    def add_file(self, path: Path) -> None:
+        try:
+            self.add(read_file(path), str(path), _OPERATOR)
+        except DiskslaError as error:
+            self._problems.append(str(error))
+
+    def add(self, data: bytes, name: str, overrides: Overrides) -> None:
+        document = parse_document(data, name)
+        content, problems = document.read(_CatalogFile, overrides)
+        for path, row_name in _names(content.terms if content is not None else ()):
+            place = document.place(path)
+            first = self._places.setdefault(row_name, place)
+            if first is not place:
+                text = f"found '{row_name}', which exists in {first}; expected another id"
+                problems.append(document.problem(path, text))
+        self._problems += document.lines(problems)
+        self._rows += content.terms if content is not None else ()
+
+
+def _names(rows: tuple[Terms, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield the ids and former names of the rows, each with its path in the file."""
+    for index, row in enumerate(rows):
+        yield ("terms", index, "id"), row.id
+        for number, alias in enumerate(row.aliases):
+            yield ("terms", index, "aliases", number), alias

@@ -1,69 +1,70 @@
-"""What requests cost of a disk's limits, and the load that a window puts on them."""
+"""Cost model: what a request uses of a disk's limits, and the load of a window."""
 
 import math
 from itertools import product
-from typing import Annotated, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
+from disksla.schema import Bytes
+
 LimitName = Literal["iops", "bandwidth", "service"]
 
-_WholeBytes = Annotated[int, msgspec.Meta(gt=0)]
 _CONSTANT_MAXIMUM = 2**64 - 1
 _NEGLIGIBLE_S = 1e-5
-"""Below this the block store takes the difference of two periods to be nothing."""
+"""Below this, the block store treats the difference of two periods as zero."""
 
 
 class PerRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="per-request"):
-    """One request is one I/O, whatever its size."""
+    """A request of any size is one I/O."""
 
 
 class Chunks(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="chunks"):
-    """A request is as many I/Os as it has chunks."""
+    """A request is one I/O per chunk."""
 
-    chunk_bytes: _WholeBytes
+    chunk_bytes: Bytes
 
 
 class Additive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="additive"):
-    """A request takes time for itself and time for its bytes, from one budget.
+    """A request costs a fixed time and a time per byte, both from one budget.
 
-    What is published is 1/IOPS + n/bandwidth; what is enforced has other constants, with which
-    requests of `small_bytes` run at exactly the IOPS limit and those of `large_bytes` at exactly
-    the bandwidth limit.
+    The published formula is 1/IOPS + n/bandwidth. The enforced one has other constants, with
+    which requests of `small_bytes` run at exactly the IOPS limit and requests of `large_bytes` at
+    exactly the bandwidth limit.
     """
 
-    small_bytes: _WholeBytes
-    large_bytes: _WholeBytes
+    small_bytes: Bytes
+    large_bytes: Bytes
 
     def __post_init__(self) -> None:
-        """Refuse sizes that leave nothing to solve."""
+        """Raise ValueError if the sizes do not determine the constants."""
         if self.small_bytes >= self.large_bytes:
-            raise ValueError("an additive cost needs small_bytes < large_bytes")
+            raise ValueError("found sizes out of order; expected small_bytes < large_bytes")
 
 
 CostModel = PerRequest | Chunks | Additive
 
 
 class DirectionLimits(NamedTuple):
-    """The two limits on reads, or on writes; None where there is none."""
+    """The limits of reads, or of writes; None where there is no limit."""
 
     iops: float | None
     bytes_per_second: float | None
 
 
 class RequestCost(NamedTuple):
-    """What one request costs under an additive law, in seconds of service."""
+    """What one request costs in an additive model, in seconds of service."""
 
     request_s: float
     byte_s: float
 
 
 class Charge(msgspec.Struct, frozen=True):
-    """What requests use of one limit, in seconds of that limit's time.
+    """What requests use of one limit, in seconds of that limit.
 
-    Every law is a set of charges. A limit of 300 IOPS charges 1/300 s per request; a budget that
-    reads and writes share has one charge for both; an additive law (1/C1 + n/C2) has one charge
-    for requests and bytes together, and its limit is called `service`.
+    Every cost model is a set of charges. A limit of 300 IOPS charges 1/300 s per request; a budget
+    shared by reads and writes has one charge for both; an additive cost (1/C1 + n/C2) has one
+    charge for requests and bytes together, and its limit is named `service`.
     """
 
     limit: LimitName
@@ -85,14 +86,13 @@ def load_ratio(
     read_bytes: float,
     written_bytes: float,
 ) -> float | None:
-    """Give the share of the limits that requests used within `seconds`; 1.0 is the limit.
+    """Return the load: the share of the limits that requests used in `seconds`; 1.0 is the limit.
 
-    The fullest of the limits counts: separate limits hold a disk one at a time. None where
-    nothing is promised.
+    With several limits, the most used one counts. None without limits.
     """
     if not charges:
         return None
-    fullest_s = 0.0
+    most_used_s = 0.0
     for charge in charges:
         used_s = (
             charge.read_s * reads
@@ -100,13 +100,13 @@ def load_ratio(
             + charge.read_byte_s * read_bytes
             + charge.written_byte_s * written_bytes
         )
-        if used_s > fullest_s:  # noqa: PLR1730 -- twice as fast as max(), ten times a second
-            fullest_s = used_s
-    return fullest_s / seconds
+        if used_s > most_used_s:  # noqa: PLR1730 -- twice as fast as max(), ten times a second
+            most_used_s = used_s
+    return most_used_s / seconds
 
 
 def separate_charges(read: DirectionLimits, write: DirectionLimits) -> tuple[Charge, ...]:
-    """Charge each limit on its own: reads leave to writes what they had."""
+    """Return a charge per limit: reads do not use the limits of writes."""
     return _binding(
         Charge("iops", read_s=_period_s(read.iops)),
         Charge("iops", write_s=_period_s(write.iops)),
@@ -116,7 +116,7 @@ def separate_charges(read: DirectionLimits, write: DirectionLimits) -> tuple[Cha
 
 
 def shared_charges(read: DirectionLimits, write: DirectionLimits) -> tuple[Charge, ...]:
-    """Charge reads and writes to one budget: r/R + w/W <= 1 for requests, and so for bytes.
+    """Return charges to one budget of reads and writes: r/R + w/W <= 1, for requests and bytes.
 
     A limit on the sum of both is the case R = W.
     """
@@ -131,41 +131,41 @@ def shared_charges(read: DirectionLimits, write: DirectionLimits) -> tuple[Charg
 
 
 def service_charges(read: RequestCost, write: RequestCost) -> tuple[Charge, ...]:
-    """Charge requests and bytes, read or written, to one budget of time."""
+    """Return the charge of requests and bytes, read or written, to one budget of time."""
     return _binding(Charge("service", read.request_s, write.request_s, read.byte_s, write.byte_s))
 
 
-def published_cost(allowance: DirectionLimits) -> RequestCost:
-    """Give the price of the formula in Yandex Cloud's documents, 1/IOPS + n/bandwidth.
+def published_cost(limits: DirectionLimits) -> RequestCost:
+    """Return the cost by the formula of Yandex Cloud's documents, 1/IOPS + n/bandwidth.
 
     Source: https://yandex.cloud/en/docs/compute/concepts/storage-read-write (formula image).
     """
-    return RequestCost(_period_s(allowance.iops), _period_s(allowance.bytes_per_second))
+    return RequestCost(_period_s(limits.iops), _period_s(limits.bytes_per_second))
 
 
-def enforced_cost(allowance: DirectionLimits, law: Additive) -> RequestCost:
-    """Give the price that the block store behind Yandex Cloud takes: 1/C1 + n/C2."""
-    if allowance.iops is None:
-        return published_cost(allowance)
+def enforced_cost(limits: DirectionLimits, cost: Additive) -> RequestCost:
+    """Return the cost that the block store of Yandex Cloud charges, 1/C1 + n/C2."""
+    if limits.iops is None:
+        return published_cost(limits)
     requests_per_second, bytes_per_second = service_constants(
-        allowance.iops, allowance.bytes_per_second or 0.0, law
+        limits.iops, limits.bytes_per_second or 0.0, cost
     )
     return RequestCost(1 / requests_per_second, 1 / bytes_per_second if bytes_per_second else 0.0)
 
 
-def service_constants(iops: float, bytes_per_second: float, law: Additive) -> tuple[int, int]:
-    """Give C1 in requests and C2 in bytes per second, as whole as the block store has them.
+def service_constants(iops: float, bytes_per_second: float, cost: Additive) -> tuple[int, int]:
+    """Return C1 in requests and C2 in bytes per second, rounded down as in the block store.
 
     They solve 1/C1 + k/C2 = 1/I and 1/C1 + M/C2 = M/B for the limits I and B, with k and M the
-    small and the large request of `law`. Without a bandwidth (0) there is no C2, given as 0; a
-    bandwidth that k-byte requests at I alone would exceed makes C1 fall back to I.
+    small and the large request of `cost`. Without a bandwidth limit (0) C2 is 0. If k-byte
+    requests at the rate I already exceed B, C1 is I.
     Source: https://github.com/ydb-platform/nbs, the volume throttling policy.
     """
     if not bytes_per_second:
         return math.floor(iops), 0
-    scale = law.large_bytes / law.small_bytes
-    request_period_s = scale / iops - law.large_bytes / bytes_per_second
-    byte_period_s = law.large_bytes / bytes_per_second - 1 / iops
+    scale = cost.large_bytes / cost.small_bytes
+    request_period_s = scale / iops - cost.large_bytes / bytes_per_second
+    byte_period_s = cost.large_bytes / bytes_per_second - 1 / iops
     if request_period_s < _NEGLIGIBLE_S:
         c1 = math.floor(iops)
     else:
@@ -173,22 +173,22 @@ def service_constants(iops: float, bytes_per_second: float, law: Additive) -> tu
     if byte_period_s < _NEGLIGIBLE_S:
         c2 = _CONSTANT_MAXIMUM
     else:
-        c2 = math.floor((law.large_bytes - law.small_bytes) / byte_period_s)
+        c2 = math.floor((cost.large_bytes - cost.small_bytes) / byte_period_s)
         c2 = min(max(c2, 1), _CONSTANT_MAXIMUM)
     return c1, c2
 
 
 def chunked(charges: tuple[Charge, ...], chunk_bytes: int) -> tuple[Charge, ...]:
-    """Count a request as the chunks it is made of.
+    """Return charges that count a request as its chunks.
 
-    Of a window only totals are known, so its chunks are taken as max(requests, bytes / chunk),
-    for reads and for writes. A maximum is more charges: each way of counting is one of its own.
+    Only the totals of a window are known, so its chunks are max(requests, bytes / chunk), for
+    reads and for writes. A maximum takes several charges, one for each way to count.
     """
     return tuple(
         dict.fromkeys(
-            way
+            counted
             for charge in charges
-            for way in (
+            for counted in (
                 _ways_to_count(charge, chunk_bytes) if charge.limit == "iops" else [charge]
             )
         )
@@ -205,7 +205,7 @@ def _ways_to_count(charge: Charge, chunk_bytes: int) -> list[Charge]:
 
 
 def _binding(*charges: Charge) -> tuple[Charge, ...]:
-    """Leave out what charges nothing."""
+    """Return the charges of limits that exist."""
     return tuple(charge for charge in charges if charge != Charge(charge.limit))
 
 

@@ -1,7 +1,6 @@
-"""From terms and a size to limits, and from limits to the IOPS that a load can have of them."""
+"""Derives limits from terms and a size, and effective IOPS from limits and a load."""
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -20,29 +19,31 @@ from disksla.limits.size_rules import BandwidthRule, FromIops, IopsRule, Provisi
 from disksla.limits.terms import Provision, Terms
 from disksla.units import format_bandwidth, format_count
 
-_NOTHING_CHOSEN = Provision()
+_NOT_PROVISIONED = Provision()
 
 
 class EffectiveIops(NamedTuple):
-    """Between what is promised and what is enforced; equal where only one law is known."""
+    """IOPS by the promise and by what is enforced; equal unless the two are known to differ."""
 
     promise: float
     enforced: float
 
 
 def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None = None) -> Limits:
-    """Give the limits of a disk of this size under these terms.
+    """Return the limits of a disk of this size under these terms.
 
-    Raises Refusal if something was provisioned that these terms do not offer, or too much or too
-    little of it, or if it must be chosen and was not; and for a disk without any size.
+    Raise DiskslaError if a provisioned value is missing, out of range or not part of these terms,
+    or if the size is zero.
     """
-    chosen = provisioned or _NOTHING_CHOSEN
-    _refuse_what_is_not_offered(terms, chosen)
+    provision = provisioned or _NOT_PROVISIONED
+    _check_provisioned(terms, provision)
     if terms.budget is None:
         return NO_LIMITS
     if size_bytes <= 0:
-        raise DiskslaError(f"{terms.id} cannot be applied to a disk of {size_bytes} bytes")
-    rates = _rates(terms, size_bytes, chosen)
+        raise DiskslaError(
+            f"cannot derive limits of {terms.id}: found a size of {size_bytes} bytes"
+        )
+    rates = _rates(terms, size_bytes, provision)
     limits = build_limits(
         rates,
         terms.budget,
@@ -65,27 +66,27 @@ def effective_iops(
     write_share: float = 0.0,
     shares: tuple[PromisedShare, ...] = (),
 ) -> EffectiveIops | None:
-    """Give the IOPS that a steady load of requests of one size can have.
+    """Return the IOPS of a steady load of requests of one size at its limits.
 
-    `write_share` (0..1) is the share of writes among the requests. The limits say what one such
-    request costs, and the dearest limit what fits into a second: that is the harmonic mean of
-    reads and writes for a shared budget, and min(R / (1 - a), W / a) for separate ones.
-    `shares` is the promise by request size. None where nothing is promised for such a load.
+    `write_share` (0..1) is the share of writes in the requests. The limit of which a request uses
+    most determines the rate: the harmonic mean of reads and writes for a shared budget, and
+    min(R / (1 - a), W / a) for separate budgets. `shares` is the promise by request size. None
+    where nothing is promised for such a load.
     """
-    promise_s = _dearest_s(limits.promise_charges, request_bytes, write_share)
+    promise_s = _highest_cost_s(limits.promise_charges, request_bytes, write_share)
     if not promise_s:
         return None
     share = promised_share(shares, request_bytes)
     requests = tuple(charge for charge in limits.promise_charges if charge.limit == "iops")
-    requests_s = _dearest_s(requests, request_bytes, write_share) / share
+    requests_s = _highest_cost_s(requests, request_bytes, write_share) / share
     return EffectiveIops(
         promise=1 / max(promise_s, requests_s),
-        enforced=1 / _dearest_s(limits.enforced_charges, request_bytes, write_share),
+        enforced=1 / _highest_cost_s(limits.enforced_charges, request_bytes, write_share),
     )
 
 
-def _dearest_s(charges: tuple[Charge, ...], request_bytes: int, write_share: float) -> float:
-    """Give the time that one request of the mix takes of the limit it uses most."""
+def _highest_cost_s(charges: tuple[Charge, ...], request_bytes: int, write_share: float) -> float:
+    """Return the cost of one request of the mix at the limit of which it uses most."""
     return (
         load_ratio(
             charges,
@@ -99,68 +100,71 @@ def _dearest_s(charges: tuple[Charge, ...], request_bytes: int, write_share: flo
     )
 
 
-def _rates(terms: Terms, size_bytes: int, chosen: Provision) -> Rates:
-    read_iops = _iops(terms, terms.read_iops, size_bytes, chosen)
-    write_iops = _iops(terms, terms.write_iops, size_bytes, chosen)
+def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
+    read_iops = _iops(terms, terms.read_iops, size_bytes, provision)
+    write_iops = _iops(terms, terms.write_iops, size_bytes, provision)
     return Rates(
         read_iops,
         write_iops,
-        _bandwidth(terms, terms.read_bandwidth, size_bytes, chosen, read_iops),
-        _bandwidth(terms, terms.write_bandwidth, size_bytes, chosen, write_iops),
+        _bandwidth(terms, terms.read_bandwidth, size_bytes, provision, read_iops),
+        _bandwidth(terms, terms.write_bandwidth, size_bytes, provision, write_iops),
     )
 
 
-def _iops(terms: Terms, law: IopsRule | None, size_bytes: int, chosen: Provision) -> float | None:
-    if law is None:
+def _iops(
+    terms: Terms, rule: IopsRule | None, size_bytes: int, provision: Provision
+) -> float | None:
+    if rule is None:
         return None
-    if isinstance(law, Provisioned):
-        bounds = law.bounds(size_bytes)
-        return _provisioned(f"IOPS for {terms.id}", law, bounds, chosen.iops, format_count)
-    return law.rate(size_bytes)
+    if isinstance(rule, Provisioned):
+        bounds = rule.bounds(size_bytes)
+        return _provisioned(terms.id, "IOPS", rule, bounds, provision.iops)
+    return rule.rate(size_bytes)
 
 
 def _bandwidth(
     terms: Terms,
-    law: BandwidthRule | None,
+    rule: BandwidthRule | None,
     size_bytes: int,
-    chosen: Provision,
+    provision: Provision,
     iops: float | None,
 ) -> float | None:
-    if law is None:
+    if rule is None:
         return None
-    if isinstance(law, FromIops):
-        return law.rate(iops or 0.0)  # Terms have seen to it that there are IOPS
-    if isinstance(law, Provisioned):
-        what = f"bandwidth for {terms.id}"
-        bounds = law.bounds(size_bytes, iops)
-        return _provisioned(what, law, bounds, chosen.bytes_per_second, format_bandwidth)
-    return law.rate(size_bytes)
+    if isinstance(rule, FromIops):
+        return rule.rate(iops or 0.0)  # Terms are checked to have IOPS
+    if isinstance(rule, Provisioned):
+        bounds = rule.bounds(size_bytes, iops)
+        return _provisioned(terms.id, "bandwidth", rule, bounds, provision.bytes_per_second)
+    return rule.rate(size_bytes)
 
 
 def _provisioned(
-    what: str,
-    law: Provisioned,
+    terms: str,
+    what: Literal["IOPS", "bandwidth"],
+    rule: Provisioned[float],
     bounds: tuple[float, float],
-    wanted: float | None,
-    shown: Callable[[float], str],
+    value: float | None,
 ) -> float:
+    shown = format_count if what == "IOPS" else format_bandwidth
     least, most = bounds
-    between = f"between {shown(least)} and {shown(most)}"
-    if wanted is None:
-        if law.default is None:
-            raise DiskslaError(f"no {what} given: it is provisioned, {between} at this size")
-        return min(law.default, most)
-    if not least <= wanted <= most:
-        raise DiskslaError(f"{shown(wanted)} {what} cannot be had: at this size, {between}")
-    return wanted
+    expected = f"expected {shown(least)} to {shown(most)} at this size"
+    if value is None:
+        if rule.default is None:
+            raise DiskslaError(f"{terms} needs provisioned {what}; {expected}")
+        return min(rule.default, most)
+    if not least <= value <= most:
+        raise DiskslaError(f"found {shown(value)} {what} for {terms}; {expected}")
+    return value
 
 
-def _refuse_what_is_not_offered(terms: Terms, chosen: Provision) -> None:
-    for what, wanted, laws in (
-        ("IOPS", chosen.iops, (terms.read_iops, terms.write_iops)),
-        ("bandwidth", chosen.bytes_per_second, (terms.read_bandwidth, terms.write_bandwidth)),
+def _check_provisioned(terms: Terms, provision: Provision) -> None:
+    for what, value, rules in (
+        ("IOPS", provision.iops, (terms.read_iops, terms.write_iops)),
+        ("bandwidth", provision.bytes_per_second, (terms.read_bandwidth, terms.write_bandwidth)),
     ):
-        if wanted is not None and not any(isinstance(law, Provisioned) for law in laws):
+        if value is not None and not any(isinstance(rule, Provisioned) for rule in rules):
             raise DiskslaError(
-                f"the {what} of {terms.id} cannot be chosen: only provisioned types let one"
+                f"found provisioned {what}; expected none: the size determines the {what} of"
+                f" {terms.id}"
             )

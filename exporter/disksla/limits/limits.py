@@ -1,4 +1,4 @@
-"""The numbers that terms come to for a disk of one size."""
+"""Limits of one disk: rates, burst, latency and the charges that express them."""
 
 from typing import Annotated, Literal
 
@@ -18,27 +18,30 @@ from disksla.limits.cost_model import (
     service_charges,
     shared_charges,
 )
+from disksla.schema import Bytes, BytesPerSecond, Number, choice, number, whole_number
 
-BudgetKind = Literal["separate", "sum", "time_shared"]
-LatencyKind = Literal["guaranteed", "indicative"]
+BudgetKind = Annotated[
+    Literal["separate", "sum", "time_shared"], choice("separate", "sum", "time_shared")
+]
+LatencyKind = Annotated[Literal["guaranteed", "indicative"], choice("guaranteed", "indicative")]
 Resource = Literal["iops", "bytes", "service_seconds"]
-DrainKind = Literal["use", "excess", "constant"]
+DrainKind = Annotated[Literal["use", "excess", "constant"], choice("use", "excess", "constant")]
 
 
 class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Rates in requests and bytes per second; None where nothing is promised."""
+    """Rates in requests and bytes per second; None where there is no limit."""
 
-    read_iops: float | None = None
-    write_iops: float | None = None
-    read_bytes_per_second: float | None = None
-    write_bytes_per_second: float | None = None
+    read_iops: Number | None = None
+    write_iops: Number | None = None
+    read_bytes_per_second: BytesPerSecond | None = None
+    write_bytes_per_second: BytesPerSecond | None = None
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """Burst credits of one resource: what they are counted in, and what takes and gives them.
+    """Burst credits of one resource: their unit, capacity, fill rate and drain.
 
-    Everything is in I/Os, bytes, or seconds of base-level service (the load against the base,
-    times seconds), as `resource` says. With K credits left, use u, base b and peak p per second:
+    The unit is I/Os, bytes, or seconds of baseline service (load relative to the baseline, times
+    seconds), by `resource`. With K credits left, use u, base b and peak p per second:
 
     | drain | dK/dt, between 0 and the capacity | while K > 0 | at K = 0 |
     |---|---|---|---|
@@ -49,25 +52,25 @@ class Bucket(msgspec.Struct, frozen=True):
     Sources: `use` is the token bucket of AWS's gp2
     (https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html), `excess` the boost of
     the block store behind Yandex Cloud (https://github.com/ydb-platform/nbs, boosted time
-    bucket), `constant` a plan that sells bursts by their length.
+    bucket), `constant` a burst that is sold by its length.
     """
 
     resource: Resource
     capacity: float
     fill_per_second: float
     base_per_second: float
-    """Had without credits; 1.0 for seconds of service."""
+    """The baseline, available without credits; 1.0 for seconds of service."""
     peak_per_second: float
     initial_share: float | None = None
-    """Level of a new disk as a share of the capacity; None where it is not known."""
+    """Level of a new disk as a share of the capacity; None if unknown."""
     drain: DrainKind = "use"
     baseline_depth_s: float = 0.1
-    """Seconds of base service that may be used at once without credits, after rest; where it is
-    not known, the most that it may be. Of no meaning where all use drains."""
+    """Seconds of baseline service that may be used at once without credits, after a rest; an upper
+    bound if unknown. Not used with drain `use`."""
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """What the disk may do while credits last."""
+    """Rates that the disk may use while it has credits, and the buckets of these credits."""
 
     rates: Rates
     buckets: tuple[Bucket, ...]
@@ -76,45 +79,45 @@ class Burst(msgspec.Struct, frozen=True):
 class PromisedShare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The share of the IOPS limit that is promised for requests of one size."""
 
-    request_bytes: Annotated[int, msgspec.Meta(gt=0)]
-    share: Annotated[float, msgspec.Meta(gt=0, le=1)]
+    request_bytes: Bytes
+    share: Annotated[float, number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
 
 
 class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """At which requests the promise holds."""
+    """The requests for which a promise holds."""
 
-    request_bytes: Annotated[int, msgspec.Meta(gt=0)]
-    queue_depth: int | None = None
-    """Requests in flight; None where the provider does not say."""
+    request_bytes: Bytes
+    queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
+    """Requests in flight; None where the provider does not state it."""
 
 
 class Limits(msgspec.Struct, frozen=True):
-    """Everything promised to one disk. All absent (the default) where nothing is promised."""
+    """Everything promised for one disk; the default is no promise at all."""
 
     rates: Rates = Rates()
     budget: BudgetKind | None = None
     latency_s: float | None = None
     latency_kind: LatencyKind | None = None
     promise_charges: tuple[Charge, ...] = ()
-    """The law of the promise: load 1.0 is exactly what was promised."""
+    """Charges of the promise: load 1.0 is exactly the promise."""
     enforced_charges: tuple[Charge, ...] = ()
-    """The law at which the disk must be held; differs where only a band is known."""
+    """Charges at which the limiter throttles; they differ where only a range is known."""
     throttled_charges: tuple[Charge, ...] = ()
-    """That law where it holds in fact: credits that come back are used at once by a disk that is
-    held at its base, if only use above the base drains them."""
+    """The enforced charges of a disk that is throttled at its baseline. With drain `excess` such a
+    disk uses refilled credits at once, so that its rate is above the baseline by the fill rate."""
     burst: Burst | None = None
     burst_charges: tuple[Charge, ...] = ()
-    """The law while credits last; empty where there is no burst."""
+    """Charges while credits last; empty without burst."""
     burst_throttled_charges: tuple[Charge, ...] = ()
-    """The law at which a burst must be held; differs where only a band is known."""
+    """Charges at which the limiter throttles a burst; they differ where only a range is known."""
     promised_shares: tuple[PromisedShare, ...] = ()
-    """By growing request size; empty where a request of any size counts in full."""
+    """By ascending request size; empty where the full IOPS are promised for every size."""
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
 
     @property
     def buckets(self) -> tuple[Bucket, ...]:
-        """Those of the burst; none where there is no burst."""
+        """The buckets of the burst; empty without burst."""
         return self.burst.buckets if self.burst is not None else ()
 
 
@@ -129,11 +132,11 @@ def build_limits(
     burst: Burst | None = None,
     cost: CostModel = PerRequest(),  # noqa: B008 -- frozen
 ) -> Limits:
-    """Give the limits that `rates` make under a budget, with the charges that say so.
+    """Return the limits of these rates under a budget, with their charges.
 
-    With `separate` each rate is a limit of its own; with `sum` reads and writes together may do
-    what `rates` says for either (the same number twice); with `time_shared` r/R + w/W <= 1.
-    An additive cost has two laws, the published and the enforced; otherwise they are the same.
+    With `separate` each rate is its own limit. With `sum` reads and writes together have one
+    limit, which `rates` contains twice. With `time_shared` r/R + w/W <= 1. Promised and enforced
+    charges differ only for an additive cost.
     """
     promised = _charges(rates, budget, cost)
     burst_charges = _charges(burst.rates, budget, cost) if burst is not None else ()
@@ -153,10 +156,10 @@ def build_limits(
 
 
 def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> float:
-    """Give the share of the IOPS limit that is promised at a request size.
+    """Return the share of the IOPS limit that is promised at a request size.
 
-    Between two sizes that the provider names, the share of the larger holds; above the last,
-    that of the last.
+    Between two sizes of the table, the share of the larger size applies; above the largest, its
+    share.
     """
     if not shares:
         return 1.0
@@ -169,12 +172,12 @@ def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> flo
 def _enforced(rates: Rates, cost: CostModel, published: tuple[Charge, ...]) -> tuple[Charge, ...]:
     if not isinstance(cost, Additive):
         return published
-    read, write = _allowances(rates)
+    read, write = _by_direction(rates)
     return service_charges(enforced_cost(read, cost), enforced_cost(write, cost))
 
 
 def _charges(rates: Rates, budget: BudgetKind, cost: CostModel) -> tuple[Charge, ...]:
-    read, write = _allowances(rates)
+    read, write = _by_direction(rates)
     if isinstance(cost, Additive):
         return service_charges(published_cost(read), published_cost(write))
     charges = (
@@ -183,7 +186,7 @@ def _charges(rates: Rates, budget: BudgetKind, cost: CostModel) -> tuple[Charge,
     return chunked(charges, cost.chunk_bytes) if isinstance(cost, Chunks) else charges
 
 
-def _allowances(rates: Rates) -> tuple[DirectionLimits, DirectionLimits]:
+def _by_direction(rates: Rates) -> tuple[DirectionLimits, DirectionLimits]:
     return (
         DirectionLimits(rates.read_iops, rates.read_bytes_per_second),
         DirectionLimits(rates.write_iops, rates.write_bytes_per_second),
@@ -191,18 +194,19 @@ def _allowances(rates: Rates) -> tuple[DirectionLimits, DirectionLimits]:
 
 
 def _with_refill(charges: tuple[Charge, ...], burst: Burst | None) -> tuple[Charge, ...]:
+    """Return the charges of a disk that uses refilled credits at once (drain `excess`)."""
     buckets = burst.buckets if burst is not None else ()
-    most = 1 + max(
+    factor = 1 + max(
         (b.fill_per_second / b.base_per_second for b in buckets if b.drain == "excess"),
         default=0.0,
     )
     return tuple(
         Charge(
             charge.limit,
-            charge.read_s / most,
-            charge.write_s / most,
-            charge.read_byte_s / most,
-            charge.written_byte_s / most,
+            charge.read_s / factor,
+            charge.write_s / factor,
+            charge.read_byte_s / factor,
+            charge.written_byte_s / factor,
         )
         for charge in charges
     )

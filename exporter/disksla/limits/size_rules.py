@@ -1,147 +1,153 @@
-"""How a limit follows from the size of a disk: the shapes that providers use.
+"""Size rules: how a limit follows from the size of a disk, in the forms that providers use.
 
-A law gives IOPS or bytes per second, as the row of the catalogue that holds it says; amounts of
-credits follow the same shapes. A size is in bytes.
+A rule returns IOPS, bytes per second or an amount of credits; the key of the catalogue that holds
+the rule decides which, and so the unit in which its numbers are written. Sizes are in bytes.
 """
 
 import math
-from typing import Annotated
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
+from disksla.schema import Bytes, BytesPerSecond, Number
 from disksla.units import GIB
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-WholeBytes = Annotated[int, msgspec.Meta(gt=0)]
+Amount = TypeVar("Amount", bound=float)
+"""What a rule returns, with the field type of its numbers."""
+
+_NO_AMOUNT: Any = 0.0
 
 
 class _Rule(
-    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="law"
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="rule"
 ):
-    """What all laws have in common."""
+    """Base of all rules."""
 
 
-class Clamp(_Rule, frozen=True, tag="clamp"):
-    """base + rate x size, rounded half up, kept between a minimum and a maximum."""
+class Clamp(_Rule, Generic[Amount], frozen=True, tag="clamp"):
+    """base + rate x size, rounded half up, between a minimum and a maximum."""
 
-    base: NotNegative = 0.0
-    per_gib: NotNegative = 0.0
-    minimum: Positive | None = None
-    maximum: Positive | None = None
-    round_to: Positive | None = None
+    base: Amount = _NO_AMOUNT
+    per_gib: Amount = _NO_AMOUNT
+    minimum: Amount | None = None
+    maximum: Amount | None = None
+    round_to: Amount | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a law that gives nothing."""
+        """Raise ValueError if the result is always zero."""
         if not (self.base or self.per_gib or self.minimum):
-            raise ValueError("a clamp needs a base, a rate per GiB or a minimum")
+            raise ValueError("found none of base, per_gib and minimum; expected at least one")
 
     def rate(self, size_bytes: float) -> float:
-        """Give the limit of a disk of this size."""
+        """Return the limit of a disk of this size."""
         return _settle(self.line(size_bytes), self.minimum, self.maximum, self.round_to)
 
     def line(self, size_bytes: float) -> float:
-        """Give base + rate x size alone."""
+        """Return base + rate x size, without rounding and bounds."""
         return self.base + self.per_gib * size_bytes / GIB
 
 
-class AllocationUnits(_Rule, frozen=True, tag="allocation-units"):
-    """A rate for every unit of space begun, up to a maximum."""
+class AllocationUnits(_Rule, Generic[Amount], frozen=True, tag="allocation-units"):
+    """A rate for each unit of space, a part of a unit counted as a whole one, up to a maximum."""
 
-    unit_bytes: WholeBytes
-    per_unit: Positive
-    maximum: Positive | None = None
+    unit_bytes: Bytes
+    per_unit: Amount
+    maximum: Amount | None = None
 
     def rate(self, size_bytes: float) -> float:
-        """Give the limit of a disk of this size."""
+        """Return the limit of a disk of this size."""
         return _settle(
             allocation_units(size_bytes, self.unit_bytes) * self.per_unit, None, self.maximum
         )
 
 
-class Tier(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One step of a table: what disks up to a size are given."""
+class Tier(msgspec.Struct, Generic[Amount], frozen=True, forbid_unknown_fields=True):
+    """One step of a table: the limit of disks up to a size."""
 
-    up_to_bytes: WholeBytes
-    rate: Positive
+    up_to_bytes: Bytes
+    rate: Amount
 
 
-class Tiers(_Rule, frozen=True, tag="tiers"):
-    """A table by size. What is larger than its last step is given what that step gives."""
+class Tiers(_Rule, Generic[Amount], frozen=True, tag="tiers"):
+    """A table by size. Disks above the last step have the limit of the last step."""
 
-    steps: Annotated[tuple[Tier, ...], msgspec.Meta(min_length=1)]
+    steps: tuple[Tier[Amount], ...]
 
     def __post_init__(self) -> None:
-        """Refuse a table out of order."""
+        """Raise ValueError if the steps are missing or out of order."""
         sizes = [step.up_to_bytes for step in self.steps]
         rates = [step.rate for step in self.steps]
+        if not sizes:
+            raise ValueError("found no steps; expected at least one")
         if sizes != sorted(set(sizes)) or rates != sorted(rates):
-            raise ValueError("the steps of tiers must grow in size and must not fall in rate")
+            raise ValueError("found steps out of order; expected growing sizes and no lower rate")
 
-    def step(self, size_bytes: float) -> Tier:
-        """Give the step that a disk of this size stands on."""
+    def step(self, size_bytes: float) -> Tier[Amount]:
+        """Return the step that applies to a disk of this size."""
         return next(
             (step for step in self.steps if size_bytes <= step.up_to_bytes), self.steps[-1]
         )
 
     def rate(self, size_bytes: float) -> float:
-        """Give the limit of a disk of this size."""
+        """Return the limit of a disk of this size."""
         return self.step(size_bytes).rate
 
 
-class Provisioned(_Rule, frozen=True, tag="provisioned"):
-    """What the customer chose, within bounds that may grow with the size or with the IOPS."""
+class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
+    """A value that the customer chooses; its bounds may depend on the size or on the IOPS."""
 
-    minimum: Positive
-    maximum: Positive
-    default: Positive | None = None
-    """What a disk has for which nothing was chosen; None where something must be."""
-    maximum_per_gib: Positive | None = None
-    maximum_per_iops: Positive | None = None
-    """Bytes per I/O, for a bandwidth that is bounded by the IOPS chosen."""
+    minimum: Amount
+    maximum: Amount
+    default: Amount | None = None
+    """The value of a disk for which none was chosen; None where one must be chosen."""
+    maximum_per_gib: Amount | None = None
+    maximum_per_iops: Bytes | None = None
+    """Bytes per I/O, for a bandwidth whose maximum depends on the chosen IOPS."""
 
     def __post_init__(self) -> None:
-        """Refuse bounds that cross."""
+        """Raise ValueError if the bounds cross."""
         if not self.minimum <= (self.default or self.minimum) <= self.maximum:
-            raise ValueError("provisioned needs minimum <= default <= maximum")
+            raise ValueError("found bounds out of order; expected minimum <= default <= maximum")
 
     def bounds(self, size_bytes: float, iops: float | None = None) -> tuple[float, float]:
-        """Give the least and the most that can be chosen; the least is had at any size."""
-        most = self.maximum
+        """Return the lowest and the highest value; the minimum is available at any size."""
+        least: float = self.minimum
+        most: float = self.maximum
         if self.maximum_per_gib is not None:
             most = min(most, self.maximum_per_gib * size_bytes / GIB)
         if self.maximum_per_iops is not None and iops is not None:
             most = min(most, self.maximum_per_iops * iops)
-        return self.minimum, max(self.minimum, most)
+        return least, max(least, most)
 
 
 class FromIops(_Rule, frozen=True, tag="from-iops"):
-    """A bandwidth that follows from the IOPS, rounded half up, between bounds."""
+    """A bandwidth that is a multiple of the IOPS, rounded half up, between bounds."""
 
-    bytes_per_io: Positive
-    minimum: Positive | None = None
-    maximum: Positive | None = None
-    round_to: Positive | None = None
+    bytes_per_io: Bytes
+    minimum: BytesPerSecond | None = None
+    maximum: BytesPerSecond | None = None
+    round_to: BytesPerSecond | None = None
 
     def rate(self, iops: float) -> float:
-        """Give the bandwidth of a disk with these IOPS."""
+        """Return the bandwidth of a disk with these IOPS."""
         return _settle(iops * self.bytes_per_io, self.minimum, self.maximum, self.round_to)
 
 
-SizeRule = Clamp | AllocationUnits | Tiers
-IopsRule = SizeRule | Provisioned
-BandwidthRule = SizeRule | Provisioned | FromIops
+SizeRule = Clamp[Amount] | AllocationUnits[Amount] | Tiers[Amount]
+IopsRule = SizeRule[Number] | Provisioned[Number]
+BandwidthRule = SizeRule[BytesPerSecond] | Provisioned[BytesPerSecond] | FromIops
 
 
 def allocation_units(size_bytes: float, unit_bytes: int) -> int:
-    """Give how many units of space a disk has begun, at least one."""
+    """Return the units of space of a disk: a part counts as a whole one, at least one."""
     return max(1, math.ceil(size_bytes / unit_bytes))
 
 
 def _settle(
     rate: float, minimum: float | None, maximum: float | None, round_to: float | None = None
 ) -> float:
-    if round_to is not None:  # half up, but a limit never comes to nothing
+    """Return a rate after rounding half up, never to zero, and within its bounds."""
+    if round_to is not None:
         rate = max(math.floor(rate / round_to + 0.5), 1) * round_to
     if minimum is not None:
         rate = max(rate, minimum)

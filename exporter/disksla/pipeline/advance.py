@@ -10,6 +10,7 @@ import msgspec
 
 from disksla.config import Settings, assign, is_watched
 from disksla.disks import Disk
+from disksla.limits import Catalog
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.pipeline.disk_state import DiskState, TickContext, update_disk
 from disksla.pipeline.restore import restore_disk
@@ -20,9 +21,13 @@ from disksla.procfs import HostWait
 from disksla.verdict import Clocks, GapReason, elapsed_or_gap
 
 
-def configure(state: State, settings: Settings) -> State:
-    """Return the state under other settings; disks that stay monitored keep their totals."""
-    state = msgspec.structs.replace(state, settings=settings)
+def configure(state: State, settings: Settings, catalog: Catalog | None = None) -> State:
+    """Return the state with new settings, and a new catalogue if given.
+
+    Disks that stay monitored keep their totals.
+    """
+    catalog = state.catalog if catalog is None else catalog
+    state = msgspec.structs.replace(state, settings=settings, catalog=catalog)
     return _with_inventory(state, state.inventory, state.clocks)
 
 

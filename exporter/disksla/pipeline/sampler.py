@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from disksla.config import Settings
+from disksla.config import Configuration
 from disksla.disks import Disk
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import next_deadline
@@ -31,8 +31,8 @@ CLOCK_SET_S = 1.0
 log = logging.getLogger("disksla.sampler")
 
 
-Event = tuple[Disk, ...] | Settings | ProbeResult
-"""A new list of all block devices, new settings, or the result of a probe."""
+Event = tuple[Disk, ...] | Configuration | ProbeResult
+"""A new list of all block devices, a new configuration, or the result of a probe."""
 
 
 class _TickEvents(NamedTuple):
@@ -163,13 +163,13 @@ class Sampler:
             self.on_clock_set()
 
     def _take_events(self, state: State) -> tuple[State, _TickEvents]:
-        """Apply posted settings; return the other posted events for the tick."""
+        """Apply a posted configuration; return the other posted events for the tick."""
         disks: tuple[Disk, ...] | None = None
         probes: list[ProbeResult] = []
         while not self._events.empty():
             match self._events.get():
-                case Settings() as settings:
-                    state = configure(state, settings)
+                case Configuration() as new:
+                    state = configure(state, new.settings, new.catalog)
                 case ProbeResult() as result:
                     probes.append(result)
                 case tuple() as disks:

@@ -1,18 +1,46 @@
-"""YAML files into typed records, with every problem and its line."""
+"""YAML files to typed records, with every problem and its line."""
 
-from disksla.schema.fields import Text, choice, duration, pattern, percentage, quantity, rate, size
-from disksla.schema.reader import FieldType, Overrides, close_match
+from disksla.schema.fields import (
+    Bytes,
+    BytesPerSecond,
+    Date,
+    Flag,
+    LongText,
+    Number,
+    Seconds,
+    Text,
+    choice,
+    duration,
+    number,
+    pattern,
+    percentage,
+    quantity,
+    rate,
+    size,
+    whole_number,
+)
+from disksla.schema.reader import FieldType, InvalidFieldsError, Overrides, close_match
 
 __all__ = [
+    "Bytes",
+    "BytesPerSecond",
+    "Date",
     "FieldType",
+    "Flag",
+    "InvalidFieldsError",
+    "LongText",
+    "Number",
     "Overrides",
+    "Seconds",
     "Text",
     "choice",
     "close_match",
     "duration",
+    "number",
     "pattern",
     "percentage",
     "quantity",
     "rate",
     "size",
+    "whole_number",
 ]

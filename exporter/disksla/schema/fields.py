@@ -1,5 +1,6 @@
-"""Where texts of the configuration become values: one door for each kind of value."""
+"""Field types: how the texts of a file are parsed to numbers, words and dates."""
 
+import datetime as dt
 import re
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -7,54 +8,54 @@ from typing import Annotated, Any
 from disksla import units
 from disksla.schema.reader import FieldType, close_match
 
-_NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?")
+_NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
+_LONGEST_NOTE = 5000
 
 
 def quantity(parse: Callable[[str], float], expected: str) -> Callable[[str], Any]:
-    """Give a parser of positive quantities that says what a bare number lacks."""
+    """Return a parser of quantities above zero that reports a missing unit."""
 
     def parse_positive(text: str) -> float:
         if _NUMBER.fullmatch(text):
             raise ValueError(f"'{text}' has no unit; expected {expected}")
         value = parse(text)
         if value <= 0:
-            raise ValueError(f"'{text}' is nothing; expected {expected}")
+            raise ValueError(f"'{text}' is zero; expected {expected}")
         return value
 
     return parse_positive
 
 
 def duration(least: str, most: str, example: str) -> FieldType:
-    """Give the door of durations from `least` to `most`."""
+    """Return the field type of durations from `least` to `most`, in seconds."""
     expected = f"a duration from {least} to {most}, such as {example}"
     parse_positive = quantity(units.parse_duration_s, expected)
 
     def parse(text: str) -> float:
         seconds: float = parse_positive(text)
         if not units.parse_duration_s(least) <= seconds <= units.parse_duration_s(most):
-            raise ValueError(f"'{text}' is out of bounds; expected {expected}")
+            raise ValueError(f"'{text}' is out of range; expected {expected}")
         return seconds
 
     return FieldType(expected, parse)
 
 
 def size(least: str, most: str, example: str) -> FieldType:
-    """Give the door of sizes from `least` to `most`."""
+    """Return the field type of sizes from `least` to `most`, in bytes."""
     expected = f"a size from {least} to {most}, such as {example}"
     parse_positive = quantity(units.parse_size_bytes, expected)
 
     def parse(text: str) -> int:
         size_bytes: int = parse_positive(text)
         if not units.parse_size_bytes(least) <= size_bytes <= units.parse_size_bytes(most):
-            raise ValueError(f"'{text}' is out of bounds; expected {expected}")
+            raise ValueError(f"'{text}' is out of range; expected {expected}")
         return size_bytes
 
     return FieldType(expected, parse)
 
 
-def rate(least: int, most: int) -> FieldType:
-    """Give the door of requests per second."""
-    expected = f"a plain number of requests from {least} to {most}, such as 300"
+def number(least: float, most: float, expected: str) -> FieldType:
+    """Return the field type of plain numbers from `least` to `most`."""
 
     def parse(text: str) -> float:
         if not _NUMBER.fullmatch(text) or not least <= float(text) <= most:
@@ -64,8 +65,25 @@ def rate(least: int, most: int) -> FieldType:
     return FieldType(expected, parse)
 
 
+def rate(least: int, most: int) -> FieldType:
+    """Return the field type of requests per second from `least` to `most`."""
+    return number(least, most, f"a plain number of requests from {least} to {most}, such as 300")
+
+
+def whole_number(least: int, most: int) -> FieldType:
+    """Return the field type of whole numbers from `least` to `most`."""
+    expected = f"a whole number from {least} to {most}"
+
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"\d{1,15}", text, re.ASCII) or not least <= int(text) <= most:
+            raise ValueError(f"found '{text}'; expected {expected}")
+        return int(text)
+
+    return FieldType(expected, parse)
+
+
 def percentage(least: float, most: float) -> FieldType:
-    """Give the door of shares, which are written in percent."""
+    """Return the field type of shares that are written as a percentage; '3%' is 0.03."""
     expected = f"a percentage from {least:g}% to {most:g}%, such as 3%"
 
     def parse(text: str) -> float:
@@ -78,7 +96,7 @@ def percentage(least: float, most: float) -> FieldType:
 
 
 def choice(*words: str, expected: str = "") -> FieldType:
-    """Give the door of one of a few words."""
+    """Return the field type of one of a few words."""
     expected = expected or f"one of: {', '.join(words)}"
 
     def parse(text: str) -> str:
@@ -90,7 +108,7 @@ def choice(*words: str, expected: str = "") -> FieldType:
 
 
 def pattern(expected: str, pattern: str = r"\S(.*\S)?", prefix: str = "") -> FieldType:
-    """Give the door of texts that match `pattern` once `prefix`, if there, is taken off."""
+    """Return the field type of texts that match `pattern`; `prefix` may precede it, and is cut."""
 
     def parse(text: str) -> str:
         short = text.strip().removeprefix(prefix)
@@ -101,4 +119,34 @@ def pattern(expected: str, pattern: str = r"\S(.*\S)?", prefix: str = "") -> Fie
     return FieldType(expected, parse)
 
 
+def _parse_flag(text: str) -> bool:
+    if text not in {"true", "false"}:
+        raise ValueError(f"found '{text}'; expected true or false")
+    return text == "true"
+
+
+def _parse_date(text: str) -> dt.date:
+    expected = "a date such as 2026-08-21"
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        raise ValueError(f"found '{text}'; expected {expected}")
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"found '{text}' ({error}); expected {expected}") from error
+
+
+_SIZE = "a size such as 500GiB or 1.5TB"
+_BANDWIDTH = "a bandwidth such as 25MB/s or 240MiB/s"
+_DURATION = "a duration such as 1ms"
+
 Text = Annotated[str, pattern("a text")]
+LongText = Annotated[str, FieldType("a text", str.strip, longest=_LONGEST_NOTE)]
+"""Of several lines."""
+Flag = Annotated[bool, FieldType("true or false", _parse_flag)]
+Date = Annotated[dt.date, FieldType("a date such as 2026-08-21", _parse_date)]
+Number = Annotated[float, number(1e-9, 1e15, "a plain number above 0, such as 300")]
+Bytes = Annotated[int, FieldType(_SIZE, quantity(units.parse_size_bytes, _SIZE))]
+BytesPerSecond = Annotated[
+    float, FieldType(_BANDWIDTH, quantity(units.parse_bandwidth_bytes_per_second, _BANDWIDTH))
+]
+Seconds = Annotated[float, FieldType(_DURATION, quantity(units.parse_duration_s, _DURATION))]

@@ -1,23 +1,26 @@
-"""Reading nested text, such as a configuration file, into typed records, naming every problem.
+"""Reads nested text into typed records and collects every problem with its place.
 
-The records are the schema. A field is one of:
+The records are the schema. The type of a field is one of:
 
-- `Annotated[T, Door(...)]`: one value, which the door makes of its text;
-- a `msgspec.Struct`: a mapping;
+- `Annotated[T, FieldType(...)]`: one value, which the field type parses from text;
+- a `msgspec.Struct`, possibly generic: a mapping;
 - `tuple[X, ...]`: a list;
-- `Mapping[str, X]`: a mapping whose keys are names that the writer chose;
-- a union of these: the shape of what was written decides, and between Structs their tag.
+- `Mapping[str, X]`: a mapping with arbitrary keys;
+- `Any`: anything, which is not read;
+- a union of these: the shape of the text selects the type, and a tag selects among Structs.
 
-A value is text until its door is reached, so nothing depends on how a file format guesses types
-(in YAML 1.1 `serial: 0123` is the number 83 and `10:30` is 630). What is left empty is absent.
+A value stays text until its field type parses it, so nothing depends on how a file format guesses
+types (in YAML 1.1 `serial: 0123` is the number 83 and `10:30` is 630). A key without a value is
+absent.
 """
 
 import contextlib
 import difflib
+import functools
 import types
 import typing
-from collections.abc import Callable, Collection, Mapping
-from typing import Annotated, Any, TypeVar, assert_never
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Annotated, Any, NamedTuple, TypeVar, assert_never
 
 import msgspec
 
@@ -25,7 +28,7 @@ from disksla.errors import DiskslaError
 from disksla.text import escape_control
 
 MAX_PROBLEMS = 100
-"""Enough for a person; and what bounds the work that a hostile file can cause."""
+"""Enough for one round of corrections; bounds the work that a hostile file can cause."""
 
 _LONGEST_TEXT = 500
 _LONGEST_SHOWN = 60
@@ -33,269 +36,360 @@ _LONGEST_SHOWN = 60
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 Overrides = Mapping[object, Callable[[Any], Any]]
-"""What only the caller knows: how to parse in place of a door's own way, or a check of a record.
+"""What the caller adds to the schema: by `FieldType`, a parser that replaces its own; by record
+type, a check of the finished record.
 
-Both raise ValueError with what was found and what would be right.
+Both raise ValueError with what was found and what was expected. A check may raise
+`InvalidFieldsError` to name places within the record.
 """
 
 
 class FieldType(msgspec.Struct, frozen=True):
-    """Where a text becomes a value."""
+    """How the text of one value is parsed."""
 
     expected: str
-    """What may be written, such as 'a duration such as 100ms'."""
+    """What is valid, for messages: 'a duration such as 100ms'."""
     parse: Callable[[str], Any]
-    """Raises ValueError with what was found and what would be right."""
+    """Raises ValueError with what was found and what was expected."""
     longest: int = _LONGEST_TEXT
-    """Characters of the longest text that is looked at."""
+    """Most characters that are parsed."""
     is_secret: bool = False
-    """Whether no problem may quote what was found."""
+    """Whether messages must not quote the text."""
 
 
-class Node(msgspec.Struct, frozen=True):
-    """What was written at one place: a text, nothing, a mapping or a list."""
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """What the file has in one place: a text, nothing, a mapping or a list."""
 
     line: int
-    """Counted from 1; for a value in a mapping, the line of its key."""
+    """Where the value was written, counted from 1. For a value in a mapping, the line of its key;
+    for an alias, the line of the anchor."""
     value: "str | dict[str, Node] | list[Node] | None"
+    key_line: int | None = None
+    """Line of the key, where the value is an alias."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """One thing that is wrong, and where."""
+    """One problem and its place."""
 
     line: int
     path: str
     """Keys from the top, such as `disks[0].match`; empty at the top."""
     text: str
-    """What was found, and what would be right."""
+    """What was found, and what was expected."""
 
     def as_line(self) -> str:
-        """Give one line of text, whatever characters the problem quotes."""
+        """Return one line of printable text."""
         text = f"{self.line}: {self.path}{': ' if self.path else ''}{self.text}"
         return escape_control(text).replace("\n", r"\n")
 
 
-class _FieldError(DiskslaError):
-    """A value could not be read, and its problem stands in the list."""
+class InvalidFieldsError(ValueError):
+    """A check of a record failed at places within the record."""
+
+    def __init__(self, problems: Mapping[tuple[str | int, ...], str]) -> None:
+        """Store the text of each problem by its path: keys and indices, from the record."""
+        super().__init__("; ".join(problems.values()))
+        self.problems = problems
 
 
 class _TooManyProblemsError(DiskslaError):
-    """So many problems are listed that more would not help."""
+    """The list of problems is full."""
 
 
 def read_record(
-    node: Node, record: type[Record], rules: Overrides | None = None
+    node: Node, record: type[Record], overrides: Overrides | None = None
 ) -> tuple[Record | None, tuple[Problem, ...]]:
-    """Give the record that is written at `node`, or None and every problem in order of lines."""
-    reader = _Reader(rules or {})
+    """Return the record at `node`, or None and every problem in order of lines."""
+    reader = _Reader(overrides or {})
     value: Record | None = None
-    with contextlib.suppress(_FieldError, _TooManyProblemsError):
-        value = reader.value(record, node, "")
+    with contextlib.suppress(_TooManyProblemsError):
+        value = reader.value(_shape_of(record), node)
+    if value is _FAILED or reader.problems:
+        value = None
     return value, tuple(sorted(reader.problems, key=lambda problem: problem.line))
 
 
-def keys_of(record: type[msgspec.Struct]) -> list[str]:
-    """Give the keys that a mapping may have, its tag first."""
-    tag = record.__struct_config__.tag_field
-    keys = [field.encode_name for field in msgspec.structs.fields(record)]
-    return keys if tag is None else [tag, *keys]
-
-
 def close_match(word: str, words: Collection[str]) -> str:
-    """Give ' (did you mean `x`?)' for the nearest of `words`, or nothing if none is near."""
+    """Return ' (did you mean `x`?)' for the closest of `words`; empty if none is close."""
     near = difflib.get_close_matches(word[:_LONGEST_SHOWN], words, n=1)
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
-def join_path(path: str, key: str) -> str:
-    """Give the path of what stands at `key` within `path`; a very long key is cut."""
-    return f"{path}.{key[:_LONGEST_SHOWN]}" if path else key[:_LONGEST_SHOWN]
+def path_text(path: Iterable[str | int]) -> str:
+    """Return keys and indices as `a[0].b`; a very long key is cut."""
+    text = ""
+    for part in path:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        else:
+            text += f"{'.' if text else ''}{part[:_LONGEST_SHOWN]}"
+    return text
 
 
-class _Reader:
-    """One reading: walks nodes and record types together and collects the problems."""
+class _Field(NamedTuple):
+    name: str
+    key: str
+    required: bool
+    shape: "_Shape"
 
-    def __init__(self, rules: Overrides) -> None:
-        self.rules = rules
-        self.problems: list[Problem] = []
 
-    def refuse(self, line: int, path: str, text: str) -> _FieldError:
-        """Note a problem, and give what to raise if reading cannot go on here."""
-        self.problems.append(Problem(line, path, text))
-        if len(self.problems) >= MAX_PROBLEMS:
-            raise _TooManyProblemsError
-        return _FieldError()
+class _RecordPlan:
+    """What the reader needs to know of a record type, computed once."""
 
-    def value(self, kind: Any, node: Node, path: str) -> Any:
-        """Read a value of type `kind`; raises _Wrong when its problems are listed."""
-        choices = _choices(kind)
-        written = node.value
-        if isinstance(written, str):
-            for choice in filter(_is_leaf, choices):
-                return self.leaf(_field_type(choice), written, node.line, path)
-        elif isinstance(written, list):
-            for choice in filter(_is_list, choices):
-                return self.listing(typing.get_args(choice)[0], written, path)
-        elif isinstance(written, dict):
-            for choice in filter(_is_mapping, choices):
-                return self.mapping(typing.get_args(choice)[1], written, path)
-            records = [choice for choice in choices if _is_record(choice)]
-            if records:
-                return self.record(records, written, node.line, path)
-        found = _found(node, is_secret=any(map(_holds_secrets, choices)))
-        raise self.refuse(node.line, path, f"{found}; expected {_expected(choices)}")
+    def __init__(self, kind: Any) -> None:
+        self.type: type[msgspec.Struct] = typing.get_origin(kind) or kind
+        config = self.type.__struct_config__
+        self.tag = str(config.tag)
+        self.tag_field = config.tag_field
+        self.fields = tuple(
+            _Field(field.name, field.encode_name, field.required, _shape_of(field.type))
+            for field in msgspec.structs.fields(kind)
+        )
+        keys = [field.key for field in self.fields]
+        self.keys = keys if self.tag_field is None else [self.tag_field, *keys]
 
-    def leaf(self, door: FieldType, text: str, line: int, path: str) -> Any:
-        if len(text) > door.longest:
-            raise self.refuse(
-                line, path, f"found {len(text)} characters; expected {door.expected}"
+
+class _Shape:
+    """What may be in one place."""
+
+    def __init__(self, kind: Any) -> None:
+        choices = [choice for choice in _choices(kind) if choice is not types.NoneType]
+        self.is_any = Any in choices
+        self.leaf: FieldType | None = None
+        self.item: _Shape | None = None
+        self.entry: _Shape | None = None
+        self._records = []
+        for choice in choices:
+            match typing.get_origin(choice):
+                case origin if origin is Annotated:
+                    self.leaf = choice.__metadata__[0]
+                case origin if origin is tuple:
+                    self.item = _shape_of(typing.get_args(choice)[0])
+                case origin if origin is Mapping:
+                    self.entry = _shape_of(typing.get_args(choice)[1])
+                case _ if choice is not Any:
+                    self._records.append(choice)
+
+    @functools.cached_property
+    def records(self) -> dict[str, _RecordPlan]:
+        """Plans of the record types by tag."""
+        plans = map(_RecordPlan, self._records)
+        return {plan.tag: plan for plan in plans}
+
+    @functools.cached_property
+    def expected(self) -> str:
+        """What is valid here, for messages."""
+        words = []
+        if self.leaf is not None:
+            words.append(self.leaf.expected)
+        if self.item is not None:
+            words.append(f"a list, each item {self.item.expected}")
+        if self.entry is not None:
+            words.append(f"a mapping of names, each to {self.entry.expected}")
+        plans = list(self.records.values())
+        if len(plans) == 1:
+            words.append(f"a mapping of {', '.join(plans[0].keys)}")
+        elif plans:
+            words.append(f"a mapping with `{plans[0].tag_field}`")
+        return ", or ".join(words)
+
+    @functools.cached_property
+    def has_secrets(self) -> bool:
+        """Whether a text that is found here may be a secret."""
+        return (
+            (self.leaf is not None and self.leaf.is_secret)
+            or (self.entry is not None and self.entry.has_secrets)
+            or any(
+                field.shape.has_secrets for plan in self.records.values() for field in plan.fields
             )
-        try:
-            parse: Callable[[str], Any] = self.rules.get(door, door.parse)
-            return parse(text)
-        except ValueError as error:
-            raise self.refuse(line, path, str(error)) from error
-
-    def listing(self, kind: Any, items: list[Node], path: str) -> tuple[Any, ...]:
-        values = []
-        for index, item in enumerate(items):
-            with contextlib.suppress(_FieldError):
-                values.append(self.value(kind, item, f"{path}[{index}]"))
-        if len(values) < len(items):
-            raise _FieldError
-        return tuple(values)
-
-    def mapping(self, kind: Any, entries: dict[str, Node], path: str) -> dict[str, Any]:
-        values = {}
-        for key, node in entries.items():
-            with contextlib.suppress(_FieldError):
-                values[key] = self.value(kind, node, join_path(path, key))
-        if len(values) < len(entries):
-            raise _FieldError
-        return values
-
-    def record(
-        self, records: list[type[msgspec.Struct]], entries: dict[str, Node], line: int, path: str
-    ) -> msgspec.Struct:
-        """Read the one of `records` that the entries are tagged as."""
-        record = self.tagged(records, entries, line, path)
-        before = len(self.problems)
-        self.unknown_keys(record, records, entries, path)
-        values: dict[str, Any] = {}
-        for field in msgspec.structs.fields(record):
-            node = entries.get(field.encode_name, Node(line, None))
-            if node.value is not None or field.required:
-                with contextlib.suppress(_FieldError):
-                    values[field.name] = self.value(
-                        field.type, node, join_path(path, field.encode_name)
-                    )
-        if len(self.problems) > before:
-            raise _FieldError
-        try:
-            value = record(**values)
-            self.rules.get(record, _accept)(value)
-        except ValueError as error:
-            raise self.refuse(line, path, str(error)) from error
-        return value
-
-    def tagged(
-        self, records: list[type[msgspec.Struct]], entries: dict[str, Node], line: int, path: str
-    ) -> type[msgspec.Struct]:
-        if len(records) == 1:
-            return records[0]
-        by_tag = {str(record.__struct_config__.tag): record for record in records}
-        tag_field = str(records[0].__struct_config__.tag_field)
-        node = entries.get(tag_field, Node(line, None))
-        if not isinstance(node.value, str) or node.value not in by_tag:
-            hint = close_match(node.value, by_tag) if isinstance(node.value, str) else ""
-            text = f"{_found(node)}{hint}; expected one of: {', '.join(by_tag)}"
-            raise self.refuse(node.line, join_path(path, tag_field), text)
-        return by_tag[node.value]
-
-    def unknown_keys(
-        self,
-        record: type[msgspec.Struct],
-        siblings: list[type[msgspec.Struct]],
-        entries: dict[str, Node],
-        path: str,
-    ) -> None:
-        """Refuse keys that `record` does not have; says under which tag they would be right."""
-        known = keys_of(record)
-        for key, node in entries.items():
-            if key in known:
-                continue
-            fits = [
-                str(other.__struct_config__.tag) for other in siblings if key in keys_of(other)
-            ]
-            if fits:
-                tag = f"{known[0]}: {record.__struct_config__.tag}"
-                found = f"does not go with `{tag}`, only with {' or '.join(fits)}"
-            else:
-                found = f"unknown key{close_match(key, known)}"
-            text = f"{found}; expected one of: {', '.join(known)}"
-            self.refuse(node.line, join_path(path, key), text)
+        )
 
 
-def _accept(_: object) -> None:
-    """Check nothing: the rule of every record that has none."""
+@functools.cache
+def _shape_of(kind: Any) -> _Shape:
+    return _Shape(kind)
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:
     if typing.get_origin(kind) in {typing.Union, types.UnionType}:
-        return tuple(choice for choice in typing.get_args(kind) if choice is not types.NoneType)
+        return typing.get_args(kind)
     return (kind,)
 
 
-def _is_record(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+_FAILED: Any = object()
+"""What the reader returns for an invalid value, after its problems have been listed."""
 
 
-def _is_list(kind: Any) -> bool:
-    return typing.get_origin(kind) is tuple
+class _Reader:
+    """One reading: walks nodes and shapes together and collects the problems.
+
+    What aliases and merge keys repeat is read once, so the work grows with the size of the file,
+    and each of its problems is listed once.
+    """
+
+    def __init__(self, overrides: Overrides) -> None:
+        self.overrides = overrides
+        self.problems: list[Problem] = []
+        self.path: list[str | int] = []
+        self._listed: dict[tuple[int, str], Node] = {}
+        self._results: dict[tuple[int, int], Any] = {}
+
+    def fail(self, node: Node, text: str, *path: str | int, line: int | None = None) -> Any:
+        """List a problem at a path from the current one, once; return _FAILED."""
+        if (id(node), text) not in self._listed:
+            self._listed[id(node), text] = node  # keeps the node, so that its id stays its own
+            place = path_text([*self.path, *path])
+            self.problems.append(Problem(line or node.line, place, text))
+            if len(self.problems) >= MAX_PROBLEMS:
+                raise _TooManyProblemsError
+        return _FAILED
+
+    def value(self, shape: _Shape, node: Node) -> Any:
+        """Return the value of a node, or _FAILED."""
+        written = node.value
+        if isinstance(written, str) and shape.leaf is not None:
+            return self.leaf(shape.leaf, written, node)
+        if shape.is_any:
+            return None
+        if isinstance(written, dict | list):
+            place = (id(written), id(shape))
+            if place not in self._results:
+                self._results[place] = self.container(shape, node)
+            return self._results[place]
+        return self.unexpected(shape, node)
+
+    def value_at(self, key: str | int, shape: _Shape, node: Node) -> Any:
+        """Return the value of a node at a key or index of the current path, or _FAILED."""
+        self.path.append(key)
+        try:
+            return self.value(shape, node)
+        finally:
+            self.path.pop()
+
+    def container(self, shape: _Shape, node: Node) -> Any:
+        match node.value:
+            case list() as items if shape.item is not None:
+                values = [
+                    self.value_at(index, shape.item, item) for index, item in enumerate(items)
+                ]
+                return _FAILED if _has_failed(values) else tuple(values)
+            case dict() as entries if shape.entry is not None:
+                by_key = {
+                    key: self.value_at(key, shape.entry, entry) for key, entry in entries.items()
+                }
+                return _FAILED if _has_failed(by_key.values()) else by_key
+            case dict() as entries if shape.records:
+                return self.record(shape.records, node, entries)
+            case _:
+                return self.unexpected(shape, node)
+
+    def unexpected(self, shape: _Shape, node: Node) -> Any:
+        found = found_text(node, is_secret=shape.has_secrets)
+        return self.fail(node, f"{found}; expected {shape.expected}")
+
+    def leaf(self, field_type: FieldType, text: str, node: Node) -> Any:
+        if len(text) > field_type.longest:
+            expected = f"at most {field_type.longest}, for {field_type.expected}"
+            return self.fail(node, f"found {len(text)} characters; expected {expected}")
+        try:
+            parse: Callable[[str], Any] = self.overrides.get(field_type, field_type.parse)
+            return parse(text)
+        except ValueError as error:
+            return self.fail(node, str(error))
+
+    def record(
+        self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]
+    ) -> Any:
+        """Return the record that the entries are tagged as, or _FAILED."""
+        plan = self.tagged(plans, node, entries)
+        if plan is None:
+            return _FAILED
+        is_valid = self.has_known_keys(plan, plans, entries)
+        values: dict[str, Any] = {}
+        for field in plan.fields:
+            entry = entries.get(field.key)
+            if entry is None and field.required:
+                text = f"missing; expected {field.shape.expected}"
+                self.fail(Node(node.line, None), text, field.key)
+                is_valid = False
+            elif entry is not None and (entry.value is not None or field.required):
+                value = self.value_at(field.key, field.shape, entry)
+                values[field.name] = value
+                is_valid = is_valid and value is not _FAILED
+        return self.checked(plan, node, values) if is_valid else _FAILED
+
+    def tagged(
+        self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]
+    ) -> _RecordPlan | None:
+        """Return the plan whose tag is among the entries, or None."""
+        first = next(iter(plans.values()))
+        if len(plans) == 1:
+            return first
+        key = str(first.tag_field)
+        tag = entries.get(key, Node(node.line, None))
+        if isinstance(tag.value, str) and tag.value in plans:
+            return plans[tag.value]
+        found = found_text(tag) if key in entries else "missing"
+        if isinstance(tag.value, str):
+            found += close_match(tag.value, plans)
+        self.fail(tag, f"{found}; expected one of: {', '.join(plans)}", key)
+        return None
+
+    def has_known_keys(
+        self, plan: _RecordPlan, plans: Mapping[str, _RecordPlan], entries: dict[str, Node]
+    ) -> bool:
+        """Check the keys; a problem names the tags with which an unknown key is valid."""
+        is_valid = True
+        for key, node in entries.items():
+            if key in plan.keys:
+                continue
+            tags = [other.tag for other in plans.values() if key in other.keys]
+            if tags:
+                valid = " or ".join(tags)
+                found = f"not valid with `{plan.tag_field}: {plan.tag}`, only with {valid}"
+            else:
+                found = f"unknown key{close_match(key, plan.keys)}"
+            text = f"{found}; expected one of: {', '.join(plan.keys)}"
+            self.fail(node, text, key, line=node.key_line)
+            is_valid = False
+        return is_valid
+
+    def checked(self, plan: _RecordPlan, node: Node, values: dict[str, Any]) -> Any:
+        """Return the record after its own checks and that of the caller, or _FAILED."""
+        try:
+            record = plan.type(**values)
+            check = self.overrides.get(plan.type)
+            if check is not None:
+                check(record)
+        except InvalidFieldsError as error:
+            for path, text in error.problems.items():
+                self.fail(node_at(node, path), text, *path)
+        except ValueError as error:
+            self.fail(node, str(error))
+        else:
+            return record
+        return _FAILED
 
 
-def _is_mapping(kind: Any) -> bool:
-    return typing.get_origin(kind) is Mapping
+def _has_failed(values: Iterable[Any]) -> bool:
+    return any(value is _FAILED for value in values)
 
 
-def _holds_secrets(kind: Any) -> bool:
-    if _is_leaf(kind):
-        return _field_type(kind).is_secret
-    if _is_record(kind):
-        return any(_holds_secrets(field.type) for field in msgspec.structs.fields(kind))
-    return _is_mapping(kind) and _holds_secrets(typing.get_args(kind)[1])
+def node_at(node: Node, path: Iterable[str | int]) -> Node:
+    """Return the node at a path, or the last one on the way there."""
+    for part in path:
+        match node.value, part:
+            case dict() as entries, str() as key if key in entries:
+                node = entries[key]
+            case list() as items, int() as index:
+                node = items[index]
+            case _:
+                break
+    return node
 
 
-def _is_leaf(kind: Any) -> bool:
-    return typing.get_origin(kind) is Annotated
-
-
-def _field_type(leaf: Any) -> FieldType:
-    return typing.cast("FieldType", leaf.__metadata__[0])
-
-
-def _expected(choices: tuple[Any, ...]) -> str:
-    """Say in words what may be written for a field of these types."""
-    words = [_field_type(choice).expected for choice in choices if _is_leaf(choice)]
-    words += [
-        f"a list, each item {_expected(_choices(typing.get_args(choice)[0]))}"
-        for choice in choices
-        if _is_list(choice)
-    ]
-    words += [
-        f"a mapping of names, each to {_expected(_choices(typing.get_args(choice)[1]))}"
-        for choice in choices
-        if _is_mapping(choice)
-    ]
-    records = [choice for choice in choices if _is_record(choice)]
-    if len(records) == 1:
-        words.append(f"a mapping of {', '.join(keys_of(records[0]))}")
-    elif records:
-        words.append(f"a mapping with `{records[0].__struct_config__.tag_field}`")
-    return ", or ".join(words)
-
-
-def _found(node: Node, *, is_secret: bool = False) -> str:
+def found_text(node: Node, *, is_secret: bool = False) -> str:
+    """Return what was found at a node, for messages."""
     match node.value:
         case str() if is_secret:
             return "found a text"
@@ -306,6 +400,6 @@ def _found(node: Node, *, is_secret: bool = False) -> str:
         case list():
             return "found a list"
         case None:
-            return "nothing given"
+            return "found nothing"
         case _:
             assert_never(node.value)

@@ -1,8 +1,12 @@
-"""Reading the configuration file: YAML in, settings or a list of problems out."""
+"""Reads YAML files into typed records; a bad file is one error that lists every problem.
+
+One dialect for all files: plain scalars stay text, anchors, aliases and merge keys (`<<`) work as
+in YAML 1.1, and tags are errors. Every value keeps the line where it was written.
+"""
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +20,9 @@ from disksla.schema.reader import (
     Overrides,
     Problem,
     Record,
-    join_path,
+    found_text,
+    node_at,
+    path_text,
     read_record,
 )
 from disksla.units import MIB
@@ -24,152 +30,264 @@ from disksla.units import MIB
 MAX_FILE_BYTES = MIB
 
 _DEEPEST_NESTING = 20
+_MOST_MERGED = 100_000
+"""Entries that merge keys may add to one file. It bounds the work: without it, a file of 1 MiB
+could add billions."""
+_MERGE_KEY = "<<"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's parser, where PyYAML was built with it, is ten times as fast."""
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a regular file: a reload must not wait for whoever would write to a pipe.
+    """Open a regular file without waiting: a reload must not block on a FIFO.
 
-    Raises OSError, or ValueError for anything else than a file.
+    Raise OSError, or ValueError for anything but a regular file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
-    raise ValueError("is no regular file")
+    raise ValueError("is not a regular file")
 
 
 def read_bounded(file: BinaryIO) -> bytes:
-    """Read a file whole; raises ValueError where it is too large to be what was meant."""
+    """Read a whole file. Raise ValueError if it is larger than any file of its kind."""
     data = file.read(MAX_FILE_BYTES + 1)
     if len(data) > MAX_FILE_BYTES:
         raise ValueError("is larger than 1 MiB")
     return data
 
 
-def parse_record(data: bytes, name: str, record: type[Record], rules: Overrides) -> Record:
-    """Give the record that YAML states; raises Refusal as `read_settings` does."""
+def read_file(path: Path) -> bytes:
+    """Read a whole file. Raise DiskslaError if that fails, or it is no file for the reader."""
     try:
-        builder = _Builder(_text_of(data))
-        value, problems = read_record(builder.document(), record, rules)
-    except _DocumentError as bad:
-        raise DiskslaError(f"{name}:{bad.problem.as_line()}") from bad
-    all_problems = sorted([*builder.duplicates, *problems], key=lambda problem: problem.line)
-    if value is None or all_problems:
-        lines = [f"{name}:{problem.as_line()}" for problem in all_problems[:MAX_PROBLEMS]]
-        if len(all_problems) >= MAX_PROBLEMS:
-            lines.append(f"{name}: no more than {MAX_PROBLEMS} problems are listed")
-        raise DiskslaError("\n".join(lines))
+        with open_file(path) as file:
+            return read_bounded(file)
+    except OSError as error:
+        raise DiskslaError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DiskslaError(f"cannot read {path}: it {error}") from error
+
+
+class Document(msgspec.Struct, frozen=True):
+    """The content of a file as nodes, with the problems that were found in building them."""
+
+    name: str
+    root: Node
+    problems: tuple[Problem, ...]
+
+    def read(
+        self, record: type[Record], overrides: Overrides
+    ) -> tuple[Record | None, list[Problem]]:
+        """Return the record at the top, or None and every problem in order of lines."""
+        value, problems = read_record(self.root, record, overrides)
+        listed = sorted([*self.problems, *problems], key=lambda problem: problem.line)
+        return (None if listed else value), listed
+
+    def place(self, path: Sequence[str | int]) -> str:
+        """Return FILE:LINE of the value at a path."""
+        return f"{self.name}:{node_at(self.root, path).line}"
+
+    def problem(self, path: Sequence[str | int], text: str) -> Problem:
+        """Return a problem of the value at a path."""
+        return Problem(node_at(self.root, path).line, path_text(path), text)
+
+    def lines(self, problems: Sequence[Problem]) -> list[str]:
+        """Return a line for each problem, and one more if there may be others."""
+        lines = [f"{self.name}:{problem.as_line()}" for problem in problems[:MAX_PROBLEMS]]
+        if len(problems) >= MAX_PROBLEMS:
+            lines.append(f"{self.name}: only the first {MAX_PROBLEMS} problems are listed")
+        return lines
+
+
+def parse_record(data: bytes, name: str, record: type[Record], overrides: Overrides) -> Record:
+    """Return the record in the content of the file `name`.
+
+    Raise one DiskslaError that lists every problem, a line each, as
+    `FILE:LINE: PLACE: found X; expected Y`.
+    """
+    document = parse_document(data, name)
+    value, problems = document.read(record, overrides)
+    if value is None:
+        raise DiskslaError("\n".join(document.lines(problems)))
     return value
 
 
-class _DocumentError(DiskslaError):
-    """The text is not the YAML that is understood here."""
+def parse_document(data: bytes, name: str) -> Document:
+    """Return the document in the content of the file `name`.
+
+    Raise DiskslaError, as `parse_record` does, for anything but one YAML document.
+    """
+    try:
+        builder = _Builder(_decode(data))
+        root = builder.document()
+    except _SyntaxError as error:
+        raise DiskslaError(f"{name}:{error.problem.as_line()}") from error
+    return Document(name, root, tuple(builder.problems))
+
+
+class _SyntaxError(DiskslaError):
+    """The content is not YAML, or not of the supported kind."""
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(line, text)
         self.problem = Problem(line, "", text)
 
 
-def _text_of(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        found = f"byte 0x{data[error.start]:02x} is not UTF-8; expected a text in UTF-8"
-        raise _DocumentError(line, found) from error
+        found = f"found byte 0x{data[error.start]:02x}, which is not UTF-8; expected text in UTF-8"
+        raise _SyntaxError(line, found) from error
 
 
 class _Builder:
-    """Makes nodes of the events of the parser, so that every value keeps its line.
+    """Builds nodes from the parser's events, so that every value keeps its line.
 
-    An alias gives the node it names, not a copy: a file stays as large as it is written.
+    An alias is the node of its anchor, not a copy.
     """
 
     def __init__(self, text: str) -> None:
-        self.events = _events(text)
-        self.anchors: dict[str, Node] = {}
-        self.duplicates: list[Problem] = []
+        self.problems: list[Problem] = []
+        self._next: Callable[[], Any] = _events(text).__next__
+        self._anchors: dict[str, Node] = {}
+        self._path: list[str | int] = []
+        self._merged = 0
 
     def document(self) -> Node:
-        """Give the top-level mapping, which is empty for an empty file."""
-        next(self.events)  # the start of the stream
-        if isinstance(next(self.events), yaml.StreamEndEvent):
-            return Node(1, {})
-        node = self.node(next(self.events), "", 0)
-        next(self.events)  # the end of the document
-        after = next(self.events)
-        if not isinstance(after, yaml.StreamEndEvent):
-            raise _DocumentError(_line(after), "a second document; expected one only")
-        return Node(1, {}) if node.value is None else node
+        """Return the node at the top; of an empty file, an empty mapping."""
+        self._next()  # the start of the stream
+        root = Node(1, None)
+        if isinstance(event := self._next(), yaml.DocumentStartEvent):
+            root = self.node(self._next())
+            self._next()  # the end of the document
+            event = self._next()
+        if not isinstance(event, yaml.StreamEndEvent):
+            raise _SyntaxError(_line(event), "found a second document; expected one")
+        return root if root.value is not None else Node(1, {})
 
-    def node(self, event: Any, path: str, depth: int) -> Node:
+    def node(self, event: Any) -> Node:
         line = _line(event)
-        if depth > _DEEPEST_NESTING:
-            raise _DocumentError(line, f"nested more than {_DEEPEST_NESTING} deep")
         if isinstance(event, yaml.AliasEvent):
-            return self.aliased(str(event.anchor), line)
+            if event.anchor not in self._anchors:
+                name = event.anchor
+                raise _SyntaxError(line, f"found alias '*{name}'; expected '&{name}' above it")
+            return self._anchors[event.anchor]
         if event.tag is not None:
-            raise _DocumentError(line, f"tag '{event.tag}'; expected plain values without tags")
-        node = Node(line, self.content(event, path, depth))
+            raise _SyntaxError(line, f"found tag '{event.tag}'; expected a value without a tag")
+        node = Node(line, self.content(event))
         if event.anchor is not None:
-            self.anchors[event.anchor] = node
+            self._anchors[event.anchor] = node
         return node
 
-    def content(
-        self, event: Any, path: str, depth: int
-    ) -> str | dict[str, Node] | list[Node] | None:
-        match event:
-            case yaml.MappingStartEvent():
-                return self.mapping(path, depth)
-            case yaml.SequenceStartEvent():
-                items: list[Node] = []
-                while not isinstance(item := next(self.events), yaml.SequenceEndEvent):
-                    items.append(self.node(item, f"{path}[{len(items)}]", depth + 1))
-                return items
-            case _:
-                empty = event.implicit[0] and event.value in {"", "~", "null"}
-                return None if empty else str(event.value)
+    def content(self, event: Any) -> str | dict[str, Node] | list[Node] | None:
+        if isinstance(event, yaml.ScalarEvent):
+            is_empty = event.implicit[0] and event.value in {"", "~", "null"}
+            return None if is_empty else str(event.value)
+        if len(self._path) > _DEEPEST_NESTING:
+            text = f"found more than {_DEEPEST_NESTING} levels of nesting; expected fewer"
+            raise _SyntaxError(_line(event), text)
+        if isinstance(event, yaml.MappingStartEvent):
+            return self.mapping()
+        items: list[Node] = []
+        while not isinstance(item := self._next(), yaml.SequenceEndEvent):
+            items.append(self.node_at(len(items), item))
+        return items
 
-    def mapping(self, path: str, depth: int) -> dict[str, Node]:
+    def node_at(self, key: str | int, event: Any) -> Node:
+        self._path.append(key)
+        node = self.node(event)
+        self._path.pop()
+        return node
+
+    def mapping(self) -> dict[str, Node]:
         entries: dict[str, Node] = {}
-        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
-            key = self.node(event, path, depth + 1)
-            if not isinstance(key.value, str):
-                raise _DocumentError(key.line, "a key that is no text; expected a name")
-            place = join_path(path, key.value)
-            value = self.node(next(self.events), place, depth + 1)
-            if key.value in entries:
-                text = f"given twice, first in line {entries[key.value].line}; expected it once"
-                self.duplicates.append(Problem(key.line, place, text))
-            entries.setdefault(key.value, msgspec.structs.replace(value, line=key.line))
+        merge_lines: list[int] = []
+        merged: list[dict[str, Node]] = []
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            if _is_merge_key(event):
+                merge_lines.append(_line(event))
+                merged += self.merge_sources(_line(event))
+            else:
+                self.add_entry(entries, event)
+        for line in merge_lines[1:]:
+            self.duplicate(line, _MERGE_KEY, merge_lines[0])
+        for source in merged:
+            for key, node in source.items():
+                entries.setdefault(key, node)
         return entries
 
-    def aliased(self, anchor: str, line: int) -> Node:
-        if anchor not in self.anchors:
-            raise _DocumentError(line, f"alias '*{anchor}' to what is not above it")
-        return msgspec.structs.replace(self.anchors[anchor], line=line)
+    def add_entry(self, entries: dict[str, Node], event: Any) -> None:
+        is_scalar = isinstance(event, yaml.ScalarEvent | yaml.AliasEvent)
+        key = self.node(event) if is_scalar else Node(_line(event), None)
+        if not isinstance(key.value, str):
+            raise _SyntaxError(_line(event), "found a key that is not text; expected a name")
+        line = _line(event)
+        event = self._next()
+        value = self.node_at(key.value, event)
+        if isinstance(event, yaml.AliasEvent):
+            value = Node(value.line, value.value, key_line=line)
+        elif value.line != line:
+            value = Node(line, value.value)
+        if key.value in entries:
+            first = entries[key.value]
+            self.duplicate(line, key.value, first.key_line or first.line)
+        entries.setdefault(key.value, value)
+
+    def duplicate(self, line: int, key: str, first_line: int) -> None:
+        text = f"duplicate key, first in line {first_line}; expected it once"
+        self.problems.append(Problem(line, path_text([*self._path, key]), text))
+
+    def merge_sources(self, line: int) -> list[dict[str, Node]]:
+        """Return the mappings after a merge key: a mapping, or a list, in order of precedence.
+
+        Problems do not quote a text, because it may be a secret.
+        """
+        node = self.node_at(_MERGE_KEY, self._next())
+        nodes = node.value if isinstance(node.value, list) else [node]
+        for each in nodes:
+            if not isinstance(each.value, dict):
+                found = found_text(each, is_secret=True)
+                text = f"{found}; expected a mapping to merge, or a list of mappings"
+                self.problems.append(Problem(line, path_text([*self._path, _MERGE_KEY]), text))
+        sources = [each.value for each in nodes if isinstance(each.value, dict)]
+        self._merged += sum(map(len, sources))
+        if self._merged > _MOST_MERGED:
+            text = f"found more than {_MOST_MERGED} entries to merge; expected fewer"
+            raise _SyntaxError(line, text)
+        return sources
 
 
 def _events(text: str) -> Iterator[Any]:
+    """Yield the events of the parser. Raise _SyntaxError for what is not YAML."""
     try:
-        yield from yaml.parse(text, Loader=_LOADER)
+        loader = _LOADER(text)
+        while True:
+            yield loader.get_event()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise _DocumentError(line, _syntax_problem(error, text, line)) from error
+        raise _SyntaxError(line, _syntax_problem(error, text, line)) from error
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
-        found = f"character #x{error.character:02x}; expected printable text"
-        raise _DocumentError(line, found) from error
+        found = f"found character #x{error.character:02x}; expected printable text"
+        raise _SyntaxError(line, found) from error
+
+
+def _is_merge_key(event: Any) -> bool:
+    """Return whether an event is a plain `<<`; in quotes it is an ordinary key."""
+    is_scalar = isinstance(event, yaml.ScalarEvent) and event.tag is None
+    return is_scalar and event.value == _MERGE_KEY and event.implicit[0]
 
 
 def _syntax_problem(error: yaml.MarkedYAMLError, text: str, line: int) -> str:
     lines = text.splitlines()
     if line <= len(lines) and "\t" in lines[line - 1][: -len(lines[line - 1].lstrip()) or None]:
-        return "indented with a tab; expected spaces"
+        return "found a tab in the indentation; expected spaces"
     context = f"{error.context}, " if error.context else ""
-    return f"not YAML: {context}{error.problem}"
+    return f"not valid YAML: {context}{error.problem}"
 
 
 def _line(event: Any) -> int:

@@ -1,6 +1,8 @@
-"""The configuration file, and the regular expressions in it."""
+"""The configuration file, its regular expressions, and the files of an operator's catalogue."""
 
+import contextlib
 import json
+import math
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -9,19 +11,26 @@ from typing import Any
 import msgspec
 import yaml
 
+from disksla.commands._console import to_json
+from disksla.commands._limits_text import limits_document
 from disksla.config.device_pattern import DevicePattern
 from disksla.config.matching import assign, why_unwatched
 from disksla.config.settings import Settings
 from disksla.config.settings_file import parse_settings
 from disksla.errors import DiskslaError
-from disksla.limits.catalog import load_catalog
+from disksla.limits import derive_limits
+from disksla.limits.catalog import load_catalog, parse_catalog
+from disksla.limits.explain import derivation
 from disksla.probes.plan import plan_probe
 from disksla.schema.reader import MAX_PROBLEMS
+from disksla.units import GIB
 from fuzz.target import Target, Tree
 from support.simulated_host import a_disk
 
 CATALOG = load_catalog()
-CONFIGS = Path(__file__).parent.parent.parent / "schema" / "configurations"
+TESTS = Path(__file__).parent.parent.parent
+CONFIGS = TESTS / "schema" / "configurations"
+ROWS = TESTS / "limits" / "catalog.d"
 DISKS = (
     a_disk("vda", serial="6ea73b81-555e-4a74-9", mount_points=("/", "/var/lib/postgresql")),
     a_disk("vdb", minor=16, wwn="naa.5000c500a1b2c3d4", model="QEMU HARDDISK"),
@@ -29,20 +38,17 @@ DISKS = (
     a_disk("loop4", minor=48, rotational=True),
 )
 LONGEST_NAME = 255
-"""Of a file, and so of anything in sysfs."""
+"""Longest name of a file, and so of a device."""
+SIZES_BYTES = (1, 10 * GIB, 2**60)
 NAMES = ("vda", "nvme0n1p1", "cciss/c0d0", *(c * LONGEST_NAME for c in "a0-"), "a" * 254 + "!")
 
 
 def configuration(content: bytes) -> bool:
-    """It is refused with a place for each problem; or it can be acted on, and written again."""
+    """Check that each problem has a place, and that valid settings can be used and written."""
     try:
         settings = parse_settings(content, "f.yml", CATALOG)
     except DiskslaError as error:
-        lines = str(error).split("\n")
-        assert len(lines) <= MAX_PROBLEMS + 1
-        for line in lines:
-            assert line.isprintable()
-            assert re.fullmatch(r"f\.yml:\d+: .+|f\.yml: no more than \d+ problems .+", line)
+        _check_problems(error)
         return False
     for disk in DISKS:
         why_unwatched(disk, settings)
@@ -54,24 +60,50 @@ def configuration(content: bytes) -> bool:
     return True
 
 
+def catalogue(content: bytes) -> bool:
+    """Check that each problem has a place, and that limits can be derived from valid rows."""
+    try:
+        rows = parse_catalog(content, "f.yml").rows
+    except DiskslaError as error:
+        _check_problems(error)
+        return False
+    for row in rows:
+        for size_bytes in SIZES_BYTES:
+            with contextlib.suppress(DiskslaError):  # a provisioned value is missing
+                limits = derive_limits(row, size_bytes)
+                rates = msgspec.structs.astuple(limits.rates)
+                assert all(rate is None or 0 < rate < math.inf for rate in rates)
+                assert to_json(limits_document(limits))
+                assert all(step.steps for step in derivation(row, size_bytes))
+    return True
+
+
+def _check_problems(error: DiskslaError) -> None:
+    lines = str(error).split("\n")
+    assert len(lines) <= MAX_PROBLEMS + 1
+    for line in lines:
+        assert line.isprintable()
+        assert re.fullmatch(r"f\.yml:\d+: .+|f\.yml: only the first \d+ problems are listed", line)
+
+
 def written(settings: Settings) -> str:
-    """Write settings as a person could; JSON is YAML too, but for DEL."""
+    """Return settings as YAML. JSON is YAML, except for DEL."""
     return json.dumps(_plain(settings, "")).replace("\x7f", "\\u007f")
 
 
 def _plain(value: Any, name: str) -> Any:
-    """Give what stands in the file: a text with its unit for every number."""
+    """Return the value as in a file: a text with its unit for every number."""
     match value:
         case DevicePattern():
             return value.pattern
         case msgspec.Struct():
             config = value.__struct_config__
-            given = {
+            fields = {
                 field.encode_name: _plain(getattr(value, field.name), field.name)
                 for field in msgspec.structs.fields(value)
                 if getattr(value, field.name) != field.default
             }
-            return given if config.tag is None else {str(config.tag_field): config.tag, **given}
+            return fields if config.tag is None else {str(config.tag_field): config.tag, **fields}
         case tuple():
             return [_plain(each, name) for each in value]
         case int() | float():
@@ -90,7 +122,7 @@ def _quantity(value: float, name: str) -> str:
 
 
 def expression(content: bytes) -> bool:
-    """It is searched in names without delay, or it is refused; there is no third way."""
+    """Check that a valid expression is searched in names without delay."""
     text = content.decode(errors="replace")[:500]
     document = json.dumps({"discovery": {"include": [text]}}).replace("\x7f", "\\u007f")
     try:
@@ -104,6 +136,10 @@ def expression(content: bytes) -> bool:
 
 def _configs() -> list[bytes]:
     return [path.read_bytes() for path in sorted(CONFIGS.glob("good-*.yml"))]
+
+
+def _rows() -> list[bytes]:
+    return [path.read_bytes() for path in sorted(ROWS.glob("*.yml"))]
 
 
 def loads_yaml(content: bytes) -> Any:
@@ -125,6 +161,23 @@ TARGETS = (
             *(b"- ", b"? ", b": ", b"&a ", b"*a", b"<<: ", b"!!int ", b"---\n", b"...\n", b"~"),
             *(b"100ms", b"25MB/s", b"0.0000000001s", b"99999999999TiB", b"300", b"3%", b"vk.hdd"),
             *(b"%YAML 1.1\n", b"{" * 50, b"[" * 50, b"- " * 50, b"cron: '* * * * *'\n"),
+        ),
+        tree=YAML,
+    ),
+    Target(
+        "catalogue",
+        catalogue,
+        _rows,
+        words=(
+            *(
+                b"terms: ",
+                b"rule: ",
+                b"burst: ",
+                b"budget: time_shared",
+                b"{rule: clamp, base: 1}",
+            ),
+            *(b"- ", b": ", b"&a ", b"*a", b"<<: ", b"<<: [*a, *b]", b"~", b"{", b"[" * 50),
+            *(b"0.5ms", b"25MB/s", b"0.0000000001s", b"99999999999TiB", b"300", b"0.000000001"),
         ),
         tree=YAML,
     ),

@@ -1,0 +1,67 @@
+"""Checks the worked examples of a catalogue row against its rules."""
+
+import math
+from collections.abc import Callable
+
+from disksla.errors import DiskslaError
+from disksla.limits.derive import derive_limits
+from disksla.limits.explain import derivation
+from disksla.limits.terms import Example, Terms
+from disksla.schema import InvalidFieldsError
+from disksla.units import MIB
+
+_TOLERANCE = 1e-9
+
+
+def check_examples(terms: Terms) -> None:
+    """Raise InvalidFieldsError if a rate of an example is not what the rules of the row return."""
+    problems: dict[tuple[str | int, ...], str] = {}
+    for index, example in enumerate(terms.examples):
+        place = ("examples", index)
+        try:
+            wrong = _wrong_rates(terms, example)
+        except DiskslaError as error:
+            problems[place] = str(error)
+        else:
+            problems |= {(*place, "rates", key): text for key, text in wrong.items()}
+    if problems:
+        raise InvalidFieldsError(problems)
+
+
+def _wrong_rates(terms: Terms, example: Example) -> dict[str, str]:
+    """Return what was found and what was expected, by the key of the wrong rate."""
+    derived = derive_limits(terms, example.size_bytes, example.provisioned).rates
+    arithmetic = {
+        step.name: f" ({step.steps})"
+        for step in derivation(terms, example.size_bytes, example.provisioned)
+    }
+    wrong = {}
+    for key, name, shown in _RATES:
+        found, expected = getattr(example.rates, key), getattr(derived, key)
+        if not _is_same(found, expected):
+            text = f"found {shown(found)}; expected {shown(expected)}"
+            wrong[key] = text + arithmetic.get(name, "")
+    return wrong
+
+
+def _is_same(found: float | None, expected: float | None) -> bool:
+    if found is None or expected is None:
+        return found is expected
+    return math.isclose(found, expected, rel_tol=_TOLERANCE)
+
+
+def _iops(rate: float | None) -> str:
+    return "no limit" if rate is None else f"{rate:.15g}"
+
+
+def _bandwidth(rate: float | None) -> str:
+    return "no limit" if rate is None else f"{rate / MIB:.15g}MiB/s"
+
+
+_RATES: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("read_iops", "read IOPS", _iops),
+    ("write_iops", "write IOPS", _iops),
+    ("read_bytes_per_second", "read bandwidth", _bandwidth),
+    ("write_bytes_per_second", "write bandwidth", _bandwidth),
+)
+"""Key of the rate, its name in `derivation`, and how it is written in a catalogue."""

@@ -1,0 +1,57 @@
+"""The files of the operator: the configuration file, and the catalogue files beside it."""
+
+from pathlib import Path
+
+import pytest
+
+from disksla.config.settings import Settings
+from disksla.config.settings_file import catalog_directory, read_configuration
+from disksla.errors import DiskslaError
+
+ROW = """
+terms:
+  - id: acme.disk
+    title: A disk
+    provider: acme
+    provider_name: Acme
+    examples: [{size_bytes: 1GiB, rates: {}}]
+"""
+
+
+def test_catalog_directory_is_beside_the_file() -> None:
+    assert catalog_directory(Path("/srv/a/disksla.yml")) == Path("/srv/a/catalog.d")
+    assert catalog_directory(Path("disksla.yml")) == Path("catalog.d")
+    assert catalog_directory(None) == Path("/etc/disksla/catalog.d")
+
+
+def test_configuration_has_rows_of_the_operator(tmp_path: Path) -> None:
+    (tmp_path / "catalog.d").mkdir()
+    (tmp_path / "catalog.d" / "a.yml").write_text(ROW)
+    file = tmp_path / "disksla.yml"
+    file.write_text("disks: [{match: {device: vda}, terms: acme.disk}]\n")
+    configuration = read_configuration(file)
+    assert configuration.catalog["acme.disk"].title == "A disk"
+    assert [entry.terms for entry in configuration.settings.disks] == ["acme.disk"]
+
+
+def test_configuration_without_catalog_directory(tmp_path: Path) -> None:
+    file = tmp_path / "disksla.yml"
+    file.touch()
+    configuration = read_configuration(file)
+    assert configuration.settings == Settings()
+    assert configuration.catalog["vk.ceph-ssd"].provider == "vk"
+
+
+def test_bad_catalog_file_does_not_hide_other_problems(tmp_path: Path) -> None:
+    (tmp_path / "catalog.d").mkdir()
+    (tmp_path / "catalog.d" / "a.yml").write_text("terms: [\n")
+    file = tmp_path / "disksla.yml"
+    file.write_text(
+        "disks: [{match: {device: vda}, terms: acme.disk}]\n"
+        "probes: [{kind: read-latency, cron: '* * * * 1'}]\n"
+    )
+    with pytest.raises(DiskslaError) as caught:
+        read_configuration(file)
+    first, second = str(caught.value).splitlines()
+    assert first.startswith(f"{tmp_path}/catalog.d/a.yml:2: not valid YAML")
+    assert second.startswith(f"{file}:2: probes[0].cron: found '* * * * 1'; expected minute,")

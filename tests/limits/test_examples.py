@@ -1,0 +1,71 @@
+"""Worked examples of an operator's rows: each wrong rate is an error with its line."""
+
+import pytest
+
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import parse_catalog
+
+CONTENT = """
+terms:
+  - id: acme.disk
+    title: A disk
+    provider: acme
+    provider_name: Acme
+    budget: separate
+    read_iops: {rule: clamp, per_gib: 30, minimum: 1000}
+    read_bandwidth: {rule: from-iops, bytes_per_io: 128KiB, round_to: 1MiB/s}
+    write_iops: {rule: provisioned, minimum: 100, maximum: 500}
+    examples:
+      - size_bytes: 50GiB
+        provisioned: {iops: 200}
+        rates:
+          read_iops: 1500
+          write_iops: 200
+          read_bytes_per_second: 188MiB/s
+"""
+
+
+def problems_of(content: str) -> list[str]:
+    """Return the problems of the example, without the part of the path that they share."""
+    with pytest.raises(DiskslaError) as caught:
+        parse_catalog(content.encode(), "f.yml")
+    lines = str(caught.value).splitlines()
+    assert all("terms[0].examples[0]" in line for line in lines)
+    return [line.replace("terms[0].examples[0]", "", 1) for line in lines]
+
+
+def test_examples_that_match_the_rules_are_valid() -> None:
+    (row,) = parse_catalog(CONTENT.encode(), "f.yml").rows
+    assert row.id == "acme.disk"
+
+
+def test_example_tolerates_rounding_of_floats() -> None:
+    content = CONTENT.replace("per_gib: 30,", "per_gib: 33.3,").replace("1500", "1665")
+    (row,) = parse_catalog(content.replace("188MiB/s", "208MiB/s").encode(), "f.yml").rows
+    assert row.read_iops is not None
+
+
+def test_wrong_rates_are_listed_with_found_and_expected() -> None:
+    content = CONTENT.replace("read_iops: 1500", "read_iops: 15000").replace("188MiB", "187.5MiB")
+    content = content.replace("          write_iops: 200\n", "")
+    content += "          write_bytes_per_second: 10MiB/s\n"
+    line_14, line_15, line_16, line_17 = problems_of(content)
+    assert line_14 == (
+        "f.yml:14: .rates.write_iops: found no limit; expected 200"
+        " (provisioned, 100 to 500 at this size)"
+    )
+    assert line_15 == (
+        "f.yml:15: .rates.read_iops: found 15000; expected 1500"
+        " (30 x 50 GiB = 1500, at least 1000)"
+    )
+    assert line_16 == (
+        "f.yml:16: .rates.read_bytes_per_second: found 187.5MiB/s; expected 188MiB/s"
+        " (1500 IOPS x 128 KiB = 187.5 MiB/s)"
+    )
+    assert line_17 == "f.yml:17: .rates.write_bytes_per_second: found 10MiB/s; expected no limit"
+
+
+def test_example_without_provisioned_value_is_an_error() -> None:
+    assert problems_of(CONTENT.replace("        provisioned: {iops: 200}\n", "")) == [
+        "f.yml:12: : acme.disk needs provisioned IOPS; expected 100 to 500 at this size"
+    ]

@@ -41,7 +41,7 @@ def test_a_result_made_elsewhere_is_judged(
     assert main(["judge", str(RESULTS / name), *terms, "--json"]) == status
     account = json.loads(capsys.readouterr().out)
     judged = {
-        line["test"]: line["verdict"] for line in account["lines"] if line["verdict"] != "skipped"
+        line["test"]: line["verdict"] for line in account["tests"] if line["verdict"] != "skipped"
     }
     assert judged == verdicts
     assert account["target"] == "elsewhere"

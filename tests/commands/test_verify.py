@@ -82,7 +82,7 @@ def test_violated_conditions_are_named_beforehand(
     assert main(words) == 0
     said = capsys.readouterr().err
     assert "condition violated: the system runs from vdxa: it is mounted at /" in said
-    assert "condition violated: a line of 2 s is too short" in said
+    assert "condition violated: a test of 2 s is too short" in said
 
 
 @needs_fio
@@ -109,7 +109,7 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
     account = json.loads(capsys.readouterr().out)
     assert account["verdict"] == "incomplete"
     assert account["key"] == "serial:vol-1"
-    assert account["lines"][0]["reason"] == "/dev/vdxb is not there"
+    assert account["tests"][0]["reason"] == "/dev/vdxb is not there"
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def verify(
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.stdout, done.stderr
     account = json.loads(done.stdout)
-    lines = {line["test"]: line for line in account["lines"] if line["iops"] is not None}
+    lines = {line["test"]: line for line in account["tests"] if line["iops"] is not None}
     return done.returncode, account, lines
 
 
@@ -76,7 +76,7 @@ def quickly(
     )
     account = json.loads(done.stdout or "{}") | {"said": done.stderr}
     measured = {
-        line["test"]: line for line in account.get("lines", []) if line["iops"] is not None
+        line["test"]: line for line in account.get("tests", []) if line["iops"] is not None
     }
     return done.returncode, account, measured
 

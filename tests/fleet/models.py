@@ -214,7 +214,7 @@ def simulate(
 def _report(limits: Limits) -> VerificationReport:
     """Return the report of a disk that passed the suite of its provider."""
     suite = make_suite("vk", limits, 0.03)
-    return an_account(*(a_line(line.test) for line in suite.lines))
+    return an_account(*(a_line(test.name) for test in suite.tests))
 
 
 def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:

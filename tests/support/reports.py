@@ -104,7 +104,7 @@ def an_account(*lines: SuiteTestResult, hostile: str = "", **told: object) -> Ve
         began_timestamp_s=1.7e9,
         ended_timestamp_s=1.7e9 + 300.5,
         violations=violations,
-        lines=lines,
+        tests=lines,
     )
     return msgspec.structs.replace(account, **told)
 
@@ -141,6 +141,6 @@ accounts = st.builds(
     violations=st.lists(st.builds(Violation, st.just("other_load"), nasty_text), max_size=2).map(
         tuple
     ),
-    lines=st.lists(_lines, max_size=4).map(tuple),
+    tests=st.lists(_lines, max_size=4).map(tuple),
 )
 """Text is whatever a device may say."""

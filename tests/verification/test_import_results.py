@@ -81,7 +81,7 @@ def test_of_two_measurements_of_one_line_the_worst_counts() -> None:
         (trial(inflight=64), "64 in flight; suite vk has 32 in flight here"),
         (trial(request_bytes=8 * KIB, rate_iops=500.0), "has no such test at a rate"),
         (trial(is_direct=False), "went through the cache of the operating system"),
-        (trial(runtime_s=5.0), "a line of 5 s is too short"),
+        (trial(runtime_s=5.0), "a test of 5 s is too short"),
         (trial(rate_iops=500.0), "latency at 500 IOPS, where it is promised at 970"),
     ],
 )
@@ -93,8 +93,8 @@ def test_conditions_that_do_not_match_are_named(made: Measurement, said: str) ->
 
 
 def test_a_line_may_have_a_rate_only() -> None:
-    latency = tuple(line for line in SUITE.lines if line.rate_iops is not None)
-    suite = msgspec.structs.replace(SUITE, lines=latency)
+    latency = tuple(line for line in SUITE.tests if line.rate_iops is not None)
+    suite = msgspec.structs.replace(SUITE, tests=latency)
     _, [words] = judge_imported(suite, (trial(),), TOLERANCE)
     assert words.endswith("has no such test without a rate")
 

@@ -22,7 +22,7 @@ def test_three_windows_must_be_within_the_tolerance() -> None:
     assert found is not None
     assert found.precondition == "short_runtime"
     assert found.message == (
-        "a line of 5 s is too short: limiters work in windows of 100 ms, so a tolerance of 3 %"
+        "a test of 5 s is too short: limiters work in windows of 100 ms, so a tolerance of 3 %"
         " needs 10 s"
     )
 

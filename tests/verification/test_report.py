@@ -38,7 +38,7 @@ BUSY = Violation("other_load", "others were there")
 
 
 def line(test: str, suite: Suite = SUITE) -> SuiteTest:
-    return next(each for each in suite.lines if each.test == test)
+    return next(each for each in suite.tests if each.name == test)
 
 
 def trial(told: SuiteTest, iops: float, mean_latency_s: float | None = 0.001) -> Measurement:
@@ -141,7 +141,7 @@ def test_a_line_without_a_requirement_is_skipped() -> None:
 )
 def test_the_level_is_told_where_there_are_credits(iops: float, is_held: bool, level: str) -> None:
     contract = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))
-    told = make_suite("terms", custom_limits(contract), TOLERANCE).lines[0]
+    told = make_suite("terms", custom_limits(contract), TOLERANCE).tests[0]
     found = judge_test(told, trial(told, iops), TOLERANCE, is_throttled_at_base=is_held)
     assert found.level == level
     assert judged("randread-4k", iops).level is None
@@ -221,10 +221,10 @@ def test_an_account_says_of_which_disk_it_is() -> None:
 
 cases = st.builds(
     judged,
-    st.sampled_from([each.test for each in SUITE.lines]),
+    st.sampled_from([each.name for each in SUITE.tests]),
     st.floats(0, 1e6),
     st.floats(0, 100),
-) | st.sampled_from([unmeasured_test(each, "why") for each in SUITE.lines])
+) | st.sampled_from([unmeasured_test(each, "why") for each in SUITE.tests])
 
 
 @given(st.lists(cases, max_size=4).map(tuple), st.lists(st.just(BUSY), max_size=1).map(tuple))

@@ -140,7 +140,7 @@ def test_one_latency_is_drawn_too() -> None:
 @example(an_account(a_line(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
 def test_nothing_that_a_disk_says_becomes_markup(account: VerificationReport) -> None:
     reader = read(account)
-    shown = [line for line in account.lines if line.verdict != "skipped"]
+    shown = [line for line in account.tests if line.verdict != "skipped"]
     assert len(reader.cells) == 1 + len(shown)
     assert all(0 <= number <= 360 for number in reader.numbers)
 

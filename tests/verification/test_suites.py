@@ -23,12 +23,12 @@ def suite(terms: str, size_bytes: int, name: str | None = None) -> Suite:
 
 
 def by_test(made: Suite) -> dict[str, SuiteTest]:
-    return {line.test: line for line in made.lines}
+    return {line.name: line for line in made.tests}
 
 
 def required(made: Suite) -> dict[str, float | None]:
     return {
-        line.test: line.requirement.required if line.requirement else None for line in made.lines
+        line.name: line.requirement.required if line.requirement else None for line in made.tests
     }
 
 
@@ -59,7 +59,7 @@ def test_vk_tests_three_sizes_in_32_threads_the_bandwidth_and_the_latency() -> N
     assert {line.inflight for line in lines.values()} == {32, 16}
     assert lines["read-1m"].queue_depth == 16
     assert lines["latency-randread-4k"].rate_iops == pytest.approx(37500 * 0.97)
-    assert [line.test for line in made.lines if line.writes] == list(lines)[5:]
+    assert [line.name for line in made.tests if line.writes] == list(lines)[5:]
     assert made.file_systems == ("ext2", "ext3", "ext4", "xfs")
     assert made.file_bytes == 512 * MIB
 
@@ -85,8 +85,8 @@ def test_what_is_required_says_why() -> None:
 def test_yandex_runs_the_six_examples_of_its_page() -> None:
     made = suite("yandex.network-ssd", 100 * GIB)
     assert [
-        (line.test, line.pattern, line.request_bytes, line.queue_depth, line.workers)
-        for line in made.lines
+        (line.name, line.pattern, line.request_bytes, line.queue_depth, line.workers)
+        for line in made.tests
     ] == [
         ("read-4k", "read", 4 * KIB, 128, 8),
         ("randread-4k", "randread", 4 * KIB, 16, 8),
@@ -202,7 +202,7 @@ def test_never_more_is_required_than_is_promised(
         build_limits(promised, budget),  # type: ignore[arg-type]
         promised_shares=shares,
     )
-    for line in make_suite(name, limits, TOLERANCE).lines:  # type: ignore[arg-type]
+    for line in make_suite(name, limits, TOLERANCE).tests:  # type: ignore[arg-type]
         assert (line.requirement is None) == bool(line.unpromised)
         if line.requirement is None:
             continue

@@ -62,8 +62,8 @@ def _print(verification: VerificationReport) -> None:
     console = SafeConsole()
     console.print(_table(verification))
     console.print()
-    for reason in dict.fromkeys(line.reason for line in verification.lines if line.reason):
-        tests = ", ".join(line.test for line in verification.lines if line.reason == reason)
+    for reason in dict.fromkeys(result.reason for result in verification.tests if result.reason):
+        tests = ", ".join(result.test for result in verification.tests if result.reason == reason)
         console.print(f"{tests}: {reason}")
     for violation in verification.violations:
         console.print(f"condition violated: {violation.message}", style="yellow")
@@ -75,7 +75,7 @@ def _print(verification: VerificationReport) -> None:
 
 
 def _table(verification: VerificationReport) -> Table:
-    has_levels = any(line.level for line in verification.lines)
+    has_levels = any(result.level for result in verification.tests)
     table = Table(box=None, pad_edge=False, padding=(0, 1 if has_levels else 2, 0, 0))
     table.add_column("test", no_wrap=True)
     for heading in ("required", "measured", "ratio", "needed"):
@@ -83,20 +83,20 @@ def _table(verification: VerificationReport) -> Table:
     if has_levels:
         table.add_column("level", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for line in verification.lines:
-        table.add_row(*_cells(line, has_levels=has_levels), style=_STYLES.get(line.verdict))
+    for result in verification.tests:
+        table.add_row(*_cells(result, has_levels=has_levels), style=_STYLES.get(result.verdict))
     return table
 
 
-def _cells(line: SuiteTestResult, *, has_levels: bool) -> list[str]:
-    needed = "-" if line.required_ratio is None else f"{line.required_ratio:.0%}"
-    level = [_LEVELS[line.level] if line.level else "-"] if has_levels else []
+def _cells(result: SuiteTestResult, *, has_levels: bool) -> list[str]:
+    needed = "-" if result.required_ratio is None else f"{result.required_ratio:.0%}"
+    level = [_LEVELS[result.level] if result.level else "-"] if has_levels else []
     return [
-        line.test,
-        format_amount(line.unit, line.required),
-        format_amount(line.unit, line.measured),
-        format_percent(line.ratio),
+        result.test,
+        format_amount(result.unit, result.required),
+        format_amount(result.unit, result.measured),
+        format_percent(result.ratio),
         needed,
         *level,
-        line.verdict,
+        result.verdict,
     ]

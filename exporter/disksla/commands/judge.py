@@ -45,11 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     size_bytes = parse_positive_size("--size", arguments.size)
     limits = derive_limits(terms, size_bytes)
     suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance)
-    if not any(line.requirement for line in suite.lines):
+    if not any(test.requirement for test in suite.tests):
         raise DiskslaError(f"{terms.id} promises nothing against which a result could be judged")
     content, made_s = _read(arguments.result)
     measurements = parse_result(decode_text(content))
-    lines, unjudged = judge_imported(suite, measurements, tolerance)
+    tests, unjudged = judge_imported(suite, measurements, tolerance)
     verification = make_report(
         suite,
         VerificationRun(
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             ended_timestamp_s=made_s,
             unjudged=unjudged,
         ),
-        lines,
+        tests,
     )
     write_report(arguments, verification)
     return verification.status

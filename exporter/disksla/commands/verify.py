@@ -136,7 +136,7 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
 def _suite(arguments: argparse.Namespace, host: HostContext, assignment: Assignment) -> Suite:
     name = arguments.suite or default_suite(assignment.provider)
     suite = make_suite(name, assignment.limits, _tolerance(host))
-    if not any(line.requirement for line in suite.lines):
+    if not any(test.requirement for test in suite.tests):
         raise DiskslaError(
             f"nothing is promised that could be verified: {assignment.reason};"
             " expected --terms ID, or an entry of `disks` in --config.file"
@@ -208,7 +208,7 @@ def _test(
     assignment = host.assignment(disk)
     settings, catalog = host.settings, host.catalog
     began_s = time.time()
-    lines: tuple[SuiteTestResult, ...]
+    tests: tuple[SuiteTestResult, ...]
     with contextlib.ExitStack() as undo:
         if not undo.enter_context(measurement_lock(Path(settings.state.directory))):
             violations.append(
@@ -224,9 +224,9 @@ def _test(
 
         busy = acceptance(plan).look_for_load()
         violations += [busy] if busy is not None else []
-        lines = not_run_tests(plan, "the conditions of the test do not hold (--force measures)")
+        tests = not_run_tests(plan, "the conditions of the test do not hold (--force measures)")
         if arguments.force or not violations:
-            lines = not_run_tests(plan, "the test was ended before")
+            tests = not_run_tests(plan, "the test was ended before")
             undo.enter_context(contextlib.suppress(StoppedError))
             if arguments.write_to_raw_device is not None:
                 undo.enter_context(exclusive_device(disk, roots_of(arguments)))
@@ -236,7 +236,7 @@ def _test(
                     arguments.file, plan.span_bytes, on_written=interrupted.end_if_wanted
                 )
                 plan = plan._replace(target=str(undo.enter_context(file)))
-            lines, spoiled = acceptance(plan).run()
+            tests, spoiled = acceptance(plan).run()
             violations += spoiled
     return make_report(
         plan.suite,
@@ -253,12 +253,12 @@ def _test(
             ended_timestamp_s=time.time(),
             violations=tuple(violations),
         ),
-        lines,
+        tests,
     )
 
 
 def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
-    number = len(plan.lines)
+    number = len(plan.tests)
     tests = f"{number} {'test' if number == 1 else 'tests'} of {format_duration(plan.runtime_s)}"
     words = f"about {format_duration(plan.estimate_s)}: {tests}"
     if plan.is_file:
@@ -275,8 +275,8 @@ def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
 
 
 def _print_dry_run(plan: SuitePlan, violations: list[Violation]) -> None:
-    for line in plan.lines:
-        print(shlex.join(["fio", *fio_arguments(plan.job(line))]))
+    for test in plan.tests:
+        print(shlex.join(["fio", *fio_arguments(plan.job(test))]))
     for violation in violations:
         _say(f"condition violated: {violation.message}")
 

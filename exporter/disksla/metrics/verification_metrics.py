@@ -12,7 +12,7 @@ def _by_test(
     """Return the values of the tests that were judged or shown, by test."""
 
     def values(report: VerificationReport) -> Value:
-        by_test = {(result.test,): value(result) for result in report.lines}
+        by_test = {(result.test,): value(result) for result in report.tests}
         return {test: number for test, number in by_test.items() if number is not None} or None
 
     return values

@@ -1,4 +1,4 @@
-"""Results that were made elsewhere: to which line of a suite a measurement belongs, if to any."""
+"""Results that were made elsewhere: to which test of a suite a measurement belongs, if to any."""
 
 from disksla.errors import DiskslaError
 from disksla.units import format_count, format_size
@@ -41,64 +41,64 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
 def judge_imported(
     suite: Suite, measurements: tuple[Measurement, ...], tolerance_ratio: float
 ) -> tuple[tuple[SuiteTestResult, ...], tuple[str, ...]]:
-    """Judge each line of a suite by the measurement that belongs to it.
+    """Judge each test of a suite by the measurement that belongs to it.
 
-    Given are the lines, and the measurements that were not judged, each with the reason. Of
-    several measurements of one line the worst counts.
+    Given are the tests, and the measurements that were not judged, each with the reason. Of
+    several measurements of one test the worst counts.
     """
-    judged: dict[str, list[SuiteTestResult]] = {line.test: [] for line in suite.lines}
+    judged: dict[str, list[SuiteTestResult]] = {test.name: [] for test in suite.tests}
     unjudged = []
     for measurement in measurements:
-        line = _line_of(suite, measurement)
+        test = _test_of(suite, measurement)
         problem = (
             _misfit(suite, measurement)
-            if line is None
-            else _unfit(line, measurement, tolerance_ratio)
+            if test is None
+            else _unfit(test, measurement, tolerance_ratio)
         )
-        if line is None or problem:
+        if test is None or problem:
             unjudged.append(f"{measurement.name}: {problem}")
         else:
-            judged[line.test].append(judge_test(line, measurement, tolerance_ratio))
-    lines = (
-        min(judged[line.test], key=lambda each: each.ratio or 0.0)
-        if judged[line.test]
-        else skipped_test(line, line.unpromised or "not in the result")
-        for line in suite.lines
+            judged[test.name].append(judge_test(test, measurement, tolerance_ratio))
+    tests = (
+        min(judged[test.name], key=lambda each: each.ratio or 0.0)
+        if judged[test.name]
+        else skipped_test(test, test.unpromised or "not in the result")
+        for test in suite.tests
     )
-    return tuple(lines), tuple(unjudged)
+    return tuple(tests), tuple(unjudged)
 
 
-def _line_of(suite: Suite, measurement: Measurement) -> SuiteTest | None:
-    """Tell the line by the kind of requests, their size and number, and whether at a rate."""
+def _test_of(suite: Suite, measurement: Measurement) -> SuiteTest | None:
+    """Tell the test by the kind of requests, their size and number, and whether at a rate."""
     return next(
         (
-            line
-            for line in suite.lines
-            if (line.pattern, line.request_bytes, line.inflight)
+            test
+            for test in suite.tests
+            if (test.pattern, test.request_bytes, test.inflight)
             == (measurement.pattern, measurement.request_bytes, measurement.inflight)
-            and (line.rate_iops is None) == (measurement.rate_iops is None)
+            and (test.rate_iops is None) == (measurement.rate_iops is None)
         ),
         None,
     )
 
 
 def _misfit(suite: Suite, measurement: Measurement) -> str:
-    """Say in which of its conditions a measurement is like no line."""
+    """Say in which of its conditions a measurement is like no test."""
     at_rate = (
         "" if measurement.rate_iops is None else f" at {format_count(measurement.rate_iops)} IOPS"
     )
     size = format_size(measurement.request_bytes)
     found = f"{measurement.pattern}, {size}, {measurement.inflight} in flight{at_rate}"
-    alike = [line for line in suite.lines if line.pattern == measurement.pattern]
-    same_size = [line for line in alike if line.request_bytes == measurement.request_bytes]
+    alike = [test for test in suite.tests if test.pattern == measurement.pattern]
+    same_size = [test for test in alike if test.request_bytes == measurement.request_bytes]
     if not alike:
-        known = ", ".join(sorted({line.pattern for line in suite.lines}))
+        known = ", ".join(sorted({test.pattern for test in suite.tests}))
         return f"{found}; suite {suite.name} has {known} only"
     if not same_size:
-        sizes = sorted({line.request_bytes for line in alike})
+        sizes = sorted({test.request_bytes for test in alike})
         known = ", ".join(format_size(size) for size in sizes)
         return f"{found}; suite {suite.name} has {measurement.pattern} of {known} only"
-    depths = sorted({line.inflight for line in same_size})
+    depths = sorted({test.inflight for test in same_size})
     if measurement.inflight not in depths:
         return f"{found}; suite {suite.name} has {', '.join(map(str, depths))} in flight here"
     return (
@@ -106,14 +106,14 @@ def _misfit(suite: Suite, measurement: Measurement) -> str:
     )
 
 
-def _unfit(line: SuiteTest, measurement: Measurement, tolerance_ratio: float) -> str | None:
+def _unfit(test: SuiteTest, measurement: Measurement, tolerance_ratio: float) -> str | None:
     """Say why a measurement cannot be judged although it is of the right kind."""
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
     if not measurement.is_direct:
         return "went through the cache of the operating system, so it did not measure the disk"
     if short is not None:
         return short.message
-    if line.rate_iops is not None and (measurement.rate_iops or 0.0) < line.rate_iops * 0.999:
+    if test.rate_iops is not None and (measurement.rate_iops or 0.0) < test.rate_iops * 0.999:
         rate = format_count(measurement.rate_iops or 0.0)
-        return f"latency at {rate} IOPS, where it is promised at {format_count(line.rate_iops)}"
+        return f"latency at {rate} IOPS, where it is promised at {format_count(test.rate_iops)}"
     return None

@@ -1,4 +1,4 @@
-"""The account of an acceptance test: each line judged, what spoils the whole, and the verdict."""
+"""The account of an acceptance test: each test judged, what spoils the whole, and the verdict."""
 
 from typing import assert_never
 
@@ -40,7 +40,7 @@ class VerificationRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_test(
-    line: SuiteTest,
+    test: SuiteTest,
     measurement: Measurement,
     tolerance_ratio: float,
     *,
@@ -48,15 +48,15 @@ def judge_test(
     other_share: float | None = None,
     window_seconds: dict[WindowVerdict, float] | None = None,
 ) -> SuiteTestResult:
-    """Hold one measurement against what its line requires.
+    """Hold one measurement against what its test requires.
 
     Of rates, what was measured must be `required` less the tolerance, at least; of latency, the
     mean must be `required` and the tolerance at most. `is_held_at_base` says that the limiter was
-    seen to hold the disk at its base rate when the line ended.
+    seen to hold the disk at its base rate when the test ended.
     """
-    requirement = line.requirement
+    requirement = test.requirement
     if requirement is None:
-        return skipped_test(line, line.unpromised)
+        return skipped_test(test, test.unpromised)
     measured = _measured(requirement, measurement)
     ratio = _ratio(requirement, measured)
     required_ratio = requirement.required / requirement.promised
@@ -65,11 +65,11 @@ def judge_test(
     if not requirement.is_binding:
         verdict = "shown"
     return SuiteTestResult(
-        test=line.test,
-        caption=line.caption,
-        writes=line.writes,
+        test=test.name,
+        caption=test.caption,
+        writes=test.writes,
         verdict=verdict,
-        reason=_reason(line, requirement, measurement, tolerance_ratio, verdict),
+        reason=_reason(test, requirement, measurement, tolerance_ratio, verdict),
         unit=requirement.unit,
         promised=requirement.promised,
         required=requirement.required,
@@ -91,24 +91,24 @@ def judge_test(
     )
 
 
-def skipped_test(line: SuiteTest, reason: str) -> SuiteTestResult:
-    """Give a line that was not meant to be measured."""
-    return _without_measure(line, "skipped", reason)
+def skipped_test(test: SuiteTest, reason: str) -> SuiteTestResult:
+    """Give a test that was not meant to be measured."""
+    return _without_measure(test, "skipped", reason)
 
 
-def unmeasured_test(line: SuiteTest, reason: str) -> SuiteTestResult:
-    """Give a line that should have been measured and was not."""
-    return _without_measure(line, "unmeasured", reason)
+def unmeasured_test(test: SuiteTest, reason: str) -> SuiteTestResult:
+    """Give a test that should have been measured and was not."""
+    return _without_measure(test, "unmeasured", reason)
 
 
 def make_report(
-    suite: Suite, run: VerificationRun, lines: tuple[SuiteTestResult, ...]
+    suite: Suite, run: VerificationRun, results: tuple[SuiteTestResult, ...]
 ) -> VerificationReport:
     """Put an account together."""
     disk = run.disk
     return VerificationReport(
         disksla_version=run.disksla_version,
-        verdict=report_verdict(lines, run.violations),
+        verdict=report_verdict(results, run.violations),
         device=disk.name if disk else None,
         key=disk_key(disk) if disk else None,
         serial=disk.serial if disk else None,
@@ -126,16 +126,16 @@ def make_report(
         ended_timestamp_s=run.ended_timestamp_s,
         violations=run.violations,
         unjudged=run.unjudged,
-        lines=lines,
+        tests=results,
     )
 
 
-def _without_measure(line: SuiteTest, verdict: SuiteTestVerdict, reason: str) -> SuiteTestResult:
-    requirement = line.requirement
+def _without_measure(test: SuiteTest, verdict: SuiteTestVerdict, reason: str) -> SuiteTestResult:
+    requirement = test.requirement
     return SuiteTestResult(
-        test=line.test,
-        caption=line.caption,
-        writes=line.writes,
+        test=test.name,
+        caption=test.caption,
+        writes=test.writes,
         verdict=verdict,
         reason=reason,
         unit=requirement.unit if requirement else None,
@@ -167,7 +167,7 @@ def _ratio(requirement: Requirement, measured: float | None) -> float:
 
 
 def _reason(
-    line: SuiteTest,
+    test: SuiteTest,
     requirement: Requirement,
     measurement: Measurement,
     tolerance_ratio: float,
@@ -178,11 +178,11 @@ def _reason(
         reasons.append("the provider names this latency, and does not guarantee it")
     if not measurement.measured.requests:
         reasons.append("nothing completed")
-    elif requirement.unit == "seconds" and line.rate_iops is not None:
+    elif requirement.unit == "seconds" and test.rate_iops is not None:
         iops = measurement.measured.iops
-        if iops < line.rate_iops * (1 - tolerance_ratio):
+        if iops < test.rate_iops * (1 - tolerance_ratio):
             reasons.append(
-                f"only {format_count(iops)} of {format_count(line.rate_iops)} IOPS were served,"
+                f"only {format_count(iops)} of {format_count(test.rate_iops)} IOPS were served,"
                 " so requests queued"
             )
     return "; ".join(reasons)

@@ -34,7 +34,7 @@ class Violation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def least_runtime_s(tolerance_ratio: float) -> float:
-    """Give how long a line must run for the limiter's windows not to matter.
+    """Give how long a test must run for the limiter's windows not to matter.
 
     What it gains or loses by them must stay within the tolerance: 10 s at 3 %.
     """
@@ -42,13 +42,13 @@ def least_runtime_s(tolerance_ratio: float) -> float:
 
 
 def short_runtime(runtime_s: float, tolerance_ratio: float) -> Violation | None:
-    """Say if lines run for too short a time; a hundredth less is rounding."""
+    """Say if tests run for too short a time; a hundredth less is rounding."""
     least_s = least_runtime_s(tolerance_ratio)
     if runtime_s >= least_s or math.isclose(runtime_s, least_s, rel_tol=_ROUNDING_RATIO):
         return None
     return Violation(
         "short_runtime",
-        f"a line of {format_duration(runtime_s)} is too short: limiters work in windows of"
+        f"a test of {format_duration(runtime_s)} is too short: limiters work in windows of"
         f" {format_duration(WINDOW_S)}, so a tolerance of {100 * tolerance_ratio:.3g} % needs"
         f" {format_duration(least_s)}",
     )

@@ -1,4 +1,4 @@
-"""The account of an acceptance test: each line judged, what spoils the whole, and the verdict."""
+"""The account of an acceptance test: each test judged, what spoils the whole, and the verdict."""
 
 from typing import Annotated, Literal
 
@@ -28,7 +28,7 @@ _Timestamp = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799)]
 
 
 class SuiteTestResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One line of a suite, held against its requirement.
+    """One test of a suite, held against its requirement.
 
     `promised`, `required`, `burst` and `measured` are in `unit`. `ratio` is the share of the
     promise that was measured, so that more is better: of a latency, promised over measured.
@@ -84,15 +84,15 @@ class VerificationReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     procedure: str
     """Where the suite is from."""
     tolerance_ratio: float
-    """Share by which a line may miss what is required and still pass."""
+    """Share by which a test may miss what is required and still pass."""
     target: Target
     tool: str
     began_timestamp_s: _Timestamp
     ended_timestamp_s: _Timestamp
     violations: tuple[Violation, ...] = ()
     unjudged: tuple[str, ...] = ()
-    """Measurements of a result made elsewhere that fit no line, and why."""
-    lines: tuple[SuiteTestResult, ...]
+    """Measurements of a result made elsewhere that fit no test, and why."""
+    tests: tuple[SuiteTestResult, ...]
 
     @property
     def status(self) -> int:
@@ -101,13 +101,13 @@ class VerificationReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 
 def report_verdict(
-    lines: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
+    tests: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
 ) -> ReportVerdict:
     """Give the verdict on the whole.
 
     A test whose conditions did not hold proves nothing, in neither direction.
     """
-    found = {line.verdict for line in lines}
+    found = {test.verdict for test in tests}
     if violations:
         return "not_valid"
     if "unmeasured" in found or not found & {"pass", "fail"}:
@@ -130,6 +130,6 @@ def decode_report(text: bytes) -> VerificationReport:
         found = _decode(text)
     except DECODE_ERRORS as error:
         raise DiskslaError(f"not the account of a test: {error}") from None
-    if found.verdict != report_verdict(found.lines, found.violations):
-        raise DiskslaError(f"says '{found.verdict}', which does not follow from its lines")
+    if found.verdict != report_verdict(found.tests, found.violations):
+        raise DiskslaError(f"says '{found.verdict}', which does not follow from its tests")
     return found

@@ -101,13 +101,13 @@ def report_html(verification: VerificationReport) -> str:
 {_facts(verification)}
 </dl>
 <h2>Measured against required</h2>
-{_table(verification.lines)}
+{_table(verification.tests)}
 <p class="soft">Ratio is the share of the promise that was measured; of latency, promised over
 measured. The bar is full at {_FULLEST_RATIO:.0%}; its mark is what is required for requests of
 that size. A line passes if it misses that by no more than
 {100 * verification.tolerance_ratio:.3g} %.</p>
-{_skipped(verification.lines)}
-{_latencies(verification.lines)}"""
+{_skipped(verification.tests)}
+{_latencies(verification.tests)}"""
     return _SHEET.page(f"{title}: {verdict}", body)
 
 
@@ -138,7 +138,7 @@ def _facts(verification: VerificationReport) -> str:
     )
 
 
-def _table(lines: Iterable[SuiteTestResult]) -> str:
+def _table(results: Iterable[SuiteTestResult]) -> str:
     headings = "".join(
         f'<th scope="col"{style}>{column}</th>'
         for column, style in (
@@ -150,84 +150,88 @@ def _table(lines: Iterable[SuiteTestResult]) -> str:
             ("Verdict", ""),
         )
     )
-    rows = "\n".join(_row(line) for line in lines if line.verdict != "skipped")
+    rows = "\n".join(_row(result) for result in results if result.verdict != "skipped")
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
-def _skipped(lines: Iterable[SuiteTestResult]) -> str:
+def _skipped(results: Iterable[SuiteTestResult]) -> str:
     """Name the tests that were not meant to be run, together where the reason is the same."""
     tests: dict[str, list[str]] = {}
-    for line in lines:
-        if line.verdict == "skipped":
-            tests.setdefault(line.reason, []).append(line.test)
+    for result in results:
+        if result.verdict == "skipped":
+            tests.setdefault(result.reason, []).append(result.test)
     return "\n".join(
         f'<p class="soft">Not run: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
         for reason, names in tests.items()
     )
 
 
-def _row(line: SuiteTestResult) -> str:
-    notes = [line.why, line.reason, *_evidence(line)]
+def _row(result: SuiteTestResult) -> str:
+    notes = [result.why, result.reason, *_evidence(result)]
     soft = "".join(f'<span class="soft">{escape_html(note)}</span>' for note in notes if note)
     style = {"pass": ' class="good"', "fail": ' class="bad"', "unmeasured": ' class="bad"'}
-    verdict = f"<span{style.get(line.verdict, '')}>{line.verdict}</span>"
-    required = format_amount(line.unit, line.required)
-    measured = format_amount(line.unit, line.measured)
+    verdict = f"<span{style.get(result.verdict, '')}>{result.verdict}</span>"
+    required = format_amount(result.unit, result.required)
+    measured = format_amount(result.unit, result.measured)
     return (
-        f'<tr><th scope="row">{escape_html(line.test)}'
-        f'<span class="soft">{escape_html(line.caption)}</span>{soft}</th>\n'
+        f'<tr><th scope="row">{escape_html(result.test)}'
+        f'<span class="soft">{escape_html(result.caption)}</span>{soft}</th>\n'
         f'<td class="number" data-label="Required">{required}</td>\n'
         f'<td class="number" data-label="Measured">{measured}</td>\n'
-        f'<td class="number" data-label="Ratio">{format_percent(line.ratio)}</td>\n'
-        f'<td class="bar">{_bar(line)}</td>\n'
+        f'<td class="number" data-label="Ratio">{format_percent(result.ratio)}</td>\n'
+        f'<td class="bar">{_bar(result)}</td>\n'
         f'<td data-label="Verdict">{verdict}</td></tr>'
     )
 
 
-def _evidence(line: SuiteTestResult) -> Iterator[str]:
-    if line.iops is not None and line.bytes_per_second is not None and line.unit == "seconds":
-        yield f"at {format_count(line.iops)} IOPS"
-    elif line.iops is not None and line.bytes_per_second is not None:
+def _evidence(result: SuiteTestResult) -> Iterator[str]:
+    if (
+        result.iops is not None
+        and result.bytes_per_second is not None
+        and result.unit == "seconds"
+    ):
+        yield f"at {format_count(result.iops)} IOPS"
+    elif result.iops is not None and result.bytes_per_second is not None:
         other = (
-            format_bandwidth(line.bytes_per_second)
-            if line.unit == "iops"
-            else f"{format_count(line.iops)} IOPS"
+            format_bandwidth(result.bytes_per_second)
+            if result.unit == "iops"
+            else f"{format_count(result.iops)} IOPS"
         )
-        mean = line.mean_latency_s
+        mean = result.mean_latency_s
         latency = "" if mean is None else f", mean latency {format_duration(mean)}"
         yield f"{other}{latency}"
-    if line.level is not None:
-        yield f"measured at {LEVEL_TEXT[line.level]} level"
-    looked_s = sum(line.window_seconds.values())
+    if result.level is not None:
+        yield f"measured at {LEVEL_TEXT[result.level]} level"
+    looked_s = sum(result.window_seconds.values())
     if looked_s:
         parts = (
             f"{verdict} {seconds / looked_s:.0%}"
-            for verdict, seconds in line.window_seconds.items()
+            for verdict, seconds in result.window_seconds.items()
             if seconds >= 0.005 * looked_s
         )
         yield f"windows of 100 ms: {', '.join(parts)}"
 
 
-def _bar(line: SuiteTestResult) -> str:
-    if line.ratio is None or line.required_ratio is None:
+def _bar(result: SuiteTestResult) -> str:
+    if result.ratio is None or result.required_ratio is None:
         return ""
     scale = 100 / _FULLEST_RATIO
-    width = min(line.ratio, _FULLEST_RATIO) * scale
-    mark = min(line.required_ratio, _FULLEST_RATIO) * scale
+    width = min(result.ratio, _FULLEST_RATIO) * scale
+    mark = min(result.required_ratio, _FULLEST_RATIO) * scale
     return (
         f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img"'
-        f' aria-label="{escape_html(format_result(line))}">'
+        f' aria-label="{escape_html(format_result(result))}">'
         f'<rect class="track" width="100" height="10"/>'
-        f'<rect class="{line.verdict}" width="{width:.2f}" height="10"/>'
+        f'<rect class="{result.verdict}" width="{width:.2f}" height="10"/>'
         f'<line class="mark" x1="{mark:.2f}" x2="{mark:.2f}" y1="0" y2="10"'
         f' vector-effect="non-scaling-stroke"/></svg>'
     )
 
 
-def _latencies(lines: Iterable[SuiteTestResult]) -> str:
+def _latencies(results: Iterable[SuiteTestResult]) -> str:
     """Draw the percentiles of each line on one logarithmic scale."""
-    drawn = [line for line in lines if line.percentiles]
-    known = [each.seconds for line in drawn for each in line.percentiles]
+    drawn = [result for result in results if result.percentiles]
+    known = [each.seconds for result in drawn for each in result.percentiles]
     if not known:
         return ""
     first = math.floor(math.log10(max(min(known), _SHORTEST_S)))
@@ -246,7 +250,7 @@ def _latencies(lines: Iterable[SuiteTestResult]) -> str:
         for x in (place(10.0 ** (first + step)),)
         for anchor in ("start" if step == 0 else "end" if step == decades else "middle",)
     )
-    rows = "\n".join(_spread(line, number, place) for number, line in enumerate(drawn))
+    rows = "\n".join(_spread(result, number, place) for number, result in enumerate(drawn))
     return f"""<h2>Latency</h2>
 <div class="plot"><svg viewBox="0 0 {_PLOT_WIDTH:.0f} {height:.0f}" role="img"
  aria-label="Percentiles of latency by test">{axis}
@@ -255,26 +259,28 @@ def _latencies(lines: Iterable[SuiteTestResult]) -> str:
 waits by its very nature: only the tests named latency are held against a latency (dashed).</p>"""
 
 
-def _spread(line: SuiteTestResult, number: int, place: Callable[[float], float]) -> str:
+def _spread(result: SuiteTestResult, number: int, place: Callable[[float], float]) -> str:
     top = number * _ROW_HEIGHT
     middle = top + 2 * _ROW_HEIGHT / 3
-    xs = [place(each.seconds) for each in line.percentiles]
+    xs = [place(each.seconds) for each in result.percentiles]
     dots = "".join(
         f'<circle class="shown" cx="{x:.1f}" cy="{middle:.1f}" r="{_DOT}"/>' for x in xs
     )
     promise = ""
-    if line.unit == "seconds" and line.required is not None:
-        x = place(line.required)
+    if result.unit == "seconds" and result.required is not None:
+        x = place(result.required)
         promise = (
             f'<line class="promise" x1="{x:.1f}" x2="{x:.1f}" y1="{top + 13:.1f}"'
             f' y2="{top + _ROW_HEIGHT:.1f}"/>'
         )
-    last = format_duration(line.percentiles[-1].seconds)
-    mean = "" if line.mean_latency_s is None else f"mean {format_duration(line.mean_latency_s)}, "
+    last = format_duration(result.percentiles[-1].seconds)
+    mean = (
+        "" if result.mean_latency_s is None else f"mean {format_duration(result.mean_latency_s)}, "
+    )
     return (
-        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escape_html(line.test)}</text>'
+        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escape_html(result.test)}</text>'
         f'<text class="dim" x="{_PLOT_WIDTH - _PLOT_LEFT:.0f}" y="{top + 10:.1f}"'
-        f' text-anchor="end">{mean}{100 * line.percentiles[-1].share:g} % within {last}</text>'
+        f' text-anchor="end">{mean}{100 * result.percentiles[-1].share:g} % within {last}</text>'
         f'<line class="spread" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{middle:.1f}"'
         f' y2="{middle:.1f}"/>{promise}{dots}'
     )

@@ -16,13 +16,13 @@ def report_junit(verification: VerificationReport) -> bytes:
     """Give the document. What a device or a person named is escaped."""
     device = verification.device or "elsewhere"
     classname = f"disksla.{device}.{verification.suite}"
-    lines = verification.lines
+    results = verification.tests
     violations = verification.violations
     counts = {
-        "tests": len(lines) + len(violations),
-        "failures": _count(lines, "fail"),
-        "errors": _count(lines, "unmeasured") + len(violations),
-        "skipped": _count(lines, "skipped"),
+        "tests": len(results) + len(violations),
+        "failures": _count(results, "fail"),
+        "errors": _count(results, "unmeasured") + len(violations),
+        "skipped": _count(results, "skipped"),
     }
     totals = {name: str(count) for name, count in counts.items()}
     seconds = verification.ended_timestamp_s - verification.began_timestamp_s
@@ -42,8 +42,8 @@ def report_junit(verification: VerificationReport) -> bytes:
     properties = ET.SubElement(suite, "properties")
     for name, value in _properties(verification):
         ET.SubElement(properties, "property", {"name": name, "value": escape_xml(value)})
-    for line in lines:
-        _case(suite, classname, line)
+    for result in results:
+        _case(suite, classname, result)
     for violation in violations:
         case = ET.SubElement(
             suite,
@@ -74,21 +74,21 @@ def _properties(verification: VerificationReport) -> Iterable[tuple[str, str]]:
             yield name, value
 
 
-def _case(suite: ET.Element, classname: str, line: SuiteTestResult) -> None:
+def _case(suite: ET.Element, classname: str, result: SuiteTestResult) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
         {
             "classname": escape_xml(classname),
-            "name": escape_xml(line.test),
-            "time": f"{line.runtime_s or 0.0:.3f}",
+            "name": escape_xml(result.test),
+            "time": f"{result.runtime_s or 0.0:.3f}",
         },
     )
-    words = escape_xml(format_result(line))
-    match line.verdict:
+    words = escape_xml(format_result(result))
+    match result.verdict:
         case "fail":
             failure = ET.SubElement(case, "failure", {"message": words, "type": "promise"})
-            failure.text = escape_xml(line.caption)
+            failure.text = escape_xml(result.caption)
         case "unmeasured":
             ET.SubElement(case, "error", {"message": words, "type": "unmeasured"})
         case "skipped":
@@ -97,5 +97,5 @@ def _case(suite: ET.Element, classname: str, line: SuiteTestResult) -> None:
             ET.SubElement(case, "system-out").text = words
 
 
-def _count(lines: Iterable[SuiteTestResult], verdict: str) -> int:
-    return sum(line.verdict == verdict for line in lines)
+def _count(results: Iterable[SuiteTestResult], verdict: str) -> int:
+    return sum(result.verdict == verdict for result in results)

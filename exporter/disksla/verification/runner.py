@@ -1,4 +1,4 @@
-"""Runs the lines of a suite on a disk, one after another, and judges each."""
+"""Runs the tests of a suite on a disk, one after another, and judges each."""
 
 import threading
 import time
@@ -31,7 +31,7 @@ QUIET_S = 2.0
 """For so long a disk is looked at before it is loaded."""
 _LOOKS = 4
 OVERHEAD_S = 1.0
-"""Of a line: to start fio, and to let it end."""
+"""Of a test: to start fio, and to let it end."""
 _PATIENCE_S = 60.0
 _BASE_PATIENCE_RATIO = 1.5
 _RESOURCES_OF: dict[Unit, tuple[Resource, ...]] = {
@@ -61,23 +61,23 @@ class SuitePlan(NamedTuple):
     """Where that part begins."""
     is_file: bool = False
 
-    def runs(self, line: SuiteTest) -> bool:
-        """Tell whether a line is run: something is required of it, and it may be."""
-        return line.requirement is not None and (self.with_writes or not line.writes)
+    def runs(self, test: SuiteTest) -> bool:
+        """Tell whether a test is run: something is required of it, and it may be."""
+        return test.requirement is not None and (self.with_writes or not test.writes)
 
-    def job(self, line: SuiteTest) -> FioJob:
-        """Give what fio is asked to do for a line."""
-        return line.job(self.target, self.runtime_s, self.span_bytes, self.offset_bytes)
+    def job(self, test: SuiteTest) -> FioJob:
+        """Give what fio is asked to do for a test."""
+        return test.job(self.target, self.runtime_s, self.span_bytes, self.offset_bytes)
 
     @property
-    def lines(self) -> tuple[SuiteTest, ...]:
+    def tests(self) -> tuple[SuiteTest, ...]:
         """Those that are run."""
-        return tuple(line for line in self.suite.lines if self.runs(line))
+        return tuple(test for test in self.suite.tests if self.runs(test))
 
     @property
     def estimate_s(self) -> float:
         """How long it takes, without waiting for the base."""
-        return QUIET_S + len(self.lines) * (self.runtime_s + OVERHEAD_S)
+        return QUIET_S + len(self.tests) * (self.runtime_s + OVERHEAD_S)
 
 
 class SuiteRunner:
@@ -121,14 +121,14 @@ class SuiteRunner:
         return busy
 
     def run(self) -> tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]:
-        """Run all lines; give them judged, and what spoiled them."""
+        """Run all tests; give them judged, and what spoiled them."""
         judged, violations = [], []
-        for line in self._plan.suite.lines:
-            if self._plan.runs(line):
-                one, spoiled = self._measure(line)
+        for test in self._plan.suite.tests:
+            if self._plan.runs(test):
+                one, spoiled = self._measure(test)
                 violations += [spoiled] if spoiled is not None else []
             else:
-                one = skipped_test(line, line.unpromised or NO_WRITES)
+                one = skipped_test(test, test.unpromised or NO_WRITES)
             judged.append(one)
         return tuple(judged), tuple(violations)
 
@@ -136,21 +136,21 @@ class SuiteRunner:
     def _charges(self) -> tuple[Charge, ...]:
         return self._limits.promise_charges
 
-    def _measure(self, line: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
+    def _measure(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
         if self._stop.is_set():
-            return unmeasured_test(line, "the test was ended before"), None
+            return unmeasured_test(test, "the test was ended before"), None
         try:
             if self._plan.wait_for_base:
-                violation = self._reach_base(line)
+                violation = self._reach_base(test)
                 if violation is not None:
-                    return unmeasured_test(line, violation.message), violation
-            return self._load(line)
+                    return unmeasured_test(test, violation.message), violation
+            return self._load(test)
         except (FioError, DiskslaError) as error:
-            return unmeasured_test(line, str(error)), None
+            return unmeasured_test(test, str(error)), None
 
-    def _load(self, line: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
-        job = self._plan.job(line)
-        resources = _drawn_on(line, self._limits)
+    def _load(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
+        job = self._plan.job(test)
+        resources = _drawn_on(test, self._limits)
         was_at_base = False
         ramp_s = 0.0
         if self._plan.wait_for_base and resources:
@@ -160,7 +160,7 @@ class SuiteRunner:
         def on_second(passed_s: float) -> None:
             nonlocal was_at_base
             was_at_base |= bool(resources) and self._watch.is_at_base(resources)
-            self._progress(line.test, passed_s)
+            self._progress(test.name, passed_s)
 
         before, windows = self._watch.reading(), self._watch.window_seconds()
         begun_s = time.monotonic()
@@ -172,12 +172,12 @@ class SuiteRunner:
         )
         passed_s = time.monotonic() - begun_s
         disk = transferred_between(before, self._watch.reading())
-        own = transferred_by(result).plus(_uncounted(line, ramp_s))
+        own = transferred_by(result).plus(_uncounted(test, ramp_s))
         if self._plan.is_file:
             own = own.plus(journal_writes(passed_s))
-        share = other_share(self._charges, passed_s, disk, own, line.request_bytes)
+        share = other_share(self._charges, passed_s, disk, own, test.request_bytes)
         judged = judge_test(
-            line,
+            test,
             measurement_of(job, result),
             self._plan.tolerance_ratio,
             is_throttled_at_base=was_at_base,
@@ -187,11 +187,11 @@ class SuiteRunner:
                 for verdict, seconds in self._watch.window_seconds().items()
             },
         )
-        return judged, other_load(share, f"during {line.test}")
+        return judged, other_load(share, f"during {test.name}")
 
-    def _reach_base(self, line: SuiteTest) -> Violation | None:
-        """Load the disk as the line does until its credits are proven to be gone."""
-        resources = _drawn_on(line, self._limits)
+    def _reach_base(self, test: SuiteTest) -> Violation | None:
+        """Load the disk as the test does until its credits are proven to be gone."""
+        resources = _drawn_on(test, self._limits)
         if not resources or self._watch.is_at_base(resources):
             return None
         enough = threading.Event()
@@ -202,7 +202,7 @@ class SuiteRunner:
                 enough.set()
 
         most_s = base_estimate_s(self._limits) * _BASE_PATIENCE_RATIO + _PATIENCE_S
-        job = msgspec.structs.replace(self._plan.job(line), runtime_s=most_s)
+        job = msgspec.structs.replace(self._plan.job(test), runtime_s=most_s)
         try:
             self._fio.run(job, limit_s=most_s + _PATIENCE_S, stop=enough, on_second=on_second)
         except FioError as failure:
@@ -212,18 +212,18 @@ class SuiteRunner:
             return None
         return Violation(
             "base_not_reached",
-            f"before {line.test}: credits were not seen to run out within"
+            f"before {test.name}: credits were not seen to run out within"
             f" {format_duration(most_s)}",
         )
 
 
 def not_run_tests(plan: SuitePlan, reason: str) -> tuple[SuiteTestResult, ...]:
-    """Give the lines of a test that was not begun."""
+    """Give the tests of a test that was not begun."""
     return tuple(
-        unmeasured_test(line, reason)
-        if plan.runs(line)
-        else skipped_test(line, line.unpromised or NO_WRITES)
-        for line in plan.suite.lines
+        unmeasured_test(test, reason)
+        if plan.runs(test)
+        else skipped_test(test, test.unpromised or NO_WRITES)
+        for test in plan.suite.tests
     )
 
 
@@ -247,23 +247,23 @@ def _ramp_s(limits: Limits) -> float:
     )
 
 
-def _uncounted(line: SuiteTest, ramp_s: float) -> Transferred:
-    """Give the most that a line may have done in a ramp, of which fio gives no account."""
-    requirement = line.requirement
+def _uncounted(test: SuiteTest, ramp_s: float) -> Transferred:
+    """Give the most that a test may have done in a ramp, of which fio gives no account."""
+    requirement = test.requirement
     if not ramp_s or requirement is None or requirement.burst is None:
         return Transferred()
     in_requests = requirement.unit == "iops"
     most = requirement.burst * (ramp_s + OVERHEAD_S)
-    requests = round(most if in_requests else most / line.request_bytes)
-    transferred = requests * line.request_bytes
-    if line.writes:
+    requests = round(most if in_requests else most / test.request_bytes)
+    transferred = requests * test.request_bytes
+    if test.writes:
         return Transferred(writes=requests, written_bytes=transferred)
     return Transferred(reads=requests, read_bytes=transferred)
 
 
-def _drawn_on(line: SuiteTest, limits: Limits) -> set[Resource]:
-    """Give the credits that a line at full speed uses up; none for one that keeps to a rate."""
-    requirement = line.requirement
+def _drawn_on(test: SuiteTest, limits: Limits) -> set[Resource]:
+    """Give the credits that a test at full speed uses up; none for one that keeps to a rate."""
+    requirement = test.requirement
     if requirement is None or requirement.burst is None:
         return set()
     return {

@@ -1,6 +1,6 @@
-"""The provider's own test of a disk, as lines: what is run, what must come out, and why.
+"""The provider's own test of a disk, as tests: what is run, what must come out, and why.
 
-A suite is made from the limits of one disk. What a line requires is the promise for requests of
+A suite is made from the limits of one disk. What a test requires is the promise for requests of
 its size: the share of the IOPS that is promised at that size, and no more than the bandwidth lets
 through.
 """
@@ -38,11 +38,11 @@ _ROUNDING_SHARE = 1e-9
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """What must come out of a line: of rates so much at least, of seconds so much at most."""
+    """What must come out of a test: of rates so much at least, of seconds so much at most."""
 
     unit: Unit
     promised: float
-    """What the terms promise under the conditions of the line, were its requests of any size."""
+    """What the terms promise under the conditions of the test, were its requests of any size."""
     required: float
     """The part of it that must be had for requests of this size."""
     why: str
@@ -56,7 +56,7 @@ class Requirement(msgspec.Struct, frozen=True):
 class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
     """One test of a suite."""
 
-    test: str
+    name: str
     """Short name, as metrics and reports have it."""
     caption: str
     pattern: Pattern
@@ -87,7 +87,7 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
     ) -> FioJob:
         """Give what fio is asked to do, and to which part of which target."""
         return FioJob(
-            name=self.test,
+            name=self.name,
             target=target,
             pattern=self.pattern,
             request_bytes=self.request_bytes,
@@ -104,7 +104,7 @@ class Suite(msgspec.Struct, frozen=True):
     """All tests of a disk, in the order in which they are run: reads first."""
 
     name: SuiteName
-    lines: tuple[SuiteTest, ...]
+    tests: tuple[SuiteTest, ...]
     source: str
     """Where the procedure is published; or a sentence that says where it is from."""
     file_bytes: int
@@ -134,62 +134,62 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
         )
         return Suite(
             "vk",
-            _lines_of_conditions(sized, tolerance_ratio),
+            _condition_tests(sized, tolerance_ratio),
             _VK_PAGE,
             file_bytes=512 * MIB,
             file_systems=("ext2", "ext3", "ext4", "xfs"),
         )
     if name == "yandex":
-        return Suite("yandex", _lines_of_yandex(limits), _YANDEX_PAGE, file_bytes=GIB)
+        return Suite("yandex", _yandex_tests(limits), _YANDEX_PAGE, file_bytes=GIB)
     return Suite(
         "terms",
-        _lines_of_conditions(limits, tolerance_ratio),
+        _condition_tests(limits, tolerance_ratio),
         "made of the terms' own conditions",
         file_bytes=GIB,
     )
 
 
-def _lines_of_conditions(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
+def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
     """Test each request size that is named, the bandwidth, and the latency."""
     iops = limits.iops_conditions or _USUAL_IOPS_CONDITIONS
     bandwidth = limits.bandwidth_conditions or _USUAL_BANDWIDTH_CONDITIONS
     depth = iops.queue_depth or _USUAL_IOPS_CONDITIONS.queue_depth or 1
     bandwidth_depth = bandwidth.queue_depth or _USUAL_BANDWIDTH_CONDITIONS.queue_depth or 1
     sizes = sorted({iops.request_bytes, *(each.request_bytes for each in limits.promised_shares)})
-    lines = []
+    tests = []
     for way in ("read", "write"):
         random: Pattern = "randwrite" if way == "write" else "randread"
         straight: Pattern = "write" if way == "write" else "read"
-        lines += [_iops_line(limits, random, size, depth) for size in sizes]
-        lines.append(_bandwidth_line(limits, straight, bandwidth.request_bytes, bandwidth_depth))
-        lines.append(_latency_line(limits, random, iops.request_bytes, depth, tolerance_ratio))
-    return _reads_first(lines)
+        tests += [_iops_test(limits, random, size, depth) for size in sizes]
+        tests.append(_bandwidth_test(limits, straight, bandwidth.request_bytes, bandwidth_depth))
+        tests.append(_latency_test(limits, random, iops.request_bytes, depth, tolerance_ratio))
+    return _reads_first(tests)
 
 
-def _lines_of_yandex(limits: Limits) -> tuple[SuiteTest, ...]:
+def _yandex_tests(limits: Limits) -> tuple[SuiteTest, ...]:
     """Test as the page's six examples do, with their depths and numbers of jobs."""
     return _reads_first(
         [
-            _iops_line(limits, "read", 4 * KIB, 128, workers=8),
-            _iops_line(limits, "randread", 4 * KIB, 16, workers=8),
-            _bandwidth_line(limits, "read", 4 * MIB, 32),
-            _iops_line(limits, "write", 4 * KIB, 96, workers=4),
-            _iops_line(limits, "randwrite", 4 * KIB, 96),
-            _bandwidth_line(limits, "write", 4 * MIB, 32),
+            _iops_test(limits, "read", 4 * KIB, 128, workers=8),
+            _iops_test(limits, "randread", 4 * KIB, 16, workers=8),
+            _bandwidth_test(limits, "read", 4 * MIB, 32),
+            _iops_test(limits, "write", 4 * KIB, 96, workers=4),
+            _iops_test(limits, "randwrite", 4 * KIB, 96),
+            _bandwidth_test(limits, "write", 4 * MIB, 32),
         ]
     )
 
 
-def _reads_first(lines: list[SuiteTest]) -> tuple[SuiteTest, ...]:
-    return tuple(sorted(lines, key=lambda line: line.writes))
+def _reads_first(tests: list[SuiteTest]) -> tuple[SuiteTest, ...]:
+    return tuple(sorted(tests, key=lambda test: test.writes))
 
 
-def _iops_line(
+def _iops_test(
     limits: Limits, pattern: Pattern, request_bytes: int, depth: int, workers: int = 1
 ) -> SuiteTest:
     requirement = _iops_requirement(limits, pattern, request_bytes)
     return SuiteTest(
-        test=_name(pattern, request_bytes),
+        name=_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth * workers),
         pattern=pattern,
         request_bytes=request_bytes,
@@ -200,10 +200,10 @@ def _iops_line(
     )
 
 
-def _bandwidth_line(limits: Limits, pattern: Pattern, request_bytes: int, depth: int) -> SuiteTest:
+def _bandwidth_test(limits: Limits, pattern: Pattern, request_bytes: int, depth: int) -> SuiteTest:
     requirement = _bandwidth_requirement(limits, pattern, request_bytes)
     return SuiteTest(
-        test=_name(pattern, request_bytes),
+        name=_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth),
         pattern=pattern,
         request_bytes=request_bytes,
@@ -213,7 +213,7 @@ def _bandwidth_line(limits: Limits, pattern: Pattern, request_bytes: int, depth:
     )
 
 
-def _latency_line(
+def _latency_test(
     limits: Limits, pattern: Pattern, request_bytes: int, depth: int, tolerance_ratio: float
 ) -> SuiteTest:
     at = _iops_requirement(limits, pattern, request_bytes)
@@ -235,7 +235,7 @@ def _latency_line(
     caption = _caption(pattern, request_bytes, depth)
     at_rate = "" if rate_iops is None else f" at {format_count(rate_iops)} IOPS"
     return SuiteTest(
-        test=f"latency-{_name(pattern, request_bytes)}",
+        name=f"latency-{_name(pattern, request_bytes)}",
         caption=f"Latency of {caption[0].lower()}{caption[1:]}{at_rate}",
         pattern=pattern,
         request_bytes=request_bytes,

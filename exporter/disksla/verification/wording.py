@@ -1,4 +1,4 @@
-"""The words for one judged line, the same on paper, in a terminal and in XML."""
+"""The words for one judged result, the same on paper, in a terminal and in XML."""
 
 from typing import assert_never
 
@@ -42,16 +42,16 @@ def format_percent(ratio: float | None) -> str:
     return "-" if ratio is None else f"{100 * ratio:.1f} %"
 
 
-def format_result(line: SuiteTestResult) -> str:
-    """Say in one sentence what came out of a line."""
-    if line.measured is None:
-        return line.reason
-    bound = "at most" if line.unit == "seconds" else "at least"
-    measured = format_amount(line.unit, line.measured)
-    required = format_amount(line.unit, line.required)
-    parts = [f"{measured} measured, {bound} {required} required ({line.why})"]
-    if line.level is not None:
-        parts.append(f"measured at {LEVEL_TEXT[line.level]} level")
-    if line.reason:
-        parts.append(line.reason)
+def format_result(result: SuiteTestResult) -> str:
+    """Say in one sentence what came out of a result."""
+    if result.measured is None:
+        return result.reason
+    bound = "at most" if result.unit == "seconds" else "at least"
+    measured = format_amount(result.unit, result.measured)
+    required = format_amount(result.unit, result.required)
+    parts = [f"{measured} measured, {bound} {required} required ({result.why})"]
+    if result.level is not None:
+        parts.append(f"measured at {LEVEL_TEXT[result.level]} level")
+    if result.reason:
+        parts.append(result.reason)
     return "; ".join(parts)

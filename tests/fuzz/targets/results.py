@@ -54,7 +54,7 @@ def elsewhere(content: bytes) -> bool:
         assert_measured(trial.measured)
         assert trial.inflight > 0
     lines, unjudged = judge_imported(SUITE, trials, 0.03)
-    assert [line.test for line in lines] == [line.test for line in SUITE.lines]
+    assert [line.test for line in lines] == [test.name for test in SUITE.tests]
     assert len(unjudged) <= len(trials)
     return True
 

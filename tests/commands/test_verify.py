@@ -43,7 +43,7 @@ def test_a_dry_run_says_what_would_be_run_and_for_how_long(
 ) -> None:
     assert main(["verify", "vdxb", "--dry-run", "--runtime=4m", *flags]) == 0
     captured = capsys.readouterr()
-    assert "about 20.1 min: 5 tests of 4 min" in captured.err
+    assert "5 tests of 4 min; expected duration: 20.1 min" in captured.err
     lines = captured.out.splitlines()
     assert len(lines) == 5
     for line in lines:
@@ -58,14 +58,14 @@ def test_credits_are_announced(flags: list[str], capsys: pytest.CaptureFixture[s
     words = ["verify", "vdxb", "--dry-run", "--terms=yandex.network-hdd", *flags]
     assert main(words) == 0
     captured = capsys.readouterr()
-    assert "so it may be measured above its base (--wait-for-base" in captured.err
+    assert "so the results may be above its baseline (--wait-for-base" in captured.err
     assert [line.split()[1] for line in captured.out.splitlines()] == [
         "--name=read-4k",
         "--name=randread-4k",
         "--name=read-4m",
     ]
     assert main([*words, "--wait-for-base"]) == 0
-    assert "and up to 31.3 min to use up burst credits" in capsys.readouterr().err
+    assert "plus up to 31.3 min to use up burst credits" in capsys.readouterr().err
 
 
 def test_the_size_that_was_sold_can_be_told(
@@ -81,8 +81,8 @@ def test_violated_conditions_are_named_beforehand(
     words = ["verify", "vdxa", "--dry-run", "--terms=vk.ceph-ssd", "--runtime=2s", *flags]
     assert main(words) == 0
     said = capsys.readouterr().err
-    assert "condition violated: the system runs from vdxa: it is mounted at /" in said
-    assert "condition violated: a test of 2 s is too short" in said
+    assert "precondition violated: the system runs from vdxa: it is mounted at /" in said
+    assert "precondition violated: a runtime of 2 s is too short" in said
 
 
 @needs_fio
@@ -94,10 +94,10 @@ def test_a_test_whose_conditions_do_not_hold_is_not_begun(
     assert main(words) == 2
     captured = capsys.readouterr()
     said = " ".join(captured.out.split())
-    assert "the conditions of the test do not hold (--force measures)" in said
-    assert "condition violated: the system runs from vdxa" in said
+    assert "a precondition is violated; --force runs the test anyway" in said
+    assert "precondition violated: the system runs from vdxa" in said
     assert "NOT VALID" in said
-    assert "not left for the daemon to publish" in captured.err
+    assert "the daemon will not publish this result" in captured.err
     assert "the system runs from vdxa" in page.read_text()
 
 
@@ -116,20 +116,20 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
     ("words", "said"),
     [
         (["vdxz"], "no disk is called 'vdxz'"),
-        (["vdxa1"], "vdxa1 is a part of vdxa, which is what was sold"),
-        (["vdxa"], "nothing is promised that could be verified: nothing in the configuration"),
-        (["vdxa", "--size=1GiB"], "--size without --terms, and nothing is configured for vdxa"),
+        (["vdxa1"], "cannot verify vdxa1: it is a partition"),
+        (["vdxa"], "vdxa has no limits to verify: nothing in the configuration"),
+        (["vdxa", "--size=1GiB"], "--size needs --terms: the configuration has no entry for vdxa"),
         (["vdxb", "--terms=vk.ceph"], "no terms are called 'vk.ceph'"),
         (["vdxb", "--size=0GiB"], "--size: expected a size above zero"),
         (["vdxb", "--size=big"], "--size: expected a size such as"),
         (["vdxb", "--runtime=long"], "--runtime: expected a duration"),
         (["vdxb", "--runtime=1ms"], "--runtime: expected 1s to 1d"),
-        (["vdxb", "--write-to-raw-device=vdb"], "says 'vdb', but the disk is vdxb"),
+        (["vdxb", "--write-to-raw-device=vdb"], "found 'vdb'; expected 'vdxb'"),
         (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "is not overwritten"),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
         (["vdxb", "--file=/proc"], "does not lie on vdxb"),
-        (["vdxb", "--html=/nowhere/page.html"], "cannot be written"),
-        (["vdxb", "--junit=/"], "cannot be written"),
+        (["vdxb", "--html=/nowhere/page.html"], "cannot write /"),
+        (["vdxb", "--junit=/"], "cannot write /"),
     ],
 )
 def test_what_must_not_be_done_is_refused(
@@ -149,4 +149,4 @@ def test_the_size_of_a_file_needs_a_file(
     flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", "vdxb", "--dry-run", "--file-size=1GiB", *flags]) == 2
-    assert "--file-size: there is no file without --file DIR" in capsys.readouterr().err
+    assert "--file-size needs --file DIR" in capsys.readouterr().err

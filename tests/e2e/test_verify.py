@@ -188,7 +188,7 @@ def test_a_disk_in_use_proves_nothing(tmp_path: Path) -> None:
                 other.terminate()
     assert (status, account["verdict"], lines) == (2, "not_valid", {})
     assert [each["precondition"] for each in account["violations"]] == ["other_load"]
-    assert "others used" in account["violations"][0]["message"]
+    assert "other load" in account["violations"][0]["message"]
     assert (forced, loaded["verdict"]) == (2, "not_valid")
     assert 0.02 < measured["randread-4k"]["other_share"] < 0.2
 
@@ -249,7 +249,7 @@ def test_a_raw_device_is_overwritten_only_if_it_is_empty_and_named(tmp_path: Pat
     with attached(image) as device:
         status, account, _ = quickly(device, PROMISE, tmp_path, "--write-to-raw-device=vdb")
         assert status == 2
-        assert f"says 'vdb', but the disk is {device}" in account["said"]
+        assert f"found 'vdb'; expected '{device}'" in account["said"]
         assert not image.read_bytes().strip(b"\0")
         status, account, lines = quickly(
             device, PROMISE, tmp_path, f"--write-to-raw-device={device}"

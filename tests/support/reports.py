@@ -57,7 +57,7 @@ LINES = (
         required=125.0 * 2**20,
         measured=500.0 * 2**20,
         ratio=4.0,
-        why="the bandwidth of 125 MiB/s",
+        why="bandwidth limit of 125 MiB/s",
     ),
     a_line(
         "latency-randread-4k",
@@ -67,8 +67,8 @@ LINES = (
         required=0.003,
         measured=0.002,
         ratio=1.5,
-        why="3 ms is indicative; the mean counts",
-        reason="the provider names this latency, and does not guarantee it",
+        why="mean latency; the limit is indicative",
+        reason="indicative latency: shown, not judged",
     ),
     SuiteTestResult(
         test="randwrite-4k",

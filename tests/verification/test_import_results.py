@@ -76,27 +76,30 @@ def test_of_two_measurements_of_one_line_the_worst_counts() -> None:
 @pytest.mark.parametrize(
     ("made", "said"),
     [
-        (trial("randrw"), "mine: randrw, 4 KiB, 32 in flight; suite vk has randread, randwrite"),
-        (trial(request_bytes=64 * KIB), "suite vk has randread of 4 KiB, 8 KiB, 16 KiB only"),
-        (trial(inflight=64), "64 in flight; suite vk has 32 in flight here"),
-        (trial(request_bytes=8 * KIB, rate_iops=500.0), "has no such test at a rate"),
-        (trial(is_direct=False), "went through the cache of the operating system"),
-        (trial(runtime_s=5.0), "a test of 5 s is too short"),
-        (trial(rate_iops=500.0), "latency at 500 IOPS, where it is promised at 970"),
+        (
+            trial("randrw"),
+            "mine: found randrw, 4 KiB, 32 in flight; suite vk expects one of randread",
+        ),
+        (trial(request_bytes=64 * KIB), "suite vk expects randread of 4 KiB, 8 KiB, 16 KiB"),
+        (trial(inflight=64), "64 in flight; suite vk expects 32 in flight"),
+        (trial(request_bytes=8 * KIB, rate_iops=500.0), "has no such test at a fixed rate"),
+        (trial(is_direct=False), "found buffered I/O"),
+        (trial(runtime_s=5.0), "a runtime of 5 s is too short"),
+        (trial(rate_iops=500.0), "found a rate of 500 IOPS; expected 970 IOPS"),
     ],
 )
 def test_conditions_that_do_not_match_are_named(made: Measurement, said: str) -> None:
     lines, [words] = judge_imported(SUITE, (made,), TOLERANCE)
     assert said in words
     assert {line.verdict for line in lines} == {"skipped"}
-    assert {line.reason for line in lines} == {"not in the result"}
+    assert {line.reason for line in lines} == {"not in the imported result"}
 
 
 def test_a_line_may_have_a_rate_only() -> None:
     latency = tuple(line for line in SUITE.tests if line.rate_iops is not None)
     suite = msgspec.structs.replace(SUITE, tests=latency)
     _, [words] = judge_imported(suite, (trial(),), TOLERANCE)
-    assert words.endswith("has no such test without a rate")
+    assert words.endswith("has no such test without a fixed rate")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
@@ -113,7 +116,7 @@ def test_a_mark_of_the_other_order_is_known() -> None:
 
 @pytest.mark.parametrize("text", ["", "IOPS=17.0k, BW=66.4MiB/s"])
 def test_what_neither_tool_prints_is_refused(text: str) -> None:
-    with pytest.raises(DiskslaError, match="neither JSON of fio"):
+    with pytest.raises(DiskslaError, match="expected fio JSON"):
         parse_result(text)
 
 

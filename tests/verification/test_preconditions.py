@@ -22,8 +22,8 @@ def test_three_windows_must_be_within_the_tolerance() -> None:
     assert found is not None
     assert found.precondition == "short_runtime"
     assert found.message == (
-        "a test of 5 s is too short: limiters work in windows of 100 ms, so a tolerance of 3 %"
-        " needs 10 s"
+        "a runtime of 5 s is too short: limiters have windows of 100 ms, so a tolerance of 3%"
+        " needs at least 10 s"
     )
 
 
@@ -47,11 +47,13 @@ def test_vk_means_four_file_systems_and_others_any() -> None:
     assert wrong_file_system(yandex, "btrfs") is None
     found = wrong_file_system(vk, "btrfs")
     assert found is not None
-    assert found.message == "the file lies on btrfs; suite vk is meant for ext2, ext3, ext4, xfs"
+    assert found.message == "the scratch file is on btrfs; suite vk expects ext2, ext3, ext4, xfs"
 
 
 def test_a_little_other_load_can_be_overlooked() -> None:
     assert other_load(0.01, "before the test") is None
     found = other_load(0.123, "during randread-4k")
     assert found is not None
-    assert found.message.startswith("during randread-4k, others used 12 % of the promise")
+    assert found.message == (
+        "other load during randread-4k: 12% of the promise; at most 1% is allowed"
+    )

@@ -85,7 +85,7 @@ def test_a_rate_passes_at_what_is_required_less_the_tolerance(
     found = judged(test, iops)
     assert found.verdict == verdict
     assert (found.ratio, found.required_ratio) == pytest.approx((ratio, required_ratio))
-    assert found.reason == ("" if iops else "nothing completed")
+    assert found.reason == ("" if iops else "no request completed")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_latency_passes_below_what_is_required(
 def test_a_latency_at_a_rate_that_was_not_served_says_so() -> None:
     found = judged("latency-randread-4k", 600.0, 0.05)
     assert found.verdict == "fail"
-    assert found.reason == "only 600 of 970 IOPS were served, so requests queued"
+    assert found.reason == "the disk completed only 600 of 970 IOPS, so requests queued"
 
 
 def test_an_indicative_latency_is_shown_and_never_fails() -> None:
@@ -117,7 +117,7 @@ def test_an_indicative_latency_is_shown_and_never_fails() -> None:
     found = judge_test(told, trial(told, 970.0, 0.05), TOLERANCE)
     assert found.verdict == "shown"
     assert found.ratio == pytest.approx(0.04)
-    assert found.reason == "the provider names this latency, and does not guarantee it"
+    assert found.reason == "indicative latency: shown, not judged"
 
 
 def test_a_line_without_a_requirement_is_skipped() -> None:
@@ -151,7 +151,7 @@ def test_nothing_measured_has_no_level() -> None:
     contract = SumTerms(iops=300.0, latency_s=0.001)
     told = line("latency-randread-4k", make_suite("terms", custom_limits(contract), TOLERANCE))
     found = judge_test(told, trial(told, 0.0, None), TOLERANCE)
-    assert (found.ratio, found.level, found.reason) == (0.0, None, "nothing completed")
+    assert (found.ratio, found.level, found.reason) == (0.0, None, "no request completed")
 
 
 @pytest.mark.parametrize(
@@ -250,14 +250,14 @@ GOOD = encode_report(account((judged("randread-4k", 1000.0),)))
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b'"kept"', b'"broken"', "says 'broken', which does not follow"),
-        (b'"kept"', b'"lovely"', "not the account of a test"),
+        (b'"kept"', b'"broken"', "found verdict 'broken'; expected 'kept'"),
+        (b'"kept"', b'"lovely"', "invalid verification report"),
         (b'"disksla_verification": 1', b'"disksla_verification": 2', "Invalid enum value"),
         (b'"measured": 1000.0', b'"measured": -1.0', ">= 0"),
-        (b'"tool"', b'"fool"', "not the account of a test"),
-        (GOOD, b"", "not the account of a test"),
-        (GOOD, b"[" * 100_000, "not the account of a test"),
-        (b"vol-1", b"\xff", "not the account of a test"),
+        (b'"tool"', b'"fool"', "invalid verification report"),
+        (GOOD, b"", "invalid verification report"),
+        (GOOD, b"[" * 100_000, "invalid verification report"),
+        (b"vol-1", b"\xff", "invalid verification report"),
     ],
 )
 def test_what_is_no_account_is_refused(old: bytes, new: bytes, said: str) -> None:

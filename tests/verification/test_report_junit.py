@@ -35,7 +35,7 @@ def test_each_line_is_a_case() -> None:
     root = read(an_account(*LINES))
     assert counts(root) == {"tests": 7, "failures": 1, "errors": 1, "skipped": 2}
     [suite] = root
-    assert suite.attrib["name"] == "vdb against vk.ceph-ssd"
+    assert suite.attrib["name"] == "disk vdb, terms vk.ceph-ssd"
     assert suite.attrib["timestamp"] == "2023-11-14T22:13:20"
     assert suite.attrib["time"] == "300.500"
     cases = {case.attrib["name"]: case for case in suite.findall("testcase")}
@@ -47,7 +47,7 @@ def test_each_line_is_a_case() -> None:
     assert failure is not None
     assert failure.attrib["message"] == (
         "700 IOPS measured, at least 750 IOPS required (75% of 1000 IOPS);"
-        " measured at burst, then base level"
+        " measured while bursting, then at the baseline"
     )
     assert cases["randread-4k"].attrib["classname"] == "disksla.vdb.vk"
 
@@ -64,7 +64,7 @@ def test_a_result_from_elsewhere_has_no_device() -> None:
     root = read(an_account(a_line(), device=None, serial=None, wwn=None, model=None))
     names = {each.attrib["name"] for each in root.findall(".//property")}
     assert names == {"verdict", "terms", "size_bytes", "tool", "disksla_version"}
-    assert root[0].attrib["name"] == "a result made elsewhere against vk.ceph-ssd"
+    assert root[0].attrib["name"] == "imported result, terms vk.ceph-ssd"
 
 
 @settings(max_examples=80)

@@ -40,9 +40,9 @@ def test_what_is_saved_is_read_by_whoever_runs_the_daemon(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("account", "why"),
     [
-        (an_account(a_line(), key=None), "neither serial nor WWN"),
-        (an_account(), "nothing was proven"),
-        (an_account(a_line(verdict="unmeasured")), "nothing was proven"),
+        (an_account(a_line(), key=None), "no serial and no WWN"),
+        (an_account(), "not valid, or not complete"),
+        (an_account(a_line(verdict="unmeasured")), "not valid, or not complete"),
     ],
 )
 def test_what_proves_nothing_is_not_left(tmp_path: Path, account: object, why: str) -> None:

@@ -25,25 +25,25 @@ def test_an_amount_has_its_unit(unit: str | None, amount: float | None, words: s
 
 
 def test_a_share_has_a_digit_after_the_point() -> None:
-    assert (format_percent(0.7), format_percent(None)) == ("70.0 %", "-")
+    assert (format_percent(0.7), format_percent(None)) == ("70.0%", "-")
 
 
 def test_a_line_is_told_in_a_sentence() -> None:
     told = {line.test: format_result(line) for line in LINES}
     assert told["read-1m"] == (
-        "500 MiB/s measured, at least 125 MiB/s required (the bandwidth of 125 MiB/s)"
+        "500 MiB/s measured, at least 125 MiB/s required (bandwidth limit of 125 MiB/s)"
     )
     assert told["latency-randread-4k"] == (
-        "2 ms measured, at most 3 ms required (3 ms is indicative; the mean counts);"
-        " the provider names this latency, and does not guarantee it"
+        "2 ms measured, at most 3 ms required (mean latency; the limit is indicative);"
+        " indicative latency: shown, not judged"
     )
     assert told["randwrite-4k"] == "fio was stopped"
 
 
 def test_a_contract_has_no_name() -> None:
     written_out = an_account(terms="configuration")
-    assert format_subject(written_out) == "vdb against the terms in the configuration"
-    assert format_subject(an_account(device=None)) == "a result made elsewhere against vk.ceph-ssd"
+    assert format_subject(written_out) == "disk vdb, terms from the configuration"
+    assert format_subject(an_account(device=None)) == "imported result, terms vk.ceph-ssd"
 
 
 def test_what_xml_forbids_is_written_out() -> None:

@@ -144,33 +144,45 @@ BILLION_LAUGHS = (
     ("text", "said"),
     [
         (BILLION_LAUGHS, "a declaration"),
-        ("<Results>", "not XML"),
-        ("<html></html>", "XML of something else, <html>"),
-        ("<Results></Results>", "0 timespans in the profile, 0 in the results"),
-        (XML.replace("<BlockSize>4096</BlockSize>", ""), "<Target> without <BlockSize>"),
-        (XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>0.00"), "took no time"),
-        (XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>nan"), "'nan' where a number"),
-        (XML.replace(">58320<", ">x<").replace(">14580<", ">1e9<"), "'1e9' where a number"),
-        (XML.replace(">14580<", f">{10**19}<"), "beyond what can be counted"),
+        ("<Results>", "invalid XML"),
+        ("<html></html>", "found XML element <html>"),
+        ("<Results></Results>", "found 0 timespans and 0 results"),
+        (XML.replace("<BlockSize>4096</BlockSize>", ""), "found <Target> without <BlockSize>"),
+        (
+            XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>0.00"),
+            "found a test time of 0 s",
+        ),
+        (
+            XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>nan"),
+            "found 'nan'; expected a number",
+        ),
+        (
+            XML.replace(">58320<", ">x<").replace(">14580<", ">1e9<"),
+            "found '1e9'; expected a number",
+        ),
+        (XML.replace(">14580<", f">{10**19}<"), "expected a number below"),
         (
             XML.replace("<Random>4096</Random>", "<Random>1</Random><RandomRatio>5</RandomRatio>"),
             "random and sequential requests at the same time",
         ),
-        (TEXT.replace("threads per file", "threads"), "nothing like /\\^threads per file"),
-        (TEXT.replace("actual test time", "time"), "nothing like /actual test time"),
-        (TEXT.replace("Read IO", "Reads"), "no section 'Read IO'"),
+        (
+            TEXT.replace("threads per file", "threads"),
+            "found no text that matches /\\^threads per file",
+        ),
+        (TEXT.replace("actual test time", "time"), "found no text that matches /actual test time"),
+        (TEXT.replace("Read IO", "Reads"), "found no total in section 'Read IO'"),
         (TEXT.replace(" |       3.91 |    1000.00\n", "\n"), "a total of 2 columns"),
-        (TEXT.replace("timespan:   1", "time"), "0 timespans in the parameters, 1 in results"),
+        (TEXT.replace("timespan:   1", "time"), "found 0 timespans and 1 results"),
         (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
         (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
-        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads is 0"),
+        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads per file is 0"),
         (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "RequestCount is 0"),
         (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "BlockSize is 0"),
-        (TEXT.replace("path: ", "way: "), "mixes 0 kinds"),
-        (TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1), "mixes 2 kinds"),
+        (TEXT.replace("path: ", "way: "), "found 0 kinds of requests"),
+        (TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1), "found 2 kinds of requests"),
         (
             TEXT.replace("using random I/O", "using mixed random/sequential I/O (50% random)"),
-            "nothing like /\\^using",
+            "found no text that matches /\\^using",
         ),
     ],
 )
@@ -182,7 +194,7 @@ def test_what_is_no_result_is_refused(text: str, said: str) -> None:
 def test_an_interrupted_test_is_no_result() -> None:
     head = TEXT.partition("actual test time")[0]
     words = "The test was interrupted before the measurements began. No results are displayed."
-    with pytest.raises(DiskslaError, match="nothing like /actual test time"):
+    with pytest.raises(DiskslaError, match="found no text that matches /actual test time"):
         parse_diskspd(head + words)
 
 

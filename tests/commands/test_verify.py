@@ -123,7 +123,7 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
         (["vdxb", "--size=0GiB"], "--size: expected a size above zero"),
         (["vdxb", "--size=big"], "--size: expected a size such as"),
         (["vdxb", "--runtime=long"], "--runtime: expected a duration"),
-        (["vdxb", "--runtime=1ms"], "--runtime: expected 1s to 1d"),
+        (["vdxb", "--runtime=1ms"], "expected a duration from 1s to 1d"),
         (["vdxb", "--write-to-raw-device=vdb"], "found 'vdb'; expected 'vdxb'"),
         (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "is not overwritten"),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),

@@ -25,13 +25,16 @@ from disksla.fio.filesystem import file_system_of
 from disksla.fio.raw_device import exclusive_device
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY
 from disksla.limits import Assignment
-from disksla.units import format_duration, parse_duration_s
+from disksla.schema import duration
+from disksla.units import format_duration
 from disksla.verification import VerificationReport
 from disksla.verification.plan import SuitePlan, base_estimate_s
 from disksla.verification.preconditions import known_violations
 from disksla.verification.runner import VerificationRequest, run_verification
 from disksla.verification.store import save_report
 from disksla.verification.suites import SUITES, Suite, default_suite, make_suite
+
+_RUNTIME = duration("1s", "1d", "60s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -141,8 +144,8 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
     suite = _suite(arguments, disk, assignment, tolerance_ratio)
     directory: Path | None = arguments.file
     file_system = None if directory is None else file_system_of(directory, disk)
-    runtime_s = _runtime_s(arguments)
-    violations = known_violations(disk, suite, runtime_s, tolerance_ratio, file_system)
+    plan = _plan(arguments, disk, suite, tolerance_ratio)
+    violations = known_violations(disk, suite, plan.runtime_s, tolerance_ratio, file_system)
     return VerificationRequest(
         roots=roots_of(arguments),
         settings=host.settings,
@@ -150,7 +153,7 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
         disks=host.disks,
         disk=disk,
         assignment=assignment,
-        plan=_plan(arguments, disk, suite, tolerance_ratio),
+        plan=plan,
         directory=directory,
         violations=violations,
         force=arguments.force,
@@ -190,7 +193,7 @@ def _plan(
         if directory is None
         else f"{directory.resolve()}/{SCRATCH_DIRECTORY}/file",
         span_bytes=span_bytes,
-        runtime_s=_runtime_s(arguments),
+        runtime_s=parse_option("--runtime", arguments.runtime, _RUNTIME.parse),
         tolerance_ratio=tolerance_ratio,
         with_writes=directory is not None or name is not None,
         wait_for_base=arguments.wait_for_base,
@@ -243,13 +246,6 @@ def _save(host: HostContext, report: VerificationReport) -> None:
     problem = save_report(Path(host.settings.state.directory), report)
     if problem is not None:
         _print_note(f"the daemon will not publish this result: {problem}")
-
-
-def _runtime_s(arguments: argparse.Namespace) -> float:
-    runtime_s = parse_option("--runtime", arguments.runtime, parse_duration_s)
-    if not 1 <= runtime_s <= 86400:  # noqa: PLR2004 -- a second, and a day
-        raise DiskslaError(f"--runtime: expected 1s to 1d, not '{arguments.runtime}'")
-    return runtime_s
 
 
 def _print_note(text: str) -> None:

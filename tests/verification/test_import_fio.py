@@ -71,7 +71,11 @@ def test_a_job_through_the_cache_at_a_rate_is_read_as_that() -> None:
     [
         ({"bs": "1m"}, {"request_bytes": MIB}),
         ({"bs": "4096"}, {"request_bytes": 4 * KIB}),
-        ({"bs": "16KiB"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "16Ki"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "4096B"}, {"request_bytes": 4 * KIB}),
+        ({"bs": "16KiB"}, {"request_bytes": 16000}),
+        ({"bs": "16KiB", "kb_base": "1000"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "16k", "kb_base": "1000"}, {"request_bytes": 16000}),
         ({"bs": "8k,16k"}, {"request_bytes": 8 * KIB}),
         ({"bs": None, "blocksize": "8k"}, {"request_bytes": 8 * KIB}),
         ({"bs": None}, {"request_bytes": 4 * KIB}),

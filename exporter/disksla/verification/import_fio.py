@@ -14,7 +14,8 @@ from disksla.fio import FioError, FioResult, Pattern, parse_fio
 from disksla.verification.measurement import SHOWN_SHARES, Measurement, Percentile, percentiles_of
 
 _NO_NUMBER = re.compile(r"(:\s*)[+-]?(?:nan|inf)\b")
-_SIZE = re.compile(r"(\d{1,15})([kmgKMG]?)(?:i?[bB])?")
+"""What fio prints for undefined values; JSON does not allow it."""
+_SIZE = re.compile(r"(\d{1,15})(?:b|([kmg])(ib|[ib])?)?", re.IGNORECASE | re.ASCII)
 _PATTERNS: dict[str, Pattern] = {
     "read": "read",
     "write": "write",
@@ -24,7 +25,7 @@ _PATTERNS: dict[str, Pattern] = {
     "readwrite": "rw",
     "randrw": "randrw",
 }
-_FACTORS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
+_EXPONENTS = {"k": 1, "m": 2, "g": 3}
 _OFF = {"0", "false"}
 
 _Options = dict[str, str]
@@ -104,11 +105,11 @@ def _measurement(version: str, job: _Job, entries: list[dict[str, Any]]) -> Meas
         name=name,
         tool=measured.version,
         pattern=pattern,
-        request_bytes=_size(name, _option(options, "bs", "blocksize", default="4k")),
+        request_bytes=_size(job, _option(options, "bs", "blocksize", default="4k")),
         inflight=workers * _count(name, options, "iodepth", 1),
         measured=result,
         percentiles=percentiles_of(result.bins) or _percentiles(entries, direction),
-        rate_iops=None if rate is None else float(_size(name, _part(rate, direction))) * workers,
+        rate_iops=None if rate is None else float(_size(job, _part(rate, direction))) * workers,
         is_direct=_is_direct(options),
     )
 
@@ -152,12 +153,19 @@ def _count(name: str, options: _Options, option: str, default: int) -> int:
     return int(text)
 
 
-def _size(name: str, text: str) -> int:
-    """Parse a size or a number with fio's default, `kb_base=1024`."""
+def _size(job: _Job, text: str) -> int:
+    """Parse a size or a number as fio does.
+
+    With its default, `kb_base=1024`, 4k, 4kb and 4Ki are 4096 and 4KiB is 4000: for compatibility
+    with old scripts. With `kb_base=1000` it is the other way round.
+    """
     found = _SIZE.fullmatch(_first(text))
     if found is None or not int(found[1]):
-        raise DiskslaError(f"job '{name}': found '{text[:40]}'; expected a size such as 4k")
-    return int(found[1]) * _FACTORS[found[2].lower()]
+        raise DiskslaError(f"job '{job.jobname}': found '{text[:40]}'; expected a size such as 4k")
+    prefix, suffix = (found[2] or "").lower(), (found[3] or "").lower()
+    is_decimal = (suffix == "ib") != (job.options.get("kb_base") == "1000")
+    factor: int = (1000 if is_decimal else 1024) ** _EXPONENTS.get(prefix, 0)
+    return int(found[1]) * factor
 
 
 def _part(text: str, direction: str) -> str:

@@ -40,7 +40,7 @@ def test_each_line_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
         "test          required   measured   ratio   min  verdict",
         "randread-4k  1000 IOPS  1002 IOPS  100.2%  100%  pass",
         "",
-        "PASSED: the disk delivers what was promised",
+        "PASSED: all judged tests meet the promise",
     ]
 
 

@@ -68,7 +68,7 @@ LINES = (
         measured=0.002,
         ratio=1.5,
         why="mean latency; the limit is indicative",
-        reason="indicative latency: shown, not judged",
+        reason="the latency is indicative; it is shown, not judged",
     ),
     SuiteTestResult(
         test="randwrite-4k",

@@ -117,7 +117,7 @@ def test_an_indicative_latency_is_shown_and_never_fails() -> None:
     found = judge_test(told, trial(told, 970.0, 0.05), TOLERANCE)
     assert found.verdict == "shown"
     assert found.ratio == pytest.approx(0.04)
-    assert found.reason == "indicative latency: shown, not judged"
+    assert found.reason == "the latency is indicative; it is shown, not judged"
 
 
 def test_a_line_without_a_requirement_is_skipped() -> None:

@@ -108,8 +108,8 @@ def test_a_bar_ends_where_its_box_does() -> None:
 def test_the_verdict_and_what_spoils_it_are_told_first() -> None:
     busy = Violation("other_load", "others were there")
     text = said(an_account(a_line(), violations=(busy,), unjudged=("x: mixed",)))
-    assert "NOT VALID: a precondition was violated others were there x: mixed" in text
-    assert "PASSED: the disk delivers what was promised" in said(an_account(a_line()))
+    assert "NOT VALID: a precondition is violated others were there x: mixed" in text
+    assert "PASSED: all judged tests meet the promise" in said(an_account(a_line()))
 
 
 def test_a_result_from_elsewhere_has_no_disk_and_no_length() -> None:

@@ -35,7 +35,7 @@ def test_a_line_is_told_in_a_sentence() -> None:
     )
     assert told["latency-randread-4k"] == (
         "2 ms measured, at most 3 ms required (mean latency; the limit is indicative);"
-        " indicative latency: shown, not judged"
+        " the latency is indicative; it is shown, not judged"
     )
     assert told["randwrite-4k"] == "fio was stopped"
 

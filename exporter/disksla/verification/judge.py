@@ -177,7 +177,7 @@ def _reason(
 ) -> str:
     reasons = []
     if verdict == "shown":
-        reasons.append("indicative latency: shown, not judged")
+        reasons.append("the latency is indicative; it is shown, not judged")
     if not measurement.measured.requests:
         reasons.append("no request completed")
     elif requirement.unit == "seconds" and test.rate_iops is not None:

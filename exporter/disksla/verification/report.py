@@ -15,9 +15,9 @@ ReportVerdict = Literal["kept", "broken", "not_valid", "incomplete"]
 MeasuredLevel = Literal["base", "burst", "burst_then_base"]
 Target = Literal["device", "file", "elsewhere"]
 VERDICT_TEXT: dict[ReportVerdict, str] = {
-    "kept": "PASSED: the disk delivers what was promised",
-    "broken": "FAILED: the disk delivers less than promised",
-    "not_valid": "NOT VALID: a precondition was violated",
+    "kept": "PASSED: all judged tests meet the promise",
+    "broken": "FAILED: at least one judged test misses the promise",
+    "not_valid": "NOT VALID: a precondition is violated",
     "incomplete": "INCOMPLETE: not all tests were measured",
 }
 

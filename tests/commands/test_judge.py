@@ -1,4 +1,4 @@
-"""`disksla judge`, as a person runs it."""
+"""`disksla judge` on results of fio and DiskSpd."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
         ("fio-3.33-buffered-at-a-rate.json", VK, 2, {}),
     ],
 )
-def test_a_result_made_elsewhere_is_judged(
+def test_imported_result_is_judged(
     name: str,
     terms: tuple[str, ...],
     status: int,
@@ -39,28 +39,30 @@ def test_a_result_made_elsewhere_is_judged(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["judge", str(RESULTS / name), *terms, "--json"]) == status
-    account = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     judged = {
-        line["test"]: line["verdict"] for line in account["tests"] if line["verdict"] != "skipped"
+        result["test"]: result["verdict"]
+        for result in report["tests"]
+        if result["verdict"] != "skipped"
     }
     assert judged == verdicts
-    assert account["target"] == "elsewhere"
-    assert bool(account["unjudged"]) is (status == 2)
+    assert report["target"] == "elsewhere"
+    assert bool(report["unjudged"]) is (status == 2)
 
 
-def test_the_table_fits_a_terminal_and_names_what_was_not_judged(
+def test_table_fits_80_columns(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
     assert main(["judge", path, *VK]) == 2
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
-    said = " ".join(printed.split())
-    assert "not judged: randread: found buffered I/O" in said
-    assert "INCOMPLETE: not all tests were measured" in said
+    message = " ".join(printed.split())
+    assert "not judged: randread: found buffered I/O" in message
+    assert "INCOMPLETE: not all tests were measured" in message
 
 
-def test_a_failed_result_says_by_how_much(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_result_shows_its_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(RESULTS / "diskspd-2.0.20-randwrite-4k.txt")
     assert main(["judge", path, *VK]) == 1
     printed = capsys.readouterr().out.split()
@@ -68,7 +70,9 @@ def test_a_failed_result_says_by_how_much(capsys: pytest.CaptureFixture[str]) ->
     assert "FAILED:" in printed
 
 
-def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_and_junit_reports_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
     path = str(RESULTS / "diskspd-2.1-randread-4k.txt")
     assert main(["judge", path, *VK, f"--html={page}", f"--junit={junit}"]) == 0
@@ -78,7 +82,7 @@ def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
         (["nothing", *VK], "cannot read nothing: No such file or directory"),
         (["{here}", *VK], "expected fio JSON"),
@@ -93,13 +97,15 @@ def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_request_is_rejected(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here, large = tmp_path / "here", tmp_path / "large"
     here.write_text("hello")
     with large.open("wb") as file:
         file.truncate(64 * 1024**2 + 1)
-    told = [word.replace("{here}", str(here)).replace("{large}", str(large)) for word in words]
-    assert main(["judge", *told]) == 2
-    assert said in capsys.readouterr().err
+    command = [
+        word.replace("{here}", str(here)).replace("{large}", str(large)) for word in options
+    ]
+    assert main(["judge", *command]) == 2
+    assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What a terminal of 80 columns shows of a test."""
+"""The report of a verification on a terminal of 80 columns."""
 
 import argparse
 from pathlib import Path
@@ -24,17 +24,17 @@ WIDE = (
 )
 
 
-def asked(**told: object) -> argparse.Namespace:
-    return argparse.Namespace(**({"json": False, "html": None, "junit": None} | told))
+def options(**changes: object) -> argparse.Namespace:
+    return argparse.Namespace(**({"json": False, "html": None, "junit": None} | changes))
 
 
-def shown(account: VerificationReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    write_report(asked(), account)
+def printed(report: VerificationReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    write_report(options(), report)
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_each_line_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(an_account(*LINES[:1]), capsys) == [
+def test_each_result_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(an_account(*LINES[:1]), capsys) == [
         "Verification report: disk vdb, terms vk.ceph-ssd, suite vk",
         "",
         "test          required   measured   ratio   min  verdict",
@@ -45,7 +45,7 @@ def test_each_line_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_widest_table_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = shown(an_account(*WIDE), capsys)
+    lines = printed(an_account(*WIDE), capsys)
     assert max(map(len, lines)) <= 80
     assert "…" not in "".join(lines)
     text = "\n".join(lines)
@@ -55,6 +55,6 @@ def test_the_widest_table_fits(capsys: pytest.CaptureFixture[str]) -> None:
     assert "write-1m, write-4m: no file" in text
 
 
-def test_a_report_that_cannot_be_written_is_said() -> None:
+def test_unwritable_report_file_is_an_error() -> None:
     with pytest.raises(DiskslaError, match="No such file or directory"):
-        write_report(asked(html=Path("/nowhere/page.html")), an_account(*LINES))
+        write_report(options(html=Path("/nowhere/page.html")), an_account(*LINES))

@@ -8,11 +8,11 @@ import pytest
 from disksla.commands._verify_report import write_report
 from disksla.errors import DiskslaError
 from disksla.verification.report import VerificationReport
-from support.reports import LINES, a_line, an_account
+from support.reports import RESULTS, a_report, a_result
 
 WIDE = (
-    a_line("latency-randwrite-16k", measured=16891.0, ratio=135.131, level="burst"),
-    a_line(
+    a_result("latency-randwrite-16k", measured=16891.0, ratio=135.131, level="burst"),
+    a_result(
         "read-1m",
         unit="bytes_per_second",
         promised=28.61 * 2**20,
@@ -20,7 +20,7 @@ WIDE = (
         measured=28.61 * 2**20,
         level="base",
     ),
-    *LINES,
+    *RESULTS,
 )
 
 
@@ -34,7 +34,7 @@ def printed(report: VerificationReport, capsys: pytest.CaptureFixture[str]) -> l
 
 
 def test_each_result_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert printed(an_account(*LINES[:1]), capsys) == [
+    assert printed(a_report(*RESULTS[:1]), capsys) == [
         "Verification report: disk vdb, terms vk.ceph-ssd, suite vk",
         "",
         "test          required   measured   ratio   min  verdict",
@@ -45,7 +45,7 @@ def test_each_result_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_widest_table_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(an_account(*WIDE), capsys)
+    lines = printed(a_report(*WIDE), capsys)
     assert max(map(len, lines)) <= 80
     assert "…" not in "".join(lines)
     text = "\n".join(lines)
@@ -57,4 +57,4 @@ def test_the_widest_table_fits(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_unwritable_report_file_is_an_error() -> None:
     with pytest.raises(DiskslaError, match="No such file or directory"):
-        write_report(options(html=Path("/nowhere/page.html")), an_account(*LINES))
+        write_report(options(html=Path("/nowhere/page.html")), a_report(*RESULTS))

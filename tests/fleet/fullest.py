@@ -7,7 +7,7 @@ from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTo
 from disksla.pipeline.snapshot import DiskSnapshot
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
-from support.reports import a_line, an_account
+from support.reports import a_report, a_result
 from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
 
 _BUCKETS = (
@@ -36,7 +36,7 @@ def fullest_report() -> VerificationReport:
     tests = max(
         (make_suite(name, limits, 0.03).tests for name in ("vk", "yandex", "terms")), key=len
     )
-    return an_account(*(a_line(test.name) for test in tests))
+    return a_report(*(a_result(test.name) for test in tests))
 
 
 def built_up() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:

@@ -16,7 +16,7 @@ from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
 from disksla.verification.report import VerificationReport
-from support.reports import LINES, an_account
+from support.reports import RESULTS, a_report
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -264,7 +264,7 @@ def test_what_the_host_does_not_tell_is_absent() -> None:
 
 
 def test_the_last_verification_is_told_by_test() -> None:
-    verified = an_account(*LINES)
+    verified = a_report(*RESULTS)
     told = {name: value_of(f"disksla_verification_{name}", verified) for name in VERIFIED}
     judged = {("randread-4k",), ("randread-8k",), ("read-1m",), ("latency-randread-4k",)}
     assert set(told["ratio"]) == set(told["required_ratio"]) == judged

@@ -16,7 +16,7 @@ from disksla.verification.measurement import Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_html import report_html
-from support.reports import LINES, a_line, accounts, an_account
+from support.reports import RESULTS, a_report, a_result, reports
 
 VOID = {"meta", "rect", "line", "circle"}
 ALLOWED = {
@@ -83,7 +83,7 @@ def text_of(report: VerificationReport) -> str:
 
 
 def test_results_are_rows_and_skipped_tests_listed() -> None:
-    parser = parse(an_account(*LINES))
+    parser = parse(a_report(*RESULTS))
     rows = [[cell.strip() for cell in row[1:]] for row in parser.cells[1:]]
     assert rows == [
         ["1000 IOPS", "1002 IOPS", "100.2%", "", "pass"],
@@ -93,7 +93,7 @@ def test_results_are_rows_and_skipped_tests_listed() -> None:
         ["-", "-", "-", "", "unmeasured"],
     ]
     assert parser.classes == ["track", "pass", "track", "fail", "track", "pass", "track", "shown"]
-    text = text_of(an_account(*LINES))
+    text = text_of(a_report(*RESULTS))
     assert "Skipped: write-1m, write-4m (no file)." in text
     assert "Verdicts of 100 ms windows: throttled 98%, idle 2%" in text
     assert "Measured while bursting, then at the baseline" in text
@@ -102,19 +102,19 @@ def test_results_are_rows_and_skipped_tests_listed() -> None:
 
 
 def test_bar_stays_in_its_box() -> None:
-    assert max(parse(an_account(a_line(ratio=7.0, percentiles=()))).numbers) == 100
+    assert max(parse(a_report(a_result(ratio=7.0, percentiles=()))).numbers) == 100
 
 
 def test_verdict_is_followed_by_its_reasons() -> None:
     violation = Violation("other_load", "other load")
-    text = text_of(an_account(a_line(), violations=(violation,), unjudged=("x: mixed",)))
+    text = text_of(a_report(a_result(), violations=(violation,), unjudged=("x: mixed",)))
     assert "NOT VALID: a precondition is violated other load x: mixed" in text
-    assert "PASSED: all judged tests meet the promise" in text_of(an_account(a_line()))
+    assert "PASSED: all judged tests meet the promise" in text_of(a_report(a_result()))
 
 
 def test_imported_result_has_no_disk_and_duration() -> None:
-    report = an_account(
-        a_line(percentiles=(), mean_latency_s=None, window_seconds={}),
+    report = a_report(
+        a_result(percentiles=(), mean_latency_s=None, window_seconds={}),
         device=None,
         serial=None,
         model=None,
@@ -131,13 +131,13 @@ def test_imported_result_has_no_disk_and_duration() -> None:
 
 def test_single_percentile_is_drawn() -> None:
     one = (Percentile(0.5, 0.001),)
-    assert "within 1 ms" in text_of(an_account(a_line(percentiles=one, mean_latency_s=None)))
-    assert "within 0 ms" in text_of(an_account(a_line(percentiles=(Percentile(0.5, 0.0),))))
+    assert "within 1 ms" in text_of(a_report(a_result(percentiles=one, mean_latency_s=None)))
+    assert "within 0 ms" in text_of(a_report(a_result(percentiles=(Percentile(0.5, 0.0),))))
 
 
 @settings(max_examples=80)
-@given(accounts)
-@example(an_account(a_line(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
+@given(reports)
+@example(a_report(a_result(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
 def test_names_never_become_markup(report: VerificationReport) -> None:
     parser = parse(report)
     judged = [line for line in report.tests if line.verdict != "skipped"]
@@ -146,7 +146,7 @@ def test_names_never_become_markup(report: VerificationReport) -> None:
 
 
 def test_content_security_policy_allows_only_the_style() -> None:
-    page = report_html(an_account(*LINES))
+    page = report_html(a_report(*RESULTS))
     style = re.search("<style>(.*?)</style>", page, re.DOTALL)
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
@@ -162,7 +162,7 @@ def test_page_fits_the_width_of_the_browser(tmp_path: Path, width: int) -> None:
     """A page that is too wide for a phone scrolls sideways."""
     page = tmp_path / "page.html"
     probe = "<iframe></iframe>"
-    text = report_html(an_account(*LINES))
+    text = report_html(a_report(*RESULTS))
     assert probe not in text
     script = (
         "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth"

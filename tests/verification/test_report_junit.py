@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_junit import report_junit
-from support.reports import LINES, a_line, accounts, an_account
+from support.reports import RESULTS, a_report, a_result, reports
 
 HOSTILE = "<failure/>]]>\"'&\x00\x1b\udcff\uffff"
 
@@ -32,7 +32,7 @@ def counted(root: ET.Element) -> dict[str, int]:
 
 
 def test_each_result_is_a_test_case() -> None:
-    root = parse(an_account(*LINES))
+    root = parse(a_report(*RESULTS))
     assert counts(root) == {"tests": 7, "failures": 1, "errors": 1, "skipped": 2}
     [suite] = root
     assert suite.attrib["name"] == "disk vdb, terms vk.ceph-ssd"
@@ -54,22 +54,22 @@ def test_each_result_is_a_test_case() -> None:
 
 def test_violation_is_an_error() -> None:
     violation = Violation("other_load", "other load")
-    root = parse(an_account(a_line(), violations=(violation,)))
+    root = parse(a_report(a_result(), violations=(violation,)))
     assert counts(root) == {"tests": 2, "failures": 0, "errors": 1, "skipped": 0}
     [error] = root.findall(".//error")
     assert error.attrib == {"message": "other load", "type": "precondition"}
 
 
 def test_imported_result_has_no_device() -> None:
-    root = parse(an_account(a_line(), device=None, serial=None, wwn=None, model=None))
+    root = parse(a_report(a_result(), device=None, serial=None, wwn=None, model=None))
     names = {each.attrib["name"] for each in root.findall(".//property")}
     assert names == {"verdict", "terms", "size_bytes", "tool", "disksla_version"}
     assert root[0].attrib["name"] == "imported result, terms vk.ceph-ssd"
 
 
 @settings(max_examples=80)
-@given(accounts)
-@example(an_account(a_line(test=HOSTILE, why=HOSTILE), hostile=HOSTILE))
+@given(reports)
+@example(a_report(a_result(test=HOSTILE, why=HOSTILE), hostile=HOSTILE))
 def test_names_never_become_markup(report: VerificationReport) -> None:
     root = parse(report)
     assert counts(root) == counts(root[0]) == counted(root)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from disksla.verification.report import encode_report
 from disksla.verification.store import ReportStore, file_name, save_report
 from support.log_events import events
-from support.reports import a_line, an_account
+from support.reports import a_report, a_result
 
-PASSED = an_account(a_line())
-FAILED = an_account(a_line(verdict="fail", ratio=0.7))
+PASSED = a_report(a_result())
+FAILED = a_report(a_result(verdict="fail", ratio=0.7))
 KEY = "serial:vol-1"
 
 
@@ -40,9 +40,9 @@ def test_saved_report_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("report", "reason"),
     [
-        (an_account(a_line(), key=None), "no serial and no WWN"),
-        (an_account(), "not valid, or not complete"),
-        (an_account(a_line(verdict="unmeasured")), "not valid, or not complete"),
+        (a_report(a_result(), key=None), "no serial and no WWN"),
+        (a_report(), "not valid, or not complete"),
+        (a_report(a_result(verdict="unmeasured")), "not valid, or not complete"),
     ],
 )
 def test_invalid_report_is_not_saved(tmp_path: Path, report: object, reason: str) -> None:

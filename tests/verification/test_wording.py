@@ -7,7 +7,7 @@ from disksla.verification.wording import (
     format_result,
     format_subject,
 )
-from support.reports import LINES, an_account
+from support.reports import RESULTS, a_report
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_percent_has_one_decimal() -> None:
 
 
 def test_result_is_one_sentence() -> None:
-    sentences = {result.test: format_result(result) for result in LINES}
+    sentences = {result.test: format_result(result) for result in RESULTS}
     assert sentences["read-1m"] == (
         "500 MiB/s measured, at least 125 MiB/s required (bandwidth limit of 125 MiB/s)"
     )
@@ -41,9 +41,9 @@ def test_result_is_one_sentence() -> None:
 
 
 def test_subject_of_custom_terms_and_imported_results() -> None:
-    custom = an_account(terms="configuration")
+    custom = a_report(terms="configuration")
     assert format_subject(custom) == "disk vdb, terms from the configuration"
-    assert format_subject(an_account(device=None)) == "imported result, terms vk.ceph-ssd"
+    assert format_subject(a_report(device=None)) == "imported result, terms vk.ceph-ssd"
 
 
 def test_characters_that_xml_forbids_are_escaped() -> None:

@@ -1,4 +1,4 @@
-"""`disksla judge`, as a person runs it."""
+"""`disksla judge` on results of fio and DiskSpd."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
         ("fio-3.33-buffered-at-a-rate.json", VK, 2, {}),
     ],
 )
-def test_a_result_made_elsewhere_is_judged(
+def test_imported_result_is_judged(
     name: str,
     terms: tuple[str, ...],
     status: int,
@@ -39,52 +39,53 @@ def test_a_result_made_elsewhere_is_judged(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["judge", str(RESULTS / name), *terms, "--json"]) == status
-    account = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)
     judged = {
-        line["test"]: line["verdict"] for line in account["lines"] if line["verdict"] != "skipped"
+        result["test"]: result["verdict"]
+        for result in report["tests"]
+        if result["verdict"] != "skipped"
     }
     assert judged == verdicts
-    assert account["target"] == "elsewhere"
-    assert bool(account["unjudged"]) is (status == 2)
+    assert report["target"] == "elsewhere"
+    assert bool(report["unjudged"]) is (status == 2)
 
 
-def test_the_table_fits_a_terminal_and_names_what_was_not_judged(
+def test_table_fits_80_columns(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
     assert main(["judge", path, *VK]) == 2
     printed = capsys.readouterr().out
     assert max(map(len, printed.splitlines())) <= 80
-    said = " ".join(printed.split())
-    assert "not judged: randread: went through the cache of the operating system" in said
-    assert (
-        "a result made elsewhere against vk.ceph-ssd: INCOMPLETE: not everything was measured"
-        in said
-    )
+    message = " ".join(printed.split())
+    assert "not judged: randread: found buffered I/O" in message
+    assert "INCOMPLETE: not all tests were measured" in message
 
 
-def test_a_failed_result_says_by_how_much(capsys: pytest.CaptureFixture[str]) -> None:
+def test_failed_result_shows_its_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(RESULTS / "diskspd-2.0.20-randwrite-4k.txt")
     assert main(["judge", path, *VK]) == 1
     printed = capsys.readouterr().out.split()
-    assert "70.0" in printed
-    assert "NOT" in printed
+    assert "70.0%" in printed
+    assert "FAILED:" in printed
 
 
-def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_html_and_junit_reports_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
     path = str(RESULTS / "diskspd-2.1-randread-4k.txt")
     assert main(["judge", path, *VK, f"--html={page}", f"--junit={junit}"]) == 0
-    assert "a result made elsewhere against vk.ceph-ssd" in page.read_text()
+    assert "imported result, terms vk.ceph-ssd" in page.read_text()
     assert ET.fromstring(junit.read_bytes()).attrib["tests"] == "10"
     assert "randread-4k" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("options", "message"),
     [
-        (["nothing", *VK], "nothing cannot be read: No such file or directory"),
-        (["{here}", *VK], "neither JSON of fio"),
+        (["nothing", *VK], "cannot read nothing: No such file or directory"),
+        (["{here}", *VK], "expected fio JSON"),
         (["{large}", *VK], "is larger than 64 MiB"),
         (["{here}", "--terms", "vk.ceph", "--size", "1GiB"], "unknown terms 'vk.ceph'"),
         (
@@ -92,17 +93,22 @@ def test_reports_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str])
             "--size: found 'big'; expected a size",
         ),
         (["{here}", "--terms", "vk.ceph-ssd", "--size", "0GiB"], "--size: expected a size above"),
-        (["{here}", "--terms", "generic.ssd", "--size", "1GiB"], "promises nothing"),
-        (["{here}", *VK, "--html", "/nowhere/page.html"], "cannot be written; expected a file"),
+        (["{here}", "--terms", "generic.ssd", "--size", "1GiB"], "cannot judge by generic.ssd"),
+        (
+            ["{here}", *VK, "--html", "/nowhere/page.html"],
+            "cannot write /nowhere/page.html; choose a file",
+        ),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_invalid_request_is_rejected(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     here, large = tmp_path / "here", tmp_path / "large"
     here.write_text("hello")
     with large.open("wb") as file:
         file.truncate(64 * 1024**2 + 1)
-    told = [word.replace("{here}", str(here)).replace("{large}", str(large)) for word in words]
-    assert main(["judge", *told]) == 2
-    assert said in capsys.readouterr().err
+    command = [
+        word.replace("{here}", str(here)).replace("{large}", str(large)) for word in options
+    ]
+    assert main(["judge", *command]) == 2
+    assert message in capsys.readouterr().err

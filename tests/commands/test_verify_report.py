@@ -1,4 +1,4 @@
-"""What a terminal of 80 columns shows of a test."""
+"""The report of a verification on a terminal of 80 columns."""
 
 import argparse
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 from disksla.commands._verify_report import write_report
 from disksla.errors import DiskslaError
 from disksla.verification.report import VerificationReport
-from support.reports import LINES, a_line, an_account
+from support.reports import RESULTS, a_report, a_result
 
 WIDE = (
-    a_line("latency-randwrite-16k", measured=16891.0, ratio=135.131, level="burst"),
-    a_line(
+    a_result("latency-randwrite-16k", measured=16891.0, ratio=135.131, level="burst"),
+    a_result(
         "read-1m",
         unit="bytes_per_second",
         promised=28.61 * 2**20,
@@ -20,39 +20,41 @@ WIDE = (
         measured=28.61 * 2**20,
         level="base",
     ),
-    *LINES,
+    *RESULTS,
 )
 
 
-def asked(**told: object) -> argparse.Namespace:
-    return argparse.Namespace(**({"json": False, "html": None, "junit": None} | told))
+def options(**changes: object) -> argparse.Namespace:
+    return argparse.Namespace(**({"json": False, "html": None, "junit": None} | changes))
 
 
-def shown(account: VerificationReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
-    write_report(asked(), account)
+def printed(report: VerificationReport, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    write_report(options(), report)
     return [line.rstrip() for line in capsys.readouterr().out.splitlines()]
 
 
-def test_each_line_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    assert shown(an_account(*LINES[:1]), capsys) == [
-        "test          required   measured    ratio  needed  verdict",
-        "randread-4k  1000 IOPS  1002 IOPS  100.2 %    100%  pass",
+def test_each_result_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(a_report(*RESULTS[:1]), capsys) == [
+        "Verification report: disk vdb, terms vk.ceph-ssd, suite vk",
         "",
-        "vdb against vk.ceph-ssd: the promise is kept",
+        "test          required   measured   ratio   min  verdict",
+        "randread-4k  1000 IOPS  1002 IOPS  100.2%  100%  pass",
+        "",
+        "PASSED: all judged tests meet the promise",
     ]
 
 
 def test_the_widest_table_fits(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = shown(an_account(*WIDE), capsys)
+    lines = printed(a_report(*WIDE), capsys)
     assert max(map(len, lines)) <= 80
     assert "…" not in "".join(lines)
     text = "\n".join(lines)
     assert " ".join(next(row for row in lines if "randread-8k" in row).split()) == (
-        "randread-8k 750 IOPS 700 IOPS 70.0 % 75% both fail"
+        "randread-8k 750 IOPS 700 IOPS 70.0% 75% both fail"
     )
     assert "write-1m, write-4m: no file" in text
 
 
-def test_a_report_that_cannot_be_written_is_said() -> None:
-    with pytest.raises(DiskslaError, match="cannot be written: No such file"):
-        write_report(asked(html=Path("/nowhere/page.html")), an_account(*LINES))
+def test_unwritable_report_file_is_an_error() -> None:
+    with pytest.raises(DiskslaError, match="No such file or directory"):
+        write_report(options(html=Path("/nowhere/page.html")), a_report(*RESULTS))

@@ -16,7 +16,7 @@ from disksla.web.listen import ListenAddress
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
 from support.loop_device import eventually
-from support.reports import LINES, an_account
+from support.reports import RESULTS, a_report
 
 StartDaemon = Callable[..., Daemon]
 
@@ -176,7 +176,7 @@ def test_a_reload_may_move_the_state(machine: FakeMachine, inside: DaemonInside)
 
 def test_the_last_verification_is_published(machine: FakeMachine, inside: DaemonInside) -> None:
     machine.state.mkdir()
-    account = an_account(*LINES[:4], key="serial:vol-1")
+    account = a_report(*RESULTS[:4], key="serial:vol-1")
     assert save_report(machine.state, account) is None
     assert eventually(lambda: bool(inside.snapshot().disks), PATIENCE_S)
     assert inside.reports() == {}
@@ -195,7 +195,7 @@ def test_a_verification_is_there_from_the_first_scrape(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
     machine.state.mkdir()
-    save_report(machine.state, an_account(*LINES[:4], key="serial:vol-1"))
+    save_report(machine.state, a_report(*RESULTS[:4], key="serial:vol-1"))
     daemon = start_daemon(*machine.options)
     told = daemon.samples(device="vdx", test="randread-8k")
     assert told["disksla_verification_ratio"] == 0.7

@@ -1,4 +1,4 @@
-"""Acceptance of real disks: one that keeps its promise, one that does not, one with credits."""
+"""`disksla verify` on real disks: one that passes, one that fails, one with burst credits."""
 
 import json
 import os
@@ -24,123 +24,126 @@ UNABLE = missing()
 pytestmark = pytest.mark.skipif(UNABLE is not None, reason=f"NOT TESTED: the lab {UNABLE}")
 
 RUNTIME = "10s"
-"""The least at a tolerance of 3 %."""
-PROMISE = "{budget: separate, read_iops: 1000, write_iops: 1000}"
-CREDITS = "{budget: sum, iops: 300, burst: {iops: 1000, iops_credits: 2000}}"
+"""The shortest runtime for a tolerance of 3 %."""
+TERMS = "{budget: separate, read_iops: 1000, write_iops: 1000}"
+BURST_TERMS = "{budget: sum, iops: 300, burst: {iops: 1000, iops_credits: 2000}}"
 
 Verify = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @contextmanager
-def disk_that(meters: str, room: Path) -> Iterator[str]:
-    """Make a disk with these meters, give its kernel name, and take it away again."""
-    scenario = room / "scenario.yml"
+def limited_disk(meters: str, directory: Path) -> Iterator[str]:
+    """Create a disk with these meters, yield its kernel name, and remove it afterwards."""
+    scenario = directory / "scenario.yml"
     scenario.write_text(f"caption: x\ndisks: [{{disk: {{meters: {meters}}}, load: []}}]\n")
-    with made(scenario, 0, read_scenario(scenario).disks[0], room) as disk:
+    with made(scenario, 0, read_scenario(scenario).disks[0], directory) as disk:
         disk.begin()
         yield disk.device
 
 
-def words_for(device: str, terms: str, room: Path, *more: str) -> list[str]:
-    config = room / "config.yml"
+def verify_command(device: str, terms: str, directory: Path, *extra: str) -> list[str]:
+    config = directory / "config.yml"
     config.write_text(
-        f"state: {{directory: {room}}}\ndisks: [{{match: {{device: {device}}}, terms: {terms}}}]\n"
+        f"state: {{directory: {directory}}}\n"
+        f"disks: [{{match: {{device: {device}}}, terms: {terms}}}]\n"
     )
-    options = [f"--config.file={config}", f"--runtime={RUNTIME}", *more]
+    options = [f"--config.file={config}", f"--runtime={RUNTIME}", *extra]
     return [str(DISKSLA), "verify", device, *options]
 
 
 def verify(
-    device: str, terms: str, room: Path, *more: str
+    device: str, terms: str, directory: Path, *extra: str
 ) -> tuple[int, dict[str, Any], dict[str, dict[str, Any]]]:
-    """Run it; give its exit status, the account, and the lines that were measured."""
-    command = words_for(device, terms, room, "--json", *more)
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    assert done.stdout, done.stderr
-    account = json.loads(done.stdout)
-    lines = {line["test"]: line for line in account["lines"] if line["iops"] is not None}
-    return done.returncode, account, lines
+    """Return the exit status, the report, and the results of the tests that were measured."""
+    command = verify_command(device, terms, directory, "--json", *extra)
+    process = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert process.stdout, process.stderr
+    report = json.loads(process.stdout)
+    results = {result["test"]: result for result in report["tests"] if result["iops"] is not None}
+    return process.returncode, report, results
 
 
-def quickly(
-    device: str, terms: str, room: Path, *more: str
+def verify_fast(
+    device: str, terms: str, directory: Path, *extra: str
 ) -> tuple[int, dict[str, Any], dict[str, Any]]:
-    """Verify at a tolerance of 10 %, where 3 s are enough."""
-    (room / "quick.yml").write_text(
-        f"assessment: {{tolerance: 10%}}\nstate: {{directory: {room}}}\n"
+    """Verify with a tolerance of 10 %, for which a runtime of 3 s is long enough."""
+    (directory / "quick.yml").write_text(
+        f"assessment: {{tolerance: 10%}}\nstate: {{directory: {directory}}}\n"
         f"disks: [{{match: {{device: {device}}}, terms: {terms}}}]\n"
     )
-    options = [f"--config.file={room / 'quick.yml'}", "--runtime=3s", "--json", *more]
-    done = subprocess.run(
+    options = [f"--config.file={directory / 'quick.yml'}", "--runtime=3s", "--json", *extra]
+    process = subprocess.run(
         [str(DISKSLA), "verify", device, *options], check=False, capture_output=True, text=True
     )
-    account = json.loads(done.stdout or "{}") | {"said": done.stderr}
+    report = json.loads(process.stdout or "{}") | {"stderr": process.stderr}
     measured = {
-        line["test"]: line for line in account.get("lines", []) if line["iops"] is not None
+        result["test"]: result for result in report.get("tests", []) if result["iops"] is not None
     }
-    return done.returncode, account, measured
+    return process.returncode, report, measured
 
 
 @pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[int, Any, Any]]:
-    """Verify a disk that keeps its promise and one at 70 % of it, at the same time."""
+def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[int, Any, Any]]:
+    """Verify a disk at its limit and one at 70 % of it, at the same time."""
 
-    def verified(percent: int) -> tuple[int, Any, Any]:
-        room = tmp_path_factory.mktemp(f"at-{percent}")
-        with disk_that(f"[{{limit: iops, read_iops: {10 * percent}}}]", room) as device:
-            return verify(device, PROMISE, room, "--suite=vk", "--junit", str(room / "junit.xml"))
+    def verify_at(percent: int) -> tuple[int, Any, Any]:
+        directory = tmp_path_factory.mktemp(f"at-{percent}")
+        with limited_disk(f"[{{limit: iops, read_iops: {10 * percent}}}]", directory) as device:
+            return verify(
+                device, TERMS, directory, "--suite=vk", "--junit", str(directory / "junit.xml")
+            )
 
-    with ThreadPoolExecutor() as together:
-        return dict(zip((100, 70), together.map(verified, (100, 70)), strict=True))
-
-
-def test_a_disk_that_keeps_its_promise_passes(both: dict[int, tuple[int, Any, Any]]) -> None:
-    status, account, lines = both[100]
-    assert status == 0, account
-    assert account["verdict"] == "kept"
-    assert set(lines) == {"randread-4k", "randread-8k", "randread-16k"}
-    for line in lines.values():
-        assert line["ratio"] == pytest.approx(1.0, abs=0.03)
-        assert line["other_share"] < 0.01
-    assert [line["required_ratio"] for line in lines.values()] == [1.0, 0.75, 0.5]
+    with ThreadPoolExecutor() as pool:
+        return dict(zip((100, 70), pool.map(verify_at, (100, 70)), strict=True))
 
 
-def test_a_disk_at_70_percent_fails_at_8_kib_too(both: dict[int, tuple[int, Any, Any]]) -> None:
-    status, account, lines = both[70]
-    assert status == 1, account
-    assert account["verdict"] == "broken"
-    assert {test: line["verdict"] for test, line in lines.items()} == {
+def test_disk_at_its_limit_passes(reports: dict[int, tuple[int, Any, Any]]) -> None:
+    status, report, results = reports[100]
+    assert status == 0, report
+    assert report["verdict"] == "kept"
+    assert set(results) == {"randread-4k", "randread-8k", "randread-16k"}
+    for result in results.values():
+        assert result["ratio"] == pytest.approx(1.0, abs=0.03)
+        assert result["other_share"] < 0.01
+    assert [result["required_ratio"] for result in results.values()] == [1.0, 0.75, 0.5]
+
+
+def test_disk_at_70_percent_fails(reports: dict[int, tuple[int, Any, Any]]) -> None:
+    status, report, results = reports[70]
+    assert status == 1, report
+    assert report["verdict"] == "broken"
+    assert {test: result["verdict"] for test, result in results.items()} == {
         "randread-4k": "fail",
         "randread-8k": "fail",
         "randread-16k": "pass",
     }
-    for line in lines.values():
-        assert line["ratio"] == pytest.approx(0.7, abs=0.02)
+    for result in results.values():
+        assert result["ratio"] == pytest.approx(0.7, abs=0.02)
 
 
-def test_credits_are_told_and_can_be_used_up_first(tmp_path: Path) -> None:
+def test_wait_for_base_uses_up_burst_credits(tmp_path: Path) -> None:
     meters = "[{limit: iops, iops: 300, peak: 1000, credits: 2000}]"
-    with disk_that(meters, tmp_path) as device:
-        _, _, burst = quickly(device, CREDITS, tmp_path)
-        status, account, base = quickly(device, CREDITS, tmp_path, "--wait-for-base")
-    assert status == 0, account
+    with limited_disk(meters, tmp_path) as device:
+        _, _, burst = verify_fast(device, BURST_TERMS, tmp_path)
+        status, report, base = verify_fast(device, BURST_TERMS, tmp_path, "--wait-for-base")
+    assert status == 0, report
     assert burst["randread-4k"]["level"] in {"burst", "burst_then_base"}
     assert burst["randread-4k"]["measured"] > 600
-    assert base["randread-4k"]["level"] == "base", account
+    assert base["randread-4k"]["level"] == "base", report
     assert base["randread-4k"]["measured"] == pytest.approx(300, rel=0.05)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_leaves_a_report_and_no_fio(tmp_path: Path, number: signal.Signals) -> None:
-    with disk_that("[{limit: iops, read_iops: 1000}]", tmp_path) as device:
-        command = words_for(device, PROMISE, tmp_path, "--json")
+def test_interrupt_leaves_a_report_and_no_fio(tmp_path: Path, number: signal.Signals) -> None:
+    with limited_disk("[{limit: iops, read_iops: 1000}]", tmp_path) as device:
+        command = verify_command(device, TERMS, tmp_path, "--json")
         with (
-            terminal() as (stderr, shown),
+            terminal() as (stderr, output),
             subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,
         ):
-            # The bar names the test a second after fio was started.
-            assert eventually(lambda: b"randread-4k" in shown, PATIENCE_S)
-            started = fios(psutil.Process(process.pid))
+            # The progress bar shows the test a second after fio was started.
+            assert eventually(lambda: b"randread-4k" in output, PATIENCE_S)
+            started = fio_processes(psutil.Process(process.pid))
             process.send_signal(number)
             printed, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 128 + number
@@ -151,111 +154,111 @@ def test_an_interrupt_leaves_a_report_and_no_fio(tmp_path: Path, number: signal.
 
 @contextmanager
 def terminal() -> Iterator[tuple[int, bytearray]]:
-    """Give a terminal to write to, and what was written so far; it is read all the time."""
-    ours, theirs = os.openpty()
-    shown = bytearray()
+    """Yield a pseudo-terminal to write to, and the output so far; a thread reads it."""
+    parent, child = os.openpty()
+    output = bytearray()
 
     def read() -> None:
-        with suppress(OSError):  # how a terminal ends
-            while piece := os.read(ours, 4096):
-                shown.extend(piece)
+        with suppress(OSError):  # EIO once the other end is closed
+            while piece := os.read(parent, 4096):
+                output.extend(piece)
 
     reader = threading.Thread(target=read)
     reader.start()
     try:
-        yield theirs, shown
+        yield child, output
     finally:
-        os.close(theirs)
+        os.close(child)
         reader.join()
-        os.close(ours)
+        os.close(parent)
 
 
-def fios(process: psutil.Process) -> list[psutil.Process]:
+def fio_processes(process: psutil.Process) -> list[psutil.Process]:
     return [child for child in process.children(recursive=True) if child.name() == "fio"]
 
 
-def test_a_disk_in_use_proves_nothing(tmp_path: Path) -> None:
-    with disk_that("[{limit: iops, read_iops: 1000}]", tmp_path) as device:
+def test_disk_in_use_is_not_valid(tmp_path: Path) -> None:
+    with limited_disk("[{limit: iops, read_iops: 1000}]", tmp_path) as device:
         load = ["fio", "--name=other", f"--filename=/dev/{device}", "--rw=randread", "--bs=4k"]
         limits = ["--rate_iops=100", "--runtime=60", "--time_based", "--direct=1", "--readonly"]
         with subprocess.Popen([*load, *limits], stdout=subprocess.DEVNULL) as other:
             try:
                 io = Path(f"/sys/block/{device}/stat")
                 assert eventually(lambda: int(io.read_text().split()[0]) > 100, PATIENCE_S)
-                status, account, lines = quickly(device, PROMISE, tmp_path)
-                forced, loaded, measured = quickly(device, PROMISE, tmp_path, "--force")
+                status, report, results = verify_fast(device, TERMS, tmp_path)
+                forced, loaded, measured = verify_fast(device, TERMS, tmp_path, "--force")
             finally:
                 other.terminate()
-    assert (status, account["verdict"], lines) == (2, "not_valid", {})
-    assert [each["precondition"] for each in account["violations"]] == ["other_load"]
-    assert "others used" in account["violations"][0]["message"]
+    assert (status, report["verdict"], results) == (2, "not_valid", {})
+    assert [each["precondition"] for each in report["violations"]] == ["other_load"]
+    assert "other load" in report["violations"][0]["message"]
     assert (forced, loaded["verdict"]) == (2, "not_valid")
     assert 0.02 < measured["randread-4k"]["other_share"] < 0.2
 
 
 @contextmanager
-def formatted(room: Path) -> Iterator[tuple[str, Path]]:
-    """Make a loop device with ext4, mount it; give its kernel name and where it is mounted."""
-    image, place = room / "image", room / "mounted"
+def formatted(directory: Path) -> Iterator[tuple[str, Path]]:
+    """Mount ext4 on a new loop device; yield its kernel name and the mount point."""
+    image, mount_point = directory / "image", directory / "mounted"
     with image.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 128 * 2**20)
-    place.mkdir()
+    mount_point.mkdir()
     with attached(image) as device:
-        options = "lazy_itable_init=0,lazy_journal_init=0"  # or the kernel writes later
+        options = "lazy_itable_init=0,lazy_journal_init=0"  # otherwise the kernel writes later
         subprocess.run(["mkfs.ext4", "-q", "-E", options, f"/dev/{device}"], check=True)
-        subprocess.run(["mount", f"/dev/{device}", str(place)], check=True)
+        subprocess.run(["mount", f"/dev/{device}", str(mount_point)], check=True)
         os.sync()
         try:
-            yield device, place
+            yield device, mount_point
         finally:
-            subprocess.run(["umount", str(place)], check=True)
+            subprocess.run(["umount", str(mount_point)], check=True)
 
 
-def test_writes_are_tested_on_a_file_that_is_removed(tmp_path: Path) -> None:
-    with formatted(tmp_path) as (device, place):
-        (place / "data").write_text("mine")
-        status, account, lines = quickly(
-            device, PROMISE, tmp_path, f"--file={place}", "--file-size=16MiB", "--suite=vk"
+def test_writes_use_a_scratch_file_that_is_removed(tmp_path: Path) -> None:
+    with formatted(tmp_path) as (device, mount_point):
+        (mount_point / "data").write_text("mine")
+        status, report, results = verify_fast(
+            device, TERMS, tmp_path, f"--file={mount_point}", "--file-size=16MiB", "--suite=vk"
         )
-        assert sorted(path.name for path in place.iterdir()) == ["data", "lost+found"]
-        assert (place / "data").read_text() == "mine"
-    assert status == 0, account
-    assert account["target"] == "file"
-    assert len(lines) == 6
-    assert {line["writes"] for line in lines.values()} == {True, False}
+        assert sorted(path.name for path in mount_point.iterdir()) == ["data", "lost+found"]
+        assert (mount_point / "data").read_text() == "mine"
+    assert status == 0, report
+    assert report["target"] == "file"
+    assert len(results) == 6
+    assert {result["writes"] for result in results.values()} == {True, False}
 
 
-def test_an_interrupt_while_the_file_is_used_leaves_no_file(tmp_path: Path) -> None:
-    with formatted(tmp_path) as (device, place):
-        options = [f"--file={place}", "--file-size=16MiB", "--json"]
-        command = words_for(device, PROMISE, tmp_path, *options)
+def test_interrupt_removes_the_scratch_file(tmp_path: Path) -> None:
+    with formatted(tmp_path) as (device, mount_point):
+        options = [f"--file={mount_point}", "--file-size=16MiB", "--json"]
+        command = verify_command(device, TERMS, tmp_path, *options)
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            ours = psutil.Process(process.pid)
-            assert eventually(lambda: bool(fios(ours)), PATIENCE_S)
+            parent = psutil.Process(process.pid)
+            assert eventually(lambda: bool(fio_processes(parent)), PATIENCE_S)
             process.send_signal(signal.SIGINT)
             printed, _ = process.communicate(timeout=PATIENCE_S)
-        assert [path.name for path in place.iterdir()] == ["lost+found"]
+        assert [path.name for path in mount_point.iterdir()] == ["lost+found"]
     assert json.loads(printed)["verdict"] == "incomplete"
 
 
-def test_a_raw_device_is_overwritten_only_if_it_is_empty_and_named(tmp_path: Path) -> None:
+def test_raw_device_must_be_empty_and_named(tmp_path: Path) -> None:
     with formatted(tmp_path) as (device, _):
-        status, account, _ = quickly(device, PROMISE, tmp_path, f"--write-to-raw-device={device}")
+        status, report, _ = verify_fast(device, TERMS, tmp_path, f"--write-to-raw-device={device}")
         assert status == 2
-        assert "is not overwritten" in account["said"]
+        assert "is not overwritten" in report["stderr"]
     image = tmp_path / "empty"
     with image.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 16 * 2**20)
     with attached(image) as device:
-        status, account, _ = quickly(device, PROMISE, tmp_path, "--write-to-raw-device=vdb")
+        status, report, _ = verify_fast(device, TERMS, tmp_path, "--write-to-raw-device=vdb")
         assert status == 2
-        assert f"says 'vdb', but the disk is {device}" in account["said"]
+        assert f"found 'vdb'; expected '{device}'" in report["stderr"]
         assert not image.read_bytes().strip(b"\0")
-        status, account, lines = quickly(
-            device, PROMISE, tmp_path, f"--write-to-raw-device={device}"
+        status, report, results = verify_fast(
+            device, TERMS, tmp_path, f"--write-to-raw-device={device}"
         )
-        assert status == 0, account
-        assert set(lines) == {"randread-4k", "randwrite-4k"}
+        assert status == 0, report
+        assert set(results) == {"randread-4k", "randwrite-4k"}
         content = image.read_bytes()
         assert content.strip(b"\0")
         edge = 4 * 2**20

@@ -7,7 +7,7 @@ from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTo
 from disksla.pipeline.snapshot import DiskSnapshot
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
-from support.reports import a_line, an_account
+from support.reports import a_report, a_result
 from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
 
 _BUCKETS = (
@@ -33,10 +33,10 @@ def largest_disk() -> DiskSnapshot:
 def longest_report() -> VerificationReport:
     """Return the report of the longest suite."""
     limits = largest_disk().assignment.limits
-    lines = max(
-        (make_suite(name, limits, 0.03).lines for name in ("vk", "yandex", "terms")), key=len
+    tests = max(
+        (make_suite(name, limits, 0.03).tests for name in ("vk", "yandex", "terms")), key=len
     )
-    return an_account(*(a_line(line.test) for line in lines))
+    return a_report(*(a_result(test.name) for test in tests))
 
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:

@@ -25,7 +25,7 @@ from disksla.units import GIB, MIB
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
 from fleet.playback import Playback, make_playback
-from support.reports import a_line, an_account
+from support.reports import a_report, a_result
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import (
@@ -217,7 +217,7 @@ def simulate(
 def _report(limits: Limits) -> VerificationReport:
     """Return the report of a disk that passed the suite of its provider."""
     suite = make_suite("vk", limits, 0.03)
-    return an_account(*(a_line(line.test) for line in suite.lines))
+    return a_report(*(a_result(test.name) for test in suite.tests))
 
 
 def _states(settings: Settings, ticks: list[Tick]) -> Iterator[State]:

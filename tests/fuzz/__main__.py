@@ -1,4 +1,4 @@
-"""`make fuzz`: look for what breaks a law, guided by coverage, target by target."""
+"""`make fuzz`: fuzz the targets one after another with atheris, guided by coverage."""
 
 import argparse
 import importlib.util
@@ -11,95 +11,107 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fuzz.mutation import LONGEST
-from fuzz.target import FOUND, Target
+from fuzz.mutation import MOST_BYTES
+from fuzz.target import SEEDS, Target
 from fuzz.targets import TARGETS
 
 CORPUS = Path(__file__).parent.parent.parent / ".cache" / "fuzz"
-"""What was found worth keeping, so that the next run begins where this one ended."""
+"""The corpus of libFuzzer, kept so that the next run continues where this one ended."""
 SLOWEST_S = 20
-"""What takes longer is a finding; it is a hundred times what anything here needs."""
+"""Timeout of one input; input that takes longer is a finding. All others need a hundredth."""
 MOST_MIB = 1024
-"""What takes more is a finding."""
-_COULD_NOT = 2
+"""Memory limit; input that needs more is a finding."""
+_UNAVAILABLE = 2
 _STATE = re.compile(r"^#(\d+)\s.*\bcov: (\d+) ", re.MULTILINE)
 _ARTIFACT = re.compile(r"Test unit written to (\S+)")
 
 
 class Outcome(NamedTuple):
-    """What became of one target."""
+    """The result of fuzzing one target."""
 
     name: str
     runs: int
     edges: int
-    """Of the code of disksla, that were passed."""
+    """Edges of the code of disksla that were covered."""
     finding: Path | None
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Try each target for its share of the time; 1 if a law was broken, 2 without atheris."""
-    arguments = _arguments(words)
+def main(options: Sequence[str] | None = None) -> int:
+    """Fuzz each target for its share of the time. Return 1 with a finding, 2 without atheris."""
+    arguments = _arguments(options)
     if importlib.util.find_spec("atheris") is None:
-        _say("fuzz: atheris is missing; it has wheels for CPython 3.11 to 3.13 on x86-64 Linux")
-        return _COULD_NOT
+        _print("fuzz: atheris is not installed; it needs CPython 3.11 to 3.13 on x86-64 Linux")
+        return _UNAVAILABLE
     names = arguments.only or list(TARGETS)
     share_s = max(1, round(60 * arguments.minutes / len(names)))
-    _say(f"{'target':16} {'runs':>9} {'edges':>6}  for {share_s} s each")
+    width = max(map(len, ["target", *names]))
+    _print(f"{'target':{width}} {'runs':>9} {'edges':>6}  ({share_s} s per target)")
     outcomes = []
     for name in names:
-        outcome = _try(TARGETS[name], share_s)
+        outcome = _fuzz(TARGETS[name], share_s)
         outcomes.append(outcome)
-        found = f"  BROKEN: {outcome.finding}" if outcome.finding else ""
-        _say(f"{name:16} {outcome.runs:9} {outcome.edges:6}{found}")
-    broken = [outcome for outcome in outcomes if outcome.finding]
-    _say(f"{sum(outcome.runs for outcome in outcomes)} runs, {len(broken)} laws broken")
-    return 1 if broken else 0
+        finding = f"  FAILED: {outcome.finding}" if outcome.finding else ""
+        _print(f"{name:{width}} {outcome.runs:9} {outcome.edges:6}{finding}")
+    failed = [outcome for outcome in outcomes if outcome.finding]
+    _print(f"{sum(outcome.runs for outcome in outcomes)} runs, {len(failed)} targets failed")
+    return 1 if failed else 0
 
 
-def _try(target: Target, seconds: int) -> Outcome:
-    """Run one target in a process of its own, which a broken law ends."""
+def _fuzz(target: Target, seconds: int) -> Outcome:
+    """Run one target in a process of its own, which ends at the first finding."""
     corpus = CORPUS / target.name
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds()):
         (corpus / f"seed-{number}").write_bytes(seed)
-    (FOUND / target.name).mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="disksla-fuzz-") as room:
-        ended = subprocess.run(
+    (SEEDS / target.name).mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="disksla-fuzz-") as directory:
+        process = subprocess.run(
             [
                 *(sys.executable, "-m", "fuzz.guided", target.name, str(corpus)),
-                *(f"-max_total_time={seconds}", f"-max_len={LONGEST}", f"-timeout={SLOWEST_S}"),
-                *(f"-rss_limit_mb={MOST_MIB}", f"-artifact_prefix={FOUND / target.name}/"),
+                *(f"-max_total_time={seconds}", f"-max_len={MOST_BYTES}", f"-timeout={SLOWEST_S}"),
+                *(f"-rss_limit_mb={MOST_MIB}", f"-artifact_prefix={SEEDS / target.name}/"),
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             check=False,
-            env={**os.environ, "TMPDIR": room},  # it may end without tidying up
+            env={**os.environ, "TMPDIR": directory},  # the process may end without cleanup
             preexec_fn=lambda: os.nice(19) and None,
         )
-    said = ended.stdout.decode(errors="replace")
-    states = _STATE.findall(said)
+    output = process.stdout.decode(errors="replace")
+    states = _STATE.findall(output)
     runs, edges = states[-1] if states else (0, 0)
-    written = _ARTIFACT.search(said)
+    written = _ARTIFACT.search(output)
     finding = Path(written[1]) if written else None
-    if ended.returncode and finding is None:
-        raise SystemExit(f"fuzz: {target.name} ended with {ended.returncode}:\n{said[-3000:]}")
+    if process.returncode and finding is None:
+        raise SystemExit(
+            f"fuzz: {target.name} failed with exit status {process.returncode}:\n{output[-3000:]}"
+        )
     if finding is not None:
-        (CORPUS / f"{target.name}.log").write_text(said, encoding="utf-8")
-    elif not any((FOUND / target.name).iterdir()):
-        (FOUND / target.name).rmdir()
+        (CORPUS / f"{target.name}.log").write_text(output, encoding="utf-8")
+    elif not any((SEEDS / target.name).iterdir()):
+        (SEEDS / target.name).rmdir()
     return Outcome(target.name, int(runs), int(edges), finding)
 
 
-def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+def _arguments(options: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument(
-        "--minutes", type=float, default=5.0, help="for all together (default: %(default)s)"
+        "--minutes",
+        type=float,
+        default=5.0,
+        help="duration for all targets together, in minutes (default: %(default)s)",
     )
-    parser.add_argument("--only", nargs="+", metavar="TARGET", choices=TARGETS)
-    return parser.parse_args(words)
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        metavar="TARGET",
+        choices=TARGETS,
+        help=f"targets to fuzz (default: all): {', '.join(TARGETS)}",
+    )
+    return parser.parse_args(options)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

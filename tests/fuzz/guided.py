@@ -1,6 +1,6 @@
-"""One target under atheris, which keeps the mutations that reach what nothing reached before.
+"""Fuzz one target with atheris, which keeps the mutations that increase coverage.
 
-python -m fuzz.guided TARGET OPTION-OF-LIBFUZZER... CORPUS
+Usage: python -m fuzz.guided TARGET LIBFUZZER-OPTION... CORPUS
 """
 
 import hashlib
@@ -14,50 +14,50 @@ from pathlib import Path
 import atheris
 
 from fuzz.mutation import mutate
-from fuzz.target import FOUND, Target
+from fuzz.target import SEEDS, Target
 
 with atheris.instrument_imports(include=["disksla"]):
     from fuzz.targets import TARGETS
 
 
 WRITTEN = "Test unit written to "
-"""What libFuzzer says before the name of a file, and so do we."""
-BROKEN = 77
-"""Its exit status too."""
+"""The text that libFuzzer prints before the name of a file; this module prints it too."""
+FAILED = 77
+"""The exit status of libFuzzer for a finding."""
 
 
-def keep(target: Target, content: bytes) -> Path:
-    """Write down what broke the law."""
-    path = FOUND / target.name / f"crash-{hashlib.sha256(content).hexdigest()[:16]}"
+def save(target: Target, content: bytes) -> Path:
+    """Write the content of a finding to the seeds of the target."""
+    path = SEEDS / target.name / f"crash-{hashlib.sha256(content).hexdigest()[:16]}"
     path.write_bytes(content)
     return path
 
 
-def main(words: Sequence[str]) -> None:
-    """Try one target until time is up or its law is broken."""
-    name, *options = words
+def main(arguments: Sequence[str]) -> None:
+    """Fuzz one target until the time is up or its check fails."""
+    name, *options = arguments
     target = TARGETS[name]
     seeds = target.seeds()
 
-    def law(content: bytes) -> None:
-        """Keep what breaks the law, and end at once: threads of a server would not let us."""
+    def check(content: bytes) -> None:
+        """Save content that fails the check, and exit at once, without waiting for threads."""
         try:
-            target.law(content)
-        except BaseException:  # noqa: BLE001 -- whatever it is, it ends this
+            target.check(content)
+        except BaseException:  # noqa: BLE001 -- each exception is a finding
             traceback.print_exc()
-            sys.stderr.write(f"{WRITTEN}{keep(target, content)}\n")
+            sys.stderr.write(f"{WRITTEN}{save(target, content)}\n")
             sys.stderr.flush()
-            os._exit(BROKEN)
+            os._exit(FAILED)
 
     def mutated(content: bytes, most_bytes: int, number: int) -> bytes:
-        """Let libFuzzer's own mutations, which know what is compared with what, be half."""
+        """Mutate by libFuzzer, which uses the operands of comparisons, half of the time."""
         choose = random.Random(number).randrange
         if choose(2):
-            own: bytes = atheris.Mutate(content, most_bytes)
-            return own
+            by_libfuzzer: bytes = atheris.Mutate(content, most_bytes)
+            return by_libfuzzer
         return mutate(content, target, seeds, choose)[:most_bytes]
 
-    atheris.Setup([f"fuzz.guided {name}", *options], law, custom_mutator=mutated)
+    atheris.Setup([f"fuzz.guided {name}", *options], check, custom_mutator=mutated)
     atheris.Fuzz()
 
 

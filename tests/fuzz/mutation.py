@@ -1,6 +1,6 @@
-"""Good input made bad, byte by byte or branch by branch.
+"""Mutations of valid input: edits of bytes, and of branches of a parsed tree.
 
-The choices are the caller's, so that the same ones can be made again.
+The caller makes the choices, so that a mutation can be repeated.
 """
 
 import copy
@@ -10,14 +10,14 @@ from typing import Any
 from fuzz.target import Target, Tree
 
 Choose = Callable[[int], int]
-"""Gives a number from 0 to below the one given."""
+"""Returns a number from 0 to below its argument."""
 
 MOST_EDITS = 4
-LONGEST = 64 * 1024
-"""Longer input than this shows nothing new."""
+MOST_BYTES = 64 * 1024
+"""Size limit of mutations; longer input covers nothing more."""
 
-GREAT_LENGTH = 256 * 1024
-"""What takes time by the square of this takes minutes, and is noticed by whoever waits."""
+EXPANDED_BYTES = 256 * 1024
+"""Least size of expanded input; code that takes quadratic time needs minutes for it."""
 
 _ODD_BYTES = (
     *(b"\x00", b"\xff", b"\n", b"\r\n", b"\t", b" ", b"\\", b'"', b"'", b"<", b"&", b"\x1b[2J"),
@@ -31,25 +31,25 @@ _ODD_VALUES: tuple[Any, ...] = (
 
 
 def mutate(content: bytes, target: Target, seeds: list[bytes], choose: Choose) -> bytes:
-    """Give the content edited in a few places, with pieces of the seeds."""
+    """Return the content with a few edits, which insert words and parts of the seeds."""
     edits = 1 + choose(MOST_EDITS)
     if target.tree is not None and choose(2):
         content = _edit_tree(content, target.tree, choose)
         edits = choose(2)
     for _ in range(edits):
         content = _edit(content, target.words + _ODD_BYTES, seeds, choose)
-    return content[:LONGEST]
+    return content[:MOST_BYTES]
 
 
-def swollen(content: bytes, choose: Choose) -> bytes:
-    """Give the content with a few bytes of it, or of blanks, repeated to a great length."""
+def expand(content: bytes, choose: Choose) -> bytes:
+    """Return the content with a few of its bytes, or whitespace, repeated many times."""
     begin = choose(len(content) + 1)
     piece = (content[begin : begin + 1 + choose(3)], b" ", b"\n", b"\t")[choose(4)] or b" "
-    return content[:begin] + piece * (GREAT_LENGTH // len(piece)) + content[begin:]
+    return content[:begin] + piece * (EXPANDED_BYTES // len(piece)) + content[begin:]
 
 
 def _edit(content: bytes, words: tuple[bytes, ...], seeds: list[bytes], choose: Choose) -> bytes:
-    """Change one place."""
+    """Return the content with one edit."""
     begin = choose(len(content) + 1)
     end = begin + 1 + choose(1 << choose(8))
     before, place, after = content[:begin], content[begin:end], content[end:]
@@ -70,7 +70,7 @@ def _edit(content: bytes, words: tuple[bytes, ...], seeds: list[bytes], choose: 
 
 
 def _edit_tree(content: bytes, tree: Tree, choose: Choose) -> bytes:
-    """Change some branches; or give the content as it is, where it has none."""
+    """Return the content with changed branches; unchanged if it is not a tree."""
     try:
         root = tree.loads(content)
         for _ in range(1 + choose(MOST_EDITS)):
@@ -78,12 +78,16 @@ def _edit_tree(content: bytes, tree: Tree, choose: Choose) -> bytes:
             if places:
                 _edit_branch(*places[choose(len(places))], places[choose(len(places))], choose)
         return tree.dumps(root)
-    except (ValueError, OverflowError, RecursionError):  # no tree, or none that can be written
+    except (
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ):  # not a tree, or one that cannot be encoded
         return content
 
 
 def _edit_branch(parent: Any, key: Any, other: tuple[Any, Any], choose: Choose) -> None:
-    """Change what stands at one place of a tree."""
+    """Change the value at one place of a tree."""
     value = parent[key]
     match choose(7):
         case 0:
@@ -103,7 +107,7 @@ def _edit_branch(parent: Any, key: Any, other: tuple[Any, Any], choose: Choose) 
 
 
 def _places(node: Any) -> Iterator[tuple[Any, Any]]:
-    """Give every place of a tree that can hold something else."""
+    """Yield each place of a tree whose value can be changed, as container and key."""
     if isinstance(node, dict):
         entries = list(node.items())
     else:

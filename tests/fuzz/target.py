@@ -1,38 +1,39 @@
-"""One input of disksla: the law that holds for any bytes of it, and good bytes to begin with."""
+"""A fuzz target: one input of disksla, a check that all input must pass, and valid samples."""
 
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FOUND = Path(__file__).with_name("seeds")
-"""What once broke a law, by target: a file each, tried by every `make check`."""
+SEEDS = Path(__file__).with_name("seeds")
+"""Directory of inputs that once failed a check, by target; `make check` runs them all."""
 
 
 class Tree(NamedTuple):
-    """How bytes are taken apart into mappings, lists and values, and put together again."""
+    """How bytes are parsed into mappings, lists and values, and encoded again."""
 
     loads: Callable[[bytes], Any]
-    """Raises ValueError for what cannot be taken apart."""
+    """Raises ValueError if the bytes cannot be parsed."""
     dumps: Callable[[Any], bytes]
 
 
 class Target(NamedTuple):
-    """One input."""
+    """One input of disksla."""
 
     name: str
-    law: Callable[[bytes], bool]
-    """Gives whether the bytes were accepted; raises for what should never happen."""
+    check: Callable[[bytes], bool]
+    """Returns whether the bytes were accepted. Raises an exception for incorrect behavior."""
     samples: Callable[[], list[bytes]]
-    """Bytes that are accepted, to begin with."""
+    """Returns valid input."""
     words: tuple[bytes, ...] = ()
-    """What the input is made of, to be thrown in."""
+    """Tokens of the format, for mutations to insert."""
     tree: Tree | None = None
     mutations: int = 300
-    """How many mutations `make check` tries."""
+    """Number of mutations in `make check`."""
 
     def seeds(self) -> list[bytes]:
-        """Give what is accepted, and all that was ever found to break the law."""
-        return [*self.samples(), *self.found()]
+        """Return valid input, and all former findings."""
+        return [*self.samples(), *self.findings()]
 
-    def found(self) -> list[bytes]:
-        return [path.read_bytes() for path in sorted((FOUND / self.name).glob("*"))]
+    def findings(self) -> list[bytes]:
+        """Return the inputs that once failed the check."""
+        return [path.read_bytes() for path in sorted((SEEDS / self.name).glob("*"))]

@@ -1,4 +1,4 @@
-"""Every target, tried with what was ever found, and with some mutations anew."""
+"""Each target with valid input, former findings, mutations and arbitrary bytes."""
 
 import random
 
@@ -6,59 +6,59 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.mutation import mutate, swollen
-from fuzz.target import FOUND, Target
+from fuzz.mutation import expand, mutate
+from fuzz.target import SEEDS, Target
 from fuzz.targets import TARGETS
 
-SWOLLEN = 8
+EXPANDED_INPUTS = 8
 
 each_target = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
 
 
 @each_target
-def test_good_input_is_accepted(target: Target) -> None:
+def test_valid_input_is_accepted(target: Target) -> None:
     samples = target.samples()
     assert samples
-    assert all(target.law(sample) for sample in samples)
+    assert all(target.check(sample) for sample in samples)
 
 
 @each_target
-def test_what_was_found_is_mended(target: Target) -> None:
-    for content in target.found():
-        target.law(content)
+def test_former_findings_pass(target: Target) -> None:
+    for content in target.findings():
+        target.check(content)
 
 
 @each_target
-def test_no_mutation_breaks_the_law(target: Target) -> None:
+def test_mutated_input_passes_the_check(target: Target) -> None:
     seeds = target.seeds()
     for number in range(target.mutations):
         choose = random.Random(number).randrange
         content = mutate(seeds[choose(len(seeds))], target, seeds, choose)
         try:
-            target.law(content)
+            target.check(content)
         except BaseException as error:
             error.add_note(f"mutation {number} of {target.name}: {content[:5000]!r}")
             raise
 
 
 @each_target
-def test_a_great_length_takes_time_by_its_length(target: Target) -> None:
-    """Nothing is measured: by its square, it would take minutes."""
+def test_expanded_input_takes_linear_time(target: Target) -> None:
+    """No time is measured: code that takes quadratic time would run for minutes."""
     seeds = target.samples()
-    for number in range(SWOLLEN):
+    for number in range(EXPANDED_INPUTS):
         choose = random.Random(number).randrange
-        target.law(swollen(seeds[choose(len(seeds))], choose))
+        target.check(expand(seeds[choose(len(seeds))], choose))
 
 
 @each_target
-def test_any_bytes_obey_the_law(target: Target) -> None:
+def test_arbitrary_bytes_pass_the_check(target: Target) -> None:
     @settings(max_examples=50)
     @given(st.binary())
-    def holds(content: bytes) -> None:
-        target.law(content)
+    def check(content: bytes) -> None:
+        target.check(content)
 
-    holds()
+    check()
 
 
-def test_what_was_found_belongs_to_a_target() -> None:
-    assert {path.name for path in FOUND.iterdir()} <= TARGETS.keys()
+def test_seeds_belong_to_targets() -> None:
+    assert {path.name for path in SEEDS.iterdir()} <= TARGETS.keys()

@@ -19,7 +19,7 @@ from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
 from disksla.verdict.throttling import LIMIT_KINDS
 from disksla.verdict.verdict import VERDICTS
-from support.reports import LINES, an_account
+from support.reports import RESULTS, a_report
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -88,7 +88,7 @@ FLEET: dict[str, Snapshot] = {
         unknown_disk_view("sda"),
     ),
 }
-REPORTS = {"db-1:10056": {disk_key(FLEET["db-1:10056"].disks[0].disk) or "": an_account(*LINES)}}
+REPORTS = {"db-1:10056": {disk_key(FLEET["db-1:10056"].disks[0].disk) or "": a_report(*RESULTS)}}
 """The first disk failed its acceptance test."""
 STATES = {
     ("db-1:10056", "vda"): 5,

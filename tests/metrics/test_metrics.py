@@ -18,7 +18,7 @@ from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
 from disksla.verification.report import VerificationReport
-from support.reports import LINES, an_account
+from support.reports import RESULTS, a_report
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -266,7 +266,7 @@ def test_missing_pressure_is_absent() -> None:
 
 
 def test_verification_by_test() -> None:
-    report = an_account(*LINES)
+    report = a_report(*RESULTS)
     values = {
         name: value_of(f"disksla_verification_{name}", report) for name in VERIFICATION_RATIOS
     }

@@ -1,4 +1,4 @@
-"""Accounts of tests: one with everything in it, and a strategy for arbitrary ones."""
+"""Verification reports: a complete example, and a Hypothesis strategy for arbitrary ones."""
 
 import msgspec
 from hypothesis import strategies as st
@@ -13,8 +13,8 @@ from support.snapshots import nasty_text
 PERCENTILES = tuple(Percentile(share, 0.001 * (1 + share) ** 4) for share in SHOWN_SHARES)
 
 
-def a_line(test: str = "randread-4k", **told: object) -> SuiteTestResult:
-    """Give a line that was passed, but for what is told."""
+def a_result(test: str = "randread-4k", **changes: object) -> SuiteTestResult:
+    """Return the result of a test that passed, with changes."""
     passed = SuiteTestResult(
         test=test,
         caption="Random reads of 4 KiB, 32 in flight",
@@ -35,12 +35,12 @@ def a_line(test: str = "randread-4k", **told: object) -> SuiteTestResult:
         other_share=0.0,
         window_seconds={"throttled": 59.0, "idle": 0.9, "met": 0.1},
     )
-    return msgspec.structs.replace(passed, **told)
+    return msgspec.structs.replace(passed, **changes)
 
 
-LINES = (
-    a_line(),
-    a_line(
+RESULTS = (
+    a_result(),
+    a_result(
         "randread-8k",
         verdict="fail",
         required=750.0,
@@ -50,16 +50,16 @@ LINES = (
         why="75% of 1000 IOPS",
         level="burst_then_base",
     ),
-    a_line(
+    a_result(
         "read-1m",
         unit="bytes_per_second",
         promised=125.0 * 2**20,
         required=125.0 * 2**20,
         measured=500.0 * 2**20,
         ratio=4.0,
-        why="the bandwidth of 125 MiB/s",
+        why="bandwidth limit of 125 MiB/s",
     ),
-    a_line(
+    a_result(
         "latency-randread-4k",
         verdict="shown",
         unit="seconds",
@@ -67,8 +67,8 @@ LINES = (
         required=0.003,
         measured=0.002,
         ratio=1.5,
-        why="3 ms is indicative; the mean counts",
-        reason="the provider names this latency, and does not guarantee it",
+        why="mean latency; the limit is indicative",
+        reason="the latency is indicative; it is shown, not judged",
     ),
     SuiteTestResult(
         test="randwrite-4k",
@@ -82,12 +82,14 @@ LINES = (
 )
 
 
-def an_account(*lines: SuiteTestResult, hostile: str = "", **told: object) -> VerificationReport:
-    """Give an account of these lines; `hostile` is put into everything that a device may say."""
-    violations: tuple[Violation, ...] = told.pop("violations", ())  # type: ignore[assignment]
-    account = VerificationReport(
+def a_report(
+    *results: SuiteTestResult, hostile: str = "", **changes: object
+) -> VerificationReport:
+    """Return a report of these results; `hostile` is appended to all names of the device."""
+    violations: tuple[Violation, ...] = changes.pop("violations", ())  # type: ignore[assignment]
+    report = VerificationReport(
         disksla_version="0.1.0",
-        verdict=report_verdict(lines, violations),
+        verdict=report_verdict(results, violations),
         device=f"vdb{hostile}",
         key=f"serial:vol-1{hostile}",
         serial=f"vol-1{hostile}",
@@ -104,13 +106,13 @@ def an_account(*lines: SuiteTestResult, hostile: str = "", **told: object) -> Ve
         began_timestamp_s=1.7e9,
         ended_timestamp_s=1.7e9 + 300.5,
         violations=violations,
-        lines=lines,
+        tests=results,
     )
-    return msgspec.structs.replace(account, **told)
+    return msgspec.structs.replace(report, **changes)
 
 
 _numbers = st.none() | st.floats(0, 1e15)
-_lines = st.builds(
+_results = st.builds(
     SuiteTestResult,
     test=nasty_text,
     caption=nasty_text,
@@ -130,8 +132,8 @@ _lines = st.builds(
     percentiles=st.just(()) | st.tuples(st.builds(Percentile, st.just(0.5), st.floats(0, 1e4))),
     window_seconds=st.dictionaries(st.sampled_from(VERDICTS), st.floats(0, 1e6)),
 )
-accounts = st.builds(
-    an_account,
+reports = st.builds(
+    a_report,
     hostile=nasty_text,
     tool=nasty_text,
     terms=nasty_text,
@@ -141,6 +143,6 @@ accounts = st.builds(
     violations=st.lists(st.builds(Violation, st.just("other_load"), nasty_text), max_size=2).map(
         tuple
     ),
-    lines=st.lists(_lines, max_size=4).map(tuple),
+    tests=st.lists(_results, max_size=4).map(tuple),
 )
-"""Text is whatever a device may say."""
+"""Text may contain any characters, as the names of a device may."""

@@ -1,6 +1,6 @@
-"""What DiskSpd prints, from 2.0.20 to 2.2, as text and as XML.
+"""Results of DiskSpd 2.0.20 to 2.2, as text and as XML.
 
-The samples were written after its source and its own tests, not printed by a machine with Windows.
+The samples were written after DiskSpd's source and its tests, not printed on Windows.
 """
 
 import contextlib
@@ -18,50 +18,58 @@ from disksla.verification.measurement import Measurement
 RESULTS = Path(__file__).parent / "results"
 TEXT = (RESULTS / "diskspd-2.1-randread-4k.txt").read_text()
 OLD = (RESULTS / "diskspd-2.0.20-randwrite-4k.txt").read_text()
-TARGETS = (RESULTS / "diskspd-2.2-two-targets-8k.txt").read_text()
+TWO_TARGETS = (RESULTS / "diskspd-2.2-two-targets-8k.txt").read_text()
 XML = (RESULTS / "diskspd-2.2-two-timespans.xml").read_text()
 
 
-def only(text: str) -> Measurement:
-    [trial] = parse_diskspd(text)
-    return trial
+def parse_one(text: str) -> Measurement:
+    [measurement] = parse_diskspd(text)
+    return measurement
 
 
 @pytest.mark.parametrize("text", [TEXT, TEXT.replace("\n", "\r\n")])
-def test_the_text_of_vks_own_command_is_read(text: str) -> None:
-    trial = only(text)
-    assert (trial.pattern, trial.request_bytes, trial.inflight) == ("randread", 4 * KIB, 32)
-    assert trial.is_direct
-    assert trial.rate_iops is None
-    assert trial.measured.requests == 10000
-    assert trial.measured.bytes == 10000 * 4096
-    assert (trial.measured.runtime_s, trial.measured.iops) == (10.0, 1000.0)
-    assert trial.measured.mean_latency_s is None
-    assert trial.percentiles == ()
+def test_parse_text_of_vks_command(text: str) -> None:
+    measurement = parse_one(text)
+    assert (measurement.pattern, measurement.request_bytes, measurement.inflight) == (
+        "randread",
+        4 * KIB,
+        32,
+    )
+    assert measurement.is_direct
+    assert measurement.rate_iops is None
+    assert measurement.measured.requests == 10000
+    assert measurement.measured.bytes == 10000 * 4096
+    assert (measurement.measured.runtime_s, measurement.measured.iops) == (10.0, 1000.0)
+    assert measurement.measured.mean_latency_s is None
+    assert measurement.percentiles == ()
 
 
-def test_older_text_has_sizes_in_bytes() -> None:
-    trial = only(OLD)
-    assert (trial.pattern, trial.request_bytes, trial.inflight) == ("randwrite", 4 * KIB, 32)
-    assert trial.measured.iops == 350
+def test_parse_older_text_with_sizes_in_bytes() -> None:
+    measurement = parse_one(OLD)
+    assert (measurement.pattern, measurement.request_bytes, measurement.inflight) == (
+        "randwrite",
+        4 * KIB,
+        32,
+    )
+    assert measurement.measured.iops == 350
 
 
-def test_threads_and_targets_are_added_up_and_latency_is_of_all() -> None:
-    trial = only(TARGETS)
-    assert (trial.request_bytes, trial.inflight) == (8 * KIB, 32)
-    assert trial.measured.requests == sum(range(5700, 5708))
-    assert trial.measured.mean_latency_s == pytest.approx(0.04206)
-    assert [each.share for each in trial.percentiles] == [0.5, 0.9, 0.99, 0.999]
-    seconds = [each.seconds for each in trial.percentiles]
+def test_threads_and_targets_are_added_up() -> None:
+    measurement = parse_one(TWO_TARGETS)
+    assert (measurement.request_bytes, measurement.inflight) == (8 * KIB, 32)
+    assert measurement.measured.requests == sum(range(5700, 5708))
+    assert measurement.measured.mean_latency_s == pytest.approx(0.04206)
+    assert [each.share for each in measurement.percentiles] == [0.5, 0.9, 0.99, 0.999]
+    seconds = [each.seconds for each in measurement.percentiles]
     assert seconds == pytest.approx([0.0305, 0.0904, 0.1002, 0.1037])
 
 
-def test_xml_has_a_measurement_for_each_timespan() -> None:
-    flat_out, at_rate = parse_diskspd(XML)
-    assert (flat_out.pattern, flat_out.request_bytes) == ("randwrite", 16 * KIB)
-    assert (flat_out.inflight, flat_out.rate_iops, flat_out.is_direct) == (32, None, True)
-    assert flat_out.measured.requests == 15600
-    assert flat_out.tool == "DiskSpd 2.2"
+def test_xml_gives_one_measurement_per_timespan() -> None:
+    unlimited, at_rate = parse_diskspd(XML)
+    assert (unlimited.pattern, unlimited.request_bytes) == ("randwrite", 16 * KIB)
+    assert (unlimited.inflight, unlimited.rate_iops, unlimited.is_direct) == (32, None, True)
+    assert unlimited.measured.requests == 15600
+    assert unlimited.tool == "DiskSpd 2.2"
     assert (at_rate.pattern, at_rate.rate_iops) == ("randread", 972.0)
     assert at_rate.measured.mean_latency_s == pytest.approx(0.0024)
     assert [each.share for each in at_rate.percentiles] == [0.5, 0.9, 0.99, 0.999]
@@ -94,7 +102,7 @@ def test_xml_has_a_measurement_for_each_timespan() -> None:
         (XML, "DisableOSCache", "DisableLocalCache", True),
     ],
 )
-def test_caching_by_windows_is_noticed(text: str, old: str, new: str, is_direct: bool) -> None:
+def test_buffered_io_is_detected(text: str, old: str, new: str, is_direct: bool) -> None:
     assert old in text
     assert parse_diskspd(text.replace(old, new))[0].is_direct is is_direct
 
@@ -108,8 +116,8 @@ def test_caching_by_windows_is_noticed(text: str, old: str, new: str, is_direct:
         ("performing read test", "performing mix test (read/write ratio: 70/30)", "randrw"),
     ],
 )
-def test_the_pattern_is_told_from_the_text(old: str, new: str, pattern: str) -> None:
-    assert only(TEXT.replace(old, new)).pattern == pattern
+def test_pattern_from_text(old: str, new: str, pattern: str) -> None:
+    assert parse_one(TEXT.replace(old, new)).pattern == pattern
 
 
 @pytest.mark.parametrize(
@@ -119,17 +127,17 @@ def test_the_pattern_is_told_from_the_text(old: str, new: str, pattern: str) -> 
         ("<WriteRatio>0<", "<WriteRatio>50<", "randrw"),
     ],
 )
-def test_the_pattern_is_told_from_the_xml(old: str, new: str, pattern: str) -> None:
+def test_pattern_from_xml(old: str, new: str, pattern: str) -> None:
     assert parse_diskspd(XML.replace(old, new))[1].pattern == pattern
 
 
 @pytest.mark.parametrize(("limit", "rate"), [("250 IOPS", 32 * 250.0), ("1024 B/ms", 32 * 250.0)])
-def test_a_limited_rate_is_that_of_all_threads(limit: str, rate: float) -> None:
+def test_rate_limit_is_summed_over_threads(limit: str, rate: float) -> None:
     limited = "IO priority: normal\n\t\tthroughput rate-limited to " + limit
-    assert only(TEXT.replace("IO priority: normal", limited)).rate_iops == rate
+    assert parse_one(TEXT.replace("IO priority: normal", limited)).rate_iops == rate
 
 
-def test_a_limit_in_bytes_is_known_in_xml_too() -> None:
+def test_xml_rate_limit_in_bytes_per_ms() -> None:
     limited = XML.replace('<Throughput unit="IOPS">243<', "<Throughput>1024<")
     assert parse_diskspd(limited)[1].rate_iops == 1000
 
@@ -141,72 +149,87 @@ BILLION_LAUGHS = (
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (BILLION_LAUGHS, "a declaration"),
-        ("<Results>", "not XML"),
-        ("<html></html>", "XML of something else, <html>"),
-        ("<Results></Results>", "0 timespans in the profile, 0 in the results"),
-        (XML.replace("<BlockSize>4096</BlockSize>", ""), "<Target> without <BlockSize>"),
-        (XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>0.00"), "took no time"),
-        (XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>nan"), "'nan' where a number"),
-        (XML.replace(">58320<", ">x<").replace(">14580<", ">1e9<"), "'1e9' where a number"),
-        (XML.replace(">14580<", f">{10**19}<"), "beyond what can be counted"),
+        ("<Results>", "invalid XML"),
+        ("<html></html>", "found XML element <html>"),
+        ("<Results></Results>", "found 0 timespans and 0 results"),
+        (XML.replace("<BlockSize>4096</BlockSize>", ""), "found <Target> without <BlockSize>"),
+        (
+            XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>0.00"),
+            "found a test time of 0 s",
+        ),
+        (
+            XML.replace("<TestTimeSeconds>60.01", "<TestTimeSeconds>nan"),
+            "found 'nan'; expected a number",
+        ),
+        (
+            XML.replace(">58320<", ">x<").replace(">14580<", ">1e9<"),
+            "found '1e9'; expected a number",
+        ),
+        (XML.replace(">14580<", f">{10**19}<"), "expected a number below"),
         (
             XML.replace("<Random>4096</Random>", "<Random>1</Random><RandomRatio>5</RandomRatio>"),
             "random and sequential requests at the same time",
         ),
-        (TEXT.replace("threads per file", "threads"), "nothing like /\\^threads per file"),
-        (TEXT.replace("actual test time", "time"), "nothing like /actual test time"),
-        (TEXT.replace("Read IO", "Reads"), "no section 'Read IO'"),
+        (
+            TEXT.replace("threads per file", "threads"),
+            "found no text that matches /\\^threads per file",
+        ),
+        (TEXT.replace("actual test time", "time"), "found no text that matches /actual test time"),
+        (TEXT.replace("Read IO", "Reads"), "found no total in section 'Read IO'"),
         (TEXT.replace(" |       3.91 |    1000.00\n", "\n"), "a total of 2 columns"),
-        (TEXT.replace("timespan:   1", "time"), "0 timespans in the parameters, 1 in results"),
+        (TEXT.replace("timespan:   1", "time"), "found 0 timespans and 1 results"),
         (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
         (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
-        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads is 0"),
+        (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads per file is 0"),
         (XML.replace("<RequestCount>8<", "<RequestCount>0<"), "RequestCount is 0"),
         (XML.replace("<BlockSize>4096<", "<BlockSize>0<"), "BlockSize is 0"),
-        (TEXT.replace("path: ", "way: "), "mixes 0 kinds"),
-        (TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1), "mixes 2 kinds"),
+        (TEXT.replace("path: ", "way: "), "found 0 kinds of requests"),
+        (
+            TWO_TARGETS.replace("block size: 8KiB", "block size: 4KiB", 1),
+            "found 2 kinds of requests",
+        ),
         (
             TEXT.replace("using random I/O", "using mixed random/sequential I/O (50% random)"),
-            "nothing like /\\^using",
+            "found no text that matches /\\^using",
         ),
     ],
 )
-def test_what_is_no_result_is_refused(text: str, said: str) -> None:
-    with pytest.raises(DiskslaError, match=said):
+def test_invalid_result_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
         parse_diskspd(text)
 
 
-def test_an_interrupted_test_is_no_result() -> None:
+def test_interrupted_test_is_rejected() -> None:
     head = TEXT.partition("actual test time")[0]
     words = "The test was interrupted before the measurements began. No results are displayed."
-    with pytest.raises(DiskslaError, match="nothing like /actual test time"):
+    with pytest.raises(DiskslaError, match="found no text that matches /actual test time"):
         parse_diskspd(head + words)
 
 
 @st.composite
-def mangled(draw: st.DrawFn) -> str:
-    """Give a result of which a part is gone, or another stands in its place."""
-    text = draw(st.sampled_from([TEXT, OLD, TARGETS, XML]))
+def damaged(draw: st.DrawFn) -> str:
+    """Return a result of which a part is removed or replaced."""
+    text = draw(st.sampled_from([TEXT, OLD, TWO_TARGETS, XML]))
     begin = draw(st.integers(0, len(text)))
     end = draw(st.integers(begin, min(len(text), begin + 200)))
     return text[:begin] + draw(st.text(max_size=20)) + text[end:]
 
 
-@given(st.text() | st.text().map("<Results>".__add__) | mangled())
-def test_any_text_is_a_result_or_refused(text: str) -> None:
+@given(st.text() | st.text().map("<Results>".__add__) | damaged())
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
-        trials = parse_diskspd(text)
+        measurements = parse_diskspd(text)
     except DiskslaError:
         return
-    assert trials
-    for trial in trials:
-        assert trial.measured.runtime_s > 0
+    assert measurements
+    for measurement in measurements:
+        assert measurement.measured.runtime_s > 0
 
 
-def test_a_result_is_known_by_its_beginning_or_its_heading() -> None:
+def test_is_diskspd_recognises_text_and_xml() -> None:
     assert is_diskspd(TEXT)
     assert is_diskspd(f"\n {XML}")
     assert not is_diskspd('{"fio version": "fio-3.33"}')
@@ -220,7 +243,7 @@ def test_a_result_is_known_by_its_beginning_or_its_heading() -> None:
     ],
     ids=["lines", "blanks"],
 )
-def test_a_long_emptiness_takes_time_by_its_length(text: str) -> None:
-    """By its square, either would take two minutes."""
+def test_parse_time_is_linear_in_length(text: str) -> None:
+    """With quadratic regular expressions either would take two minutes."""
     with contextlib.suppress(DiskslaError):
         assert parse_diskspd(text)

@@ -1,4 +1,4 @@
-"""Results of fio that others made, with the options that the jobs were run with."""
+"""Results of fio that were made elsewhere, with the options of their jobs."""
 
 import json
 from pathlib import Path
@@ -14,18 +14,18 @@ from disksla.verification.import_fio import parse_fio_jobs
 from disksla.verification.measurement import Measurement
 
 RESULTS = Path(__file__).parent / "results"
-TWO = (RESULTS / "fio-3.33-two-jobs.json").read_text()
+TWO_JOBS = (RESULTS / "fio-3.33-two-jobs.json").read_text()
 CLONES = (RESULTS / "fio-3.33-eight-clones.json").read_text()
-AT_A_RATE = (RESULTS / "fio-3.33-buffered-at-a-rate.json").read_text()
+BUFFERED_AT_RATE = (RESULTS / "fio-3.33-buffered-at-a-rate.json").read_text()
 
 Options = dict[str, str | None]
 
 
-ALL_OPTIONS = list(json.loads(AT_A_RATE)["jobs"][0]["job options"])
+ALL_OPTIONS = list(json.loads(BUFFERED_AT_RATE)["jobs"][0]["job options"])
 
 
-def with_options(options: Options, text: str = AT_A_RATE, **fields: Any) -> str:
-    """Give a result whose job has other options; None takes one away."""
+def with_options(options: Options, text: str = BUFFERED_AT_RATE, **fields: Any) -> str:
+    """Return a result whose jobs have other options; None removes one."""
     document = json.loads(text)
     for job in document["jobs"]:
         for name, value in options.items():
@@ -36,13 +36,13 @@ def with_options(options: Options, text: str = AT_A_RATE, **fields: Any) -> str:
     return json.dumps(document)
 
 
-def only(text: str) -> Measurement:
-    [trial] = parse_fio_jobs(text)
-    return trial
+def parse_one(text: str) -> Measurement:
+    [measurement] = parse_fio_jobs(text)
+    return measurement
 
 
-def test_each_job_is_a_measurement_of_its_own() -> None:
-    four, eight = parse_fio_jobs(TWO)
+def test_each_job_gives_one_measurement() -> None:
+    four, eight = parse_fio_jobs(TWO_JOBS)
     assert (four.name, four.pattern, four.request_bytes) == ("randread", "randread", 4 * KIB)
     assert (eight.name, eight.request_bytes, eight.inflight) == ("randread8", 8 * KIB, 32)
     assert four.is_direct
@@ -51,19 +51,19 @@ def test_each_job_is_a_measurement_of_its_own() -> None:
     assert [each.share for each in four.percentiles] == [0.5, 0.9, 0.99, 0.999]
 
 
-def test_clones_that_are_not_reported_as_a_group_are_added_up() -> None:
-    trial = only(CLONES)
-    assert trial.inflight == 128
+def test_clones_without_group_reporting_are_added_up() -> None:
+    measurement = parse_one(CLONES)
+    assert measurement.inflight == 128
     each = [job["read"]["total_ios"] for job in json.loads(CLONES)["jobs"]]
     assert len(each) == 8
-    assert trial.measured.requests == sum(each)
-    assert trial.percentiles == ()
+    assert measurement.measured.requests == sum(each)
+    assert measurement.percentiles == ()
 
 
-def test_a_job_through_the_cache_at_a_rate_is_read_as_that() -> None:
-    trial = only(AT_A_RATE)
-    assert not trial.is_direct
-    assert trial.rate_iops == 2910
+def test_buffered_job_at_a_fixed_rate() -> None:
+    measurement = parse_one(BUFFERED_AT_RATE)
+    assert not measurement.is_direct
+    assert measurement.rate_iops == 2910
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,11 @@ def test_a_job_through_the_cache_at_a_rate_is_read_as_that() -> None:
     [
         ({"bs": "1m"}, {"request_bytes": MIB}),
         ({"bs": "4096"}, {"request_bytes": 4 * KIB}),
-        ({"bs": "16KiB"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "16Ki"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "4096B"}, {"request_bytes": 4 * KIB}),
+        ({"bs": "16KiB"}, {"request_bytes": 16000}),
+        ({"bs": "16KiB", "kb_base": "1000"}, {"request_bytes": 16 * KIB}),
+        ({"bs": "16k", "kb_base": "1000"}, {"request_bytes": 16000}),
         ({"bs": "8k,16k"}, {"request_bytes": 8 * KIB}),
         ({"bs": None, "blocksize": "8k"}, {"request_bytes": 8 * KIB}),
         ({"bs": None}, {"request_bytes": 4 * KIB}),
@@ -90,52 +94,56 @@ def test_a_job_through_the_cache_at_a_rate_is_read_as_that() -> None:
         ({"buffered": "1", "direct": "1"}, {"is_direct": False}),
     ],
 )
-def test_options_are_taken_as_fio_takes_them(options: Options, expected: dict[str, Any]) -> None:
-    trial = only(with_options(options))
-    assert {name: getattr(trial, name) for name in expected} == expected
+def test_options_are_parsed_as_fio_does(options: Options, expected: dict[str, Any]) -> None:
+    measurement = parse_one(with_options(options))
+    assert {name: getattr(measurement, name) for name in expected} == expected
 
 
-def test_global_options_hold_for_every_job() -> None:
+def test_global_options_apply_to_every_job() -> None:
     document = json.loads(with_options({"rw": None, "bs": None}))
     document["global options"] = {"rw": "write", "bs": "1M", "direct": "1"}
-    trial = only(json.dumps(document))
-    assert (trial.pattern, trial.request_bytes, trial.is_direct) == ("write", MIB, True)
+    measurement = parse_one(json.dumps(document))
+    assert (measurement.pattern, measurement.request_bytes, measurement.is_direct) == (
+        "write",
+        MIB,
+        True,
+    )
 
 
-def test_what_stands_around_the_document_is_left_out() -> None:
-    noisy = "fio: a note\n" + TWO + "\n[W] another\n"
+def test_text_around_the_json_is_ignored() -> None:
+    noisy = "fio: a note\n" + TWO_JOBS + "\n[W] another\n"
     assert len(parse_fio_jobs(noisy.replace('"stddev" : 0.000000', '"stddev" : -nan'))) == 2
 
 
-def test_fio_may_tell_no_percentiles() -> None:
-    document = json.loads(AT_A_RATE)
+def test_percentiles_may_be_missing() -> None:
+    document = json.loads(BUFFERED_AT_RATE)
     document["jobs"][0]["read"]["clat_ns"]["percentile"] = {"50.000000": -1, "90.000000": "x"}
-    assert only(json.dumps(document)).percentiles == ()
+    assert parse_one(json.dumps(document)).percentiles == ()
     del document["jobs"][0]["read"]["clat_ns"]["percentile"]
-    assert only(json.dumps(document)).percentiles == ()
+    assert parse_one(json.dumps(document)).percentiles == ()
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{}", "missing required field `fio version`"),
         ('{"fio version": "fio-3.33", "jobs": []}', "length >= 1"),
         ('{"fio version": "fio-3.33", "jobs": [{}]}', "missing required field `jobname`"),
-        ("{" * 100_000, "not the JSON of fio"),
-        ('{"\ud800": 1}', "not the JSON of fio"),
-        (TWO.replace("fio-3.33", "fio-2.2"), "expected fio 3.1 or newer"),
-        (TWO.replace('"groupid" : 1', '"groupid" : 0'), "ran at the same time"),
-        (with_options({"rw": "trim"}), "does not tell which requests"),
-        (with_options(dict.fromkeys(ALL_OPTIONS)), "does not tell which requests"),
-        (with_options({"bs": "big"}), "'big' where a size such as 4k should be"),
-        (with_options({"bs": "0"}), "'0' where a size"),
-        (with_options({"iodepth": "deep"}), "iodepth is 'deep'; expected a number"),
-        (with_options({"numjobs": "3"}, CLONES), "8 results of 3 clones"),
+        ("{" * 100_000, "invalid JSON of fio"),
+        ('{"\ud800": 1}', "invalid JSON of fio"),
+        (TWO_JOBS.replace("fio-3.33", "fio-2.2"), "expected fio 3.1 or newer"),
+        (TWO_JOBS.replace('"groupid" : 1', '"groupid" : 0'), "ran at the same time"),
+        (with_options({"rw": "trim"}), "its requests are unknown"),
+        (with_options(dict.fromkeys(ALL_OPTIONS)), "its requests are unknown"),
+        (with_options({"bs": "big"}), "found 'big'; expected a size such as 4k"),
+        (with_options({"bs": "0"}), "found '0'; expected a size"),
+        (with_options({"iodepth": "deep"}), "found iodepth='deep'; expected a number"),
+        (with_options({"numjobs": "3"}, CLONES), "found 8 results; expected 1 or 3"),
         (with_options({}, error=5), "EIO"),
     ],
 )
-def test_what_says_too_little_is_refused(text: str, said: str) -> None:
-    with pytest.raises(DiskslaError, match=said):
+def test_incomplete_result_is_rejected(text: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
         parse_fio_jobs(text)
 
 
@@ -154,9 +162,9 @@ json_values = st.recursive(
 
 
 @st.composite
-def mangled(draw: st.DrawFn) -> str:
-    """Give a result in which one value is another."""
-    document: Any = json.loads(draw(st.sampled_from([TWO, AT_A_RATE])))
+def damaged(draw: st.DrawFn) -> str:
+    """Return a result in which one value is replaced."""
+    document: Any = json.loads(draw(st.sampled_from([TWO_JOBS, BUFFERED_AT_RATE])))
     at = document
     while True:
         key = draw(st.sampled_from(sorted(at) if isinstance(at, dict) else range(len(at))))
@@ -167,10 +175,10 @@ def mangled(draw: st.DrawFn) -> str:
         at = inner
 
 
-@given(st.text() | json_values.map(json.dumps) | mangled())
-def test_any_text_is_a_result_or_refused(text: str) -> None:
+@given(st.text() | json_values.map(json.dumps) | damaged())
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     try:
-        trials = parse_fio_jobs(text)
+        measurements = parse_fio_jobs(text)
     except DiskslaError:
         return
-    assert trials
+    assert measurements

@@ -1,4 +1,4 @@
-"""Which line of a suite a measurement belongs to, and why it may belong to none."""
+"""Imported measurements: the test that each is judged by, or why it is not judged."""
 
 import contextlib
 from pathlib import Path
@@ -25,7 +25,7 @@ LIMITS = derive_limits(load_catalog()["vk.ceph-ssd"], 20 * GIB)
 SUITE = make_suite("vk", LIMITS, TOLERANCE)
 
 
-def trial(
+def measurement(
     pattern: Pattern = "randread",
     request_bytes: int = 4 * KIB,
     inflight: int = 32,
@@ -49,75 +49,80 @@ def trial(
     )
 
 
-def verdicts(*trials: Measurement) -> dict[str, str]:
-    lines, _ = judge_imported(SUITE, trials, TOLERANCE)
-    return {line.test: line.verdict for line in lines if line.verdict != "skipped"}
+def verdicts(*measurements: Measurement) -> dict[str, str]:
+    results, _ = judge_imported(SUITE, measurements, TOLERANCE)
+    return {result.test: result.verdict for result in results if result.verdict != "skipped"}
 
 
 @pytest.mark.parametrize(
-    ("made", "test", "verdict"),
+    ("imported", "test", "verdict"),
     [
-        (trial(), "randread-4k", "pass"),
-        (trial(iops=700.0), "randread-4k", "fail"),
-        (trial(request_bytes=8 * KIB, iops=700.0), "randread-8k", "fail"),
-        (trial("read", 1024 * KIB, 16, iops=125.0), "read-1m", "pass"),
-        (trial(rate_iops=1000.0), "latency-randread-4k", "shown"),
-        (trial("randwrite", iops=490.0), "randwrite-4k", "pass"),
+        (measurement(), "randread-4k", "pass"),
+        (measurement(iops=700.0), "randread-4k", "fail"),
+        (measurement(request_bytes=8 * KIB, iops=700.0), "randread-8k", "fail"),
+        (measurement("read", 1024 * KIB, 16, iops=125.0), "read-1m", "pass"),
+        (measurement(rate_iops=1000.0), "latency-randread-4k", "shown"),
+        (measurement("randwrite", iops=490.0), "randwrite-4k", "pass"),
     ],
 )
-def test_a_measurement_finds_its_line(made: Measurement, test: str, verdict: str) -> None:
-    assert verdicts(made) == {test: verdict}
+def test_measurement_is_judged_by_its_test(imported: Measurement, test: str, verdict: str) -> None:
+    assert verdicts(imported) == {test: verdict}
 
 
-def test_of_two_measurements_of_one_line_the_worst_counts() -> None:
-    assert verdicts(trial(), trial(iops=700.0), trial()) == {"randread-4k": "fail"}
+def test_worst_of_several_measurements_counts() -> None:
+    assert verdicts(measurement(), measurement(iops=700.0), measurement()) == {
+        "randread-4k": "fail"
+    }
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("imported", "message"),
     [
-        (trial("randrw"), "mine: randrw, 4 KiB, 32 in flight; suite vk has randread, randwrite"),
-        (trial(request_bytes=64 * KIB), "suite vk has randread of 4 KiB, 8 KiB, 16 KiB only"),
-        (trial(inflight=64), "64 in flight; suite vk has 32 in flight here"),
-        (trial(request_bytes=8 * KIB, rate_iops=500.0), "has no such test at a rate"),
-        (trial(is_direct=False), "went through the cache of the operating system"),
-        (trial(runtime_s=5.0), "a line of 5 s is too short"),
-        (trial(rate_iops=500.0), "latency at 500 IOPS, where it is promised at 970"),
+        (
+            measurement("randrw"),
+            "mine: found randrw, 4 KiB, 32 in flight; suite vk expects one of randread",
+        ),
+        (measurement(request_bytes=64 * KIB), "suite vk expects randread of 4 KiB, 8 KiB, 16 KiB"),
+        (measurement(inflight=64), "64 in flight; suite vk expects 32 in flight"),
+        (measurement(request_bytes=8 * KIB, rate_iops=500.0), "has no such test at a fixed rate"),
+        (measurement(is_direct=False), "found buffered I/O"),
+        (measurement(runtime_s=5.0), "a runtime of 5 s is too short"),
+        (measurement(rate_iops=500.0), "found a rate of 500 IOPS; expected 970 IOPS"),
     ],
 )
-def test_conditions_that_do_not_match_are_named(made: Measurement, said: str) -> None:
-    lines, [words] = judge_imported(SUITE, (made,), TOLERANCE)
-    assert said in words
-    assert {line.verdict for line in lines} == {"skipped"}
-    assert {line.reason for line in lines} == {"not in the result"}
+def test_mismatched_conditions_are_reported(imported: Measurement, message: str) -> None:
+    results, [text] = judge_imported(SUITE, (imported,), TOLERANCE)
+    assert message in text
+    assert {result.verdict for result in results} == {"skipped"}
+    assert {result.reason for result in results} == {"not in the imported result"}
 
 
-def test_a_line_may_have_a_rate_only() -> None:
-    latency = tuple(line for line in SUITE.lines if line.rate_iops is not None)
-    suite = msgspec.structs.replace(SUITE, lines=latency)
-    _, [words] = judge_imported(suite, (trial(),), TOLERANCE)
-    assert words.endswith("has no such test without a rate")
+def test_suite_with_only_fixed_rates() -> None:
+    latency = tuple(test for test in SUITE.tests if test.rate_iops is not None)
+    suite = msgspec.structs.replace(SUITE, tests=latency)
+    _, [text] = judge_imported(suite, (measurement(),), TOLERANCE)
+    assert text.endswith("has no such test without a fixed rate")
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_results_are_read_as_windows_and_others_write_them(path: Path, encoding: str) -> None:
-    """PowerShell writes UTF-16 with a mark when output is redirected."""
+def test_encodings_of_windows_are_decoded(path: Path, encoding: str) -> None:
+    """PowerShell writes UTF-16 with a byte order mark when output is redirected."""
     data = path.read_text(encoding="utf-8").encode(encoding)
     assert parse_result(decode_text(data)) == parse_result(path.read_text(encoding="utf-8"))
 
 
-def test_a_mark_of_the_other_order_is_known() -> None:
+def test_big_endian_utf16_is_decoded() -> None:
     assert decode_text(b"\xfe\xff\x00a") == "a"
 
 
 @pytest.mark.parametrize("text", ["", "IOPS=17.0k, BW=66.4MiB/s"])
-def test_what_neither_tool_prints_is_refused(text: str) -> None:
-    with pytest.raises(DiskslaError, match="neither JSON of fio"):
+def test_unknown_format_is_rejected(text: str) -> None:
+    with pytest.raises(DiskslaError, match="expected fio JSON"):
         parse_result(text)
 
 
 @given(st.binary())
-def test_any_bytes_are_a_result_or_refused(data: bytes) -> None:
+def test_any_bytes_are_parsed_or_rejected(data: bytes) -> None:
     with contextlib.suppress(DiskslaError):
         assert parse_result(decode_text(data))

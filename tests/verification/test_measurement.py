@@ -12,15 +12,15 @@ SOMETHING = DirectionResult(
 )
 
 
-def test_percentiles_are_read_off_the_bins() -> None:
+def test_percentiles_from_bins() -> None:
     seconds = [each.seconds for each in percentiles_of(SOMETHING.bins)]
     assert seconds == [0.001, 0.001, 0.011, 0.011]
     assert percentiles_of(()) == ()
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 10), st.integers(0, 1000)), min_size=1))
-def test_so_large_a_share_really_took_no_longer(told: list[tuple[float, int]]) -> None:
-    bins = tuple(LatencyBin(seconds, count) for seconds, count in sorted(told))
+def test_percentile_covers_its_share(pairs: list[tuple[float, int]]) -> None:
+    bins = tuple(LatencyBin(seconds, count) for seconds, count in sorted(pairs))
     total = sum(each.requests for each in bins)
     found = percentiles_of(bins)
     assert [each.share for each in found] == (list(SHOWN_SHARES) if total else [])
@@ -31,7 +31,7 @@ def test_so_large_a_share_really_took_no_longer(told: list[tuple[float, int]]) -
 
 
 @pytest.mark.parametrize(("pattern", "requests"), [("randread", 10), ("write", 0)])
-def test_a_job_is_measured_in_its_own_direction(pattern: str, requests: int) -> None:
+def test_measurement_has_the_direction_of_its_job(pattern: str, requests: int) -> None:
     job = FioJob(
         name="x",
         target="/dev/x",
@@ -42,6 +42,6 @@ def test_a_job_is_measured_in_its_own_direction(pattern: str, requests: int) -> 
         workers=8,
         rate_iops=5.0,
     )
-    trial = measurement_of(job, FioResult("fio-3.33", SOMETHING, NOTHING))
-    assert trial.measured.requests == requests
-    assert (trial.inflight, trial.rate_iops, trial.tool) == (32, 5.0, "fio-3.33")
+    measurement = measurement_of(job, FioResult("fio-3.33", SOMETHING, NOTHING))
+    assert measurement.measured.requests == requests
+    assert (measurement.inflight, measurement.rate_iops, measurement.tool) == (32, 5.0, "fio-3.33")

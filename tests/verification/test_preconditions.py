@@ -14,7 +14,7 @@ from disksla.verification.suites import make_suite
 from support.simulated_host import a_disk
 
 
-def test_three_windows_must_be_within_the_tolerance() -> None:
+def test_short_runtime_is_a_violation() -> None:
     assert least_runtime_s(0.03) == pytest.approx(10)
     assert short_runtime(10.0, 0.03) is None
     assert short_runtime(9.95, 0.03) is None
@@ -22,36 +22,38 @@ def test_three_windows_must_be_within_the_tolerance() -> None:
     assert found is not None
     assert found.precondition == "short_runtime"
     assert found.message == (
-        "a line of 5 s is too short: limiters work in windows of 100 ms, so a tolerance of 3 %"
-        " needs 10 s"
+        "a runtime of 5 s is too short: limiters have windows of 100 ms, so a tolerance of 3%"
+        " needs at least 10 s"
     )
 
 
 @given(st.floats(0.001, 0.5))
-def test_what_is_least_is_enough(tolerance: float) -> None:
+def test_least_runtime_is_accepted(tolerance: float) -> None:
     assert short_runtime(least_runtime_s(tolerance), tolerance) is None
     assert short_runtime(0.9 * least_runtime_s(tolerance), tolerance) is not None
 
 
-@pytest.mark.parametrize("place", ["/", "/boot", "/boot/efi", "/usr"])
-def test_a_disk_that_the_system_runs_from_is_none_to_test(place: str) -> None:
-    found = boot_disk(a_disk(mount_points=("/data", place)))
+@pytest.mark.parametrize("mount_point", ["/", "/boot", "/boot/efi", "/usr"])
+def test_boot_disk_is_a_violation(mount_point: str) -> None:
+    found = boot_disk(a_disk(mount_points=("/data", mount_point)))
     assert found is not None
-    assert found.message == f"the system runs from vda: it is mounted at {place}"
+    assert found.message == f"the system runs from vda: it is mounted at {mount_point}"
     assert boot_disk(a_disk(mount_points=("/data", "/home"))) is None
 
 
-def test_vk_means_four_file_systems_and_others_any() -> None:
+def test_vk_accepts_four_file_systems() -> None:
     vk, yandex = (make_suite(name, NO_LIMITS, 0.03) for name in ("vk", "yandex"))
     assert wrong_file_system(vk, "xfs") is None
     assert wrong_file_system(yandex, "btrfs") is None
     found = wrong_file_system(vk, "btrfs")
     assert found is not None
-    assert found.message == "the file lies on btrfs; suite vk is meant for ext2, ext3, ext4, xfs"
+    assert found.message == "the scratch file is on btrfs; suite vk expects ext2, ext3, ext4, xfs"
 
 
-def test_a_little_other_load_can_be_overlooked() -> None:
+def test_little_other_load_is_accepted() -> None:
     assert other_load(0.01, "before the test") is None
     found = other_load(0.123, "during randread-4k")
     assert found is not None
-    assert found.message.startswith("during randread-4k, others used 12 % of the promise")
+    assert found.message == (
+        "other load during randread-4k: 12% of the promise; at most 1% is allowed"
+    )

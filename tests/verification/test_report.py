@@ -1,4 +1,4 @@
-"""Lines held against what they require, and the verdict that follows."""
+"""Judging of measurements, and the report and its verdict that follow."""
 
 import msgspec
 import pytest
@@ -30,39 +30,41 @@ from disksla.verification.suites import Suite, SuiteTest, make_suite
 from support.simulated_host import a_disk
 
 TOLERANCE = 0.03
-CONTRACT = SeparateTerms(
+TERMS = SeparateTerms(
     read_iops=1000.0, read_bytes_per_second=100.0 * MIB, write_iops=500.0, latency_s=0.002
 )
-SUITE = make_suite("vk", custom_limits(CONTRACT), TOLERANCE)
-BUSY = Violation("other_load", "others were there")
+SUITE = make_suite("vk", custom_limits(TERMS), TOLERANCE)
+OTHER_LOAD = Violation("other_load", "other load")
 
 
-def line(test: str, suite: Suite = SUITE) -> SuiteTest:
-    return next(each for each in suite.lines if each.test == test)
+def suite_test(test: str, suite: Suite = SUITE) -> SuiteTest:
+    return next(each for each in suite.tests if each.name == test)
 
 
-def trial(told: SuiteTest, iops: float, mean_latency_s: float | None = 0.001) -> Measurement:
+def measurement(test: SuiteTest, iops: float, mean_latency_s: float | None = 0.001) -> Measurement:
     done = DirectionResult(
         int(10 * iops),
-        int(10 * iops) * told.request_bytes,
+        int(10 * iops) * test.request_bytes,
         10.0,
         iops,
-        iops * told.request_bytes,
+        iops * test.request_bytes,
         mean_latency_s if iops else None,
     )
     return Measurement(
         name="x",
         tool="fio-3.33",
-        pattern=told.pattern,
-        request_bytes=told.request_bytes,
-        inflight=told.inflight,
+        pattern=test.pattern,
+        request_bytes=test.request_bytes,
+        inflight=test.inflight,
         measured=done,
         percentiles=(Percentile(0.5, 0.001), Percentile(0.99, 0.004)),
     )
 
 
-def judged(test: str, iops: float, mean_latency_s: float | None = 0.001) -> SuiteTestResult:
-    return judge_test(line(test), trial(line(test), iops, mean_latency_s), TOLERANCE)
+def judge(test: str, iops: float, mean_latency_s: float | None = 0.001) -> SuiteTestResult:
+    return judge_test(
+        suite_test(test), measurement(suite_test(test), iops, mean_latency_s), TOLERANCE
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,13 +81,13 @@ def judged(test: str, iops: float, mean_latency_s: float | None = 0.001) -> Suit
         ("randread-4k", 0.0, "fail", 0.0, 1.0),
     ],
 )
-def test_a_rate_passes_at_what_is_required_less_the_tolerance(
+def test_rate_passes_within_tolerance(
     test: str, iops: float, verdict: str, ratio: float, required_ratio: float
 ) -> None:
-    found = judged(test, iops)
+    found = judge(test, iops)
     assert found.verdict == verdict
     assert (found.ratio, found.required_ratio) == pytest.approx((ratio, required_ratio))
-    assert found.reason == ("" if iops else "nothing completed")
+    assert found.reason == ("" if iops else "no request completed")
 
 
 @pytest.mark.parametrize(
@@ -97,31 +99,31 @@ def test_a_rate_passes_at_what_is_required_less_the_tolerance(
         (0.0, "pass", 2e6),
     ],
 )
-def test_a_latency_passes_below_what_is_required(
+def test_latency_passes_within_tolerance(
     mean_latency_s: float, verdict: str, ratio: float
 ) -> None:
-    found = judged("latency-randread-4k", 970.0, mean_latency_s)
+    found = judge("latency-randread-4k", 970.0, mean_latency_s)
     assert (found.verdict, found.unit, found.measured) == (verdict, "seconds", mean_latency_s)
     assert found.ratio == pytest.approx(ratio, rel=1e-4)
 
 
-def test_a_latency_at_a_rate_that_was_not_served_says_so() -> None:
-    found = judged("latency-randread-4k", 600.0, 0.05)
+def test_latency_reports_a_missed_rate() -> None:
+    found = judge("latency-randread-4k", 600.0, 0.05)
     assert found.verdict == "fail"
-    assert found.reason == "only 600 of 970 IOPS were served, so requests queued"
+    assert found.reason == "the disk completed only 600 of 970 IOPS, so requests queued"
 
 
-def test_an_indicative_latency_is_shown_and_never_fails() -> None:
-    contract = msgspec.structs.replace(CONTRACT, latency_kind="indicative")
-    told = line("latency-randread-4k", make_suite("vk", custom_limits(contract), TOLERANCE))
-    found = judge_test(told, trial(told, 970.0, 0.05), TOLERANCE)
+def test_indicative_latency_never_fails() -> None:
+    terms = msgspec.structs.replace(TERMS, latency_kind="indicative")
+    test = suite_test("latency-randread-4k", make_suite("vk", custom_limits(terms), TOLERANCE))
+    found = judge_test(test, measurement(test, 970.0, 0.05), TOLERANCE)
     assert found.verdict == "shown"
     assert found.ratio == pytest.approx(0.04)
-    assert found.reason == "the provider names this latency, and does not guarantee it"
+    assert found.reason == "the latency is indicative; it is shown, not judged"
 
 
-def test_a_line_without_a_requirement_is_skipped() -> None:
-    found = judged("write-1m", 1000.0)
+def test_no_requirement_is_skipped() -> None:
+    found = judge("write-1m", 1000.0)
     assert (found.verdict, found.reason) == (
         "skipped",
         "the terms promise no bandwidth for writes",
@@ -130,7 +132,7 @@ def test_a_line_without_a_requirement_is_skipped() -> None:
 
 
 @pytest.mark.parametrize(
-    ("iops", "is_held", "level"),
+    ("iops", "is_throttled", "level"),
     [
         (300.0, True, "base"),
         (308.0, False, "base"),
@@ -139,19 +141,21 @@ def test_a_line_without_a_requirement_is_skipped() -> None:
         (900.0, True, "burst_then_base"),
     ],
 )
-def test_the_level_is_told_where_there_are_credits(iops: float, is_held: bool, level: str) -> None:
-    contract = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))
-    told = make_suite("terms", custom_limits(contract), TOLERANCE).lines[0]
-    found = judge_test(told, trial(told, iops), TOLERANCE, is_throttled_at_base=is_held)
+def test_level_is_reported_for_terms_with_credits(
+    iops: float, is_throttled: bool, level: str
+) -> None:
+    terms = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))
+    test = make_suite("terms", custom_limits(terms), TOLERANCE).tests[0]
+    found = judge_test(test, measurement(test, iops), TOLERANCE, is_throttled_at_base=is_throttled)
     assert found.level == level
-    assert judged("randread-4k", iops).level is None
+    assert judge("randread-4k", iops).level is None
 
 
-def test_nothing_measured_has_no_level() -> None:
-    contract = SumTerms(iops=300.0, latency_s=0.001)
-    told = line("latency-randread-4k", make_suite("terms", custom_limits(contract), TOLERANCE))
-    found = judge_test(told, trial(told, 0.0, None), TOLERANCE)
-    assert (found.ratio, found.level, found.reason) == (0.0, None, "nothing completed")
+def test_no_level_without_completed_requests() -> None:
+    terms = SumTerms(iops=300.0, latency_s=0.001)
+    test = suite_test("latency-randread-4k", make_suite("terms", custom_limits(terms), TOLERANCE))
+    found = judge_test(test, measurement(test, 0.0, None), TOLERANCE)
+    assert (found.ratio, found.level, found.reason) == (0.0, None, "no request completed")
 
 
 @pytest.mark.parametrize(
@@ -162,26 +166,26 @@ def test_nothing_measured_has_no_level() -> None:
         (("pass", "fail", "unmeasured"), (), "incomplete", 2),
         (("skipped", "shown"), (), "incomplete", 2),
         ((), (), "incomplete", 2),
-        (("pass",), (BUSY,), "not_valid", 2),
-        (("fail",), (BUSY,), "not_valid", 2),
-        (("unmeasured",), (BUSY,), "not_valid", 2),
+        (("pass",), (OTHER_LOAD,), "not_valid", 2),
+        (("fail",), (OTHER_LOAD,), "not_valid", 2),
+        (("unmeasured",), (OTHER_LOAD,), "not_valid", 2),
     ],
 )
-def test_the_verdict_follows_from_the_lines(
+def test_report_verdict_follows_from_results(
     verdicts: tuple[SuiteTestVerdict, ...],
     violations: tuple[Violation, ...],
     verdict: str,
     status: int,
 ) -> None:
-    lines = tuple(
+    results = tuple(
         SuiteTestResult(test="x", caption="", writes=False, verdict=each) for each in verdicts
     )
-    assert report_verdict(lines, violations) == verdict
-    assert account(lines, violations).status == status
+    assert report_verdict(results, violations) == verdict
+    assert report_of(results, violations).status == status
 
 
-def account(
-    lines: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...] = ()
+def report_of(
+    results: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...] = ()
 ) -> VerificationReport:
     run = VerificationRun(
         disksla_version="0.1.0",
@@ -196,12 +200,12 @@ def account(
         ended_timestamp_s=1.7e9 + 60,
         violations=violations,
     )
-    return make_report(SUITE, run, lines)
+    return make_report(SUITE, run, results)
 
 
-def test_an_account_says_of_which_disk_it_is() -> None:
-    made = account((judged("randread-4k", 1000.0),))
-    assert (made.device, made.key, made.serial) == ("vdb", "wwn:0x5", "vol-1")
+def test_report_identifies_its_disk() -> None:
+    report = report_of((judge("randread-4k", 1000.0),))
+    assert (report.device, report.key, report.serial) == ("vdb", "wwn:0x5", "vol-1")
     run = VerificationRun(
         disksla_version="0.1.0",
         disk=None,
@@ -215,59 +219,68 @@ def test_an_account_says_of_which_disk_it_is() -> None:
         ended_timestamp_s=0.0,
         unjudged=("x: why",),
     )
-    made = make_report(SUITE, run, (skipped_test(line("randread-4k"), "not in the result"),))
-    assert (made.device, made.key, made.model, made.unjudged) == (None, None, None, ("x: why",))
+    report = make_report(
+        SUITE, run, (skipped_test(suite_test("randread-4k"), "not in the result"),)
+    )
+    assert (report.device, report.key, report.model, report.unjudged) == (
+        None,
+        None,
+        None,
+        ("x: why",),
+    )
 
 
 cases = st.builds(
-    judged,
-    st.sampled_from([each.test for each in SUITE.lines]),
+    judge,
+    st.sampled_from([each.name for each in SUITE.tests]),
     st.floats(0, 1e6),
     st.floats(0, 100),
-) | st.sampled_from([unmeasured_test(each, "why") for each in SUITE.lines])
+) | st.sampled_from([unmeasured_test(each, "why") for each in SUITE.tests])
 
 
-@given(st.lists(cases, max_size=4).map(tuple), st.lists(st.just(BUSY), max_size=1).map(tuple))
-def test_an_account_can_be_read_again(
-    lines: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
+@given(
+    st.lists(cases, max_size=4).map(tuple), st.lists(st.just(OTHER_LOAD), max_size=1).map(tuple)
+)
+def test_report_round_trips_through_json(
+    results: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
 ) -> None:
-    made = account(lines, violations)
-    assert decode_report(encode_report(made)) == made
+    report = report_of(results, violations)
+    assert decode_report(encode_report(report)) == report
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6))
-def test_more_is_never_worse(one: float, other: float) -> None:
-    less, more = (judged("randread-8k", iops) for iops in sorted((one, other)))
+def test_more_iops_are_never_judged_worse(one: float, other: float) -> None:
+    less, more = (judge("randread-8k", iops) for iops in sorted((one, other)))
     assert less.ratio is not None
     assert more.ratio is not None
     assert less.ratio <= more.ratio
     assert less.verdict == "fail" or more.verdict == "pass"
 
 
-GOOD = encode_report(account((judged("randread-4k", 1000.0),)))
+GOOD = encode_report(report_of((judge("randread-4k", 1000.0),)))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
-        (b'"kept"', b'"broken"', "says 'broken', which does not follow"),
-        (b'"kept"', b'"lovely"', "not the account of a test"),
+        (b'"kept"', b'"broken"', "found verdict 'broken'; expected 'kept'"),
+        (b'"kept"', b'"lovely"', "invalid verification report"),
         (b'"disksla_verification": 1', b'"disksla_verification": 2', "Invalid enum value"),
         (b'"measured": 1000.0', b'"measured": -1.0', ">= 0"),
-        (b'"tool"', b'"fool"', "not the account of a test"),
-        (GOOD, b"", "not the account of a test"),
-        (GOOD, b"[" * 100_000, "not the account of a test"),
-        (b"vol-1", b"\xff", "not the account of a test"),
+        (b'"tool"', b'"fool"', "invalid verification report"),
+        (GOOD, b"", "invalid verification report"),
+        (GOOD, b"[" * 100_000, "invalid verification report"),
+        (b"vol-1", b"\xff", "invalid verification report"),
     ],
 )
-def test_what_is_no_account_is_refused(old: bytes, new: bytes, said: str) -> None:
+def test_invalid_report_is_rejected(old: bytes, new: bytes, message: str) -> None:
     assert old in GOOD
-    with pytest.raises(DiskslaError, match=said):
+    with pytest.raises(DiskslaError, match=message):
         decode_report(GOOD.replace(old, new))
 
 
 @given(st.binary() | st.integers(0, len(GOOD)).map(lambda end: GOOD[:end]))
-def test_anything_is_an_account_or_refused(text: bytes) -> None:
+def test_any_bytes_are_decoded_or_rejected(text: bytes) -> None:
     try:
         decode_report(text)
     except DiskslaError:

@@ -1,4 +1,4 @@
-"""The page that a person keeps of a test."""
+"""The HTML page of a verification report."""
 
 import base64
 import hashlib
@@ -16,7 +16,7 @@ from disksla.verification.measurement import Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_html import report_html
-from support.reports import LINES, a_line, accounts, an_account
+from support.reports import RESULTS, a_report, a_result, reports
 
 VOID = {"meta", "rect", "line", "circle"}
 ALLOWED = {
@@ -27,8 +27,8 @@ ALLOWED = {
 HOSTILE = "<script>alert(1)</script>\"'&\udcff\x00"
 
 
-class Reader(HTMLParser):
-    """Reads a page, and fails on elements that we never write or that do not close."""
+class PageParser(HTMLParser):
+    """Parses a page, and fails on elements that are not allowed or not closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,53 +68,53 @@ class Reader(HTMLParser):
             self.cells[-1][-1] += f"{data} "
 
 
-def read(account: VerificationReport) -> Reader:
-    reader = Reader()
-    page = report_html(account)
+def parse(report: VerificationReport) -> PageParser:
+    parser = PageParser()
+    page = report_html(report)
     page.encode()
-    reader.feed(page)
-    reader.close()
-    assert not reader.open
-    return reader
+    parser.feed(page)
+    parser.close()
+    assert not parser.open
+    return parser
 
 
-def said(account: VerificationReport) -> str:
-    return " ".join(" ".join(read(account).text).split())
+def text_of(report: VerificationReport) -> str:
+    return " ".join(" ".join(parse(report).text).split())
 
 
-def test_lines_are_rows_and_skipped_ones_a_sentence() -> None:
-    reader = read(an_account(*LINES))
-    rows = [[cell.strip() for cell in row[1:]] for row in reader.cells[1:]]
+def test_results_are_rows_and_skipped_tests_listed() -> None:
+    parser = parse(a_report(*RESULTS))
+    rows = [[cell.strip() for cell in row[1:]] for row in parser.cells[1:]]
     assert rows == [
-        ["1000 IOPS", "1002 IOPS", "100.2 %", "", "pass"],
-        ["750 IOPS", "700 IOPS", "70.0 %", "", "fail"],
-        ["125 MiB/s", "500 MiB/s", "400.0 %", "", "pass"],
-        ["3 ms", "2 ms", "150.0 %", "", "shown"],
+        ["1000 IOPS", "1002 IOPS", "100.2%", "", "pass"],
+        ["750 IOPS", "700 IOPS", "70.0%", "", "fail"],
+        ["125 MiB/s", "500 MiB/s", "400.0%", "", "pass"],
+        ["3 ms", "2 ms", "150.0%", "", "shown"],
         ["-", "-", "-", "", "unmeasured"],
     ]
-    assert reader.classes == ["track", "pass", "track", "fail", "track", "pass", "track", "shown"]
-    text = said(an_account(*LINES))
-    assert "Not run: write-1m, write-4m (no file)." in text
-    assert "windows of 100 ms: throttled 98%, idle 2%" in text
-    assert "measured at burst, then base level" in text
-    assert "mean 32 ms, 99.9 % within" in text
-    assert "2023-11-14 22:13:20 UTC, 5.01 min long" in text
+    assert parser.classes == ["track", "pass", "track", "fail", "track", "pass", "track", "shown"]
+    text = text_of(a_report(*RESULTS))
+    assert "Skipped: write-1m, write-4m (no file)." in text
+    assert "Verdicts of 100 ms windows: throttled 98%, idle 2%" in text
+    assert "Measured while bursting, then at the baseline" in text
+    assert "mean 32 ms, 99.9% within" in text
+    assert "2023-11-14 22:13:20 UTC, duration 5.01 min" in text
 
 
-def test_a_bar_ends_where_its_box_does() -> None:
-    assert max(read(an_account(a_line(ratio=7.0, percentiles=()))).numbers) == 100
+def test_bar_stays_in_its_box() -> None:
+    assert max(parse(a_report(a_result(ratio=7.0, percentiles=()))).numbers) == 100
 
 
-def test_the_verdict_and_what_spoils_it_are_told_first() -> None:
-    busy = Violation("other_load", "others were there")
-    text = said(an_account(a_line(), violations=(busy,), unjudged=("x: mixed",)))
-    assert "NOT VALID: the conditions of a test did not hold others were there x: mixed" in text
-    assert "The promise is kept" in said(an_account(a_line()))
+def test_verdict_is_followed_by_its_reasons() -> None:
+    violation = Violation("other_load", "other load")
+    text = text_of(a_report(a_result(), violations=(violation,), unjudged=("x: mixed",)))
+    assert "NOT VALID: a precondition is violated other load x: mixed" in text
+    assert "PASSED: all judged tests meet the promise" in text_of(a_report(a_result()))
 
 
-def test_a_result_from_elsewhere_has_no_disk_and_no_length() -> None:
-    account = an_account(
-        a_line(percentiles=(), mean_latency_s=None, window_seconds={}),
+def test_imported_result_has_no_disk_and_duration() -> None:
+    report = a_report(
+        a_result(percentiles=(), mean_latency_s=None, window_seconds={}),
         device=None,
         serial=None,
         model=None,
@@ -122,31 +122,31 @@ def test_a_result_from_elsewhere_has_no_disk_and_no_length() -> None:
         target="elsewhere",
         ended_timestamp_s=1.7e9,
     )
-    text = said(account)
-    assert "a result made elsewhere against vk.ceph-ssd" in text
-    assert "2023-11-14 22:13:20 UTC The promise is kept" in text
+    text = text_of(report)
+    assert "imported result, terms vk.ceph-ssd" in text
+    assert "2023-11-14 22:13:20 UTC Tools" in text
     assert "Latency" not in text
     assert "3.914 MiB/s" in text
 
 
-def test_one_latency_is_drawn_too() -> None:
+def test_single_percentile_is_drawn() -> None:
     one = (Percentile(0.5, 0.001),)
-    assert "within 1 ms" in said(an_account(a_line(percentiles=one, mean_latency_s=None)))
-    assert "within 0 ms" in said(an_account(a_line(percentiles=(Percentile(0.5, 0.0),))))
+    assert "within 1 ms" in text_of(a_report(a_result(percentiles=one, mean_latency_s=None)))
+    assert "within 0 ms" in text_of(a_report(a_result(percentiles=(Percentile(0.5, 0.0),))))
 
 
 @settings(max_examples=80)
-@given(accounts)
-@example(an_account(a_line(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
-def test_nothing_that_a_disk_says_becomes_markup(account: VerificationReport) -> None:
-    reader = read(account)
-    shown = [line for line in account.lines if line.verdict != "skipped"]
-    assert len(reader.cells) == 1 + len(shown)
-    assert all(0 <= number <= 360 for number in reader.numbers)
+@given(reports)
+@example(a_report(a_result(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
+def test_names_never_become_markup(report: VerificationReport) -> None:
+    parser = parse(report)
+    judged = [line for line in report.tests if line.verdict != "skipped"]
+    assert len(parser.cells) == 1 + len(judged)
+    assert all(0 <= number <= 360 for number in parser.numbers)
 
 
-def test_nothing_may_be_loaded_or_run() -> None:
-    page = report_html(an_account(*LINES))
+def test_content_security_policy_allows_only_the_style() -> None:
+    page = report_html(a_report(*RESULTS))
     style = re.search("<style>(.*?)</style>", page, re.DOTALL)
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
@@ -158,21 +158,21 @@ def test_nothing_may_be_loaded_or_run() -> None:
     shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing to draw the page"
 )
 @pytest.mark.parametrize("width", [1280, 390])
-def test_a_browser_shows_it_without_scrolling_sideways(tmp_path: Path, width: int) -> None:
-    """A page that is too wide for a phone would be drawn wider than its window."""
+def test_page_fits_the_width_of_the_browser(tmp_path: Path, width: int) -> None:
+    """A page that is too wide for a phone scrolls sideways."""
     page = tmp_path / "page.html"
     probe = "<iframe></iframe>"
-    text = report_html(an_account(*LINES))
+    text = report_html(a_report(*RESULTS))
     assert probe not in text
-    measuring = (
+    script = (
         "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth"
         "</script>"
     )
     policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-    page.write_text(policy.sub("", text).replace("</body>", f"{measuring}</body>"))
+    page.write_text(policy.sub("", text).replace("</body>", f"{script}</body>"))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
     home = {**os.environ, "HOME": str(tmp_path)}
-    done = subprocess.run(
+    process = subprocess.run(
         [*command, f"--window-size={width},900", page.as_uri()],
         check=True,
         capture_output=True,
@@ -180,6 +180,6 @@ def test_a_browser_shows_it_without_scrolling_sideways(tmp_path: Path, width: in
         env=home,
         timeout=60,
     )
-    found = re.search(r"<title>(\d+) of (\d+)</title>", done.stdout)
-    assert found is not None, done.stderr
+    found = re.search(r"<title>(\d+) of (\d+)</title>", process.stdout)
+    assert found is not None, process.stderr
     assert int(found[1]) <= int(found[2])

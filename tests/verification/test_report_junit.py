@@ -1,4 +1,4 @@
-"""JUnit XML as build servers read it."""
+"""JUnit XML as build servers parse it."""
 
 from xml.etree import ElementTree as ET
 
@@ -7,13 +7,13 @@ from hypothesis import example, given, settings
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_junit import report_junit
-from support.reports import LINES, a_line, accounts, an_account
+from support.reports import RESULTS, a_report, a_result, reports
 
 HOSTILE = "<failure/>]]>\"'&\x00\x1b\udcff\uffff"
 
 
-def read(account: VerificationReport) -> ET.Element:
-    root = ET.fromstring(report_junit(account))
+def parse(report: VerificationReport) -> ET.Element:
+    root = ET.fromstring(report_junit(report))
     assert root.tag == "testsuites"
     return root
 
@@ -22,7 +22,7 @@ def counts(element: ET.Element) -> dict[str, int]:
     return {name: int(element.attrib[name]) for name in ("tests", "failures", "errors", "skipped")}
 
 
-def found(root: ET.Element) -> dict[str, int]:
+def counted(root: ET.Element) -> dict[str, int]:
     return {
         "tests": len(root.findall("testsuite/testcase")),
         "failures": len(root.findall(".//failure")),
@@ -31,11 +31,11 @@ def found(root: ET.Element) -> dict[str, int]:
     }
 
 
-def test_each_line_is_a_case() -> None:
-    root = read(an_account(*LINES))
+def test_each_result_is_a_test_case() -> None:
+    root = parse(a_report(*RESULTS))
     assert counts(root) == {"tests": 7, "failures": 1, "errors": 1, "skipped": 2}
     [suite] = root
-    assert suite.attrib["name"] == "vdb against vk.ceph-ssd"
+    assert suite.attrib["name"] == "disk vdb, terms vk.ceph-ssd"
     assert suite.attrib["timestamp"] == "2023-11-14T22:13:20"
     assert suite.attrib["time"] == "300.500"
     cases = {case.attrib["name"]: case for case in suite.findall("testcase")}
@@ -47,29 +47,29 @@ def test_each_line_is_a_case() -> None:
     assert failure is not None
     assert failure.attrib["message"] == (
         "700 IOPS measured, at least 750 IOPS required (75% of 1000 IOPS);"
-        " measured at burst, then base level"
+        " measured while bursting, then at the baseline"
     )
     assert cases["randread-4k"].attrib["classname"] == "disksla.vdb.vk"
 
 
-def test_a_violated_condition_is_an_error() -> None:
-    busy = Violation("other_load", "others were there")
-    root = read(an_account(a_line(), violations=(busy,)))
+def test_violation_is_an_error() -> None:
+    violation = Violation("other_load", "other load")
+    root = parse(a_report(a_result(), violations=(violation,)))
     assert counts(root) == {"tests": 2, "failures": 0, "errors": 1, "skipped": 0}
     [error] = root.findall(".//error")
-    assert error.attrib == {"message": "others were there", "type": "precondition"}
+    assert error.attrib == {"message": "other load", "type": "precondition"}
 
 
-def test_a_result_from_elsewhere_has_no_device() -> None:
-    root = read(an_account(a_line(), device=None, serial=None, wwn=None, model=None))
+def test_imported_result_has_no_device() -> None:
+    root = parse(a_report(a_result(), device=None, serial=None, wwn=None, model=None))
     names = {each.attrib["name"] for each in root.findall(".//property")}
     assert names == {"verdict", "terms", "size_bytes", "tool", "disksla_version"}
-    assert root[0].attrib["name"] == "a result made elsewhere against vk.ceph-ssd"
+    assert root[0].attrib["name"] == "imported result, terms vk.ceph-ssd"
 
 
 @settings(max_examples=80)
-@given(accounts)
-@example(an_account(a_line(test=HOSTILE, why=HOSTILE), hostile=HOSTILE))
-def test_nothing_that_a_disk_says_becomes_markup(account: VerificationReport) -> None:
-    root = read(account)
-    assert counts(root) == counts(root[0]) == found(root)
+@given(reports)
+@example(a_report(a_result(test=HOSTILE, why=HOSTILE), hostile=HOSTILE))
+def test_names_never_become_markup(report: VerificationReport) -> None:
+    root = parse(report)
+    assert counts(root) == counts(root[0]) == counted(root)

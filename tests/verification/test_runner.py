@@ -1,4 +1,4 @@
-"""A suite that is run on a disk of files by a fio of our own."""
+"""A suite run by a fake fio on a simulated disk, whose /proc and /sys are files."""
 
 import threading
 from collections.abc import Iterator
@@ -12,147 +12,155 @@ from disksla.fio.runner import Fio, find_fio
 from disksla.limits.catalog import load_catalog
 from disksla.limits.limits import Limits
 from disksla.system.roots import Roots
+from disksla.verification.monitor import DiskMonitor, monitored
+from disksla.verification.plan import SuitePlan, base_estimate_s
+from disksla.verification.preconditions import Violation
 from disksla.verification.report import MeasuredLevel
-from disksla.verification.runner import SuitePlan, SuiteRunner, base_estimate_s, not_run_tests
+from disksla.verification.runner import SuiteRunner, check_other_load
 from disksla.verification.suites import make_suite
-from disksla.verification.watch import DiskMonitor, monitored
 from support.fake_fio import ANSWERS, HANGS, fake_fio
 from support.loop_device import eventually
 from support.simulated_host import a_disk
 
 ANSWER = Path(__file__).parent.parent / "fio" / "results" / "reads.json"
-CONTRACT = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8500.0))
-LIMITS = custom_limits(CONTRACT)
+TERMS = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8500.0))
+LIMITS = custom_limits(TERMS)
 DISK = a_disk("vdx")
-QUIET = f" 254 0 vdx 100 0 800 10 50 0 400 20{' 0' * 9}\n"
+IDLE = f" 254 0 vdx 100 0 800 10 50 0 400 20{' 0' * 9}\n"
 
 
-class Room:
-    """A machine of files with one disk, and a fio."""
+class Machine:
+    """A simulated machine with one disk and a fake fio."""
 
-    def __init__(self, directory: Path, body: str) -> None:
-        self.paths = Roots(procfs=directory / "proc", sysfs=directory / "sys")
-        self.paths.procfs.mkdir()
-        self.diskstats = self.paths.procfs / "diskstats"
-        self.diskstats.write_text(QUIET)
-        (self.paths.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
+    def __init__(self, directory: Path, fio_body: str) -> None:
+        self.roots = Roots(procfs=directory / "proc", sysfs=directory / "sys")
+        self.roots.procfs.mkdir()
+        self.diskstats = self.roots.procfs / "diskstats"
+        self.diskstats.write_text(IDLE)
+        (self.roots.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
         bin_directory = directory / "bin"
         bin_directory.mkdir()
         (bin_directory / "answer").write_bytes(ANSWER.read_bytes())
-        fake_fio(bin_directory, body)
+        fake_fio(bin_directory, fio_body)
         self.fio: Fio = find_fio(str(bin_directory))
         self.hangs = bin_directory / "hangs"
         self.target = directory / "disk"
         self.target.write_bytes(b"x" * 4096)
         self.stop = threading.Event()
 
-    def plan(self, **told: object) -> SuitePlan:
+    def plan(self, *, wait_for_base: bool = False) -> SuitePlan:
         suite = make_suite("terms", LIMITS, 0.03)
-        plan = SuitePlan(suite, str(self.target), None, 10.0, 0.03, with_writes=False)
-        return plan._replace(**told)  # type: ignore[arg-type]
+        return SuitePlan(
+            suite,
+            str(self.target),
+            None,
+            10.0,
+            0.03,
+            with_writes=False,
+            wait_for_base=wait_for_base,
+        )
 
 
 @pytest.fixture
-def watch(room: Room) -> Iterator[DiskMonitor]:
-    settings = Settings(disks=(DiskEntry(match=DiskMatch(device="vdx"), terms=CONTRACT),))
-    with monitored(room.paths, settings, load_catalog(), DISK, (DISK, a_disk("vdy"))) as found:
+def monitor(machine: Machine) -> Iterator[DiskMonitor]:
+    settings = Settings(disks=(DiskEntry(match=DiskMatch(device="vdx"), terms=TERMS),))
+    disks = (DISK, a_disk("vdy"))
+    with monitored(machine.roots, settings, load_catalog(), DISK, disks) as found:
         assert eventually(lambda: bool(found.window_seconds()), 5)
         yield found
 
 
 @pytest.fixture
-def room(tmp_path: Path, request: pytest.FixtureRequest) -> Room:
-    return Room(tmp_path, getattr(request, "param", ANSWERS))
+def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Machine:
+    return Machine(tmp_path, getattr(request, "param", ANSWERS))
 
 
-def acceptance(
-    room: Room, watch: DiskMonitor, limits: Limits = LIMITS, **told: object
+def suite_runner(
+    machine: Machine,
+    monitor: DiskMonitor,
+    limits: Limits = LIMITS,
+    *,
+    wait_for_base: bool = False,
 ) -> SuiteRunner:
-    return SuiteRunner(room.plan(**told), room.fio, watch, limits, room.stop)
+    plan = machine.plan(wait_for_base=wait_for_base)
+    return SuiteRunner(plan, machine.fio, monitor, limits, machine.stop)
 
 
-def test_lines_are_run_or_skipped_and_judged(room: Room, watch: DiskMonitor) -> None:
-    lines, violations = acceptance(room, watch).run()
-    assert [line.verdict for line in lines] == [
+def test_tests_are_run_or_skipped_and_judged(machine: Machine, monitor: DiskMonitor) -> None:
+    results, violations = suite_runner(machine, monitor).run()
+    assert [result.verdict for result in results] == [
         *("fail", "skipped", "skipped"),  # IOPS; bandwidth and latency are not promised
         *("skipped", "skipped", "skipped"),
     ]
-    measured = lines[0]
+    measured = results[0]
     level: MeasuredLevel = "base"
     assert measured.level == level
     assert measured.percentiles
-    assert measured.other_share == 0.0  # the disk of files did nothing at all
+    assert measured.other_share == 0.0  # the counters of the simulated disk do not change
     assert violations == ()
-    assert "--file DIR" in lines[3].reason
+    assert "--file DIR" in results[3].reason
 
 
-@pytest.mark.parametrize("room", ["print('nonsense')"], indirect=True)
-def test_a_fio_that_fails_leaves_its_line_unmeasured(room: Room, watch: DiskMonitor) -> None:
-    lines, _ = acceptance(room, watch).run()
-    assert lines[0].verdict == "unmeasured"
-    assert "not the JSON of fio" in lines[0].reason
+@pytest.mark.parametrize("machine", ["print('nonsense')"], indirect=True)
+def test_failed_fio_leaves_its_test_unmeasured(machine: Machine, monitor: DiskMonitor) -> None:
+    results, _ = suite_runner(machine, monitor).run()
+    assert results[0].verdict == "unmeasured"
+    assert "not the JSON of fio" in results[0].reason
 
 
-@pytest.mark.parametrize("room", [HANGS], indirect=True)
-def test_a_test_that_is_stopped_ends_soon(room: Room, watch: DiskMonitor) -> None:
+@pytest.mark.parametrize("machine", [HANGS], indirect=True)
+def test_stop_ends_the_suite_soon(machine: Machine, monitor: DiskMonitor) -> None:
     def stop_soon() -> None:
-        eventually(room.hangs.exists, 20)
-        room.stop.set()
+        eventually(machine.hangs.exists, 20)
+        machine.stop.set()
 
     thread = threading.Thread(target=stop_soon)
     thread.start()
-    lines, _ = acceptance(room, watch).run()
+    results, _ = suite_runner(machine, monitor).run()
     thread.join()
-    assert (lines[0].verdict, lines[0].reason) == ("unmeasured", "fio was stopped")
-    again, _ = acceptance(room, watch).run()
-    assert again[0].reason == "the test was ended before"
+    assert (results[0].verdict, results[0].reason) == ("unmeasured", "fio was stopped")
+    again, _ = suite_runner(machine, monitor).run()
+    assert again[0].reason == "interrupted before this test"
 
 
-def test_a_disk_that_is_gone_cannot_be_measured(room: Room, watch: DiskMonitor) -> None:
-    room.diskstats.write_text("")
-    lines, _ = acceptance(room, watch).run()
-    assert "vdx is not in diskstats" in lines[0].reason
+def test_removed_disk_is_not_measured(machine: Machine, monitor: DiskMonitor) -> None:
+    machine.diskstats.write_text("")
+    results, _ = suite_runner(machine, monitor).run()
+    assert "vdx is not in /proc/diskstats" in results[0].reason
 
 
-def test_a_base_that_is_not_reached_spoils_the_line(room: Room, watch: DiskMonitor) -> None:
-    lines, [violation] = acceptance(room, watch, wait_for_base=True).run()
+def test_base_not_reached_is_a_violation(machine: Machine, monitor: DiskMonitor) -> None:
+    results, [violation] = suite_runner(machine, monitor, wait_for_base=True).run()
     assert violation.precondition == "base_not_reached"
-    assert lines[0].verdict == "unmeasured"
+    assert results[0].verdict == "unmeasured"
     assert base_estimate_s(LIMITS) == pytest.approx(5)
-    assert "within 67.5 s" in lines[0].reason
+    assert "within 67.5 s" in results[0].reason
 
 
-def looking(room: Room, watch: DiskMonitor, times: int) -> SuiteRunner:
-    """Let others read from the disk so many times while it is looked at."""
+def check_with_reads(
+    machine: Machine, monitor: DiskMonitor, times: int, seconds: float = 0.1
+) -> Violation | None:
+    """Check for other load while others read from the disk in the first `times` checks."""
     reads = iter(range(900, 900 + 800 * times, 800))
 
-    def others(_what: str, _seconds: float) -> None:
+    def read_disk(_step: str, _seconds: float) -> None:
         count = next(reads, None)
         if count is not None:
-            room.diskstats.write_text(QUIET.replace(" 100 0 800", f" {count} 0 {8 * count}"))
+            machine.diskstats.write_text(IDLE.replace(" 100 0 800", f" {count} 0 {8 * count}"))
 
-    return SuiteRunner(room.plan(), room.fio, watch, LIMITS, room.stop, others)
+    return check_other_load(monitor, LIMITS.promise_charges, machine.stop, read_disk, seconds)
 
 
-def test_other_load_is_seen_before_the_test(room: Room, watch: DiskMonitor) -> None:
-    found = looking(room, watch, times=10).look_for_load(0.1)
+def test_other_load_before_the_test_is_detected(machine: Machine, monitor: DiskMonitor) -> None:
+    found = check_with_reads(machine, monitor, times=10)
     assert found is not None
     assert found.precondition == "other_load"
 
 
-def test_a_disk_may_come_to_rest(room: Room, watch: DiskMonitor) -> None:
-    assert looking(room, watch, times=2).look_for_load(0.1) is None
+def test_disk_may_become_idle_before_the_test(machine: Machine, monitor: DiskMonitor) -> None:
+    assert check_with_reads(machine, monitor, times=2) is None
 
 
-def test_nobody_looks_any_more_once_it_is_stopped(room: Room, watch: DiskMonitor) -> None:
-    room.stop.set()
-    assert looking(room, watch, times=10).look_for_load(600) is None
-
-
-def test_what_was_not_begun_is_unmeasured_or_skipped(room: Room) -> None:
-    lines = not_run_tests(room.plan(), "why")
-    assert [line.reason for line in lines][:2] == [
-        "why",
-        "the terms promise no bandwidth for reads",
-    ]
-    assert room.plan().estimate_s == pytest.approx(13)
+def test_stop_ends_the_check_for_other_load(machine: Machine, monitor: DiskMonitor) -> None:
+    machine.stop.set()
+    assert check_with_reads(machine, monitor, times=10, seconds=600) is None

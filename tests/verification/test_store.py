@@ -1,4 +1,4 @@
-"""Accounts of tests in the state directory."""
+"""Verification reports in the state directory."""
 
 import logging
 import stat
@@ -11,64 +11,64 @@ from hypothesis import strategies as st
 from disksla.verification.report import encode_report
 from disksla.verification.store import ReportStore, file_name, save_report
 from support.log_events import events
-from support.reports import a_line, an_account
+from support.reports import a_report, a_result
 
-KEPT = an_account(a_line())
-BROKEN = an_account(a_line(verdict="fail", ratio=0.7))
+PASSED = a_report(a_result())
+FAILED = a_report(a_result(verdict="fail", ratio=0.7))
 KEY = "serial:vol-1"
 
 
-def test_what_is_saved_is_read_by_whoever_runs_the_daemon(tmp_path: Path) -> None:
-    files = ReportStore(tmp_path)
-    files.read()
-    assert files.by_key == {}
-    assert save_report(tmp_path, KEPT) is None
+def test_saved_report_is_read_again(tmp_path: Path) -> None:
+    store = ReportStore(tmp_path)
+    store.read()
+    assert store.by_key == {}
+    assert save_report(tmp_path, PASSED) is None
     [saved] = tmp_path.iterdir()
     assert saved.name == "verification-serial:vol-1.json"
     assert stat.S_IMODE(saved.stat().st_mode) == 0o644
-    files.read()
-    assert files.by_key == {KEY: KEPT}
-    save_report(tmp_path, BROKEN)
-    files.read()
-    assert files.by_key == {KEY: BROKEN}
+    store.read()
+    assert store.by_key == {KEY: PASSED}
+    save_report(tmp_path, FAILED)
+    store.read()
+    assert store.by_key == {KEY: FAILED}
     saved.unlink()
-    files.read()
-    assert files.by_key == {}
-    assert (files.errors, files.success) == (0, True)
+    store.read()
+    assert store.by_key == {}
+    assert (store.errors, store.success) == (0, True)
 
 
 @pytest.mark.parametrize(
-    ("account", "why"),
+    ("report", "reason"),
     [
-        (an_account(a_line(), key=None), "neither serial nor WWN"),
-        (an_account(), "nothing was proven"),
-        (an_account(a_line(verdict="unmeasured")), "nothing was proven"),
+        (a_report(a_result(), key=None), "no serial and no WWN"),
+        (a_report(), "not valid, or not complete"),
+        (a_report(a_result(verdict="unmeasured")), "not valid, or not complete"),
     ],
 )
-def test_what_proves_nothing_is_not_left(tmp_path: Path, account: object, why: str) -> None:
-    assert why in (save_report(tmp_path, account) or "")  # type: ignore[arg-type]
+def test_invalid_report_is_not_saved(tmp_path: Path, report: object, reason: str) -> None:
+    assert reason in (save_report(tmp_path, report) or "")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_is_not_there_is_said(tmp_path: Path) -> None:
-    assert "No such file or directory" in (save_report(tmp_path / "none", KEPT) or "")
-    files = ReportStore(tmp_path / "none")
-    files.read()
-    assert (files.by_key, files.success) == ({}, True)
+def test_missing_directory_is_reported(tmp_path: Path) -> None:
+    assert "No such file or directory" in (save_report(tmp_path / "none", PASSED) or "")
+    store = ReportStore(tmp_path / "none")
+    store.read()
+    assert (store.by_key, store.success) == ({}, True)
 
 
-def test_a_damaged_file_is_set_aside_with_one_message_and_counted(
+def test_damaged_file_is_moved_aside_and_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    save_report(tmp_path, KEPT)
+    save_report(tmp_path, PASSED)
     other = tmp_path / file_name("serial:vol-2")
-    other.write_bytes(encode_report(KEPT).replace(b'"kept"', b'"broken"'))
-    files = ReportStore(tmp_path)
+    other.write_bytes(encode_report(PASSED).replace(b'"kept"', b'"broken"'))
+    store = ReportStore(tmp_path)
     for _ in range(3):
-        files.read()
-    assert files.by_key == {KEY: KEPT}
-    assert files.errors == 1
+        store.read()
+    assert store.by_key == {KEY: PASSED}
+    assert store.errors == 1
     [event] = events(caplog)
     assert (event.message, event.fields["file"]) == ("state file problem", other)
     assert not other.exists()
@@ -77,7 +77,7 @@ def test_a_damaged_file_is_set_aside_with_one_message_and_counted(
 
 
 @given(st.text())
-def test_a_disk_may_be_called_anything(key: str) -> None:
+def test_any_key_gives_a_safe_file_name(key: str) -> None:
     name = file_name(key)
     assert len(name) < 200
     assert "/" not in name

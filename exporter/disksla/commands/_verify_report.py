@@ -1,4 +1,4 @@
-"""What `verify` and `judge` leave behind: a table, JSON, a page, XML for build servers."""
+"""Reports of `verify` and `judge`: table, JSON, HTML page and JUnit XML."""
 
 import argparse
 import os
@@ -9,7 +9,7 @@ from rich.table import Table
 from disksla.commands._console import SafeConsole
 from disksla.errors import DiskslaError
 from disksla.verification import SuiteTestResult, VerificationReport
-from disksla.verification.report import VERDICT_WORDS, MeasuredLevel, encode_report
+from disksla.verification.report import VERDICT_TEXT, MeasuredLevel, encode_report
 from disksla.verification.report_html import report_html
 from disksla.verification.report_junit import report_junit
 from disksla.verification.wording import format_amount, format_percent, format_subject
@@ -20,83 +20,84 @@ _STYLES = {"pass": "green", "fail": "bold red", "unmeasured": "yellow"}
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     """Add --json, --html and --junit."""
-    parser.add_argument("--json", action="store_true", help="print the account as JSON")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     for option, what in (
-        ("--html", "one page with charts, for a browser or for paper"),
+        ("--html", "an HTML page with charts"),
         ("--junit", "JUnit XML, for build servers"),
     ):
-        parser.add_argument(option, type=Path, metavar="FILE", help=f"write it as {what}")
+        parser.add_argument(
+            option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"
+        )
 
 
 def check_report_files(arguments: argparse.Namespace) -> None:
-    """Refuse, before anybody waits, reports that could not be written in the end."""
+    """Raise DiskslaError, before anything is measured, if a report cannot be written."""
     for path in (arguments.html, arguments.junit):
         if path is None:
             continue
         if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-            raise DiskslaError(
-                f"{path} cannot be written; expected a file in a directory of yours"
-            )
+            raise DiskslaError(f"cannot write {path}; choose a file in a writable directory")
 
 
-def write_report(arguments: argparse.Namespace, verification: VerificationReport) -> None:
-    """Print the account and write the files that were asked for."""
+def write_report(arguments: argparse.Namespace, report: VerificationReport) -> None:
+    """Print the report, and write it to the files of --html and --junit."""
     if arguments.json:
-        print(encode_report(verification).decode(), end="")
+        print(encode_report(report).decode(), end="")
     else:
-        _print(verification)
+        _print(report)
     if arguments.html is not None:
-        _write(arguments.html, report_html(verification).encode())
+        _write(arguments.html, report_html(report).encode())
     if arguments.junit is not None:
-        _write(arguments.junit, report_junit(verification))
+        _write(arguments.junit, report_junit(report))
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise DiskslaError(f"{path} cannot be written: {error.strerror}") from error
+        raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _print(verification: VerificationReport) -> None:
+def _print(report: VerificationReport) -> None:
     console = SafeConsole()
-    console.print(_table(verification))
+    console.print(f"Verification report: {format_subject(report)}, suite {report.suite}")
     console.print()
-    for reason in dict.fromkeys(line.reason for line in verification.lines if line.reason):
-        tests = ", ".join(line.test for line in verification.lines if line.reason == reason)
+    console.print(_table(report))
+    console.print()
+    for reason in dict.fromkeys(result.reason for result in report.tests if result.reason):
+        tests = ", ".join(result.test for result in report.tests if result.reason == reason)
         console.print(f"{tests}: {reason}")
-    for violation in verification.violations:
-        console.print(f"condition violated: {violation.message}", style="yellow")
-    for words in verification.unjudged:
-        console.print(f"not judged: {words}", style="yellow")
-    style = {"kept": "bold green", "broken": "bold red"}.get(verification.verdict, "bold yellow")
-    subject = format_subject(verification)
-    console.print(f"{subject}: {VERDICT_WORDS[verification.verdict]}", style=style)
+    for violation in report.violations:
+        console.print(f"precondition violated: {violation.message}", style="yellow")
+    for measurement in report.unjudged:
+        console.print(f"not judged: {measurement}", style="yellow")
+    style = {"kept": "bold green", "broken": "bold red"}.get(report.verdict, "bold yellow")
+    console.print(VERDICT_TEXT[report.verdict], style=style)
 
 
-def _table(verification: VerificationReport) -> Table:
-    has_levels = any(line.level for line in verification.lines)
+def _table(report: VerificationReport) -> Table:
+    has_levels = any(result.level for result in report.tests)
     table = Table(box=None, pad_edge=False, padding=(0, 1 if has_levels else 2, 0, 0))
     table.add_column("test", no_wrap=True)
-    for heading in ("required", "measured", "ratio", "needed"):
+    for heading in ("required", "measured", "ratio", "min"):
         table.add_column(heading, justify="right", no_wrap=True)
     if has_levels:
         table.add_column("level", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for line in verification.lines:
-        table.add_row(*_cells(line, has_levels=has_levels), style=_STYLES.get(line.verdict))
+    for result in report.tests:
+        table.add_row(*_cells(result, has_levels=has_levels), style=_STYLES.get(result.verdict))
     return table
 
 
-def _cells(line: SuiteTestResult, *, has_levels: bool) -> list[str]:
-    needed = "-" if line.required_ratio is None else f"{line.required_ratio:.0%}"
-    level = [_LEVELS[line.level] if line.level else "-"] if has_levels else []
+def _cells(result: SuiteTestResult, *, has_levels: bool) -> list[str]:
+    required_ratio = "-" if result.required_ratio is None else f"{result.required_ratio:.0%}"
+    level = [_LEVELS[result.level] if result.level else "-"] if has_levels else []
     return [
-        line.test,
-        format_amount(line.unit, line.required),
-        format_amount(line.unit, line.measured),
-        format_percent(line.ratio),
-        needed,
+        result.test,
+        format_amount(result.unit, result.required),
+        format_amount(result.unit, result.measured),
+        format_percent(result.ratio),
+        required_ratio,
         *level,
-        line.verdict,
+        result.verdict,
     ]

@@ -1,4 +1,4 @@
-"""`disksla judge`: hold a result of fio or DiskSpd that was made elsewhere against terms."""
+"""`disksla judge`: compare a result of fio or DiskSpd that was made elsewhere with terms."""
 
 import argparse
 import importlib.metadata
@@ -26,30 +26,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "result",
         metavar="RESULT",
-        help="JSON of fio, or XML or text of DiskSpd; - for standard input",
+        help="output file of fio (JSON) or DiskSpd (XML or text); - for standard input",
     )
-    parser.add_argument("--terms", required=True, metavar="ID", help="terms, as vk.ceph-ssd")
-    parser.add_argument("--size", required=True, metavar="SIZE", help="size of the disk")
-    parser.add_argument("--suite", choices=SUITES, help="whose tests (default: the provider's)")
+    parser.add_argument(
+        "--terms", required=True, metavar="ID", help="terms of the disk, such as vk.ceph-ssd"
+    )
+    parser.add_argument(
+        "--size", required=True, metavar="SIZE", help="size of the disk as sold, such as 500GiB"
+    )
+    parser.add_argument(
+        "--suite", choices=SUITES, help="test suite to judge by (default: the provider's)"
+    )
     add_config_file(parser)
     add_report_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print how the result compares; 1 if the promise was not kept."""
+    """Judge a result. Return 0 if it passed, 1 if it failed, 2 without a judged test."""
     check_report_files(arguments)
     configuration = read_configuration(arguments.config_file)
     terms = configuration.catalog[arguments.terms]
-    tolerance = configuration.settings.assessment.tolerance_ratio
+    tolerance_ratio = configuration.settings.assessment.tolerance_ratio
     size_bytes = parse_positive_size("--size", arguments.size)
     limits = derive_limits(terms, size_bytes)
-    suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance)
-    if not any(line.requirement for line in suite.lines):
-        raise DiskslaError(f"{terms.id} promises nothing against which a result could be judged")
+    suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance_ratio)
+    if not any(test.requirement for test in suite.tests):
+        raise DiskslaError(f"cannot judge by {terms.id}: it has no limits")
     content, made_s = _read(arguments.result)
     measurements = parse_result(decode_text(content))
-    lines, unjudged = judge_imported(suite, measurements, tolerance)
-    verification = make_report(
+    results, unjudged = judge_imported(suite, measurements, tolerance_ratio)
+    report = make_report(
         suite,
         VerificationRun(
             disksla_version=importlib.metadata.version("disksla-exporter"),
@@ -59,19 +65,19 @@ def run(arguments: argparse.Namespace) -> int:
             size_bytes=size_bytes,
             target="elsewhere",
             tool=measurements[0].tool,
-            tolerance_ratio=tolerance,
+            tolerance_ratio=tolerance_ratio,
             began_timestamp_s=made_s,
             ended_timestamp_s=made_s,
             unjudged=unjudged,
         ),
-        lines,
+        results,
     )
-    write_report(arguments, verification)
-    return verification.status
+    write_report(arguments, report)
+    return report.status
 
 
 def _read(name: str) -> tuple[bytes, float]:
-    """Give the content, and when it was made: a result seldom tells."""
+    """Return the content and its time: that of the file, as few results contain one."""
     if name == "-":
         content, made_s = sys.stdin.buffer.read(LARGEST_BYTES + 1), time.time()
     else:
@@ -80,7 +86,7 @@ def _read(name: str) -> tuple[bytes, float]:
                 content = file.read(LARGEST_BYTES + 1)
             made_s = Path(name).stat().st_mtime
         except OSError as error:
-            raise DiskslaError(f"{name} cannot be read: {error.strerror}") from error
+            raise DiskslaError(f"cannot read {name}: {error.strerror}") from error
     if len(content) > LARGEST_BYTES:
-        raise DiskslaError(f"{name} is larger than 64 MiB; expected a result of fio or DiskSpd")
+        raise DiskslaError(f"{name} is larger than 64 MiB; expected output of fio or DiskSpd")
     return content, made_s

@@ -1,23 +1,20 @@
-"""`disksla verify`: the provider's acceptance test of a disk, with a report.
+"""`disksla verify`: run the provider's acceptance test on a disk and report the result.
 
-Nothing is written to a disk unless a person names where. The test ends soon after an interrupt,
-with a report of what was measured by then, and leaves neither a file nor a fio behind.
+Nothing is written to a disk unless --file or --write-to-raw-device is given. After an interrupt
+the command reports what was measured so far, and leaves neither a scratch file nor a running fio.
 """
 
 import argparse
-import contextlib
-import importlib.metadata
 import logging
 import shlex
 import sys
-import time
 from pathlib import Path
 
 import msgspec
 
 from disksla.commands._console import progress_bar
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._interrupt import StoppedError, StopRequest, stop_on_signal
+from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import parse_option, parse_positive_size, roots_of
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config import DiskEntry, DiskMatch
@@ -26,94 +23,102 @@ from disksla.errors import DiskslaError
 from disksla.fio import fio_arguments, writable_region
 from disksla.fio.filesystem import file_system_of
 from disksla.fio.raw_device import exclusive_device
-from disksla.fio.runner import find_fio
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY, scratch_file
+from disksla.fio.scratch_file import SCRATCH_DIRECTORY
 from disksla.limits import Assignment
-from disksla.system.lock import measurement_lock
-from disksla.units import format_duration, parse_duration_s
-from disksla.verification import SuiteTestResult, VerificationReport
-from disksla.verification.judge import VerificationRun, make_report
-from disksla.verification.preconditions import (
-    Violation,
-    boot_disk,
-    short_runtime,
-    wrong_file_system,
-)
-from disksla.verification.runner import SuitePlan, SuiteRunner, base_estimate_s, not_run_tests
+from disksla.schema import duration
+from disksla.units import format_duration
+from disksla.verification import VerificationReport
+from disksla.verification.plan import SuitePlan, base_estimate_s
+from disksla.verification.preconditions import known_violations
+from disksla.verification.runner import VerificationRequest, run_verification
 from disksla.verification.store import save_report
 from disksla.verification.suites import SUITES, Suite, default_suite, make_suite
-from disksla.verification.watch import monitored
+
+_RUNTIME = duration("1s", "1d", "60s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add DEVICE, what to test and where, and the reports."""
+    """Add DEVICE, the options of the tests, and the reports."""
     parser.add_argument(
-        "device", metavar="DEVICE", help="vdb, /dev/vdb, or a name under /dev/disk/by-id"
+        "device",
+        metavar="DEVICE",
+        help="disk to test: vdb, /dev/vdb, or a name under /dev/disk/by-id",
     )
-    parser.add_argument("--suite", choices=SUITES, help="whose tests (default: the provider's)")
     parser.add_argument(
-        "--runtime", default="60s", metavar="TIME", help="of each test (default: %(default)s)"
+        "--suite", choices=SUITES, help="test suite to run (default: the provider's)"
     )
-    parser.add_argument("--terms", metavar="ID", help="instead of what the configuration says")
-    parser.add_argument("--size", metavar="SIZE", help="that was sold, instead of the kernel's")
+    parser.add_argument(
+        "--runtime",
+        default="60s",
+        metavar="TIME",
+        help="duration of each test (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--terms", metavar="ID", help="terms to test against (default: from the configuration)"
+    )
+    parser.add_argument(
+        "--size", metavar="SIZE", help="size as sold (default: as reported by the kernel)"
+    )
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--file",
         type=Path,
         metavar="DIR",
-        help="test on a file, made in this directory of the disk and removed; writes too",
+        help="test reads and writes on a scratch file in this directory of the disk; the file is"
+        " removed afterwards (default: test reads on the device)",
     )
     where.add_argument(
         "--write-to-raw-device",
         metavar="NAME",
-        help="test writes on the device too, which must be empty; repeats its kernel name",
+        help="test reads and writes on the device and OVERWRITE it; NAME must repeat its kernel"
+        " name, and the device must be empty and unused",
     )
-    parser.add_argument("--file-size", metavar="SIZE", help="of that file (default: the suite's)")
+    parser.add_argument(
+        "--file-size",
+        metavar="SIZE",
+        help="size of the scratch file (default: as the suite specifies)",
+    )
     parser.add_argument(
         "--wait-for-base",
         action="store_true",
-        help="before each test, load the disk until its burst credits are gone",
+        help="use up the burst credits before each test, to measure the baseline",
     )
     parser.add_argument(
         "--force",
         action="store_true",
-        help="measure although conditions are violated; the result stays not valid",
+        help="run the tests although a precondition is violated; the result stays not valid",
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be run, and end")
+    parser.add_argument("--dry-run", action="store_true", help="print the fio commands and exit")
     add_report_arguments(parser)
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Test a disk; 0 if it keeps its promise, 1 if not, 2 if that could not be told."""
+    """Verify a disk. Return 0 if it passed, 1 if it failed, 2 without a valid result."""
     check_report_files(arguments)
     host = read_context(arguments)
     disk = host.find(arguments.device)
     if disk.partition_of is not None:
         raise DiskslaError(
-            f"{disk.name} is a part of {disk.partition_of}, which is what was sold;"
-            f" expected `disksla verify {disk.partition_of}`"
+            f"cannot verify {disk.name}: it is a partition; verify the whole disk by"
+            f" `disksla verify {disk.partition_of}`"
         )
-    host = _with_terms(host, disk, arguments)
-    assignment = host.assignment(disk)
-    suite = _suite(arguments, host, assignment)
-    violations = _violations(arguments, host, disk, suite)
-    plan = _plan(arguments, host, disk, suite)
-    _say(_estimate(plan, assignment))
+    request = _request(arguments, _with_terms(host, disk, arguments), disk)
+    _print_note(_estimate(request.plan, request.assignment))
     if arguments.dry_run:
-        _print_dry_run(plan, violations)
+        _print_dry_run(request)
         return 0
-    with stop_on_signal() as interrupted:
-        verification = _test(arguments, host, disk, plan, violations, interrupted)
-    write_report(arguments, verification)
-    _save(host, verification)
+    with stop_on_signal() as interrupted, progress_bar(request.plan.estimate_s) as progress:
+        report = run_verification(request, interrupted.stop, progress)
+    write_report(arguments, report)
+    _save(host, report)
     if interrupted.by is not None:
         return 128 + interrupted.by
-    return verification.status
+    return report.status
 
 
 def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) -> HostContext:
-    """Put what the person said of the terms before what the configuration says."""
+    """Return the context in which --terms and --size replace the configured terms of the disk."""
     if arguments.terms is None and arguments.size is None:
         return host
     size_bytes = None if arguments.size is None else parse_positive_size("--size", arguments.size)
@@ -123,182 +128,125 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
             match=match, terms=host.catalog[arguments.terms].id, size_bytes=size_bytes
         )
     else:
-        told = host.entry(disk)
-        if told is None:
+        configured = host.entry(disk)
+        if configured is None:
             raise DiskslaError(
-                f"--size without --terms, and nothing is configured for {disk.name}"
+                f"--size needs --terms: the configuration has no entry for {disk.name}"
             )
-        entry = msgspec.structs.replace(told, match=match, size_bytes=size_bytes)
+        entry = msgspec.structs.replace(configured, match=match, size_bytes=size_bytes)
     settings = msgspec.structs.replace(host.settings, disks=(entry, *host.settings.disks))
     return msgspec.structs.replace(host, settings=settings)
 
 
-def _suite(arguments: argparse.Namespace, host: HostContext, assignment: Assignment) -> Suite:
+def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> VerificationRequest:
+    assignment = host.assignment(disk)
+    tolerance_ratio = host.settings.assessment.tolerance_ratio
+    suite = _suite(arguments, disk, assignment, tolerance_ratio)
+    directory: Path | None = arguments.file
+    file_system = None if directory is None else file_system_of(directory, disk)
+    plan = _plan(arguments, disk, suite, tolerance_ratio)
+    violations = known_violations(disk, suite, plan.runtime_s, tolerance_ratio, file_system)
+    return VerificationRequest(
+        roots=roots_of(arguments),
+        settings=host.settings,
+        catalog=host.catalog,
+        disks=host.disks,
+        disk=disk,
+        assignment=assignment,
+        plan=plan,
+        directory=directory,
+        violations=violations,
+        force=arguments.force,
+    )
+
+
+def _suite(
+    arguments: argparse.Namespace, disk: Disk, assignment: Assignment, tolerance_ratio: float
+) -> Suite:
     name = arguments.suite or default_suite(assignment.provider)
-    suite = make_suite(name, assignment.limits, _tolerance(host))
-    if not any(line.requirement for line in suite.lines):
+    suite = make_suite(name, assignment.limits, tolerance_ratio)
+    if not any(test.requirement for test in suite.tests):
         raise DiskslaError(
-            f"nothing is promised that could be verified: {assignment.reason};"
-            " expected --terms ID, or an entry of `disks` in --config.file"
+            f"{disk.name} has no limits to verify: {assignment.reason}; use --terms ID, or add"
+            " the disk to `disks` in the configuration"
         )
     return suite
 
 
-def _violations(
-    arguments: argparse.Namespace, host: HostContext, disk: Disk, suite: Suite
-) -> list[Violation]:
-    """Give the conditions of which it is known beforehand that they do not hold."""
-    file = arguments.file
-    found = [
-        boot_disk(disk),
-        short_runtime(_runtime_s(arguments), _tolerance(host)),
-        wrong_file_system(suite, file_system_of(file, disk)) if file is not None else None,
-    ]
-    return [violation for violation in found if violation is not None]
-
-
-def _plan(arguments: argparse.Namespace, host: HostContext, disk: Disk, suite: Suite) -> SuitePlan:
-    """Say what will be run; raises Refusal where it would write to what it must not."""
-    file, name = arguments.file, arguments.write_to_raw_device
+def _plan(
+    arguments: argparse.Namespace, disk: Disk, suite: Suite, tolerance_ratio: float
+) -> SuitePlan:
+    """Return the plan. Raise DiskslaError if it would overwrite a disk that it must not."""
+    directory, name = arguments.file, arguments.write_to_raw_device
     if name is not None:
         if name != disk.name:
             raise DiskslaError(
-                f"--write-to-raw-device says '{name}', but the disk is {disk.name}; expected the"
-                " kernel name of the disk that may be overwritten"
+                f"--write-to-raw-device: found '{name}'; expected '{disk.name}', the kernel name"
+                " of the disk to overwrite"
             )
         with exclusive_device(disk, roots_of(arguments)):
-            pass  # raises Refusal with every reason why this disk must not be overwritten
+            pass  # raises an error with all reasons why the disk must not be overwritten
     offset_bytes, span_bytes = _region(arguments, disk, suite)
     return SuitePlan(
         suite=suite,
         target=f"/dev/{disk.name}"
-        if file is None
-        else f"{file.resolve()}/{SCRATCH_DIRECTORY}/file",
+        if directory is None
+        else f"{directory.resolve()}/{SCRATCH_DIRECTORY}/file",
         span_bytes=span_bytes,
-        runtime_s=_runtime_s(arguments),
-        tolerance_ratio=_tolerance(host),
-        with_writes=file is not None or name is not None,
+        runtime_s=parse_option("--runtime", arguments.runtime, _RUNTIME.parse),
+        tolerance_ratio=tolerance_ratio,
+        with_writes=directory is not None or name is not None,
         wait_for_base=arguments.wait_for_base,
         offset_bytes=offset_bytes,
-        is_file=file is not None,
+        is_file=directory is not None,
     )
 
 
 def _region(arguments: argparse.Namespace, disk: Disk, suite: Suite) -> tuple[int, int | None]:
-    """Give offset and length of what is used; of a disk that is written, all but its ends."""
+    """Return offset and length of the region to use; a raw disk keeps its first and last MiB."""
     if arguments.file is not None:
-        told = arguments.file_size
-        return 0, suite.file_bytes if told is None else parse_positive_size("--file-size", told)
+        size = arguments.file_size
+        return 0, suite.file_bytes if size is None else parse_positive_size("--file-size", size)
     if arguments.file_size is not None:
-        raise DiskslaError("--file-size: there is no file without --file DIR")
+        raise DiskslaError("--file-size needs --file DIR")
     if arguments.write_to_raw_device is not None:
         return writable_region(disk.size_bytes)
     return 0, None
 
 
-def _test(
-    arguments: argparse.Namespace,
-    host: HostContext,
-    disk: Disk,
-    plan: SuitePlan,
-    violations: list[Violation],
-    interrupted: StopRequest,
-) -> VerificationReport:
-    fio = find_fio()
-    assignment = host.assignment(disk)
-    settings, catalog = host.settings, host.catalog
-    began_s = time.time()
-    lines: tuple[SuiteTestResult, ...]
-    with contextlib.ExitStack() as undo:
-        if not undo.enter_context(measurement_lock(Path(settings.state.directory))):
-            violations.append(
-                Violation("probed", "another measurement of disksla runs on this machine")
-            )
-        watch = undo.enter_context(
-            monitored(roots_of(arguments), settings, catalog, disk, host.disks)
-        )
-        progress = undo.enter_context(progress_bar(plan.estimate_s))
-
-        def acceptance(plan: SuitePlan) -> SuiteRunner:
-            return SuiteRunner(plan, fio, watch, assignment.limits, interrupted.stop, progress)
-
-        busy = acceptance(plan).look_for_load()
-        violations += [busy] if busy is not None else []
-        lines = not_run_tests(plan, "the conditions of the test do not hold (--force measures)")
-        if arguments.force or not violations:
-            lines = not_run_tests(plan, "the test was ended before")
-            undo.enter_context(contextlib.suppress(StoppedError))
-            if arguments.write_to_raw_device is not None:
-                undo.enter_context(exclusive_device(disk, roots_of(arguments)))
-            if arguments.file is not None and plan.span_bytes is not None:
-                progress("making the test file", 0.0)
-                file = scratch_file(
-                    arguments.file, plan.span_bytes, on_written=interrupted.end_if_wanted
-                )
-                plan = plan._replace(target=str(undo.enter_context(file)))
-            lines, spoiled = acceptance(plan).run()
-            violations += spoiled
-    return make_report(
-        plan.suite,
-        VerificationRun(
-            disksla_version=importlib.metadata.version("disksla-exporter"),
-            disk=disk,
-            terms=assignment.terms,
-            provider=assignment.provider,
-            size_bytes=assignment.size_bytes,
-            target="device" if arguments.file is None else "file",
-            tool=f"fio {fio.version[0]}.{fio.version[1]}",
-            tolerance_ratio=plan.tolerance_ratio,
-            began_timestamp_s=began_s,
-            ended_timestamp_s=time.time(),
-            violations=tuple(violations),
-        ),
-        lines,
-    )
-
-
 def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
-    number = len(plan.lines)
-    tests = f"{number} {'test' if number == 1 else 'tests'} of {format_duration(plan.runtime_s)}"
-    words = f"about {format_duration(plan.estimate_s)}: {tests}"
+    number = len(plan.tests)
+    text = (
+        f"{number} {'test' if number == 1 else 'tests'} of {format_duration(plan.runtime_s)};"
+        f" expected duration: {format_duration(plan.estimate_s)}"
+    )
     if plan.is_file:
-        words += ", and the time to write the test file"
-    if assignment.limits.buckets:
+        text += ", plus the time to write the scratch file"
+    if assignment.limits.buckets and plan.wait_for_base:
         base_s = base_estimate_s(assignment.limits)
-        if plan.wait_for_base:
-            return f"{words}, and up to {format_duration(base_s)} to use up burst credits"
-        words += (
-            "; the disk has burst credits, so it may be measured above its base"
-            " (--wait-for-base uses them up)"
+        text += f", plus up to {format_duration(base_s)} to use up burst credits"
+    elif assignment.limits.buckets:
+        text += (
+            "; the disk has burst credits, so the results may be above its baseline"
+            " (--wait-for-base uses them up first)"
         )
-    return words
+    return text
 
 
-def _print_dry_run(plan: SuitePlan, violations: list[Violation]) -> None:
-    for line in plan.lines:
-        print(shlex.join(["fio", *fio_arguments(plan.job(line))]))
-    for violation in violations:
-        _say(f"condition violated: {violation.message}")
+def _print_dry_run(request: VerificationRequest) -> None:
+    for test in request.plan.tests:
+        print(shlex.join(["fio", *fio_arguments(request.plan.job(test))]))
+    for violation in request.violations:
+        _print_note(f"precondition violated: {violation.message}")
 
 
-def _save(host: HostContext, verification: VerificationReport) -> None:
-    logging.getLogger("disksla.state").addHandler(logging.NullHandler())  # said below
-    directory = Path(host.settings.state.directory)
-    problem = save_report(directory, verification)
+def _save(host: HostContext, report: VerificationReport) -> None:
+    # A failure to write the file is printed below, not logged.
+    logging.getLogger("disksla.state").addHandler(logging.NullHandler())
+    problem = save_report(Path(host.settings.state.directory), report)
     if problem is not None:
-        _say(f"not left for the daemon to publish: {problem}")
+        _print_note(f"the daemon will not publish this result: {problem}")
 
 
-def _tolerance(host: HostContext) -> float:
-    return host.settings.assessment.tolerance_ratio
-
-
-def _runtime_s(arguments: argparse.Namespace) -> float:
-    runtime_s = parse_option("--runtime", arguments.runtime, parse_duration_s)
-    if not 1 <= runtime_s <= 86400:  # noqa: PLR2004 -- a second, and a day
-        raise DiskslaError(f"--runtime: expected 1s to 1d, not '{arguments.runtime}'")
-    return runtime_s
-
-
-def _say(words: str) -> None:
-    print(f"disksla: {words}", file=sys.stderr)
+def _print_note(text: str) -> None:
+    print(f"disksla: {text}", file=sys.stderr)

@@ -9,10 +9,10 @@ from disksla.verification import SuiteTestResult, VerificationReport
 def _by_test(
     value: Callable[[SuiteTestResult], float | None],
 ) -> Callable[[VerificationReport], Value]:
-    """Return the values of the tests that were judged or shown, by test."""
+    """Return the values that are known, by test."""
 
     def values(report: VerificationReport) -> Value:
-        by_test = {(result.test,): value(result) for result in report.lines}
+        by_test = {(result.test,): value(result) for result in report.tests}
         return {test: number for test, number in by_test.items() if number is not None} or None
 
     return values
@@ -26,31 +26,33 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
     Metric(
         "disksla_verification_ratio",
         "gauge",
-        "Share of the promise that the last `disksla verify` measured, by test: of rates measured"
-        " over promised, of latency promised over measured, so that more is better.",
+        "Result of the last valid `disksla verify` of the disk as a ratio to the promise, by test:"
+        " measured over promised for rates, promised over measured for latency, so that more is"
+        " better. Absent for skipped tests.",
         _by_test(lambda result: result.ratio),
         ("test",),
     ),
     Metric(
         "disksla_verification_required_ratio",
         "gauge",
-        "Share of the promise that the provider stands by for requests of that size; a test passes"
-        " at this, less the tolerance of the configuration.",
+        "Ratio to the promise that the test requires for its request size. The test passes at this"
+        " ratio less the configured tolerance. Absent for skipped tests.",
         _by_test(lambda result: result.required_ratio),
         ("test",),
     ),
     Metric(
         "disksla_verification_passed",
         "gauge",
-        "Whether the test was passed (1 yes, 0 no). A latency that is not guaranteed has no"
-        " sample: it cannot fail.",
+        "Whether the test passed (1 yes, 0 no). Absent for skipped tests, and for an indicative"
+        " latency, which cannot fail.",
         _by_test(_passed),
         ("test",),
     ),
     Metric(
         "disksla_verification_timestamp_seconds",
         "gauge",
-        "Unix time in seconds at which the last `disksla verify` of this disk ended.",
+        "Unix time in seconds at which the last valid `disksla verify` of the disk ended. Absent"
+        " without one.",
         lambda report: report.ended_timestamp_s,
     ),
 )

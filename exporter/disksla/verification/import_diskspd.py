@@ -1,31 +1,36 @@
-"""What DiskSpd prints, as measurements: its XML (-Rxml) and its text.
+"""Parse results of DiskSpd: its XML (-Rxml) and its text.
 
 Source: ResultParser, XmlResultParser and Target of https://github.com/microsoft/diskspd, 2.0.20
-and later; older ones write sizes as 4096, newer ones as 4KiB.
+and later. Older versions print sizes as 4096, newer ones as 4KiB.
 """
 
 import re
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from disksla.errors import DiskslaError
 from disksla.fio import DirectionResult, Pattern
 from disksla.units import parse_size_bytes
-from disksla.verification.measurement import SHOWN_SHARES, Measurement, Percentile
+from disksla.verification.measurement import Measurement, Percentile
 
 _TEXT_MARK = "Results for timespan"
-_UNCACHED = ("software cache disabled", "local software cache disabled, remote cache enabled")
-_TEXT_NAMES = {0.5: "50th", 0.9: "90th", 0.99: "99th", 0.999: "3-nines"}
-_XML_NAMES = {0.5: "50", 0.9: "90", 0.99: "99", 0.999: "99.9"}
+_DIRECT_TEXT = ("software cache disabled", "local software cache disabled, remote cache enabled")
+_DIRECT_XML = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
+_TEXT_SHARES = {"50th": 0.5, "90th": 0.9, "99th": 0.99, "3-nines": 0.999}
+_XML_SHARES = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999}
+_PATTERNS: dict[tuple[bool, int], Pattern] = {
+    (False, 0): "read",
+    (False, 100): "write",
+    (True, 0): "randread",
+    (True, 100): "randwrite",
+}
 _LARGEST = 2**63
-_LEAST_COLUMNS = 4
-_LATENCY_COLUMN = 4
 _MS_PER_S = 1000
-_ALL = 100
 
 
 class _Target(NamedTuple):
-    """What was asked of one file or disk."""
+    """The load on one file or disk."""
 
     pattern: Pattern
     request_bytes: int
@@ -33,146 +38,141 @@ class _Target(NamedTuple):
     inflight: int
     rate_iops: float | None
 
-
-class _Total(NamedTuple):
-    """What was done in one direction, by all threads on all targets."""
-
-    requests: int
-    bytes: int
-    mean_latency_s: float | None
+    @property
+    def direction(self) -> str:
+        return "Write" if self.pattern in {"write", "randwrite"} else "Read"
 
 
 def is_diskspd(text: str) -> bool:
-    """Tell whether a text claims to be a result of DiskSpd."""
+    """Return whether a text looks like a result of DiskSpd, valid or not."""
     return _TEXT_MARK in text or text.lstrip().startswith("<")
 
 
 def parse_diskspd(text: str) -> tuple[Measurement, ...]:
-    """Give one measurement for each timespan, threads and targets added up.
+    """Return one measurement for each timespan, with threads and targets added up.
 
-    Raises Refusal for what is no result, was interrupted, or mixes kinds of requests.
+    Raise DiskslaError if the text is not a result, the test was interrupted, or a timespan mixes
+    kinds of requests.
     """
-    lines = text.replace("\r\n", "\n")
+    text = text.replace("\r\n", "\n")
+    parse = _parse_xml if text.lstrip().startswith("<") else _parse_text
     try:
-        return _parse_xml(lines) if lines.lstrip().startswith("<") else _parse_text(lines)
+        return tuple(parse(text))
     except ValueError as error:
-        raise DiskslaError(f"not a result of DiskSpd: {error}") from None
+        raise DiskslaError(f"invalid result of DiskSpd: {error}") from None
 
 
-def _parse_xml(text: str) -> tuple[Measurement, ...]:
+def _parse_xml(text: str) -> Iterator[Measurement]:
     root = _root(text)
-    tool = f"DiskSpd {root.findtext('System/Tool/Version') or '(version not told)'}"
-    asked = root.findall("Profile/TimeSpans/TimeSpan")
-    spans = root.findall("TimeSpan")
-    if not spans or len(spans) != len(asked):
-        raise ValueError(f"{len(asked)} timespans in the profile, {len(spans)} in the results")
-    return tuple(
-        _trial(
-            f"timespan {number}",
-            tool,
-            [_xml_target(target) for target in told.findall("Targets/Target")],
-            _number(span, "TestTimeSeconds"),
-            {way: _xml_total(span, way) for way in ("Read", "Write")},
-            {way: _xml_percentiles(span, way) for way in ("Read", "Write")},
-        )
-        for number, (told, span) in enumerate(zip(asked, spans, strict=True), start=1)
+    tool = f"DiskSpd {root.findtext('System/Tool/Version') or '(unknown version)'}"
+    profiles, spans = root.findall("Profile/TimeSpans/TimeSpan"), root.findall("TimeSpan")
+    _check_spans(profiles, spans)
+    for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
+        target = _sum(number, [_xml_target(each) for each in profile.findall("Targets/Target")])
+        result = _xml_result(span, target.direction)
+        percentiles = _xml_percentiles(span, target.direction)
+        yield _measurement(number, tool, target, result, percentiles)
+
+
+def _parse_text(text: str) -> Iterator[Measurement]:
+    parameters, *spans = re.split(rf"{_TEXT_MARK} +\d+:", text)
+    _, *profiles = re.split(r"timespan: +\d+", parameters)
+    _check_spans(profiles, spans)
+    for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
+        _, *targets = re.split(r"(?m)^[ \t]*path: ", profile)
+        target = _sum(number, [_text_target(each) for each in targets])
+        result = _text_result(span, target.direction)
+        percentiles = _text_percentiles(span, target.direction)
+        yield _measurement(number, "DiskSpd", target, result, percentiles)
+
+
+def _check_spans(profiles: Collection[object], spans: Collection[object]) -> None:
+    if not spans or len(profiles) != len(spans):
+        raise ValueError(f"found {len(profiles)} timespans and {len(spans)} results")
+
+
+def _sum(number: int, targets: list[_Target]) -> _Target:
+    """Add up the requests in flight and the rates of targets with the same kind of request."""
+    kinds = {target[:3] for target in targets}
+    if len(kinds) != 1:
+        raise ValueError(f"found {len(kinds)} kinds of requests in timespan {number}; expected 1")
+    rates = [target.rate_iops for target in targets if target.rate_iops is not None]
+    return targets[0]._replace(
+        inflight=sum(target.inflight for target in targets),
+        rate_iops=sum(rates) if rates else None,
+    )
+
+
+def _measurement(
+    number: int,
+    tool: str,
+    target: _Target,
+    result: DirectionResult,
+    percentiles: dict[float, float],
+) -> Measurement:
+    return Measurement(
+        name=f"timespan {number}",
+        tool=tool,
+        pattern=target.pattern,
+        request_bytes=target.request_bytes,
+        inflight=target.inflight,
+        measured=result,
+        percentiles=tuple(Percentile(*each) for each in sorted(percentiles.items())),
+        rate_iops=target.rate_iops,
+        is_direct=target.is_direct,
     )
 
 
 def _root(text: str) -> ET.Element:
-    """Read XML that declares nothing: without a DTD there are no entities to expand.
+    """Parse XML without declarations, so that there are no entities to expand.
 
-    The text is already decoded, so that no encoding could hide a declaration.
+    The text is decoded before, so that no encoding can hide a declaration.
     """
     if "<!" in text:
-        raise ValueError("a declaration, comment or CDATA, which DiskSpd does not write")
+        raise ValueError("found a declaration, comment or CDATA, which DiskSpd does not write")
     try:
         root = ET.fromstring(text)  # noqa: S314 -- no DTD, as checked above
     except (ET.ParseError, RecursionError) as error:
-        raise ValueError(f"not XML: {error}") from None
+        raise ValueError(f"invalid XML: {error}") from None
     if root.tag != "Results":
-        raise ValueError(f"XML of something else, <{root.tag[:40]}>")
+        raise ValueError(f"found XML element <{root.tag[:40]}>; expected <Results>")
     return root
 
 
 def _xml_target(target: ET.Element) -> _Target:
-    is_random = target.find("Random") is not None
     if target.find("RandomRatio") is not None:
-        raise ValueError("random and sequential requests at the same time")
-    request_bytes = _some("BlockSize", round(_number(target, "BlockSize")))
-    threads = _some("ThreadsPerFile", round(_number(target, "ThreadsPerFile")))
-    uncached = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
-    throughput = target.find("Throughput")
+        raise ValueError("found random and sequential requests at the same time")
+    request_bytes = _positive("BlockSize", _number(target, "BlockSize"))
+    threads = _positive("ThreadsPerFile", _number(target, "ThreadsPerFile"))
+    limit = target.find("Throughput")
     return _Target(
-        _pattern(round(_number(target, "WriteRatio")), is_random=is_random),
+        _pattern(
+            round(_number(target, "WriteRatio")), is_random=target.find("Random") is not None
+        ),
         request_bytes,
-        any(target.findtext(each) == "true" for each in uncached)
+        any(target.findtext(each) == "true" for each in _DIRECT_XML)
         and target.findtext("MemoryMappedIo") != "true",
-        threads * _some("RequestCount", round(_number(target, "RequestCount"))),
+        threads * _positive("RequestCount", _number(target, "RequestCount")),
         None
-        if throughput is None or not (limit := _number(target, "Throughput"))
-        else _rate(limit, throughput.get("unit") or "B/ms", request_bytes) * threads,
+        if limit is None
+        else _rate_iops(_quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
     )
 
 
-def _xml_total(span: ET.Element, way: str) -> _Total:
-    targets = span.findall("Thread/Target")
-    mean = span.findtext(f"Latency/Average{way}Milliseconds")
-    return _Total(
-        sum(round(_number(target, f"{way}Count")) for target in targets),
-        sum(round(_number(target, f"{way}Bytes")) for target in targets),
-        None if mean is None else _quantity(mean) / _MS_PER_S,
-    )
-
-
-def _xml_percentiles(span: ET.Element, way: str) -> dict[str, float]:
-    return {
-        bucket.findtext("Percentile") or "": _number(bucket, f"{way}Milliseconds") / _MS_PER_S
-        for bucket in span.findall("Latency/Bucket")
-        if bucket.find(f"{way}Milliseconds") is not None
-    }
-
-
-def _number(element: ET.Element, name: str) -> float:
-    text = element.findtext(name)
-    if text is None:
-        raise ValueError(f"<{element.tag[:40]}> without <{name}>")
-    return _quantity(text)
-
-
-def _parse_text(text: str) -> tuple[Measurement, ...]:
-    inputs, *results = re.split(rf"{_TEXT_MARK} +\d+:", text)
-    _, *asked = re.split(r"timespan: +\d+", inputs)
-    if not results or len(asked) != len(results):
-        raise ValueError(f"{len(asked)} timespans in the parameters, {len(results)} in results")
-    return tuple(
-        _trial(
-            f"timespan {number}",
-            "DiskSpd",
-            [_text_target(_lines(target)) for target in re.split(r"(?m)^[ \t]*path: ", told)[1:]],
-            _quantity(_found(r"actual test time:\s+([\d.]+)s", result)),
-            {way: _text_total(result, way) for way in ("Read", "Write")},
-            {"Read": _text_percentiles(result, 1), "Write": _text_percentiles(result, 2)},
-        )
-        for number, (told, result) in enumerate(zip(asked, results, strict=True), start=1)
-    )
-
-
-def _text_target(lines: list[str]) -> _Target:
+def _text_target(target: str) -> _Target:
+    lines = [line.strip() for line in target.splitlines()]
     text = "\n".join(lines)
-    request_bytes = _some("block size", _size(_found(r"^block size: (\w+)$", text)))
-    threads = _some("threads", int(_found(r"^threads per file: (\d{1,9})$", text)))
-    outstanding = _found(
-        r"^number of outstanding I/O operations(?: per thread)?: (\d{1,9})$", text
-    )
-    order = _found(r"^using (random|sequential|interlocked sequential) I/O", text)
-    rate = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
+    request_bytes = _positive("block size", _size(_field(r"^block size: (\w+)$", text)))
+    threads = _positive("threads per file", int(_field(r"^threads per file: (\d{1,9})$", text)))
+    depth = int(_field(r"^number of outstanding I/O operations(?: per thread)?: (\d{1,9})$", text))
+    order = _field(r"^using (random|sequential|interlocked sequential) I/O", text)
+    limit = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
     return _Target(
         _pattern(_write_percent(text), is_random=order == "random"),
         request_bytes,
-        any(line in _UNCACHED for line in lines) and "memory mapped I/O enabled" not in text,
-        threads * _some("outstanding", int(outstanding)),
-        None if rate is None else _rate(float(rate[1]), rate[2], request_bytes) * threads,
+        any(line in _DIRECT_TEXT for line in lines) and "memory mapped I/O enabled" not in text,
+        threads * _positive("outstanding I/O operations", depth),
+        None if limit is None else _rate_iops(float(limit[1]), limit[2], request_bytes, threads),
     )
 
 
@@ -180,121 +180,112 @@ def _write_percent(text: str) -> int:
     if "performing read test" in text:
         return 0
     if "performing write test" in text:
-        return _ALL
-    return int(_found(r"performing mix test \(read/write ratio: \d{1,3}/(\d{1,3})\)", text))
-
-
-def _text_total(result: str, way: str) -> _Total:
-    _, found, section = result.partition(f"{way} IO\n")
-    heading, _, rest = section.partition("\n")
-    total = re.search(r"^total:(.*)$", rest, re.MULTILINE)
-    if not found or total is None:
-        raise ValueError(f"no section '{way} IO' with a total")
-    columns = [column.strip() for column in total[1].split("|")]
-    if len(columns) < _LEAST_COLUMNS:
-        raise ValueError(f"a total of {len(columns)} columns, where 4 or more are right")
-    latency = None
-    if "AvgLat" in heading and len(columns) > _LATENCY_COLUMN:
-        latency = _quantity(columns[_LATENCY_COLUMN]) / _MS_PER_S
-    return _Total(round(_quantity(columns[1])), round(_quantity(columns[0])), latency)
-
-
-def _text_percentiles(result: str, column: int) -> dict[str, float]:
-    """Read the last table: those before it are of single targets."""
-    _, _, table = result.rpartition("%-ile")
-    rows = ([cell.strip() for cell in line.split("|")] for line in _lines(table))
-    return {
-        row[0]: _quantity(row[column]) / _MS_PER_S
-        for row in rows
-        if len(row) == len(("name", "read", "write", "total"))
-        and row[0] in _TEXT_NAMES.values()
-        and row[column] != "N/A"
-    }
-
-
-def _trial(
-    name: str,
-    tool: str,
-    targets: list[_Target],
-    seconds: float,
-    totals: dict[str, _Total],
-    percentiles: dict[str, dict[str, float]],
-) -> Measurement:
-    kinds = {target[:3] for target in targets}
-    if len(kinds) != 1:
-        raise ValueError(f"{name} mixes {len(kinds)} kinds of requests; expected one")
-    if not seconds:
-        raise ValueError(f"{name} took no time")
-    first = targets[0]
-    way = "Write" if first.pattern in {"write", "randwrite"} else "Read"
-    total = totals[way]
-    rates = [target.rate_iops for target in targets if target.rate_iops is not None]
-    known = percentiles[way]
-    return Measurement(
-        name=name,
-        tool=tool,
-        pattern=first.pattern,
-        request_bytes=first.request_bytes,
-        inflight=sum(target.inflight for target in targets),
-        measured=DirectionResult(
-            total.requests,
-            total.bytes,
-            seconds,
-            total.requests / seconds,
-            total.bytes / seconds,
-            total.mean_latency_s if total.requests else None,
-        ),
-        percentiles=tuple(
-            Percentile(share, known[label])
-            for share in SHOWN_SHARES
-            for label in (_TEXT_NAMES[share], _XML_NAMES[share])
-            if label in known
-        ),
-        rate_iops=sum(rates) if rates else None,
-        is_direct=first.is_direct,
-    )
+        return 100
+    return int(_field(r"performing mix test \(read/write ratio: \d{1,3}/(\d{1,3})\)", text))
 
 
 def _pattern(write_percent: int, *, is_random: bool) -> Pattern:
-    patterns: dict[int, Pattern] = {0: "read", _ALL: "write"}
-    random: dict[int, Pattern] = {0: "randread", _ALL: "randwrite"}
-    if is_random:
-        return random.get(write_percent, "randrw")
-    return patterns.get(write_percent, "rw")
+    return _PATTERNS.get((is_random, write_percent), "randrw" if is_random else "rw")
 
 
-def _rate(limit: float, unit: str, request_bytes: int) -> float:
-    """Give requests per second of one thread."""
-    return limit if unit == "IOPS" else limit * _MS_PER_S / request_bytes
+def _rate_iops(limit: float, unit: str | None, request_bytes: int, threads: int) -> float | None:
+    """Return the rate of all threads; DiskSpd limits each one, in IOPS or bytes per ms."""
+    rate_iops = limit if unit == "IOPS" else limit * _MS_PER_S / request_bytes
+    return rate_iops * threads or None
+
+
+def _xml_result(span: ET.Element, direction: str) -> DirectionResult:
+    targets = span.findall("Thread/Target")
+    return _result(
+        sum(round(_number(target, f"{direction}Count")) for target in targets),
+        sum(round(_number(target, f"{direction}Bytes")) for target in targets),
+        _number(span, "TestTimeSeconds"),
+        span.findtext(f"Latency/Average{direction}Milliseconds"),
+    )
+
+
+def _text_result(span: str, direction: str) -> DirectionResult:
+    seconds = _quantity(_field(r"actual test time:\s+([\d.]+)s", span))
+    _, _, section = span.partition(f"{direction} IO\n")
+    heading, _, rows = section.partition("\n")
+    total = re.search(r"^total:(.*)$", rows, re.MULTILINE)
+    if total is None:
+        raise ValueError(f"found no total in section '{direction} IO'")
+    names = [name.strip() for name in heading.split("|")][1:-1]  # without thread and file
+    cells = total[1].split("|")
+    if names[:2] != ["bytes", "I/Os"] or len(cells) != len(names):
+        raise ValueError(f"found a total of {len(cells)} columns; expected {', '.join(names)}")
+    mean_ms = cells[names.index("AvgLat")] if "AvgLat" in names else None
+    return _result(round(_quantity(cells[1])), round(_quantity(cells[0])), seconds, mean_ms)
+
+
+def _result(
+    requests: int, transferred_bytes: int, seconds: float, mean_ms: str | None
+) -> DirectionResult:
+    if not seconds:
+        raise ValueError("found a test time of 0 s")
+    return DirectionResult(
+        requests,
+        transferred_bytes,
+        seconds,
+        requests / seconds,
+        transferred_bytes / seconds,
+        _quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None,
+    )
+
+
+def _xml_percentiles(span: ET.Element, direction: str) -> dict[float, float]:
+    name = f"{direction}Milliseconds"
+    return {
+        _XML_SHARES[label]: _number(bucket, name) / _MS_PER_S
+        for bucket in span.findall("Latency/Bucket")
+        if (label := bucket.findtext("Percentile", "")) in _XML_SHARES
+        and bucket.find(name) is not None
+    }
+
+
+def _text_percentiles(span: str, direction: str) -> dict[float, float]:
+    """Read the last table, which is of all targets; those before it are of single targets."""
+    column = 1 if direction == "Read" else 2
+    _, _, table = span.rpartition("%-ile")
+    rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
+    return {
+        _TEXT_SHARES[row[0]]: _quantity(row[column]) / _MS_PER_S
+        for row in rows
+        if row[0] in _TEXT_SHARES and len(row) > column and row[column] != "N/A"
+    }
+
+
+def _number(element: ET.Element, name: str) -> float:
+    text = element.findtext(name)
+    if text is None:
+        raise ValueError(f"found <{element.tag[:40]}> without <{name}>")
+    return _quantity(text)
+
+
+def _quantity(text: str) -> float:
+    """Parse a number as printf writes it; `float` would accept 1e9, nan and 1_0 too."""
+    if re.fullmatch(r"\s*\d{1,20}(?:\.\d{1,20})?\s*", text, re.ASCII) is None:
+        raise ValueError(f"found '{text[:40]}'; expected a number")
+    number = float(text)
+    if number >= _LARGEST:
+        raise ValueError(f"found {text[:40]}; expected a number below 2^63")
+    return number
+
+
+def _positive(name: str, number: float) -> int:
+    whole = round(number)
+    if not whole:
+        raise ValueError(f"{name} is 0")
+    return whole
 
 
 def _size(text: str) -> int:
     return int(text) if text.isdecimal() else parse_size_bytes(text)
 
 
-def _quantity(text: str) -> float:
-    """Read a number as printf writes it, and nothing that Python only calls one."""
-    if re.fullmatch(r"\s*\d{1,20}(?:\.\d{1,20})?\s*", text, re.ASCII) is None:
-        raise ValueError(f"'{text[:40]}' where a number should be")
-    number = float(text)
-    if number >= _LARGEST:
-        raise ValueError(f"{text[:40]} is beyond what can be counted")
-    return number
-
-
-def _some(what: str, number: int) -> int:
-    """Give a number that cannot be none."""
-    if not number:
-        raise ValueError(f"{what} is 0")
-    return number
-
-
-def _found(pattern: str, text: str) -> str:
+def _field(pattern: str, text: str) -> str:
     found = re.search(pattern, text, re.MULTILINE | re.ASCII)
     if found is None:
-        raise ValueError(f"nothing like /{pattern}/")
+        raise ValueError(f"found no text that matches /{pattern}/")
     return found[1]
-
-
-def _lines(text: str) -> list[str]:
-    return [line.strip() for line in text.splitlines()]

@@ -1,4 +1,4 @@
-"""Results that were made elsewhere: to which line of a suite a measurement belongs, if to any."""
+"""Import results of fio or DiskSpd that were made elsewhere, and judge them by a suite."""
 
 from disksla.errors import DiskslaError
 from disksla.units import format_count, format_size
@@ -11,22 +11,23 @@ from disksla.verification.report import SuiteTestResult
 from disksla.verification.suites import Suite, SuiteTest
 
 LARGEST_BYTES = 64 * 1024**2
-"""No result that a person would hand in is as long as this."""
+"""Size limit of an imported file, far above any real result."""
 _MOST_SHOWN = 60
+_LEAST_RATE_SHARE = 0.999
+"""Share of the rate of a latency test; a rate that is lower was not just rounded."""
 
 
 def decode_text(data: bytes) -> str:
-    """Give the text of a result: UTF-8, or what PowerShell writes when output is redirected."""
-    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
-        if data.startswith(mark):
-            return data.decode(encoding, errors="replace")
+    """Return the text of a result: UTF-8, or UTF-16 as PowerShell writes redirected output."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
     return data.decode("utf-8-sig", errors="replace")
 
 
 def parse_result(text: str) -> tuple[Measurement, ...]:
-    """Give the measurements of a result of fio (JSON) or DiskSpd (XML or text).
+    """Return the measurements in a result of fio (JSON) or DiskSpd (XML or text).
 
-    Raises Refusal, with what was found, for anything else.
+    Raise DiskslaError for any other text.
     """
     if is_diskspd(text):
         return parse_diskspd(text)
@@ -34,86 +35,87 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
         return parse_fio_jobs(text)
     beginning = " ".join(text.split())[:_MOST_SHOWN]
     raise DiskslaError(
-        f"neither JSON of fio (--output-format=json) nor XML or text of DiskSpd: '{beginning}'"
+        f"found '{beginning}'; expected fio JSON (--output-format=json), or DiskSpd XML or text"
     )
 
 
 def judge_imported(
     suite: Suite, measurements: tuple[Measurement, ...], tolerance_ratio: float
 ) -> tuple[tuple[SuiteTestResult, ...], tuple[str, ...]]:
-    """Judge each line of a suite by the measurement that belongs to it.
+    """Return the result of each test, and the measurements not judged, each with its reason.
 
-    Given are the lines, and the measurements that were not judged, each with the reason. Of
-    several measurements of one line the worst counts.
+    If several measurements belong to one test, the worst one counts.
     """
-    judged: dict[str, list[SuiteTestResult]] = {line.test: [] for line in suite.lines}
+    judged: dict[str, list[SuiteTestResult]] = {test.name: [] for test in suite.tests}
     unjudged = []
     for measurement in measurements:
-        line = _line_of(suite, measurement)
+        test = _matching_test(suite, measurement)
         problem = (
-            _misfit(suite, measurement)
-            if line is None
-            else _unfit(line, measurement, tolerance_ratio)
+            _mismatch(suite, measurement)
+            if test is None
+            else _defect(test, measurement, tolerance_ratio)
         )
-        if line is None or problem:
+        if test is None or problem:
             unjudged.append(f"{measurement.name}: {problem}")
         else:
-            judged[line.test].append(judge_test(line, measurement, tolerance_ratio))
-    lines = (
-        min(judged[line.test], key=lambda each: each.ratio or 0.0)
-        if judged[line.test]
-        else skipped_test(line, line.unpromised or "not in the result")
-        for line in suite.lines
+            judged[test.name].append(judge_test(test, measurement, tolerance_ratio))
+    results = (
+        min(judged[test.name], key=lambda result: result.ratio or 0.0)
+        if judged[test.name]
+        else skipped_test(test, test.skip_reason or "not in the imported result")
+        for test in suite.tests
     )
-    return tuple(lines), tuple(unjudged)
+    return tuple(results), tuple(unjudged)
 
 
-def _line_of(suite: Suite, measurement: Measurement) -> SuiteTest | None:
-    """Tell the line by the kind of requests, their size and number, and whether at a rate."""
+def _matching_test(suite: Suite, measurement: Measurement) -> SuiteTest | None:
+    """Return the test with the same kind of requests, or None."""
     return next(
         (
-            line
-            for line in suite.lines
-            if (line.pattern, line.request_bytes, line.inflight)
+            test
+            for test in suite.tests
+            if (test.pattern, test.request_bytes, test.inflight)
             == (measurement.pattern, measurement.request_bytes, measurement.inflight)
-            and (line.rate_iops is None) == (measurement.rate_iops is None)
+            and (test.rate_iops is None) == (measurement.rate_iops is None)
         ),
         None,
     )
 
 
-def _misfit(suite: Suite, measurement: Measurement) -> str:
-    """Say in which of its conditions a measurement is like no line."""
+def _mismatch(suite: Suite, measurement: Measurement) -> str:
+    """Return the first condition by which a measurement differs from all tests."""
     at_rate = (
         "" if measurement.rate_iops is None else f" at {format_count(measurement.rate_iops)} IOPS"
     )
     size = format_size(measurement.request_bytes)
-    found = f"{measurement.pattern}, {size}, {measurement.inflight} in flight{at_rate}"
-    alike = [line for line in suite.lines if line.pattern == measurement.pattern]
-    same_size = [line for line in alike if line.request_bytes == measurement.request_bytes]
-    if not alike:
-        known = ", ".join(sorted({line.pattern for line in suite.lines}))
-        return f"{found}; suite {suite.name} has {known} only"
+    found = f"found {measurement.pattern}, {size}, {measurement.inflight} in flight{at_rate}"
+    same_pattern = [test for test in suite.tests if test.pattern == measurement.pattern]
+    same_size = [test for test in same_pattern if test.request_bytes == measurement.request_bytes]
+    if not same_pattern:
+        patterns = ", ".join(sorted({test.pattern for test in suite.tests}))
+        return f"{found}; suite {suite.name} expects one of {patterns}"
     if not same_size:
-        sizes = sorted({line.request_bytes for line in alike})
-        known = ", ".join(format_size(size) for size in sizes)
-        return f"{found}; suite {suite.name} has {measurement.pattern} of {known} only"
-    depths = sorted({line.inflight for line in same_size})
+        sizes = sorted({test.request_bytes for test in same_pattern})
+        shown = ", ".join(format_size(each) for each in sizes)
+        return f"{found}; suite {suite.name} expects {measurement.pattern} of {shown}"
+    depths = sorted({test.inflight for test in same_size})
     if measurement.inflight not in depths:
-        return f"{found}; suite {suite.name} has {', '.join(map(str, depths))} in flight here"
-    return (
-        f"{found}; suite {suite.name} has no such test {'at a' if at_rate else 'without a'} rate"
-    )
+        return f"{found}; suite {suite.name} expects {', '.join(map(str, depths))} in flight"
+    rate = "at a fixed rate" if at_rate else "without a fixed rate"
+    return f"{found}; suite {suite.name} has no such test {rate}"
 
 
-def _unfit(line: SuiteTest, measurement: Measurement, tolerance_ratio: float) -> str | None:
-    """Say why a measurement cannot be judged although it is of the right kind."""
+def _defect(test: SuiteTest, measurement: Measurement, tolerance_ratio: float) -> str | None:
+    """Return why a measurement of the right kind cannot be judged; None if it can."""
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
     if not measurement.is_direct:
-        return "went through the cache of the operating system, so it did not measure the disk"
+        return "found buffered I/O, which measures the cache of the system; expected direct I/O"
     if short is not None:
         return short.message
-    if line.rate_iops is not None and (measurement.rate_iops or 0.0) < line.rate_iops * 0.999:
-        rate = format_count(measurement.rate_iops or 0.0)
-        return f"latency at {rate} IOPS, where it is promised at {format_count(line.rate_iops)}"
+    rate_iops = measurement.rate_iops or 0.0
+    if test.rate_iops is not None and rate_iops < test.rate_iops * _LEAST_RATE_SHARE:
+        return (
+            f"found a rate of {format_count(rate_iops)} IOPS; expected"
+            f" {format_count(test.rate_iops)} IOPS, at which the latency is promised"
+        )
     return None

@@ -1,4 +1,4 @@
-"""The account of an acceptance test: each line judged, what spoils the whole, and the verdict."""
+"""Judge a verification: compare measurements with requirements, and build the report."""
 
 from typing import assert_never
 
@@ -21,15 +21,15 @@ from disksla.verification.suites import Requirement, Suite, SuiteTest
 
 
 class VerificationRun(msgspec.Struct, frozen=True, kw_only=True):
-    """How a suite was run, beside what came out."""
+    """How a suite was run: everything in a report but its results."""
 
     disksla_version: str
     disk: Disk | None
-    """None for a result that was made elsewhere."""
+    """None for an imported result."""
     terms: str
     provider: str
     size_bytes: int
-    """The size that was sold."""
+    """Size as sold."""
     target: Target
     tool: str
     tolerance_ratio: float
@@ -40,7 +40,7 @@ class VerificationRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def judge_test(
-    line: SuiteTest,
+    test: SuiteTest,
     measurement: Measurement,
     tolerance_ratio: float,
     *,
@@ -48,15 +48,15 @@ def judge_test(
     other_share: float | None = None,
     window_seconds: dict[WindowVerdict, float] | None = None,
 ) -> SuiteTestResult:
-    """Hold one measurement against what its line requires.
+    """Compare a measurement with the requirement of its test.
 
-    Of rates, what was measured must be `required` less the tolerance, at least; of latency, the
-    mean must be `required` and the tolerance at most. `is_held_at_base` says that the limiter was
-    seen to hold the disk at its base rate when the line ended.
+    A rate passes if it is at least `required` less the tolerance, a latency if its mean is at most
+    `required` plus the tolerance. `is_throttled_at_base` means that the limiter throttled the disk
+    at its baseline by the end of the test.
     """
-    requirement = line.requirement
+    requirement = test.requirement
     if requirement is None:
-        return skipped_test(line, line.unpromised)
+        return skipped_test(test, test.skip_reason)
     measured = _measured(requirement, measurement)
     ratio = _ratio(requirement, measured)
     required_ratio = requirement.required / requirement.promised
@@ -65,11 +65,11 @@ def judge_test(
     if not requirement.is_binding:
         verdict = "shown"
     return SuiteTestResult(
-        test=line.test,
-        caption=line.caption,
-        writes=line.writes,
+        test=test.name,
+        caption=test.caption,
+        writes=test.writes,
         verdict=verdict,
-        reason=_reason(line, requirement, measurement, tolerance_ratio, verdict),
+        reason=_reason(test, requirement, measurement, tolerance_ratio, verdict),
         unit=requirement.unit,
         promised=requirement.promised,
         required=requirement.required,
@@ -91,24 +91,24 @@ def judge_test(
     )
 
 
-def skipped_test(line: SuiteTest, reason: str) -> SuiteTestResult:
-    """Give a line that was not meant to be measured."""
-    return _without_measure(line, "skipped", reason)
+def skipped_test(test: SuiteTest, reason: str) -> SuiteTestResult:
+    """Return the result of a test that is not meant to run."""
+    return _without_measurement(test, "skipped", reason)
 
 
-def unmeasured_test(line: SuiteTest, reason: str) -> SuiteTestResult:
-    """Give a line that should have been measured and was not."""
-    return _without_measure(line, "unmeasured", reason)
+def unmeasured_test(test: SuiteTest, reason: str) -> SuiteTestResult:
+    """Return the result of a test that should have run and has no measurement."""
+    return _without_measurement(test, "unmeasured", reason)
 
 
 def make_report(
-    suite: Suite, run: VerificationRun, lines: tuple[SuiteTestResult, ...]
+    suite: Suite, run: VerificationRun, results: tuple[SuiteTestResult, ...]
 ) -> VerificationReport:
-    """Put an account together."""
+    """Return the report of a run with these results."""
     disk = run.disk
     return VerificationReport(
         disksla_version=run.disksla_version,
-        verdict=report_verdict(lines, run.violations),
+        verdict=report_verdict(results, run.violations),
         device=disk.name if disk else None,
         key=disk_key(disk) if disk else None,
         serial=disk.serial if disk else None,
@@ -126,16 +126,18 @@ def make_report(
         ended_timestamp_s=run.ended_timestamp_s,
         violations=run.violations,
         unjudged=run.unjudged,
-        lines=lines,
+        tests=results,
     )
 
 
-def _without_measure(line: SuiteTest, verdict: SuiteTestVerdict, reason: str) -> SuiteTestResult:
-    requirement = line.requirement
+def _without_measurement(
+    test: SuiteTest, verdict: SuiteTestVerdict, reason: str
+) -> SuiteTestResult:
+    requirement = test.requirement
     return SuiteTestResult(
-        test=line.test,
-        caption=line.caption,
-        writes=line.writes,
+        test=test.name,
+        caption=test.caption,
+        writes=test.writes,
         verdict=verdict,
         reason=reason,
         unit=requirement.unit if requirement else None,
@@ -167,7 +169,7 @@ def _ratio(requirement: Requirement, measured: float | None) -> float:
 
 
 def _reason(
-    line: SuiteTest,
+    test: SuiteTest,
     requirement: Requirement,
     measurement: Measurement,
     tolerance_ratio: float,
@@ -175,15 +177,15 @@ def _reason(
 ) -> str:
     reasons = []
     if verdict == "shown":
-        reasons.append("the provider names this latency, and does not guarantee it")
+        reasons.append("the latency is indicative; it is shown, not judged")
     if not measurement.measured.requests:
-        reasons.append("nothing completed")
-    elif requirement.unit == "seconds" and line.rate_iops is not None:
+        reasons.append("no request completed")
+    elif requirement.unit == "seconds" and test.rate_iops is not None:
         iops = measurement.measured.iops
-        if iops < line.rate_iops * (1 - tolerance_ratio):
+        if iops < test.rate_iops * (1 - tolerance_ratio):
             reasons.append(
-                f"only {format_count(iops)} of {format_count(line.rate_iops)} IOPS were served,"
-                " so requests queued"
+                f"the disk completed only {format_count(iops)} of {format_count(test.rate_iops)}"
+                " IOPS, so requests queued"
             )
     return "; ".join(reasons)
 

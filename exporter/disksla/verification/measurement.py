@@ -1,6 +1,7 @@
-"""One measurement as it was really made: under which conditions, and what came out.
+"""One measurement with the conditions under which it ran: by disksla, or imported.
 
-The same record for what disksla ran itself and for what somebody else ran with fio or DiskSpd.
+The same record serves for what disksla measured itself and for results of fio or DiskSpd that
+were made elsewhere.
 """
 
 import msgspec
@@ -8,11 +9,11 @@ import msgspec
 from disksla.fio import DirectionResult, FioJob, FioResult, LatencyBin, Pattern, quantile_s
 
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
-"""Of the requests: the percentiles of latency that reports show."""
+"""The percentiles of latency in reports, as shares of the requests."""
 
 
 class Percentile(msgspec.Struct, frozen=True):
-    """So large a share of the requests took no longer."""
+    """The latency within which a share of the requests completed."""
 
     share: float
     seconds: float
@@ -22,22 +23,22 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """One measurement of one kind of request."""
 
     name: str
-    """What whoever ran it called it."""
+    """Name of the job, as the tool that ran it reports it."""
     tool: str
     pattern: Pattern
     request_bytes: int
     inflight: int
-    """Requests in flight, of all workers together."""
+    """Requests in flight of all workers together."""
     measured: DirectionResult
     percentiles: tuple[Percentile, ...] = ()
     rate_iops: float | None = None
-    """The rate that was asked for; None for as many as go."""
+    """The requested rate; None for as many requests as possible."""
     is_direct: bool = True
-    """Past the cache of the operating system."""
+    """Whether the requests bypassed the cache of the operating system."""
 
 
 def measurement_of(job: FioJob, result: FioResult) -> Measurement:
-    """Give what fio measured of a job that only reads or only writes."""
+    """Return the measurement of a job that only reads or only writes."""
     measured = result.write if job.writes else result.read
     return Measurement(
         name=job.name,
@@ -52,7 +53,7 @@ def measurement_of(job: FioJob, result: FioResult) -> Measurement:
 
 
 def percentiles_of(bins: tuple[LatencyBin, ...]) -> tuple[Percentile, ...]:
-    """Give the percentiles that reports show; none where there are no bins."""
+    """Return the percentiles for reports; none without requests."""
     if not any(each.requests for each in bins):
         return ()
     return tuple(Percentile(share, quantile_s(bins, share)) for share in SHOWN_SHARES)

@@ -1,7 +1,7 @@
-"""The conditions under which a test of a disk proves anything, and those that did not hold.
+"""Preconditions of a valid verification, and the ones that were violated.
 
-Source: https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla, which asks for a disk that
-is not booted from and has no other load, and for one of four file systems where a file is used.
+Source: https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla. It requires a disk that is
+not the boot disk and has no other load, and one of four file systems if a file is used.
 """
 
 import math
@@ -20,66 +20,87 @@ Precondition = Literal[
 ]
 
 CUT_WINDOWS = 3
-"""So many of the limiter's windows a run may gain or lose: one that it finds full, and one cut at
-either end."""
-_SYSTEM = {"/", "/boot", "/boot/efi", "/efi", "/usr"}
+"""How many windows of the limiter a test may gain or lose: a full one at its start, and a partial
+one at each end."""
+_SYSTEM_MOUNT_POINTS = {"/", "/boot", "/boot/efi", "/efi", "/usr"}
 _ROUNDING_RATIO = 0.01
 
 
 class Violation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A condition of the test that did not hold."""
+    """A precondition that was violated."""
 
     precondition: Precondition
     message: str
 
 
-def least_runtime_s(tolerance_ratio: float) -> float:
-    """Give how long a line must run for the limiter's windows not to matter.
+def known_violations(
+    disk: Disk,
+    suite: Suite,
+    runtime_s: float,
+    tolerance_ratio: float,
+    file_system: str | None,
+) -> tuple[Violation, ...]:
+    """Return the violations that are known before the disk is accessed.
 
-    What it gains or loses by them must stay within the tolerance: 10 s at 3 %.
+    `file_system` is the type of the file system of the scratch file; None without one.
+    """
+    found = (
+        boot_disk(disk),
+        short_runtime(runtime_s, tolerance_ratio),
+        None if file_system is None else wrong_file_system(suite, file_system),
+    )
+    return tuple(violation for violation in found if violation is not None)
+
+
+def least_runtime_s(tolerance_ratio: float) -> float:
+    """Return the shortest runtime for which the windows of the limiter do not matter.
+
+    What a test gains or loses by them must be within the tolerance: 10 s at 3 %.
     """
     return CUT_WINDOWS * WINDOW_S / tolerance_ratio
 
 
 def short_runtime(runtime_s: float, tolerance_ratio: float) -> Violation | None:
-    """Say if lines run for too short a time; a hundredth less is rounding."""
+    """Return the violation if tests are too short; a deviation of 1 % counts as rounding."""
     least_s = least_runtime_s(tolerance_ratio)
     if runtime_s >= least_s or math.isclose(runtime_s, least_s, rel_tol=_ROUNDING_RATIO):
         return None
     return Violation(
         "short_runtime",
-        f"a line of {format_duration(runtime_s)} is too short: limiters work in windows of"
-        f" {format_duration(WINDOW_S)}, so a tolerance of {100 * tolerance_ratio:.3g} % needs"
-        f" {format_duration(least_s)}",
+        f"a runtime of {format_duration(runtime_s)} is too short: limiters have windows of"
+        f" {format_duration(WINDOW_S)}, so a tolerance of {100 * tolerance_ratio:.3g}% needs at"
+        f" least {format_duration(least_s)}",
     )
 
 
 def boot_disk(disk: Disk) -> Violation | None:
-    """Say if the system runs from a disk, which is never without other load."""
-    held = sorted(_SYSTEM & set(disk.mount_points))
-    if not held:
+    """Return the violation if the system runs from the disk, which then always has other load."""
+    mount_points = sorted(_SYSTEM_MOUNT_POINTS & set(disk.mount_points))
+    if not mount_points:
         return None
     return Violation(
-        "boot_disk", f"the system runs from {disk.name}: it is mounted at {', '.join(held)}"
+        "boot_disk",
+        f"the system runs from {disk.name}: it is mounted at {', '.join(mount_points)}",
     )
 
 
 def wrong_file_system(suite: Suite, file_system: str) -> Violation | None:
-    """Say if the procedure is not meant for a file on such a file system."""
+    """Return the violation if the suite does not allow this file system for its file."""
     if not suite.file_systems or file_system in suite.file_systems:
         return None
-    meant = ", ".join(suite.file_systems)
+    allowed = ", ".join(suite.file_systems)
     return Violation(
-        "file_system", f"the file lies on {file_system}; suite {suite.name} is meant for {meant}"
+        "file_system",
+        f"the scratch file is on {file_system}; suite {suite.name} expects {allowed}",
     )
 
 
 def other_load(share: float, when: str) -> Violation | None:
-    """Say if others used more of the promise than can be overlooked."""
+    """Return the violation if other processes used more than a negligible share of the promise."""
     if share <= MOST_OTHER_SHARE:
         return None
     return Violation(
         "other_load",
-        f"{when}, others used {100 * share:.2g} % of the promise; {MOST_OTHER_SHARE:.0%} at most"
-        " can be overlooked",
+        f"other load {when}: {100 * share:.2g}% of the promise; at most"
+        f" {100 * MOST_OTHER_SHARE:.2g}% is allowed",
     )

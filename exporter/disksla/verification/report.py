@@ -1,4 +1,4 @@
-"""The account of an acceptance test: each line judged, what spoils the whole, and the verdict."""
+"""The report of a verification: its record, its verdict, and its JSON."""
 
 from typing import Annotated, Literal
 
@@ -14,24 +14,24 @@ SuiteTestVerdict = Literal["pass", "fail", "shown", "skipped", "unmeasured"]
 ReportVerdict = Literal["kept", "broken", "not_valid", "incomplete"]
 MeasuredLevel = Literal["base", "burst", "burst_then_base"]
 Target = Literal["device", "file", "elsewhere"]
-VERDICT_WORDS: dict[ReportVerdict, str] = {
-    "kept": "the promise is kept",
-    "broken": "the promise is NOT kept",
-    "not_valid": "NOT VALID: the conditions of a test did not hold",
-    "incomplete": "INCOMPLETE: not everything was measured",
+VERDICT_TEXT: dict[ReportVerdict, str] = {
+    "kept": "PASSED: all judged tests meet the promise",
+    "broken": "FAILED: at least one judged test misses the promise",
+    "not_valid": "NOT VALID: a precondition is violated",
+    "incomplete": "INCOMPLETE: not all tests were measured",
 }
 
 _Number = Annotated[float, msgspec.Meta(ge=0)]
 _Bytes = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _Timestamp = Annotated[float, msgspec.Meta(ge=0, le=253_402_300_799)]
-"""Unix time up to the end of the year 9999, where calendars end."""
+"""Unix time up to the end of the year 9999, the last one that `datetime` can represent."""
 
 
 class SuiteTestResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One line of a suite, held against its requirement.
+    """The result of one test of a suite.
 
-    `promised`, `required`, `burst` and `measured` are in `unit`. `ratio` is the share of the
-    promise that was measured, so that more is better: of a latency, promised over measured.
+    `promised`, `required`, `burst` and `measured` are in `unit`. `ratio` is measured over promised
+    for a rate, and promised over measured for a latency, so that more is always better.
     """
 
     test: str
@@ -39,7 +39,7 @@ class SuiteTestResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     writes: bool
     verdict: SuiteTestVerdict
     reason: str = ""
-    """Why it failed, was not measured, or is only shown."""
+    """Why the test failed, was not measured, or cannot fail."""
     unit: Unit | None = None
     promised: _Number | None = None
     required: _Number | None = None
@@ -47,67 +47,68 @@ class SuiteTestResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     measured: _Number | None = None
     ratio: _Number | None = None
     required_ratio: _Number | None = None
-    """The share of the promise that is required at this request size."""
+    """Share of the promise that is required at this request size."""
     why: str = ""
+    """Where `required` comes from."""
     level: MeasuredLevel | None = None
-    """Whether credits were spent; None where the terms have none."""
+    """Whether burst credits were used; None if the terms have none."""
     iops: _Number | None = None
     bytes_per_second: _Number | None = None
     mean_latency_s: _Number | None = None
     percentiles: tuple[Percentile, ...] = ()
     runtime_s: _Number | None = None
     other_share: _Number | None = None
-    """Of the promise, that others used meanwhile; None where nobody looked."""
+    """Share of the promise that other load used meanwhile; None if it was not monitored."""
     window_seconds: dict[WindowVerdict, _Number] = {}
-    """Seconds by the verdict on each 100 ms window; empty where nobody looked."""
+    """Seconds by verdict of the 100 ms windows; empty if the disk was not monitored."""
 
 
 class VerificationReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A whole test. This is the document that is printed, saved, and read by the daemon."""
+    """A complete verification: what --json prints, and what is saved for the daemon."""
 
     disksla_verification: Literal[1] = 1
-    """Number of the format."""
+    """Version of the format."""
     disksla_version: str
     verdict: ReportVerdict
     device: str | None = None
-    """Kernel name; None for a result that was made elsewhere."""
+    """Kernel name; None for an imported result."""
     key: str | None = None
-    """By which the disk is known again; None if it has neither serial nor WWN."""
+    """Identifies the disk, as `disk_key` does; None if it has no serial and no WWN."""
     serial: str | None = None
     wwn: str | None = None
     model: str | None = None
     size_bytes: _Bytes
-    """The size that was sold."""
+    """Size as sold."""
     terms: str
     provider: str
     suite: SuiteName
     procedure: str
-    """Where the suite is from."""
+    """Page that publishes the procedure, or a description of it."""
     tolerance_ratio: float
-    """Share by which a line may miss what is required and still pass."""
+    """Share by which a test may miss its requirement and still pass."""
     target: Target
     tool: str
     began_timestamp_s: _Timestamp
     ended_timestamp_s: _Timestamp
     violations: tuple[Violation, ...] = ()
     unjudged: tuple[str, ...] = ()
-    """Measurements of a result made elsewhere that fit no line, and why."""
-    lines: tuple[SuiteTestResult, ...]
+    """Imported measurements that were not judged, each with the reason."""
+    tests: tuple[SuiteTestResult, ...]
 
     @property
     def status(self) -> int:
-        """The exit status: 0 kept, 1 not kept, 2 could not be told."""
+        """Exit status: 0 passed, 1 failed, 2 no valid result."""
         return {"kept": 0, "broken": 1}.get(self.verdict, 2)
 
 
 def report_verdict(
-    lines: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
+    results: tuple[SuiteTestResult, ...], violations: tuple[Violation, ...]
 ) -> ReportVerdict:
-    """Give the verdict on the whole.
+    """Return the verdict that follows from the results.
 
-    A test whose conditions did not hold proves nothing, in neither direction.
+    With a violated precondition neither a pass nor a failure is valid.
     """
-    found = {line.verdict for line in lines}
+    found = {result.verdict for result in results}
     if violations:
         return "not_valid"
     if "unmeasured" in found or not found & {"pass", "fail"}:
@@ -118,18 +119,22 @@ def report_verdict(
 _decode = msgspec.json.Decoder(VerificationReport).decode
 
 
-def encode_report(verification: VerificationReport) -> bytes:
-    """Write an account as indented JSON."""
-    text = msgspec.json.encode(verification)
+def encode_report(report: VerificationReport) -> bytes:
+    """Return a report as indented JSON."""
+    text = msgspec.json.encode(report)
     return msgspec.json.format(text, indent=2) + b"\n"
 
 
 def decode_report(text: bytes) -> VerificationReport:
-    """Read an account; raises Refusal for what is none, or says what cannot be."""
+    """Parse a report. Raise DiskslaError if it is invalid, or contradicts itself."""
     try:
-        found = _decode(text)
+        report = _decode(text)
     except DECODE_ERRORS as error:
-        raise DiskslaError(f"not the account of a test: {error}") from None
-    if found.verdict != report_verdict(found.lines, found.violations):
-        raise DiskslaError(f"says '{found.verdict}', which does not follow from its lines")
-    return found
+        raise DiskslaError(f"invalid verification report: {error}") from None
+    verdict = report_verdict(report.tests, report.violations)
+    if report.verdict != verdict:
+        raise DiskslaError(
+            f"invalid verification report: found verdict '{report.verdict}'; expected '{verdict}',"
+            " which follows from its tests"
+        )
+    return report

@@ -1,4 +1,4 @@
-"""The account of a test as one HTML page that needs nothing else: no scripts, no other files."""
+"""Verification report as one self-contained HTML page, without scripts or other files."""
 
 import datetime as dt
 import math
@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 
 from disksla.html import HtmlPage, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verification.report import VERDICT_WORDS, SuiteTestResult, VerificationReport
+from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
 from disksla.verification.wording import (
     LEVEL_TEXT,
     format_amount,
     format_percent,
     format_result,
     format_subject,
+    format_terms,
 )
 
-_SHEET = HtmlPage("""
+_PAGE = HtmlPage("""
 :root { --track: #e6e9ee; --shown: #6b7787; }
 @media (prefers-color-scheme: dark) { :root { --track: #2b333d; --shown: #8592a3; } }
 body { max-width: 72rem; }
@@ -76,69 +77,67 @@ svg text.dim { fill: var(--soft); font-size: 8px; }
   h2 { break-after: avoid; }
 }
 """)
-_FULLEST_RATIO = 1.5
-"""Where a bar ends; a disk that gives more is shown as full."""
+_FULL_BAR_RATIO = 1.5
+"""Ratio at which a bar is full; larger ratios are drawn full too."""
 _PLOT_WIDTH = 360.0
 _PLOT_LEFT = 8.0
 _ROW_HEIGHT = 30.0
 _AXIS_HEIGHT = 16.0
 _DOT = 2.6
 _SHORTEST_S = 1e-6
-"""No request of a disk takes less."""
+"""Lower bound of the logarithmic scale; no request of a disk completes faster."""
 
 
-def report_html(verification: VerificationReport) -> str:
-    """Give the page; everything a device or a person named is escaped."""
-    title = format_subject(verification)
-    kept = "good" if verification.verdict == "kept" else "bad"
-    verdict = VERDICT_WORDS[verification.verdict]
+def report_html(report: VerificationReport) -> str:
+    """Return the page. Names of devices and terms are escaped."""
+    title = f"Verification report: {format_subject(report)}"
+    style = "good" if report.verdict == "kept" else "bad"
+    verdict = VERDICT_TEXT[report.verdict]
     body = f"""<h1>{escape_html(title)}</h1>
-<p class="soft">{escape_html(_when(verification))}</p>
-<p class="verdict {kept}">{escape_html(verdict[0].upper() + verdict[1:])}</p>
-{_list(violation.message for violation in verification.violations)}
-{_list(verification.unjudged)}
+<p class="verdict {style}">{escape_html(verdict)}</p>
+{_list(violation.message for violation in report.violations)}
+{_list(report.unjudged)}
 <dl>
-{_facts(verification)}
+{_facts(report)}
 </dl>
-<h2>Measured against required</h2>
-{_table(verification.lines)}
-<p class="soft">Ratio is the share of the promise that was measured; of latency, promised over
-measured. The bar is full at {_FULLEST_RATIO:.0%}; its mark is what is required for requests of
-that size. A line passes if it misses that by no more than
-{100 * verification.tolerance_ratio:.3g} %.</p>
-{_skipped(verification.lines)}
-{_latencies(verification.lines)}"""
-    return _SHEET.page(f"{title}: {verdict}", body)
+<h2>Results</h2>
+{_table(report.tests)}
+<p class="soft">The ratio is the measured share of the promise; for latency, promised over
+measured. A bar is full at {_FULL_BAR_RATIO:.0%}; its mark is the ratio that is required for the
+request size. A test passes if it misses its requirement by no more than
+{100 * report.tolerance_ratio:.3g}%.</p>
+{_skipped(report.tests)}
+{_latencies(report.tests)}"""
+    return _PAGE.page(f"{title}: {verdict}", body)
 
 
-def _when(verification: VerificationReport) -> str:
-    began = dt.datetime.fromtimestamp(verification.began_timestamp_s, dt.UTC)
-    seconds = verification.ended_timestamp_s - verification.began_timestamp_s
-    took = f", {format_duration(seconds)} long" if seconds > 0 else ""
-    return f"{began:%Y-%m-%d %H:%M:%S} UTC{took}"
-
-
-def _facts(verification: VerificationReport) -> str:
+def _facts(report: VerificationReport) -> str:
+    began = dt.datetime.fromtimestamp(report.began_timestamp_s, dt.UTC)
+    seconds = report.ended_timestamp_s - report.began_timestamp_s
+    duration = f", duration {format_duration(seconds)}" if seconds > 0 else ""
     target = {
         "device": "the whole device",
-        "file": "a file on a file system of the disk",
-        "elsewhere": "not by disksla",
-    }[verification.target]
+        "file": "a scratch file on a file system of the disk",
+        "elsewhere": "not known: imported result",
+    }[report.target]
     facts = (
-        ("Model", verification.model),
-        ("Serial", verification.serial),
-        ("WWN", verification.wwn),
-        ("Terms", f"{verification.terms}, {format_size(verification.size_bytes)}"),
-        ("Suite", f"{verification.suite}, {verification.procedure}"),
-        ("Measured on", target),
-        ("With", f"{verification.tool}, disksla {verification.disksla_version}"),
+        ("Disk", report.device),
+        ("Model", report.model),
+        ("Serial", report.serial),
+        ("WWN", report.wwn),
+        ("Terms", format_terms(report)),
+        ("Size", format_size(report.size_bytes)),
+        ("Test suite", f"{report.suite}, {report.procedure}"),
+        ("Target", target),
+        ("Date", f"{began:%Y-%m-%d %H:%M:%S} UTC{duration}"),
+        ("Tools", f"{report.tool}, disksla {report.disksla_version}"),
     )
     return "\n".join(
         f"<dt>{name}</dt><dd>{escape_html(value)}</dd>" for name, value in facts if value
     )
 
 
-def _table(lines: Iterable[SuiteTestResult]) -> str:
+def _table(results: Iterable[SuiteTestResult]) -> str:
     headings = "".join(
         f'<th scope="col"{style}>{column}</th>'
         for column, style in (
@@ -150,84 +149,84 @@ def _table(lines: Iterable[SuiteTestResult]) -> str:
             ("Verdict", ""),
         )
     )
-    rows = "\n".join(_row(line) for line in lines if line.verdict != "skipped")
+    rows = "\n".join(_row(result) for result in results if result.verdict != "skipped")
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
-def _skipped(lines: Iterable[SuiteTestResult]) -> str:
-    """Name the tests that were not meant to be run, together where the reason is the same."""
+def _skipped(results: Iterable[SuiteTestResult]) -> str:
+    """List the tests that were skipped, by reason."""
     tests: dict[str, list[str]] = {}
-    for line in lines:
-        if line.verdict == "skipped":
-            tests.setdefault(line.reason, []).append(line.test)
+    for result in results:
+        if result.verdict == "skipped":
+            tests.setdefault(result.reason, []).append(result.test)
     return "\n".join(
-        f'<p class="soft">Not run: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
+        f'<p class="soft">Skipped: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
         for reason, names in tests.items()
     )
 
 
-def _row(line: SuiteTestResult) -> str:
-    notes = [line.why, line.reason, *_evidence(line)]
-    soft = "".join(f'<span class="soft">{escape_html(note)}</span>' for note in notes if note)
+def _row(result: SuiteTestResult) -> str:
+    soft = "".join(f'<span class="soft">{escape_html(note)}</span>' for note in _notes(result))
     style = {"pass": ' class="good"', "fail": ' class="bad"', "unmeasured": ' class="bad"'}
-    verdict = f"<span{style.get(line.verdict, '')}>{line.verdict}</span>"
-    required = format_amount(line.unit, line.required)
-    measured = format_amount(line.unit, line.measured)
+    verdict = f"<span{style.get(result.verdict, '')}>{result.verdict}</span>"
+    required = format_amount(result.unit, result.required)
+    measured = format_amount(result.unit, result.measured)
     return (
-        f'<tr><th scope="row">{escape_html(line.test)}'
-        f'<span class="soft">{escape_html(line.caption)}</span>{soft}</th>\n'
+        f'<tr><th scope="row">{escape_html(result.test)}'
+        f'<span class="soft">{escape_html(result.caption)}</span>{soft}</th>\n'
         f'<td class="number" data-label="Required">{required}</td>\n'
         f'<td class="number" data-label="Measured">{measured}</td>\n'
-        f'<td class="number" data-label="Ratio">{format_percent(line.ratio)}</td>\n'
-        f'<td class="bar">{_bar(line)}</td>\n'
+        f'<td class="number" data-label="Ratio">{format_percent(result.ratio)}</td>\n'
+        f'<td class="bar">{_bar(result)}</td>\n'
         f'<td data-label="Verdict">{verdict}</td></tr>'
     )
 
 
-def _evidence(line: SuiteTestResult) -> Iterator[str]:
-    if line.iops is not None and line.bytes_per_second is not None and line.unit == "seconds":
-        yield f"at {format_count(line.iops)} IOPS"
-    elif line.iops is not None and line.bytes_per_second is not None:
-        other = (
-            format_bandwidth(line.bytes_per_second)
-            if line.unit == "iops"
-            else f"{format_count(line.iops)} IOPS"
-        )
-        mean = line.mean_latency_s
-        latency = "" if mean is None else f", mean latency {format_duration(mean)}"
-        yield f"{other}{latency}"
-    if line.level is not None:
-        yield f"measured at {LEVEL_TEXT[line.level]} level"
-    looked_s = sum(line.window_seconds.values())
-    if looked_s:
+def _notes(result: SuiteTestResult) -> Iterator[str]:
+    """Yield what explains a result, beside the numbers of the table."""
+    if result.why:
+        yield f"Requirement: {result.why}"
+    if result.reason:
+        yield f"Note: {result.reason}"
+    if result.iops is not None and result.bytes_per_second is not None:
+        iops = f"{format_count(result.iops)} IOPS"
+        mean = result.mean_latency_s
+        also = [format_bandwidth(result.bytes_per_second) if result.unit == "iops" else iops]
+        if mean is not None and result.unit != "seconds":
+            also.append(f"mean latency {format_duration(mean)}")
+        yield f"Also measured: {', '.join(also)}"
+    if result.level is not None:
+        yield LEVEL_TEXT[result.level].capitalize()
+    monitored_s = sum(result.window_seconds.values())
+    if monitored_s:
         parts = (
-            f"{verdict} {seconds / looked_s:.0%}"
-            for verdict, seconds in line.window_seconds.items()
-            if seconds >= 0.005 * looked_s
+            f"{verdict} {seconds / monitored_s:.0%}"
+            for verdict, seconds in result.window_seconds.items()
+            if seconds >= 0.005 * monitored_s
         )
-        yield f"windows of 100 ms: {', '.join(parts)}"
+        yield f"Verdicts of 100 ms windows: {', '.join(parts)}"
 
 
-def _bar(line: SuiteTestResult) -> str:
-    if line.ratio is None or line.required_ratio is None:
+def _bar(result: SuiteTestResult) -> str:
+    if result.ratio is None or result.required_ratio is None:
         return ""
-    scale = 100 / _FULLEST_RATIO
-    width = min(line.ratio, _FULLEST_RATIO) * scale
-    mark = min(line.required_ratio, _FULLEST_RATIO) * scale
+    scale = 100 / _FULL_BAR_RATIO
+    width = min(result.ratio, _FULL_BAR_RATIO) * scale
+    mark = min(result.required_ratio, _FULL_BAR_RATIO) * scale
     return (
         f'<svg viewBox="0 0 100 10" preserveAspectRatio="none" role="img"'
-        f' aria-label="{escape_html(format_result(line))}">'
+        f' aria-label="{escape_html(format_result(result))}">'
         f'<rect class="track" width="100" height="10"/>'
-        f'<rect class="{line.verdict}" width="{width:.2f}" height="10"/>'
+        f'<rect class="{result.verdict}" width="{width:.2f}" height="10"/>'
         f'<line class="mark" x1="{mark:.2f}" x2="{mark:.2f}" y1="0" y2="10"'
         f' vector-effect="non-scaling-stroke"/></svg>'
     )
 
 
-def _latencies(lines: Iterable[SuiteTestResult]) -> str:
-    """Draw the percentiles of each line on one logarithmic scale."""
-    drawn = [line for line in lines if line.percentiles]
-    known = [each.seconds for line in drawn for each in line.percentiles]
+def _latencies(results: Iterable[SuiteTestResult]) -> str:
+    """Return a chart with the percentiles of all tests on one logarithmic scale."""
+    drawn = [result for result in results if result.percentiles]
+    known = [each.seconds for result in drawn for each in result.percentiles]
     if not known:
         return ""
     first = math.floor(math.log10(max(min(known), _SHORTEST_S)))
@@ -246,35 +245,38 @@ def _latencies(lines: Iterable[SuiteTestResult]) -> str:
         for x in (place(10.0 ** (first + step)),)
         for anchor in ("start" if step == 0 else "end" if step == decades else "middle",)
     )
-    rows = "\n".join(_spread(line, number, place) for number, line in enumerate(drawn))
+    rows = "\n".join(_percentile_row(result, number, place) for number, result in enumerate(drawn))
     return f"""<h2>Latency</h2>
 <div class="plot"><svg viewBox="0 0 {_PLOT_WIDTH:.0f} {height:.0f}" role="img"
  aria-label="Percentiles of latency by test">{axis}
 {rows}</svg></div>
-<p class="soft">Dots are the percentiles 50, 90, 99 and 99.9, from left to right. A deep queue
-waits by its very nature: only the tests named latency are held against a latency (dashed).</p>"""
+<p class="soft">The dots are the 50th, 90th, 99th and 99.9th percentiles, from left to right.
+Requests wait in deep queues, so only the tests named latency have a required latency (dashed
+line).</p>"""
 
 
-def _spread(line: SuiteTestResult, number: int, place: Callable[[float], float]) -> str:
+def _percentile_row(result: SuiteTestResult, number: int, place: Callable[[float], float]) -> str:
     top = number * _ROW_HEIGHT
     middle = top + 2 * _ROW_HEIGHT / 3
-    xs = [place(each.seconds) for each in line.percentiles]
+    xs = [place(each.seconds) for each in result.percentiles]
     dots = "".join(
         f'<circle class="shown" cx="{x:.1f}" cy="{middle:.1f}" r="{_DOT}"/>' for x in xs
     )
     promise = ""
-    if line.unit == "seconds" and line.required is not None:
-        x = place(line.required)
+    if result.unit == "seconds" and result.required is not None:
+        x = place(result.required)
         promise = (
             f'<line class="promise" x1="{x:.1f}" x2="{x:.1f}" y1="{top + 13:.1f}"'
             f' y2="{top + _ROW_HEIGHT:.1f}"/>'
         )
-    last = format_duration(line.percentiles[-1].seconds)
-    mean = "" if line.mean_latency_s is None else f"mean {format_duration(line.mean_latency_s)}, "
+    last = format_duration(result.percentiles[-1].seconds)
+    mean = (
+        "" if result.mean_latency_s is None else f"mean {format_duration(result.mean_latency_s)}, "
+    )
     return (
-        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escape_html(line.test)}</text>'
+        f'<text x="{_PLOT_LEFT}" y="{top + 10:.1f}">{escape_html(result.test)}</text>'
         f'<text class="dim" x="{_PLOT_WIDTH - _PLOT_LEFT:.0f}" y="{top + 10:.1f}"'
-        f' text-anchor="end">{mean}{100 * line.percentiles[-1].share:g} % within {last}</text>'
+        f' text-anchor="end">{mean}{100 * result.percentiles[-1].share:g}% within {last}</text>'
         f'<line class="spread" x1="{xs[0]:.1f}" x2="{xs[-1]:.1f}" y1="{middle:.1f}"'
         f' y2="{middle:.1f}"/>{promise}{dots}'
     )

@@ -1,6 +1,6 @@
-"""The account of a test as JUnit XML, which Jenkins and GitLab show beside other tests.
+"""Verification report as JUnit XML, for Jenkins, GitLab and other build servers.
 
-Form: https://github.com/testmoapp/junitxml, which says what both of them read.
+Source: https://github.com/testmoapp/junitxml, which documents the elements that they support.
 """
 
 import datetime as dt
@@ -8,42 +8,42 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from disksla.text import escape_xml
-from disksla.verification.report import VERDICT_WORDS, SuiteTestResult, VerificationReport
+from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
 from disksla.verification.wording import format_result, format_subject
 
 
-def report_junit(verification: VerificationReport) -> bytes:
-    """Give the document. What a device or a person named is escaped."""
-    device = verification.device or "elsewhere"
-    classname = f"disksla.{device}.{verification.suite}"
-    lines = verification.lines
-    violations = verification.violations
+def report_junit(report: VerificationReport) -> bytes:
+    """Return the XML document. Names of devices and terms are escaped."""
+    device = report.device or "imported"
+    classname = f"disksla.{device}.{report.suite}"
+    results = report.tests
+    violations = report.violations
     counts = {
-        "tests": len(lines) + len(violations),
-        "failures": _count(lines, "fail"),
-        "errors": _count(lines, "unmeasured") + len(violations),
-        "skipped": _count(lines, "skipped"),
+        "tests": len(results) + len(violations),
+        "failures": _count(results, "fail"),
+        "errors": _count(results, "unmeasured") + len(violations),
+        "skipped": _count(results, "skipped"),
     }
     totals = {name: str(count) for name, count in counts.items()}
-    seconds = verification.ended_timestamp_s - verification.began_timestamp_s
+    seconds = report.ended_timestamp_s - report.began_timestamp_s
     time = {"time": f"{max(0.0, seconds):.3f}"}
     suites = ET.Element("testsuites", {"name": "disksla verify", **totals, **time})
-    began = dt.datetime.fromtimestamp(verification.began_timestamp_s, dt.UTC)
+    began = dt.datetime.fromtimestamp(report.began_timestamp_s, dt.UTC)
     suite = ET.SubElement(
         suites,
         "testsuite",
         {
-            "name": escape_xml(format_subject(verification)),
+            "name": escape_xml(format_subject(report)),
             **totals,
             **time,
             "timestamp": began.strftime("%Y-%m-%dT%H:%M:%S"),
         },
     )
     properties = ET.SubElement(suite, "properties")
-    for name, value in _properties(verification):
+    for name, value in _properties(report):
         ET.SubElement(properties, "property", {"name": name, "value": escape_xml(value)})
-    for line in lines:
-        _case(suite, classname, line)
+    for result in results:
+        _case(suite, classname, result)
     for violation in violations:
         case = ET.SubElement(
             suite,
@@ -58,44 +58,44 @@ def report_junit(verification: VerificationReport) -> bytes:
     return text + b"\n"
 
 
-def _properties(verification: VerificationReport) -> Iterable[tuple[str, str]]:
+def _properties(report: VerificationReport) -> Iterable[tuple[str, str]]:
     for name, value in (
-        ("verdict", VERDICT_WORDS[verification.verdict]),
-        ("device", verification.device),
-        ("serial", verification.serial),
-        ("wwn", verification.wwn),
-        ("model", verification.model),
-        ("terms", verification.terms),
-        ("size_bytes", str(verification.size_bytes)),
-        ("tool", verification.tool),
-        ("disksla_version", verification.disksla_version),
+        ("verdict", VERDICT_TEXT[report.verdict]),
+        ("device", report.device),
+        ("serial", report.serial),
+        ("wwn", report.wwn),
+        ("model", report.model),
+        ("terms", report.terms),
+        ("size_bytes", str(report.size_bytes)),
+        ("tool", report.tool),
+        ("disksla_version", report.disksla_version),
     ):
         if value is not None:
             yield name, value
 
 
-def _case(suite: ET.Element, classname: str, line: SuiteTestResult) -> None:
+def _case(suite: ET.Element, classname: str, result: SuiteTestResult) -> None:
     case = ET.SubElement(
         suite,
         "testcase",
         {
             "classname": escape_xml(classname),
-            "name": escape_xml(line.test),
-            "time": f"{line.runtime_s or 0.0:.3f}",
+            "name": escape_xml(result.test),
+            "time": f"{result.runtime_s or 0.0:.3f}",
         },
     )
-    words = escape_xml(format_result(line))
-    match line.verdict:
+    message = escape_xml(format_result(result))
+    match result.verdict:
         case "fail":
-            failure = ET.SubElement(case, "failure", {"message": words, "type": "promise"})
-            failure.text = escape_xml(line.caption)
+            failure = ET.SubElement(case, "failure", {"message": message, "type": "promise"})
+            failure.text = escape_xml(result.caption)
         case "unmeasured":
-            ET.SubElement(case, "error", {"message": words, "type": "unmeasured"})
+            ET.SubElement(case, "error", {"message": message, "type": "unmeasured"})
         case "skipped":
-            ET.SubElement(case, "skipped", {"message": words})
+            ET.SubElement(case, "skipped", {"message": message})
         case _:
-            ET.SubElement(case, "system-out").text = words
+            ET.SubElement(case, "system-out").text = message
 
 
-def _count(lines: Iterable[SuiteTestResult], verdict: str) -> int:
-    return sum(line.verdict == verdict for line in lines)
+def _count(results: Iterable[SuiteTestResult], verdict: str) -> int:
+    return sum(result.verdict == verdict for result in results)

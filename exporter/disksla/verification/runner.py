@@ -1,20 +1,28 @@
-"""Runs the lines of a suite on a disk, one after another, and judges each."""
+"""Run a verification: check the preconditions, run the tests of the suite, return the report."""
 
+import contextlib
+import importlib.metadata
 import threading
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import msgspec
 
-from disksla.credits import exhaustion_s, from_bounds
+from disksla.config import Settings
+from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.fio import FioError, FioJob
-from disksla.fio.runner import Fio
-from disksla.limits import Charge, Limits, Resource
+from disksla.fio import FioError
+from disksla.fio.raw_device import exclusive_device
+from disksla.fio.runner import Fio, find_fio
+from disksla.fio.scratch_file import scratch_file
+from disksla.limits import Assignment, Catalog, Charge, Limits, Resource
+from disksla.system.lock import measurement_lock
+from disksla.system.roots import Roots
 from disksla.units import KIB, format_duration
-from disksla.verification.judge import judge_test, skipped_test, unmeasured_test
+from disksla.verification.judge import VerificationRun, judge_test, make_report, unmeasured_test
 from disksla.verification.measurement import measurement_of
+from disksla.verification.monitor import DiskMonitor, monitored
 from disksla.verification.other_load import (
     Transferred,
     journal_writes,
@@ -22,135 +30,215 @@ from disksla.verification.other_load import (
     transferred_between,
     transferred_by,
 )
+from disksla.verification.plan import IDLE_CHECK_S, OVERHEAD_S, SuitePlan, base_estimate_s
 from disksla.verification.preconditions import Violation, other_load
-from disksla.verification.report import SuiteTestResult
-from disksla.verification.suites import Suite, SuiteTest, Unit
-from disksla.verification.watch import DiskMonitor
+from disksla.verification.report import SuiteTestResult, VerificationReport
+from disksla.verification.suites import SuiteTest, Unit
 
-QUIET_S = 2.0
-"""For so long a disk is looked at before it is loaded."""
-_LOOKS = 4
-OVERHEAD_S = 1.0
-"""Of a line: to start fio, and to let it end."""
-_PATIENCE_S = 60.0
-_BASE_PATIENCE_RATIO = 1.5
+_IDLE_CHECKS = 4
+_TIMEOUT_S = 60.0
+_TIMEOUT_RATIO = 1.5
 _RESOURCES_OF: dict[Unit, tuple[Resource, ...]] = {
     "iops": ("iops", "service_seconds"),
     "bytes_per_second": ("bytes", "service_seconds"),
     "seconds": (),
 }
-NO_WRITES = "writes are tested with --file DIR, or --write-to-raw-device NAME on an empty disk"
+_INTERRUPTED = "interrupted before this test"
 
 Progress = Callable[[str, float], None]
-"""Told what is being done, and the seconds of it that have passed."""
+"""Called with the current step, and the seconds since that step began."""
+Results = tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]
+"""The results of a suite, and the preconditions that were violated meanwhile."""
 
 
-class SuitePlan(NamedTuple):
-    """What is to be run, and where."""
+class VerificationRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What to verify, and on which machine."""
 
-    suite: Suite
-    target: str
-    """Path of the device, or of a file of our own."""
-    span_bytes: int | None
-    """Length of the part that is used; None for all of it."""
-    runtime_s: float
-    tolerance_ratio: float
-    with_writes: bool
-    wait_for_base: bool = False
-    offset_bytes: int = 0
-    """Where that part begins."""
-    is_file: bool = False
+    roots: Roots
+    settings: Settings
+    catalog: Catalog
+    disks: tuple[Disk, ...]
+    """All block devices of the machine."""
+    disk: Disk
+    assignment: Assignment
+    """The terms and limits to verify."""
+    plan: SuitePlan
+    directory: Path | None = None
+    """Where to create the scratch file; None to test the device itself."""
+    violations: tuple[Violation, ...] = ()
+    """Violated preconditions that are known before the disk is accessed."""
+    force: bool = False
+    """Whether to run the tests although a precondition is violated."""
 
-    def runs(self, line: SuiteTest) -> bool:
-        """Tell whether a line is run: something is required of it, and it may be."""
-        return line.requirement is not None and (self.with_writes or not line.writes)
 
-    def job(self, line: SuiteTest) -> FioJob:
-        """Give what fio is asked to do for a line."""
-        return line.job(self.target, self.runtime_s, self.span_bytes, self.offset_bytes)
+class _StoppedError(DiskslaError):
+    """The verification was interrupted while the scratch file was written."""
 
-    @property
-    def lines(self) -> tuple[SuiteTest, ...]:
-        """Those that are run."""
-        return tuple(line for line in self.suite.lines if self.runs(line))
 
-    @property
-    def estimate_s(self) -> float:
-        """How long it takes, without waiting for the base."""
-        return QUIET_S + len(self.lines) * (self.runtime_s + OVERHEAD_S)
+def ignore_progress(_step: str, _seconds: float) -> None:
+    """Discard progress reports."""
+
+
+def run_verification(
+    request: VerificationRequest, stop: threading.Event, progress: Progress = ignore_progress
+) -> VerificationReport:
+    """Run the tests of the plan and return the report.
+
+    It ends soon after `stop` is set; tests that were not measured by then are reported as such.
+    Raise DiskslaError if fio is missing, or the device or the scratch file cannot be used.
+    """
+    fio = find_fio()
+    plan, limits = request.plan, request.assignment.limits
+    began_s = time.time()
+    violations = list(request.violations)
+    with contextlib.ExitStack() as stack:
+        lock = measurement_lock(Path(request.settings.state.directory))
+        if not stack.enter_context(lock):
+            violations.append(
+                Violation("probed", "another measurement of disksla is running on this machine")
+            )
+        monitor = stack.enter_context(
+            monitored(
+                request.roots, request.settings, request.catalog, request.disk, request.disks
+            )
+        )
+        busy = check_other_load(monitor, limits.promise_charges, stop, progress)
+        violations += [busy] if busy is not None else []
+        if violations and not request.force:
+            results = plan.not_run("a precondition is violated; --force runs the test anyway")
+        else:
+            results, late_violations = _run_suite(request, fio, monitor, stop, progress)
+            violations += late_violations
+    return make_report(
+        plan.suite,
+        VerificationRun(
+            disksla_version=importlib.metadata.version("disksla-exporter"),
+            disk=request.disk,
+            terms=request.assignment.terms,
+            provider=request.assignment.provider,
+            size_bytes=request.assignment.size_bytes,
+            target="file" if plan.is_file else "device",
+            tool=f"fio {fio.version[0]}.{fio.version[1]}",
+            tolerance_ratio=plan.tolerance_ratio,
+            began_timestamp_s=began_s,
+            ended_timestamp_s=time.time(),
+            violations=tuple(violations),
+        ),
+        results,
+    )
+
+
+def _run_suite(
+    request: VerificationRequest,
+    fio: Fio,
+    monitor: DiskMonitor,
+    stop: threading.Event,
+    progress: Progress,
+) -> Results:
+    limits = request.assignment.limits
+    try:
+        with _prepared(request, stop, progress) as plan:
+            return SuiteRunner(plan, fio, monitor, limits, stop, progress).run()
+    except _StoppedError:
+        return request.plan.not_run(_INTERRUPTED), ()
+
+
+@contextlib.contextmanager
+def _prepared(
+    request: VerificationRequest, stop: threading.Event, progress: Progress
+) -> Iterator[SuitePlan]:
+    """Yield the plan with a target that can be used until the end of the block."""
+
+    def check_stop(_written_bytes: int) -> None:
+        if stop.is_set():
+            raise _StoppedError
+
+    plan = request.plan
+    if request.directory is not None and plan.span_bytes is not None:
+        progress("writing the scratch file", 0.0)
+        with scratch_file(request.directory, plan.span_bytes, on_written=check_stop) as path:
+            yield plan._replace(target=str(path))
+    elif plan.with_writes:
+        with exclusive_device(request.disk, request.roots):
+            yield plan
+    else:
+        yield plan
+
+
+def check_other_load(
+    monitor: DiskMonitor,
+    charges: tuple[Charge, ...],
+    stop: threading.Event,
+    progress: Progress = ignore_progress,
+    seconds: float = IDLE_CHECK_S,
+) -> Violation | None:
+    """Return the violation if the disk is in use before it is tested.
+
+    A disk in use is checked up to four times: one that was just attached, or a file system that
+    was just written to, may become idle.
+    """
+    violation = None
+    for _ in range(_IDLE_CHECKS):
+        before, begun_s = monitor.reading(), time.monotonic()
+        progress("checking for other load", 0.0)
+        if stop.wait(seconds):
+            return None
+        disk = transferred_between(before, monitor.reading())
+        passed_s = time.monotonic() - begun_s
+        share = other_share(charges, passed_s, disk, Transferred(), 4 * KIB)
+        violation = other_load(share, "before the test")
+        if violation is None:
+            break
+    return violation
 
 
 class SuiteRunner:
-    """A test under way. It ends soon after `stop` is set, with what was measured by then."""
+    """Runs the tests of a suite on a disk, one after another, and judges each."""
 
     def __init__(
         self,
         plan: SuitePlan,
         fio: Fio,
-        watch: DiskMonitor,
+        monitor: DiskMonitor,
         limits: Limits,
         stop: threading.Event,
-        progress: Progress = lambda _what, _seconds: None,
+        progress: Progress = ignore_progress,
     ) -> None:
-        """Take all that is needed; nothing is run yet."""
+        """Run nothing yet; `run` ends soon after `stop` is set."""
         self._plan = plan
         self._fio = fio
-        self._watch = watch
+        self._monitor = monitor
         self._limits = limits
         self._stop = stop
         self._progress = progress
 
-    def look_for_load(self, seconds: float = QUIET_S) -> Violation | None:
-        """Watch the disk for a moment in which nobody should use it.
-
-        It is looked at again where it was used, so that a disk that was just attached, or a file
-        system that was just written to, can come to rest.
-        """
-        busy = None
-        for _ in range(_LOOKS):
-            before, begun_s = self._watch.reading(), time.monotonic()
-            self._progress("looking for other load", 0.0)
-            if self._stop.wait(seconds):
-                return None
-            disk = transferred_between(before, self._watch.reading())
-            passed_s = time.monotonic() - begun_s
-            share = other_share(self._charges, passed_s, disk, Transferred(), 4 * KIB)
-            busy = other_load(share, "before the test")
-            if busy is None:
-                break
-        return busy
-
-    def run(self) -> tuple[tuple[SuiteTestResult, ...], tuple[Violation, ...]]:
-        """Run all lines; give them judged, and what spoiled them."""
-        judged, violations = [], []
-        for line in self._plan.suite.lines:
-            if self._plan.runs(line):
-                one, spoiled = self._measure(line)
-                violations += [spoiled] if spoiled is not None else []
+    def run(self) -> Results:
+        """Run all tests of the plan."""
+        results, violations = [], []
+        for test in self._plan.suite.tests:
+            if self._plan.runs(test):
+                result, violation = self._measure(test)
+                violations += [violation] if violation is not None else []
             else:
-                one = skipped_test(line, line.unpromised or NO_WRITES)
-            judged.append(one)
-        return tuple(judged), tuple(violations)
+                result = self._plan.skipped(test)
+            results.append(result)
+        return tuple(results), tuple(violations)
 
-    @property
-    def _charges(self) -> tuple[Charge, ...]:
-        return self._limits.promise_charges
-
-    def _measure(self, line: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
+    def _measure(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
         if self._stop.is_set():
-            return unmeasured_test(line, "the test was ended before"), None
+            return unmeasured_test(test, _INTERRUPTED), None
         try:
             if self._plan.wait_for_base:
-                violation = self._reach_base(line)
+                violation = self._reach_base(test)
                 if violation is not None:
-                    return unmeasured_test(line, violation.message), violation
-            return self._load(line)
+                    return unmeasured_test(test, violation.message), violation
+            return self._load(test)
         except (FioError, DiskslaError) as error:
-            return unmeasured_test(line, str(error)), None
+            return unmeasured_test(test, str(error)), None
 
-    def _load(self, line: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
-        job = self._plan.job(line)
-        resources = _drawn_on(line, self._limits)
+    def _load(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
+        job = self._plan.job(test)
+        resources = _used_credits(test, self._limits)
         was_at_base = False
         ramp_s = 0.0
         if self._plan.wait_for_base and resources:
@@ -159,111 +247,89 @@ class SuiteRunner:
 
         def on_second(passed_s: float) -> None:
             nonlocal was_at_base
-            was_at_base |= bool(resources) and self._watch.is_at_base(resources)
-            self._progress(line.test, passed_s)
+            was_at_base |= bool(resources) and self._monitor.is_at_base(resources)
+            self._progress(test.name, passed_s)
 
-        before, windows = self._watch.reading(), self._watch.window_seconds()
+        before, windows = self._monitor.reading(), self._monitor.window_seconds()
         begun_s = time.monotonic()
         result = self._fio.run(
             job,
-            limit_s=ramp_s + _BASE_PATIENCE_RATIO * job.runtime_s + _PATIENCE_S,
+            limit_s=ramp_s + _TIMEOUT_RATIO * job.runtime_s + _TIMEOUT_S,
             stop=self._stop,
             on_second=on_second,
         )
         passed_s = time.monotonic() - begun_s
-        disk = transferred_between(before, self._watch.reading())
-        own = transferred_by(result).plus(_uncounted(line, ramp_s))
+        disk = transferred_between(before, self._monitor.reading())
+        own = transferred_by(result).plus(_ramp_transfer(test, ramp_s))
         if self._plan.is_file:
             own = own.plus(journal_writes(passed_s))
-        share = other_share(self._charges, passed_s, disk, own, line.request_bytes)
+        share = other_share(self._limits.promise_charges, passed_s, disk, own, test.request_bytes)
         judged = judge_test(
-            line,
+            test,
             measurement_of(job, result),
             self._plan.tolerance_ratio,
             is_throttled_at_base=was_at_base,
             other_share=share,
             window_seconds={
                 verdict: seconds - windows.get(verdict, 0.0)
-                for verdict, seconds in self._watch.window_seconds().items()
+                for verdict, seconds in self._monitor.window_seconds().items()
             },
         )
-        return judged, other_load(share, f"during {line.test}")
+        return judged, other_load(share, f"during {test.name}")
 
-    def _reach_base(self, line: SuiteTest) -> Violation | None:
-        """Load the disk as the line does until its credits are proven to be gone."""
-        resources = _drawn_on(line, self._limits)
-        if not resources or self._watch.is_at_base(resources):
+    def _reach_base(self, test: SuiteTest) -> Violation | None:
+        """Load the disk as the test does until its credits are certainly used up."""
+        resources = _used_credits(test, self._limits)
+        if not resources or self._monitor.is_at_base(resources):
             return None
-        enough = threading.Event()
+        done = threading.Event()
 
         def on_second(passed_s: float) -> None:
             self._progress("using up burst credits", passed_s)
-            if self._stop.is_set() or self._watch.is_at_base(resources):
-                enough.set()
+            if self._stop.is_set() or self._monitor.is_at_base(resources):
+                done.set()
 
-        most_s = base_estimate_s(self._limits) * _BASE_PATIENCE_RATIO + _PATIENCE_S
-        job = msgspec.structs.replace(self._plan.job(line), runtime_s=most_s)
+        timeout_s = base_estimate_s(self._limits) * _TIMEOUT_RATIO + _TIMEOUT_S
+        job = msgspec.structs.replace(self._plan.job(test), runtime_s=timeout_s)
         try:
-            self._fio.run(job, limit_s=most_s + _PATIENCE_S, stop=enough, on_second=on_second)
+            self._fio.run(job, limit_s=timeout_s + _TIMEOUT_S, stop=done, on_second=on_second)
         except FioError as failure:
             if failure.reason != "stopped":
                 raise
-        if enough.is_set():
+        if done.is_set():
             return None
         return Violation(
             "base_not_reached",
-            f"before {line.test}: credits were not seen to run out within"
-            f" {format_duration(most_s)}",
+            f"before {test.name}: burst credits did not run out within"
+            f" {format_duration(timeout_s)}",
         )
-
-
-def not_run_tests(plan: SuitePlan, reason: str) -> tuple[SuiteTestResult, ...]:
-    """Give the lines of a test that was not begun."""
-    return tuple(
-        unmeasured_test(line, reason)
-        if plan.runs(line)
-        else skipped_test(line, line.unpromised or NO_WRITES)
-        for line in plan.suite.lines
-    )
-
-
-def base_estimate_s(limits: Limits) -> float:
-    """Give the time in which full buckets run out at their peaks, one after another."""
-    return sum(
-        exhaustion_s(
-            from_bounds(bucket, bucket.capacity, bucket.capacity, bucket.capacity),
-            bucket,
-            bucket.peak_per_second,
-        )
-        for bucket in limits.buckets
-    )
 
 
 def _ramp_s(limits: Limits) -> float:
-    """Give the time in which what came back while fio was started is used up, twice over."""
+    """Return twice the time to use up the credits that return while fio starts."""
     return 1.0 + 2 * sum(
         bucket.fill_per_second * OVERHEAD_S * base_estimate_s(limits) / bucket.capacity
         for bucket in limits.buckets
     )
 
 
-def _uncounted(line: SuiteTest, ramp_s: float) -> Transferred:
-    """Give the most that a line may have done in a ramp, of which fio gives no account."""
-    requirement = line.requirement
+def _ramp_transfer(test: SuiteTest, ramp_s: float) -> Transferred:
+    """Return the most that a test can transfer during its ramp, which fio does not report."""
+    requirement = test.requirement
     if not ramp_s or requirement is None or requirement.burst is None:
         return Transferred()
     in_requests = requirement.unit == "iops"
     most = requirement.burst * (ramp_s + OVERHEAD_S)
-    requests = round(most if in_requests else most / line.request_bytes)
-    transferred = requests * line.request_bytes
-    if line.writes:
+    requests = round(most if in_requests else most / test.request_bytes)
+    transferred = requests * test.request_bytes
+    if test.writes:
         return Transferred(writes=requests, written_bytes=transferred)
     return Transferred(reads=requests, read_bytes=transferred)
 
 
-def _drawn_on(line: SuiteTest, limits: Limits) -> set[Resource]:
-    """Give the credits that a line at full speed uses up; none for one that keeps to a rate."""
-    requirement = line.requirement
+def _used_credits(test: SuiteTest, limits: Limits) -> set[Resource]:
+    """Return the credits that a test uses up: none if it runs at a fixed rate."""
+    requirement = test.requirement
     if requirement is None or requirement.burst is None:
         return set()
     return {

@@ -1,4 +1,4 @@
-"""Accounts of tests in the state directory: `verify` leaves them, the daemon publishes them."""
+"""Verification reports in the state directory: `verify` saves them, the daemon publishes them."""
 
 import contextlib
 import hashlib
@@ -15,22 +15,22 @@ log = logging.getLogger("disksla.verification")
 _PREFIX = "verification-"
 _LONGEST_NAME = 120
 _READABLE_BY_ALL = 0o644
-"""A daemon that is not root reads what root has measured; nothing in it is secret."""
+"""`verify` runs as root and the daemon does not; a report contains no secret."""
 
 
-def save_report(directory: Path, verification: VerificationReport) -> str | None:
-    """Save the account of a test, and say why the daemon will not see it, if it will not."""
-    if verification.key is None:
-        return "the disk has neither serial nor WWN by which it could be known again"
-    if verification.verdict not in {"kept", "broken"}:
-        return "nothing was proven"
-    file = StateFile(directory, file_name(verification.key), mode=_READABLE_BY_ALL)
-    file.write(encode_report(verification))
+def save_report(directory: Path, report: VerificationReport) -> str | None:
+    """Save a report for the daemon. Return why it was not saved; None if it was."""
+    if report.key is None:
+        return "the disk has no serial and no WWN to identify it by"
+    if report.verdict not in {"kept", "broken"}:
+        return "it is not valid, or not complete"
+    file = StateFile(directory, file_name(report.key), mode=_READABLE_BY_ALL)
+    file.write(encode_report(report))
     return file.problem
 
 
 def file_name(key: str) -> str:
-    """Give the name of the file for a disk; a key may hold any character, and many of them."""
+    """Return the file name for a disk; its key may contain any characters, and be very long."""
     name = quote(key, safe=":", errors="replace")
     if len(name) > _LONGEST_NAME:
         name = hashlib.sha256(name.encode()).hexdigest()
@@ -38,43 +38,43 @@ def file_name(key: str) -> str:
 
 
 class ReportStore:
-    """The accounts of one directory, read again when a file changes.
+    """The reports in one directory; a file is read again when it changes.
 
-    A file that is damaged is set aside, with one message, and counted in `errors`.
+    A damaged file is moved aside, logged once, and counted in `errors`.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Take the directory, which need not be there."""
+        """Read from this directory, which need not exist."""
         self.by_key: Mapping[str, VerificationReport] = {}
-        """What is known, by `disk_key`."""
+        """The reports by `disk_key`."""
         self.errors = 0
         self.success = True
-        """Whether all could be read the last time."""
+        """Whether all files could be read the last time."""
         self._directory = directory
-        self._seen: dict[str, tuple[int, int]] = {}
-        self._known: dict[str, VerificationReport] = {}
+        self._stamps: dict[str, tuple[int, int]] = {}
+        self._reports: dict[str, VerificationReport] = {}
 
     def read(self) -> None:
-        """Look for what is new, has changed or is gone."""
+        """Read new and changed files; forget removed ones."""
         found = {}
         for path in sorted(self._directory.glob(f"{_PREFIX}*.json")):
-            with contextlib.suppress(OSError):  # gone by now
+            with contextlib.suppress(OSError):  # removed meanwhile
                 status = path.lstat()
                 found[path.name] = (status.st_mtime_ns, status.st_ino)
         self.success = True
-        for name in self._seen.keys() - found.keys():
-            self._known.pop(name, None)
+        for name in self._stamps.keys() - found.keys():
+            self._reports.pop(name, None)
         for name, stamp in found.items():
-            if self._seen.get(name) != stamp:
+            if self._stamps.get(name) != stamp:
                 self._read_one(name)
-        self._seen = found
-        self.by_key = {each.key: each for each in self._known.values() if each.key is not None}
+        self._stamps = found
+        self.by_key = {each.key: each for each in self._reports.values() if each.key is not None}
 
     def _read_one(self, name: str) -> None:
-        self._known.pop(name, None)
+        self._reports.pop(name, None)
         file = StateFile(self._directory, name)
-        account = file.read(decode_report)
-        if account is not None:
-            self._known[name] = account
+        report = file.read(decode_report)
+        if report is not None:
+            self._reports[name] = report
         self.errors += file.errors
         self.success = self.success and file.problem is None

@@ -1,8 +1,7 @@
-"""The provider's own test of a disk, as lines: what is run, what must come out, and why.
+"""The acceptance tests of the providers: what each test runs, what it requires, and why.
 
-A suite is made from the limits of one disk. What a line requires is the promise for requests of
-its size: the share of the IOPS that is promised at that size, and no more than the bandwidth lets
-through.
+A suite is made from the limits of one disk. A test requires what the terms promise for requests
+of its size: the share of the IOPS that is promised at that size, capped by the bandwidth limit.
 """
 
 from typing import Literal, get_args
@@ -17,7 +16,6 @@ from disksla.units import (
     MIB,
     format_bandwidth,
     format_count,
-    format_duration,
     format_size,
 )
 
@@ -38,26 +36,26 @@ _ROUNDING_SHARE = 1e-9
 
 
 class Requirement(msgspec.Struct, frozen=True):
-    """What must come out of a line: of rates so much at least, of seconds so much at most."""
+    """What a test must measure: at least `required` of a rate, at most `required` of a latency."""
 
     unit: Unit
     promised: float
-    """What the terms promise under the conditions of the line, were its requests of any size."""
+    """What the terms promise under the conditions of the test, for requests of any size."""
     required: float
-    """The part of it that must be had for requests of this size."""
+    """The part of `promised` that applies to requests of this size."""
     why: str
-    """How `required` comes about, for people."""
+    """Where `required` comes from, for the report."""
     is_binding: bool = True
-    """Whether the provider stands by it; an indicative latency is shown and never fails."""
+    """Whether the provider guarantees it; an indicative latency is reported and never fails."""
     burst: float | None = None
-    """What the disk may do while credits last; None where it has none."""
+    """What the disk may do while it has burst credits; None if it has none."""
 
 
 class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
     """One test of a suite."""
 
-    test: str
-    """Short name, as metrics and reports have it."""
+    name: str
+    """Short name, used in metrics and reports."""
     caption: str
     pattern: Pattern
     request_bytes: int
@@ -65,17 +63,17 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
     workers: int = 1
     rate_iops: float | None = None
     requirement: Requirement | None = None
-    unpromised: str = ""
-    """Why nothing is required, where nothing is."""
+    skip_reason: str = ""
+    """Why the test has no requirement and is skipped; empty if it has one."""
 
     @property
     def writes(self) -> bool:
-        """Whether this writes to the disk."""
+        """Whether the test writes to the disk."""
         return self.pattern not in {"read", "randread"}
 
     @property
     def inflight(self) -> int:
-        """Requests in flight, of all workers together."""
+        """Requests in flight of all workers together."""
         return self.queue_depth * self.workers
 
     def job(
@@ -85,9 +83,9 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
         span_bytes: int | None = None,
         offset_bytes: int = 0,
     ) -> FioJob:
-        """Give what fio is asked to do, and to which part of which target."""
+        """Return the fio job that runs the test on a region of the target."""
         return FioJob(
-            name=self.test,
+            name=self.name,
             target=target,
             pattern=self.pattern,
             request_bytes=self.request_bytes,
@@ -101,28 +99,28 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Suite(msgspec.Struct, frozen=True):
-    """All tests of a disk, in the order in which they are run: reads first."""
+    """The tests of a disk in the order in which they run: reads first."""
 
     name: SuiteName
-    lines: tuple[SuiteTest, ...]
+    tests: tuple[SuiteTest, ...]
     source: str
-    """Where the procedure is published; or a sentence that says where it is from."""
+    """Page on which the provider publishes the procedure, or a description of it."""
     file_bytes: int
-    """Length of the test file that the procedure uses, where it uses one."""
+    """Size of the test file that the procedure uses."""
     file_systems: tuple[str, ...] = ()
-    """Those that the procedure is meant for; any, if none is named."""
+    """File systems that the procedure allows; any, if empty."""
 
 
 def default_suite(provider: str) -> SuiteName:
-    """Give the procedure of the provider, or that of the terms where it has none that we know."""
+    """Return the suite of the provider; "terms" if it publishes none that is known."""
     return "vk" if provider == "vk" else "yandex" if provider == "yandex" else "terms"
 
 
 def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite:
-    """Give the tests for a disk with these limits.
+    """Return the tests for a disk with these limits.
 
-    The tolerance is what the rate of a latency test stays below the promise: at the promised rate
-    itself a queue that has once formed never drains, and its waiting would be measured.
+    A latency test runs at the promised rate less the tolerance: at the promised rate itself a
+    queue that has formed never drains, and the test would measure the time in that queue.
     """
     if name == "vk":
         shares = limits.promised_shares or _VK_SHARES
@@ -134,115 +132,110 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
         )
         return Suite(
             "vk",
-            _lines_of_conditions(sized, tolerance_ratio),
+            _condition_tests(sized, tolerance_ratio),
             _VK_PAGE,
             file_bytes=512 * MIB,
             file_systems=("ext2", "ext3", "ext4", "xfs"),
         )
     if name == "yandex":
-        return Suite("yandex", _lines_of_yandex(limits), _YANDEX_PAGE, file_bytes=GIB)
+        return Suite("yandex", _yandex_tests(limits), _YANDEX_PAGE, file_bytes=GIB)
     return Suite(
         "terms",
-        _lines_of_conditions(limits, tolerance_ratio),
-        "made of the terms' own conditions",
+        _condition_tests(limits, tolerance_ratio),
+        "test conditions from the terms",
         file_bytes=GIB,
     )
 
 
-def _lines_of_conditions(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
-    """Test each request size that is named, the bandwidth, and the latency."""
+def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
+    """Return tests of each request size that the terms name, of bandwidth and of latency."""
     iops = limits.iops_conditions or _USUAL_IOPS_CONDITIONS
     bandwidth = limits.bandwidth_conditions or _USUAL_BANDWIDTH_CONDITIONS
     depth = iops.queue_depth or _USUAL_IOPS_CONDITIONS.queue_depth or 1
     bandwidth_depth = bandwidth.queue_depth or _USUAL_BANDWIDTH_CONDITIONS.queue_depth or 1
     sizes = sorted({iops.request_bytes, *(each.request_bytes for each in limits.promised_shares)})
-    lines = []
-    for way in ("read", "write"):
-        random: Pattern = "randwrite" if way == "write" else "randread"
-        straight: Pattern = "write" if way == "write" else "read"
-        lines += [_iops_line(limits, random, size, depth) for size in sizes]
-        lines.append(_bandwidth_line(limits, straight, bandwidth.request_bytes, bandwidth_depth))
-        lines.append(_latency_line(limits, random, iops.request_bytes, depth, tolerance_ratio))
-    return _reads_first(lines)
+    tests = []
+    patterns: tuple[tuple[Pattern, Pattern], ...] = (("randread", "read"), ("randwrite", "write"))
+    for random, sequential in patterns:
+        tests += [_iops_test(limits, random, size, depth) for size in sizes]
+        tests.append(_bandwidth_test(limits, sequential, bandwidth.request_bytes, bandwidth_depth))
+        tests.append(_latency_test(limits, random, iops.request_bytes, depth, tolerance_ratio))
+    return tuple(tests)
 
 
-def _lines_of_yandex(limits: Limits) -> tuple[SuiteTest, ...]:
-    """Test as the page's six examples do, with their depths and numbers of jobs."""
-    return _reads_first(
-        [
-            _iops_line(limits, "read", 4 * KIB, 128, workers=8),
-            _iops_line(limits, "randread", 4 * KIB, 16, workers=8),
-            _bandwidth_line(limits, "read", 4 * MIB, 32),
-            _iops_line(limits, "write", 4 * KIB, 96, workers=4),
-            _iops_line(limits, "randwrite", 4 * KIB, 96),
-            _bandwidth_line(limits, "write", 4 * MIB, 32),
-        ]
+def _yandex_tests(limits: Limits) -> tuple[SuiteTest, ...]:
+    """Return the six examples of Yandex Cloud's page, with their queue depths and jobs."""
+    return (
+        _iops_test(limits, "read", 4 * KIB, 128, workers=8),
+        _iops_test(limits, "randread", 4 * KIB, 16, workers=8),
+        _bandwidth_test(limits, "read", 4 * MIB, 32),
+        _iops_test(limits, "write", 4 * KIB, 96, workers=4),
+        _iops_test(limits, "randwrite", 4 * KIB, 96),
+        _bandwidth_test(limits, "write", 4 * MIB, 32),
     )
 
 
-def _reads_first(lines: list[SuiteTest]) -> tuple[SuiteTest, ...]:
-    return tuple(sorted(lines, key=lambda line: line.writes))
-
-
-def _iops_line(
+def _iops_test(
     limits: Limits, pattern: Pattern, request_bytes: int, depth: int, workers: int = 1
 ) -> SuiteTest:
     requirement = _iops_requirement(limits, pattern, request_bytes)
     return SuiteTest(
-        test=_name(pattern, request_bytes),
+        name=_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth * workers),
         pattern=pattern,
         request_bytes=request_bytes,
         queue_depth=depth,
         workers=workers,
         requirement=requirement,
-        unpromised="" if requirement else f"the terms promise no IOPS for {_ways(pattern)}",
+        skip_reason="" if requirement else f"the terms promise no IOPS for {_direction(pattern)}",
     )
 
 
-def _bandwidth_line(limits: Limits, pattern: Pattern, request_bytes: int, depth: int) -> SuiteTest:
+def _bandwidth_test(limits: Limits, pattern: Pattern, request_bytes: int, depth: int) -> SuiteTest:
     requirement = _bandwidth_requirement(limits, pattern, request_bytes)
     return SuiteTest(
-        test=_name(pattern, request_bytes),
+        name=_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth),
         pattern=pattern,
         request_bytes=request_bytes,
         queue_depth=depth,
         requirement=requirement,
-        unpromised="" if requirement else f"the terms promise no bandwidth for {_ways(pattern)}",
+        skip_reason=""
+        if requirement
+        else f"the terms promise no bandwidth for {_direction(pattern)}",
     )
 
 
-def _latency_line(
+def _latency_test(
     limits: Limits, pattern: Pattern, request_bytes: int, depth: int, tolerance_ratio: float
 ) -> SuiteTest:
     at = _iops_requirement(limits, pattern, request_bytes)
     rate_iops = None if at is None else at.required * (1 - tolerance_ratio)
     requirement = None
-    unpromised = "the terms name no latency"
+    skip_reason = "the terms name no latency"
     if limits.latency_s is not None and rate_iops is None:
-        unpromised = f"the terms promise no IOPS for {_ways(pattern)} at which to measure latency"
+        skip_reason = f"no rate to test at: the terms promise no IOPS for {_direction(pattern)}"
     elif limits.latency_s is not None:
         kind = limits.latency_kind or "guaranteed"
         requirement = Requirement(
             "seconds",
             limits.latency_s,
             limits.latency_s,
-            f"{format_duration(limits.latency_s)} is {kind}; the mean counts",
+            f"mean latency; the limit is {kind}",
             is_binding=kind == "guaranteed",
         )
-        unpromised = ""
+        skip_reason = ""
     caption = _caption(pattern, request_bytes, depth)
-    at_rate = "" if rate_iops is None else f" at {format_count(rate_iops)} IOPS"
+    at_rate = "" if rate_iops is None else f", at {format_count(rate_iops)} IOPS"
     return SuiteTest(
-        test=f"latency-{_name(pattern, request_bytes)}",
+        name=f"latency-{_name(pattern, request_bytes)}",
         caption=f"Latency of {caption[0].lower()}{caption[1:]}{at_rate}",
         pattern=pattern,
         request_bytes=request_bytes,
         queue_depth=depth,
         rate_iops=rate_iops,
         requirement=requirement,
-        unpromised=unpromised,
+        skip_reason=skip_reason,
     )
 
 
@@ -255,9 +248,9 @@ def _iops_requirement(limits: Limits, pattern: Pattern, request_bytes: int) -> R
         return None
     share = promised_share(limits.promised_shares, request_bytes)
     if _is_priced_together(limits):
-        why = f"the published formula for requests of {format_size(request_bytes)}"
+        why = f"published formula for requests of {format_size(request_bytes)}"
     elif required < share * limit_iops * (1 - _ROUNDING_SHARE):
-        why = f"the bandwidth lets no more through in requests of {format_size(request_bytes)}"
+        why = f"capped by the bandwidth limit for requests of {format_size(request_bytes)}"
     else:
         why = f"{share:.0%} of {format_count(limit_iops)} IOPS"
     return Requirement(
@@ -276,11 +269,11 @@ def _bandwidth_requirement(
         return None
     required = required_iops * request_bytes
     if _is_priced_together(limits):
-        why = f"the published formula for requests of {format_size(request_bytes)}"
+        why = f"published formula for requests of {format_size(request_bytes)}"
     elif required < limit * (1 - _ROUNDING_SHARE):
-        why = f"the IOPS let no more through in requests of {format_size(request_bytes)}"
+        why = f"capped by the IOPS limit for requests of {format_size(request_bytes)}"
     else:
-        why = f"the bandwidth of {format_bandwidth(limit)}"
+        why = f"bandwidth limit of {format_bandwidth(limit)}"
     burst_iops = _burst_iops(limits, pattern, request_bytes)
     return Requirement(
         "bytes_per_second",
@@ -309,7 +302,7 @@ def _burst_iops(limits: Limits, pattern: Pattern, request_bytes: int) -> float |
 
 
 def _is_priced_together(limits: Limits) -> bool:
-    """Tell whether requests and bytes draw on one budget, so that size always matters."""
+    """Return whether requests and bytes share one budget, so that the size always matters."""
     return any(charge.limit == "service" for charge in limits.promise_charges)
 
 
@@ -317,7 +310,7 @@ def _is_write(pattern: Pattern) -> bool:
     return pattern in {"write", "randwrite"}
 
 
-def _ways(pattern: Pattern) -> str:
+def _direction(pattern: Pattern) -> str:
     return "writes" if _is_write(pattern) else "reads"
 
 
@@ -327,4 +320,4 @@ def _name(pattern: Pattern, request_bytes: int) -> str:
 
 def _caption(pattern: Pattern, request_bytes: int, inflight: int) -> str:
     order = "Random" if pattern.startswith("rand") else "Sequential"
-    return f"{order} {_ways(pattern)} of {format_size(request_bytes)}, {inflight} in flight"
+    return f"{order} {_direction(pattern)} of {format_size(request_bytes)}, {inflight} in flight"

@@ -1,4 +1,4 @@
-"""The words for one judged line, the same on paper, in a terminal and in XML."""
+"""Wording that the reports share: amounts, subjects and results as text."""
 
 from typing import assert_never
 
@@ -8,14 +8,14 @@ from disksla.verification.report import MeasuredLevel, SuiteTestResult, Verifica
 from disksla.verification.suites import Unit
 
 LEVEL_TEXT: dict[MeasuredLevel, str] = {
-    "base": "base",
-    "burst": "burst",
-    "burst_then_base": "burst, then base",
+    "base": "measured at the baseline",
+    "burst": "measured while bursting",
+    "burst_then_base": "measured while bursting, then at the baseline",
 }
 
 
 def format_amount(unit: Unit | None, amount: float | None) -> str:
-    """Write an amount with its unit; a dash for what is not known."""
+    """Return an amount with its unit; a dash if it is unknown."""
     if unit is None or amount is None:
         return "-"
     match unit:
@@ -29,29 +29,32 @@ def format_amount(unit: Unit | None, amount: float | None) -> str:
             assert_never(unit)
 
 
-def format_subject(verification: VerificationReport) -> str:
-    """Say what was held against what."""
-    terms = verification.terms
-    if terms == CUSTOM_TERMS:
-        terms = "the terms in the configuration"
-    return f"{verification.device or 'a result made elsewhere'} against {terms}"
+def format_terms(report: VerificationReport) -> str:
+    """Return the terms, or that they are written out in the configuration."""
+    return "from the configuration" if report.terms == CUSTOM_TERMS else report.terms
+
+
+def format_subject(report: VerificationReport) -> str:
+    """Return what was verified: the disk and its terms."""
+    disk = "imported result" if report.device is None else f"disk {report.device}"
+    return f"{disk}, terms {format_terms(report)}"
 
 
 def format_percent(ratio: float | None) -> str:
-    """Write a share, with a digit after the point; a dash for what is not known."""
-    return "-" if ratio is None else f"{100 * ratio:.1f} %"
+    """Return a ratio as a percentage with one decimal; a dash if it is unknown."""
+    return "-" if ratio is None else f"{100 * ratio:.1f}%"
 
 
-def format_result(line: SuiteTestResult) -> str:
-    """Say in one sentence what came out of a line."""
-    if line.measured is None:
-        return line.reason
-    bound = "at most" if line.unit == "seconds" else "at least"
-    measured = format_amount(line.unit, line.measured)
-    required = format_amount(line.unit, line.required)
-    parts = [f"{measured} measured, {bound} {required} required ({line.why})"]
-    if line.level is not None:
-        parts.append(f"measured at {LEVEL_TEXT[line.level]} level")
-    if line.reason:
-        parts.append(line.reason)
+def format_result(result: SuiteTestResult) -> str:
+    """Return one sentence with what was measured and required, or why nothing was measured."""
+    if result.measured is None:
+        return result.reason
+    bound = "at most" if result.unit == "seconds" else "at least"
+    measured = format_amount(result.unit, result.measured)
+    required = format_amount(result.unit, result.required)
+    parts = [f"{measured} measured, {bound} {required} required ({result.why})"]
+    if result.level is not None:
+        parts.append(LEVEL_TEXT[result.level])
+    if result.reason:
+        parts.append(result.reason)
     return "; ".join(parts)

@@ -1,4 +1,4 @@
-"""The targets by name."""
+"""All fuzz targets by name."""
 
 from fuzz.target import Target
 from fuzz.targets import access, kept, kernel, results, settings, web, words

@@ -30,7 +30,7 @@ from disksla.verification.report_junit import report_junit
 from fuzz.target import Target, Tree
 from fuzz.targets.kernel import HOSTS, published
 from fuzz.targets.settings import CATALOG
-from support.reports import LINES, an_account
+from support.reports import RESULTS, a_report
 from support.simulated_host import a_disk
 
 SWEEPS = HOSTS.parent / "benchmark" / "sweeps"
@@ -188,7 +188,7 @@ TARGETS = (
     Target(
         "verification",
         verified,
-        lambda: [verification.encode_report(an_account(*LINES))],
+        lambda: [verification.encode_report(a_report(*RESULTS))],
         words=(b'"fail"', b'"pass"', b'"verdict":', b"null", b"[]", b"1e300", b'"\\u0000"'),
         tree=JSON,
     ),

@@ -1,4 +1,4 @@
-"""Results of fio and DiskSpd, made here or elsewhere, by programs that may be anybody's."""
+"""Results of fio and DiskSpd: from the fio that disksla runs, and imported ones."""
 
 import json
 import math
@@ -18,7 +18,7 @@ SUITE = make_suite("vk", derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB), 0.03)
 
 
 def fio(content: bytes) -> bool:
-    """What our own fio printed is a result that makes sense, or a refusal."""
+    """Output of fio is parsed into finite, ordered values, or rejected with a message."""
     try:
         result = parse_fio(content.decode(errors="replace"))
     except DiskslaError as error:
@@ -26,36 +26,39 @@ def fio(content: bytes) -> bool:
         return False
     parse_fio_version(result.version)
     assert all(note.isprintable() for note in result.notes)
-    assert_sense(result)
+    assert_consistent(result)
     return True
 
 
-def assert_sense(result: FioResult) -> None:
-    for one in (result.read, result.write):
-        assert_measured(one)
-        assert sorted(one.bins, key=lambda each: each.seconds) == list(one.bins)
-        if one.bins:
-            assert quantile_s(one.bins, 0.5) <= quantile_s(one.bins, 0.99)
+def assert_consistent(result: FioResult) -> None:
+    for direction in (result.read, result.write):
+        assert_finite(direction)
+        assert sorted(direction.bins, key=lambda each: each.seconds) == list(direction.bins)
+        if direction.bins:
+            assert quantile_s(direction.bins, 0.5) <= quantile_s(direction.bins, 0.99)
 
 
-def assert_measured(one: DirectionResult) -> None:
-    numbers = (one.requests, one.bytes, one.iops, one.bytes_per_second, one.mean_latency_s or 0)
+def assert_finite(result: DirectionResult) -> None:
+    numbers = (
+        *(result.requests, result.bytes, result.iops, result.bytes_per_second),
+        result.mean_latency_s or 0,
+    )
     assert all(0 <= number < math.inf for number in numbers)
 
 
-def elsewhere(content: bytes) -> bool:
-    """What others measured is judged, or refused."""
+def imported(content: bytes) -> bool:
+    """An imported result is judged, or rejected with a message."""
     try:
-        trials = parse_result(decode_text(content))
+        measurements = parse_result(decode_text(content))
     except DiskslaError as error:
         assert str(error)
         return False
-    for trial in trials:
-        assert_measured(trial.measured)
-        assert trial.inflight > 0
-    lines, unjudged = judge_imported(SUITE, trials, 0.03)
-    assert [line.test for line in lines] == [line.test for line in SUITE.lines]
-    assert len(unjudged) <= len(trials)
+    for measurement in measurements:
+        assert_finite(measurement.measured)
+        assert measurement.inflight > 0
+    results, unjudged = judge_imported(SUITE, measurements, 0.03)
+    assert [result.test for result in results] == [test.name for test in SUITE.tests]
+    assert len(unjudged) <= len(measurements)
     return True
 
 
@@ -87,7 +90,7 @@ TARGETS = (
     ),
     Target(
         "fio-elsewhere",
-        elsewhere,
+        imported,
         lambda: _results("fio-*.json"),
         words=(
             b'"numjobs" : "',
@@ -102,7 +105,7 @@ TARGETS = (
     ),
     Target(
         "diskspd",
-        elsewhere,
+        imported,
         lambda: _results("diskspd-*"),
         words=(
             *(b"\xff\xfe", b"<!DOCTYPE x>", b"&#0;", b"<a>" * 300, b"<TimeSpan>", b"</TimeSpan>"),

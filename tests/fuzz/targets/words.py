@@ -1,4 +1,4 @@
-"""What a person writes on the command line: quantities, and words of a whole command."""
+"""Words of the command line: quantities, and the arguments of whole commands."""
 
 import contextlib
 import io
@@ -16,39 +16,39 @@ from disksla.units import (
 from fuzz.target import Target
 
 COMMANDS = ("limits", "catalog", "check-config", "replay", "judge")
-"""Those that touch no disk and end by themselves."""
+"""Commands that access no disk and end by themselves."""
 
 
 def quantity(content: bytes) -> bool:
-    """It is a size, a bandwidth or a duration that can be said again, or ValueError."""
+    """A quantity is parsed, finite and can be formatted, or ValueError is raised."""
     text = content.decode(errors="replace")
-    read = 0
+    parsed = 0
     with contextlib.suppress(ValueError):
         size_bytes = parse_size_bytes(text)
         assert parse_size_bytes(f"{size_bytes}B") == size_bytes
         assert format_size(size_bytes)
-        read += 1
+        parsed += 1
     with contextlib.suppress(ValueError):
         assert 0 <= parse_bandwidth_bytes_per_second(text) < math.inf
         assert format_bandwidth(parse_bandwidth_bytes_per_second(text))
-        read += 1
+        parsed += 1
     with contextlib.suppress(ValueError):
         assert 0 <= parse_duration_s(text) < math.inf
         assert format_duration(parse_duration_s(text))
-        read += 1
-    return bool(read)
+        parsed += 1
+    return bool(parsed)
 
 
 def command_line(content: bytes) -> bool:
-    """It ends with one of the three statuses, whatever the words are."""
-    command, *words = content.decode(errors="surrogateescape").split("\n")
-    if command not in COMMANDS or not all(_is_harmless(word) for word in words):
+    """A command ends with exit status 0, 1 or 2, whatever its arguments are."""
+    command, *arguments = content.decode(errors="surrogateescape").split("\n")
+    if command not in COMMANDS or not all(_is_harmless(word) for word in arguments):
         return False
-    said = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="strict", write_through=True)
-    wrong = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong):
+    stdout = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="strict", write_through=True)
+    stderr = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
+    with contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
         try:
-            status = main([command, *words])
+            status = main([command, *arguments])
         except SystemExit as ended:
             status = int(ended.code or 0)
     assert status in {0, 1, 2}
@@ -56,7 +56,7 @@ def command_line(content: bytes) -> bool:
 
 
 def _is_harmless(word: str) -> bool:
-    """Tell a word that can neither be a file to be written nor wait for standard input."""
+    """Return whether a word neither names a file to write nor reads standard input."""
     return not word.startswith(("--html", "--junit", "-", "/")) or word in _OPTIONS
 
 

@@ -1,4 +1,4 @@
-"""One disk under the eyes of the pipeline while something else is done to it."""
+"""Monitor one disk by the pipeline while it is tested: counters, verdicts and burst credits."""
 
 import contextlib
 from collections.abc import Collection, Iterator
@@ -15,30 +15,32 @@ from disksla.system.roots import Roots
 from disksla.verdict import VERDICTS, Verdict
 
 _EMPTY_SHARE = 0.01
-"""Of the capacity: credits that are certainly below this are gone."""
+"""Share of the capacity; credits whose upper bound is below it count as used up."""
 
 
 class DiskMonitor:
-    """Says of one disk what was done to it, and what the pipeline makes of that."""
+    """The counters of one disk, and the verdicts and credits that a sampler derives from them."""
 
     def __init__(self, roots: Roots, disk: Disk, sampler: Sampler) -> None:
-        """Take a sampler that watches this disk."""
+        """Read the disk under `roots`; `sampler` must be sampling it."""
         self._disk = disk
         self._diskstats = DiskstatsFile(roots.procfs)
         self._sampler = sampler
 
     def reading(self) -> Reading:
-        """Read the counters of the disk now; raises Refusal if they are not to be had."""
+        """Return the current counters of the disk. Raise DiskslaError if there are none."""
         try:
             reading = find_reading(self._diskstats.read(), self._disk.name)
         except (OSError, MalformedLineError) as error:
-            raise DiskslaError(f"{self._disk.name} is not in diskstats: {error}") from error
+            raise DiskslaError(
+                f"cannot read the counters of {self._disk.name}: {error}"
+            ) from error
         if reading is None:
-            raise DiskslaError(f"{self._disk.name} is not in diskstats")
+            raise DiskslaError(f"{self._disk.name} is not in /proc/diskstats")
         return reading
 
     def window_seconds(self) -> dict[Verdict, float]:
-        """Give the seconds by verdict, up to now."""
+        """Return the seconds by verdict since sampling began; empty before the first window."""
         snapshot = disk_snapshot(self._sampler.state, self._disk.name)
         return (
             {}
@@ -47,22 +49,20 @@ class DiskMonitor:
         )
 
     def is_at_base(self, resources: Collection[Resource]) -> bool:
-        """Tell whether the disk has no credits of any of these resources, which is proven."""
-        watched = self._sampler.state.monitored.get(self._disk.name)
-        if watched is None or watched.credits is None:
+        """Return whether the disk has certainly used up its credits of all these resources."""
+        disk = self._sampler.state.monitored.get(self._disk.name)
+        if disk is None or disk.credits is None:
             return False
         return all(
             credit.is_throttled_at_base or credit.upper_credits < _EMPTY_SHARE * bucket.capacity
             for credit, bucket in zip(
-                watched.credits.bucket_credits,
-                watched.assignment.limits.buckets,
-                strict=True,
+                disk.credits.bucket_credits, disk.assignment.limits.buckets, strict=True
             )
             if bucket.resource in resources
         )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close /proc/diskstats."""
         self._diskstats.close()
 
 
@@ -70,13 +70,13 @@ class DiskMonitor:
 def monitored(
     roots: Roots, settings: Settings, catalog: Catalog, disk: Disk, disks: tuple[Disk, ...]
 ) -> Iterator[DiskMonitor]:
-    """Watch a disk, with its partitions and nothing else, until the end of the block."""
+    """Sample a disk and its partitions, and no others, until the end of the block."""
     sampler = Sampler(roots, State(settings, catalog))
     sampler.post(tuple(each for each in disks if disk.name in {each.name, each.partition_of}))
     sampler.start()
-    watch = DiskMonitor(roots, disk, sampler)
+    monitor = DiskMonitor(roots, disk, sampler)
     try:
-        yield watch
+        yield monitor
     finally:
         sampler.stop()
-        watch.close()
+        monitor.close()

@@ -119,13 +119,16 @@ def test_missing_device_is_not_measured(
     [
         (["vdxz"], "no disk is called 'vdxz'"),
         (["vdxa1"], "cannot verify vdxa1: it is a partition"),
-        (["vdxa"], "vdxa has no limits to verify: nothing in the configuration"),
+        (["vdxa"], "vdxa has no limits to verify: no entry of the configuration"),
         (["vdxa", "--size=1GiB"], "--size needs --terms: the configuration has no entry for vdxa"),
         (["vdxb", "--terms=vk.ceph"], "unknown terms 'vk.ceph'"),
         (["vdxb", "--size=0GiB"], "--size: expected a size above zero"),
         (["vdxb", "--size=big"], "--size: found 'big'; expected a size such as"),
         (["vdxb", "--runtime=long"], "--runtime: found 'long'; expected a duration"),
-        (["vdxb", "--runtime=1ms"], "--runtime: expected 1s to 1d"),
+        (
+            ["vdxb", "--runtime=1ms"],
+            "--runtime: '1ms' is out of range; expected a duration from 1s",
+        ),
         (["vdxb", "--write-to-raw-device=vdb"], "found 'vdb'; expected 'vdxb'"),
         (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "is not overwritten"),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from disksla.benchmark.idle_check import busy_share
+from disksla.benchmark.idle_check import measure_utilization
 from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
-from disksla.disks import Disk
+from disksla.disks import BENCHMARK_MAX_UTILIZATION, Disk
 from disksla.errors import DiskslaError
 from disksla.system.lock import measurement_lock
-
-_BUSY_SHARE = 0.1
 
 
 def add_force(parser: argparse.ArgumentParser) -> None:
@@ -43,10 +41,10 @@ def exclusive_measurement(
 
 
 def _look_for_load(arguments: argparse.Namespace, disk: Disk) -> None:
-    share = busy_share(roots_of(arguments), disk.name)
-    if share < _BUSY_SHARE:
+    utilization = measure_utilization(roots_of(arguments), disk.name)
+    if utilization < BENCHMARK_MAX_UTILIZATION:
         return
-    words = f"{disk.name} is in use: it was busy for {min(share, 1):.0%} of the last second"
+    words = f"{disk.name} is in use: it was busy for {min(utilization, 1):.0%} of the last second"
     if not arguments.even_if_busy:
         raise DiskslaError(
             f"{words}; measure when it is quiet, or say --even-if-busy (both sides get slower)"

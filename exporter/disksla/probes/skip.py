@@ -7,10 +7,9 @@ import msgspec
 
 from disksla.config import ProbeEntry
 from disksla.credits import CreditLevel
-from disksla.limits import load_ratio
+from disksla.disks import PROBE_MAX_QUEUE_DEPTH, activity_between
 from disksla.pipeline import DiskSnapshot, Skip
 from disksla.probes.plan import MOST_SHARE, ProbePlan
-from disksla.procfs import SECTOR_BYTES, Counters
 from disksla.units import format_count, format_size
 from disksla.verdict import VERDICTS
 
@@ -19,8 +18,6 @@ OBSERVATION_TICKS = 3
 """How long a disk is looked at before it is probed, at least."""
 LEAST_SEEN_SHARE = 0.5
 """Of that time that has to be judged, or too little is known."""
-MOST_WAITING = 1.0
-"""Requests in flight on average, from which on a disk is busy of which nothing is promised."""
 
 _TROUBLES: Mapping[Literal["stalled", "throttled", "below"], str] = {
     "stalled": "requests are in flight and none completes",
@@ -74,8 +71,7 @@ def _reasons(
     for reason, words in _TROUBLES.items():
         if seconds[reason] > 0:
             yield Skip(reason, f"{words}, {seconds[reason]:.1f} of the last {elapsed_s:.1f} s")
-    if seen_s > 0 and before.counters is not None and now.counters is not None:
-        yield from _busy(plan.entry, now, _rise(before.counters, now.counters), seen_s)
+    yield from _busy(plan.entry, before, now, seen_s)
     yield from _low_credits(plan.entry, now.credits)
     if not plan.rate_iops:
         words = f"one request per second is more than {MOST_SHARE:.0%} of what is promised"
@@ -89,25 +85,22 @@ def _reasons(
         yield Skip("daily", f"probes have used {of} today")
 
 
-def _busy(entry: ProbeEntry, now: DiskSnapshot, rise: Counters, seen_s: float) -> Iterator[Skip]:
-    """Hold what the disk did against the promise, or against time where nothing is promised."""
-    load = load_ratio(
-        now.assignment.limits.promise_charges,
-        seen_s,
-        rise.reads or 0,
-        rise.writes or 0,
-        (rise.read_sectors or 0) * SECTOR_BYTES,
-        (rise.written_sectors or 0) * SECTOR_BYTES,
-    )
-    if load is None:
-        waiting = ((rise.read_ms or 0) + (rise.write_ms or 0)) / 1000 / seen_s
-        if waiting > MOST_WAITING:
-            words = f"{format_count(waiting)} requests are in flight on average"
+def _busy(
+    entry: ProbeEntry, before: DiskSnapshot, now: DiskSnapshot, seen_s: float
+) -> Iterator[Skip]:
+    """Check the load, or the queue depth of a disk without limits."""
+    if before.counters is None or now.counters is None or seen_s <= 0:
+        return
+    charges = now.assignment.limits.promise_charges
+    activity = activity_between(before.counters, now.counters, seen_s, charges)
+    if activity.load is None:
+        if activity.queue_depth > PROBE_MAX_QUEUE_DEPTH:
+            words = f"{format_count(activity.queue_depth)} requests are in flight on average"
             yield Skip(
                 "busy", f"{words}, and nothing is promised that would say whether it is much"
             )
         return
-    load = max(load, now.present_load or 0.0)
+    load = max(activity.load, now.present_load or 0.0)
     if load > entry.busy_share:
         yield Skip("busy", f"{load:.0%} of the promise is in use, over {entry.busy_share:.0%}")
 
@@ -130,7 +123,3 @@ def _low_credits(entry: ProbeEntry, levels: tuple[CreditLevel, ...]) -> Iterator
                 f" {level.lower_credits / level.capacity_credits:.1%} and"
                 f" {level.upper_credits / level.capacity_credits:.1%}",
             )
-
-
-def _rise(before: Counters, after: Counters) -> Counters:
-    return Counters(*((now or 0) - (then or 0) for then, now in zip(before, after, strict=True)))

@@ -10,9 +10,8 @@ from typing import Literal
 import msgspec
 
 from disksla.credits import WINDOW_S
-from disksla.disks import Disk
+from disksla.disks import VERIFY_MAX_OTHER_LOAD, Disk
 from disksla.units import format_duration
-from disksla.verification.other_load import MOST_OTHER_SHARE
 from disksla.verification.suites import Suite
 
 Precondition = Literal[
@@ -76,10 +75,10 @@ def wrong_file_system(suite: Suite, file_system: str) -> Violation | None:
 
 def other_load(share: float, when: str) -> Violation | None:
     """Say if others used more of the promise than can be overlooked."""
-    if share <= MOST_OTHER_SHARE:
+    if share <= VERIFY_MAX_OTHER_LOAD:
         return None
     return Violation(
         "other_load",
-        f"{when}, others used {100 * share:.2g} % of the promise; {MOST_OTHER_SHARE:.0%} at most"
-        " can be overlooked",
+        f"{when}, others used {100 * share:.2g} % of the promise; {VERIFY_MAX_OTHER_LOAD:.0%} at"
+        " most can be overlooked",
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.credits import exhaustion_s, from_bounds
+from disksla.disks import Transferred
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob
 from disksla.fio.runner import Fio
@@ -16,7 +17,6 @@ from disksla.units import KIB, format_duration
 from disksla.verification.judge import judge_test, skipped_test, unmeasured_test
 from disksla.verification.measurement import measurement_of
 from disksla.verification.other_load import (
-    Transferred,
     journal_writes,
     other_share,
     transferred_between,

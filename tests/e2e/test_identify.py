@@ -25,9 +25,9 @@ pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED:
 def test_a_disk_in_use_is_left_alone(loop_device: str, tmp_path: Path) -> None:
     with used(loop_device, tmp_path):
         ended = run("identify", loop_device, status=2)
-        assert f"{loop_device} is in use: it was busy for " in ended.stderr
-        ended = run("identify", loop_device, "--runtime=100ms", "--even-if-busy")
-    assert f"{loop_device} is in use" in ended.stderr
+        assert f"cannot measure {loop_device}: other programs use it" in ended.stderr
+        ended = run("identify", loop_device, "--runtime=100ms", "--force")
+    assert f"other programs use {loop_device}" in ended.stderr
     assert "16 at a time" in ended.stdout
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
 
@@ -37,12 +37,12 @@ def test_one_measurement_at_a_time_runs_on_a_machine(loop_device: str, tmp_path:
     config.write_text(f"state: {{directory: {tmp_path}}}\n", encoding="utf-8")
     with measurement_lock(tmp_path):
         ended = run("identify", loop_device, f"--config.file={config}", status=2)
-    assert "another measurement of disksla runs on this machine" in ended.stderr
+    assert "another disksla measurement is running on this machine" in ended.stderr
 
 
 def test_a_loop_device_over_cached_pages_is_memory(loop_device: str) -> None:
     """Or at least nothing that seeks: the machine may be too busy to answer in time."""
-    ended = run("identify", loop_device, "--runtime=500ms", "--json", "--even-if-busy")
+    ended = run("identify", loop_device, "--runtime=500ms", "--json", "--force")
     shown = json.loads(ended.stdout)
     assert shown["medium"] in {"memory", "ssd", "nvme", "network"}
     assert shown["evidence"]["random"]["requests"] > 100
@@ -85,7 +85,7 @@ def disk_of_the_lab(model: str, room: Path) -> Iterator[str]:
 @needs_fuse
 def test_a_limiter_is_not_taken_for_a_medium(tmp_path: Path) -> None:
     with disk_of_the_lab(LIMITED, tmp_path) as device:
-        words = ("--runtime=1s", "--json", "--even-if-busy")
+        words = ("--runtime=1s", "--json", "--force")
         shown = json.loads(run("identify", device, *words, status=1).stdout)
     assert (shown["medium"], shown["limited"]) == ("unknown", True)
 
@@ -113,7 +113,7 @@ def test_ioping_finds_the_same(tmp_path: Path) -> None:
     differing = []
     with disk_of_the_lab(REMOTE, tmp_path) as device:
         for _ in range(ATTEMPTS):
-            words = ("--runtime=1s", "--json", "--even-if-busy")
+            words = ("--runtime=1s", "--json", "--force")
             ours = json.loads(run("identify", device, *words).stdout)
             theirs = Evidence(random=ioping(device), streamed=ioping(device, "-L"))
             if ours["medium"] == identify(theirs).medium == "network" and all(

@@ -35,6 +35,11 @@ def add_web_config_file(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_force(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add --force."""
+    parser.add_argument("--force", action="store_true", help=help_text)
+
+
 def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) -> None:
     """Add --duration."""
     parser.add_argument(

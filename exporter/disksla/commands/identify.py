@@ -15,9 +15,9 @@ from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._exclusive import add_force, exclusive_measurement
+from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._limits_text import facts_table
-from disksla.commands._options import duration_s
+from disksla.commands._options import add_force, duration_s
 from disksla.config import CUSTOM_TERMS
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long each of the measurements takes (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, in base units")
-    add_force(parser)
+    add_force(parser, FORCE_HELP)
     add_context_arguments(parser)
 
 

@@ -18,8 +18,8 @@ from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.benchmark.sweep_matrix import MOST_CHOICES, SweepCell, csv_of, row_of
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._exclusive import add_force, exclusive_measurement
-from disksla.commands._options import parse_option, parse_optional
+from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
+from disksla.commands._options import add_force, parse_option, parse_optional
 from disksla.commands._sweep_text import announcement, document, print_table
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="say what would be done, and do nothing"
     )
-    add_force(parser)
+    add_force(parser, FORCE_HELP)
     add_context_arguments(parser)
 
 

@@ -113,8 +113,8 @@ def test_what_a_sold_disk_pays_is_told(
         (["--runtime=2h"], "--runtime: expected between 100ms and 1h, not '2h'"),
         (["--runtime=2"], "--runtime: expected a duration"),
         (["--file-size=1GiB"], "--file-size: there is no file without --file DIR"),
-        (["--file=/absent"], "--file: /absent: No such file or directory"),
-        (["--file=/proc"], "lies on what is mounted at /proc, and vdb is mounted at: "),
+        (["--file=/absent"], "/absent: No such file or directory"),
+        (["--file=/proc"], "/proc is not on vdb: its file system is mounted at /proc; expected"),
         (["--csv=/proc/version"], "/proc/version is there already"),
         (["--html=/absent/a.html"], "cannot make /absent/a.html: there is no directory /absent"),
     ],
@@ -242,4 +242,4 @@ def test_a_file_is_not_made_on_another_disk(
         )
     )
     assert main(["sweep", "vdb", f"--resume={path}", *flags]) == 2
-    assert "/proc lies on what is mounted at /proc" in said(capsys)
+    assert "/proc is not on vdb: its file system is mounted at /proc" in said(capsys)

@@ -127,7 +127,7 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
         (["vdxb", "--write-to-raw-device=vdb"], "says 'vdb', but the disk is vdxb"),
         (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "is not overwritten"),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
-        (["vdxb", "--file=/proc"], "does not lie on vdxb"),
+        (["vdxb", "--file=/proc"], "is not on vdxb"),
         (["vdxb", "--html=/nowhere/page.html"], "cannot be written"),
         (["vdxb", "--junit=/"], "cannot be written"),
     ],

@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import os
 import shlex
 import sys
 import time
@@ -24,6 +23,7 @@ from disksla.commands._sweep_text import announcement, document, print_table
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments
+from disksla.fio.filesystem import file_system_of
 from disksla.fio.job import SECTOR_BYTES
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     rows = finished
     if left:
         if header.directory:
-            _directory(Path(header.directory), disk)
+            file_system_of(Path(header.directory), disk)
         fio = find_fio()
         with (
             exclusive_measurement(arguments, host, disk),
@@ -106,7 +106,8 @@ def _header(
     plan = before.plan if before else SweepPlan()
     directory, file_bytes = (before.directory, before.file_bytes) if before else (None, None)
     if arguments.file is not None:
-        directory = _directory(Path(arguments.file), disk)
+        file_system_of(Path(arguments.file), disk)
+        directory = str(Path(arguments.file).resolve())
         file_bytes = file_bytes or parse_size_bytes(_FILE_BYTES)
     if arguments.file_size is not None:
         if directory is None:
@@ -136,22 +137,6 @@ def _header(
             f" {format_size(max(header.plan.sizes))} do not fit into {format_size(target_bytes)}"
         )
     return header
-
-
-def _directory(directory: Path, disk: Disk) -> str:
-    """Give the directory, if it lies on the disk; it may not any more when one goes on."""
-    try:
-        resolved = directory.resolve(strict=True)
-    except OSError as error:
-        raise DiskslaError(f"--file: {directory}: {error.strerror}") from error
-    mounted = next(place for place in (resolved, *resolved.parents) if os.path.ismount(place))
-    if str(mounted) not in disk.mount_points:
-        where = ", ".join(disk.mount_points) or "nowhere"
-        raise DiskslaError(
-            f"--file: {directory} lies on what is mounted at {mounted},"
-            f" and {disk.name} is mounted at: {where}"
-        )
-    return str(resolved)
 
 
 def _each(

@@ -102,9 +102,14 @@ class SweepPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         return len(whole.cells()) - len(self.cells())
 
 
+def cell_duration_s(plan: SweepPlan) -> float:
+    """Return how long one cell takes, with the time that fio needs to start and to end."""
+    return plan.runtime_s + SETUP_S
+
+
 def total_s(plan: SweepPlan, finished: int = 0) -> float:
-    """Give the time that all cells will take, or those that are left."""
-    return (len(plan.cells()) - finished) * (plan.runtime_s + SETUP_S)
+    """Return how long all cells take, or those that are not finished."""
+    return (len(plan.cells()) - finished) * cell_duration_s(plan)
 
 
 class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

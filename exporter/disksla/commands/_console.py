@@ -32,35 +32,38 @@ class SafeConsole(Console):
 
 
 ProgressCallback = Callable[[str, float], None]
-"""Takes what is being done, and the seconds of it that have passed."""
+"""Called with the name of the present step and the seconds since it began."""
 
 
 @contextlib.contextmanager
 def progress_bar(total_s: float) -> Iterator[ProgressCallback]:
-    """Show how far a test of this length has come; gives what is to be told of it."""
+    """Show the progress of steps that take `total_s` together; yield what to call with it.
+
+    Without a terminal on stderr, nothing is shown.
+    """
     if not sys.stderr.isatty():
         yield lambda _what, _seconds: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as bar:
-        yield _Told(bar, total_s)
+        yield _StepProgress(bar, total_s)
 
 
-class _Told:
-    """Adds up what was done one after another."""
+class _StepProgress:
+    """The sum of the steps before this one, and the present step."""
 
     def __init__(self, bar: Progress, total_s: float) -> None:
         self._bar = bar
         self._task = bar.add_task("", total=total_s)
-        self._what = ""
-        self._done_s = self._passed_s = 0.0
+        self._step = ""
+        self._finished_s = self._step_s = 0.0
 
-    def __call__(self, what: str, seconds: float) -> None:
-        if what != self._what:
-            self._done_s += self._passed_s
-            self._what = what
-        self._passed_s = seconds
-        self._bar.update(self._task, description=what, completed=self._done_s + seconds)
+    def __call__(self, step: str, seconds: float) -> None:
+        if step != self._step:
+            self._finished_s += self._step_s
+            self._step = step
+        self._step_s = seconds
+        self._bar.update(self._task, description=step, completed=self._finished_s + seconds)
 
 
 _DIGITS = 15

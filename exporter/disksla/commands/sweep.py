@@ -2,20 +2,19 @@
 
 import argparse
 import contextlib
+import functools
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from disksla.benchmark import SweepHeader, SweepPlan, SweepRow
 from disksla.benchmark.sweep_html import sweep_html
 from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
-from disksla.benchmark.sweep_matrix import MOST_CHOICES, SweepCell, csv_of, row_of
-from disksla.commands._console import SafeConsole, to_json
+from disksla.benchmark.sweep_matrix import MOST_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
+from disksla.commands._console import SafeConsole, progress_bar, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
@@ -207,25 +206,22 @@ def _measured(
     """Measure cells one after the other; each is in the journal before the next begins."""
     go_on = f"go on with: disksla sweep {header.disk.name} --resume {file.path}"
     done = 0
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=SafeConsole(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+    cell_s = cell_duration_s(header.plan)
     try:
-        with _target(header) as target, progress:
-            task = progress.add_task("", total=len(cells))
+        with _target(header) as target, progress_bar(len(cells) * cell_s) as progress:
             for cell in cells:
-                progress.update(task, description=_described(cell))
+                what = f"{done + 1}/{len(cells)}: {_described(cell)}"
+                progress(what, 0.0)
                 job = _job(cell, header, target)
-                row = row_of(cell, fio.run(job, limit_s=job.runtime_s + _PATIENCE_S))
+                result = fio.run(
+                    job,
+                    limit_s=job.runtime_s + _PATIENCE_S,
+                    on_second=functools.partial(progress, what),
+                )
+                row = row_of(cell, result)
                 file.add(row)
                 done += 1
-                progress.update(task, completed=done)
+                progress(what, cell_s)
                 yield row
     except KeyboardInterrupt:
         print(f"disksla: stopped after {done} of {len(cells)} cells; {go_on}", file=sys.stderr)

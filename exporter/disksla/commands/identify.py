@@ -17,17 +17,18 @@ from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._limits_text import facts_table
-from disksla.commands._options import add_force, duration_s
+from disksla.commands._options import add_force, parse_option
 from disksla.config import CUSTOM_TERMS
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import quantile_s
 from disksla.fio.runner import find_fio
+from disksla.schema import duration
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 
 _CACHED_S = 0.5
 _PATIENCE_S = 30.0
-_LONGEST_S = 10.0
+_RUNTIME = duration("100ms", "10s", "3s")
 _QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 
@@ -46,8 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--runtime",
-        dest="runtime_s",
-        type=duration_s,
         default="3s",
         metavar="TIME",
         help="how long each of the measurements takes (default: %(default)s)",
@@ -87,9 +86,7 @@ def _read(table: Path) -> Evidence:
 
 def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Evidence:
     """Measure a disk, reading only; what will be done is told before."""
-    runtime_s = arguments.runtime_s
-    if not 0.1 <= runtime_s <= _LONGEST_S:  # noqa: PLR2004 -- said in the message
-        raise DiskslaError(f"--runtime: expected between 100ms and 10s, not {runtime_s:g} s")
+    runtime_s = parse_option("--runtime", arguments.runtime, _RUNTIME.parse)
     device = Path("/dev") / disk.name
     jobs = list(identify_jobs(str(device), disk.size_bytes, runtime_s))
     seconds = (len(jobs) + 1) * (runtime_s + 1)

@@ -27,12 +27,14 @@ from disksla.fio.job import SECTOR_BYTES
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
 from disksla.metrics.build_info import read_build_info
-from disksla.units import format_size, parse_duration_s, parse_size_bytes
+from disksla.schema import duration
+from disksla.units import format_size, parse_size_bytes
 
 _MOST_WORKERS = 256
 _PATIENCE_S = 30.0
 """Beyond the runtime of a cell: a disk that answers later than that has stalled."""
 _FILE_BYTES = "1GiB"
+_RUNTIME = duration("100ms", "1h", "10s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +121,8 @@ def _header(
         plan=SweepPlan(
             sizes=_each("--sizes", arguments.sizes, _size, plan.sizes),
             workers=_each("--workers", arguments.workers, _workers, plan.workers),
-            runtime_s=parse_optional("--runtime", arguments.runtime, _runtime) or plan.runtime_s,
+            runtime_s=parse_optional("--runtime", arguments.runtime, _RUNTIME.parse)
+            or plan.runtime_s,
             writes=directory is not None,
         ),
         started_at_s=before.started_at_s if before else time.time(),
@@ -159,13 +162,6 @@ def _size(text: str) -> int:
             f"expected a multiple of {SECTOR_BYTES} bytes, such as 4KiB, not '{text}'"
         )
     return size_bytes
-
-
-def _runtime(text: str) -> float:
-    seconds = parse_duration_s(text)
-    if not 0.1 <= seconds <= 3600:  # noqa: PLR2004 -- said in the message
-        raise ValueError(f"expected between 100ms and 1h, not '{text}'")
-    return seconds
 
 
 def _workers(text: str) -> int:

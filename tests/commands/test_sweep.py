@@ -227,7 +227,7 @@ def test_what_was_measured_stays_when_the_disk_goes(
     kept = journal.read_bytes().rpartition(b"\n")[0] + b"\n"
     assert main(["sweep", "vdb", f"--resume={journal}", *flags]) == 2
     words = said(capsys)
-    assert "disksla: /dev/vdb is not there (0 of 1 cells were measured; go on with:" in words
+    assert "disksla: /dev/vdb does not exist (0 of 1 cells were measured; go on with:" in words
     assert f"disksla sweep vdb --resume {journal})" in words
     assert journal.read_bytes() == kept
 

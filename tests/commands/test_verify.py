@@ -109,7 +109,7 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
     account = json.loads(capsys.readouterr().out)
     assert account["verdict"] == "incomplete"
     assert account["key"] == "serial:vol-1"
-    assert account["lines"][0]["reason"] == "/dev/vdxb is not there"
+    assert account["lines"][0]["reason"] == "/dev/vdxb does not exist"
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,10 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
         (["vdxb", "--runtime=long"], "--runtime: expected a duration"),
         (["vdxb", "--runtime=1ms"], "--runtime: expected 1s to 1d"),
         (["vdxb", "--write-to-raw-device=vdb"], "says 'vdb', but the disk is vdxb"),
-        (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "is not overwritten"),
+        (
+            ["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"],
+            "refusing to overwrite",
+        ),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
         (["vdxb", "--file=/proc"], "is not on vdxb"),
         (["vdxb", "--html=/nowhere/page.html"], "cannot be written"),

@@ -242,7 +242,7 @@ def test_a_raw_device_is_overwritten_only_if_it_is_empty_and_named(tmp_path: Pat
     with formatted(tmp_path) as (device, _):
         status, account, _ = quickly(device, PROMISE, tmp_path, f"--write-to-raw-device={device}")
         assert status == 2
-        assert "is not overwritten" in account["said"]
+        assert "refusing to overwrite" in account["said"]
     image = tmp_path / "empty"
     with image.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 16 * 2**20)

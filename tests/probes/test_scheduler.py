@@ -113,7 +113,7 @@ def test_a_quiet_disk_is_probed_again_and_again(bench: Bench) -> None:
     assert totals.last.is_success
     assert totals.last.target_iops == 20
     assert totals.spent_bytes(totals.last.timestamp_s) == totals.transferred_bytes
-    assert (bench.room / "told-to-read-only").exists()
+    assert (bench.room / "read-only").exists()
     assert not (bench.room / "may-write").exists()
     assert bench.problem() is None
 

@@ -90,7 +90,7 @@ def test_lines_are_run_or_skipped_and_judged(room: Room, watch: DiskMonitor) -> 
 def test_a_fio_that_fails_leaves_its_line_unmeasured(room: Room, watch: DiskMonitor) -> None:
     lines, _ = acceptance(room, watch).run()
     assert lines[0].verdict == "unmeasured"
-    assert "not the JSON of fio" in lines[0].reason
+    assert "not valid fio JSON" in lines[0].reason
 
 
 @pytest.mark.parametrize("room", [HANGS], indirect=True)

@@ -120,7 +120,7 @@ def test_explain_tells_what_probes_ask_of_a_disk(
     assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert re.search(
-        r"read-latency: 5 x 4 KiB per second for 5 s, 0\.\d\d% of the promise, lowered from 20",
+        r"read-latency: 5 IOPS of 4 KiB for 5 s, 0\.\d\d% of the limit, lowered from 20 IOPS",
         said,
     )
     assert "write-latency" not in said

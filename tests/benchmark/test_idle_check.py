@@ -1,4 +1,4 @@
-"""How busy a disk is."""
+"""Utilization of a disk."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ def utilization(procfs: Path, before: str, after: str, device: str = "vda") -> f
     return found
 
 
-def test_the_share_is_that_of_the_time_looked(tmp_path: Path) -> None:
+def test_utilization_is_a_share_of_the_observation(tmp_path: Path) -> None:
     assert utilization(tmp_path, line("vda", 1000), line("vda", 1500)) == 0.25
     assert utilization(tmp_path, line("vda", 1000), line("vda", 1000)) == 0
     assert utilization(tmp_path, line("vda", 1000), line("vda", 0)) == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "vda is not in /proc/diskstats"),
         (line("vdb", 1), "vda is not in /proc/diskstats"),
@@ -42,12 +42,12 @@ def test_the_share_is_that_of_the_time_looked(tmp_path: Path) -> None:
         (" 254 1 vda 1 2 3 x\n", "/proc/diskstats, vda: "),
     ],
 )
-def test_what_does_not_tell_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(DiskslaError, match=said):
+def test_missing_or_invalid_counters_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
         utilization(tmp_path, text, text)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_diskstats_is_refused(tmp_path: Path) -> None:
     paths = Roots(procfs=tmp_path, sysfs=tmp_path, udev_data=tmp_path)
     with pytest.raises(DiskslaError, match=r"cannot read .*diskstats: No such file"):
         measure_utilization(paths, "vda", 0.0, lambda _: None)

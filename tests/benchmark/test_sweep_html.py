@@ -1,4 +1,4 @@
-"""The page of heat maps: everything in it, nothing from elsewhere."""
+"""The page of heat maps: complete and self-contained."""
 
 import re
 import shutil
@@ -31,7 +31,7 @@ HEADER = SweepHeader(
 
 
 class Outline(HTMLParser):
-    """Counts tags, and holds that each is closed where it should be."""
+    """Counts tags, and checks that each is closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Outline(HTMLParser):
             self.captions.append(data)
 
 
-def test_each_cell_is_shown_once_in_each_kind_of_map() -> None:
+def test_each_map_shows_each_cell_once() -> None:
     page = sweep_html(HEADER, ROWS, "2026-11-20")
     outline = Outline(page)
     assert len(outline.levels) == 3 * len(ROWS)
@@ -71,22 +71,22 @@ def test_each_cell_is_shown_once_in_each_kind_of_map() -> None:
     assert "a file of 1 GiB in /data" in page
 
 
-def test_the_colours_span_all_steps() -> None:
+def test_colours_span_all_steps() -> None:
     page = sweep_html(HEADER, ROWS, "")
     assert {0, LEVELS - 1} <= set(Outline(page).levels)
     assert 'class="l7 deep">29736' in page
 
 
-def test_what_is_missing_is_a_dash() -> None:
-    nothing = replace(ROWS[0], mean_latency_s=None)
-    page = sweep_html(HEADER, (nothing, *ROWS[2:]), "")
+def test_missing_value_is_a_dash() -> None:
+    unanswered = replace(ROWS[0], mean_latency_s=None)
+    page = sweep_html(HEADER, (unanswered, *ROWS[2:]), "")
     assert page.count('class="none"') == 1 + 3
     Outline(page)
 
 
-def test_a_sweep_without_a_result_says_so() -> None:
+def test_sweep_without_results_is_noted() -> None:
     page = sweep_html(replace(HEADER, directory=None, file_bytes=None), (), "")
-    assert "Nothing was measured yet." in page
+    assert "No cell was measured yet." in page
     assert "the device itself, read only" in page
     Outline(page)
 
@@ -101,7 +101,7 @@ numbers = st.floats(0, 1e12)
         unique_by=lambda row: row.cell,
     ).map(tuple)
 )
-def test_any_numbers_make_a_page(rows: tuple[SweepRow, ...]) -> None:
+def test_any_numbers_give_a_valid_page(rows: tuple[SweepRow, ...]) -> None:
     levels = Outline(sweep_html(HEADER, rows, "")).levels
     assert all(0 <= level < LEVELS for level in levels)
 
@@ -111,8 +111,8 @@ WIDTHS = (1280, 500)
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing")
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_browser_shows_all_of_it_without_scrolling_sideways(width: int, tmp_path: Path) -> None:
-    """The page measures itself, by a script that only this test adds."""
+def test_page_does_not_scroll_sideways(width: int, tmp_path: Path) -> None:
+    """A script that only this test adds measures the page."""
     probe = (
         "<script>document.title = document.documentElement.scrollWidth + ' of '"
         " + document.documentElement.clientWidth</script></body>"

@@ -260,7 +260,7 @@ def test_process_does_not_start_without_its_parent(tmp_path: Path) -> None:
         'print(\'{"fio version": "fio-3.33", "jobs": []}\')',
     ],
 )
-def test_garbage_output_is_a_failure(bin_dir: Path, disk: Path, body: str) -> None:
+def test_invalid_output_is_a_failure(bin_dir: Path, disk: Path, body: str) -> None:
     assert failure(fake(bin_dir, body), job(disk)).reason == "bad_output"
 
 

@@ -146,7 +146,7 @@ def answered(latency_s: Callable[[], float], request_bytes: int = SMALL_BYTES) -
         iops=1 / mean_s,
         mean_s=mean_s,
         requests=len(latencies),
-        least_s=min(latencies),
+        min_s=min(latencies),
         bins=bins_of(latencies),
     )
 

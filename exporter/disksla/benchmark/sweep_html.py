@@ -1,4 +1,4 @@
-"""A sweep as one self-contained page of heat maps, for screens, telephones and paper."""
+"""A sweep as a self-contained HTML page of heat maps, for screens, phones and print."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -48,14 +48,14 @@ def _milliseconds(row: SweepRow) -> float | None:
 
 
 class _Measure(NamedTuple):
-    """What one kind of map shows."""
+    """The quantity that one kind of map shows."""
 
     kind: str
     title: str
     value: Callable[[SweepRow], float | None]
     """In the unit of the title."""
     deep_level: int
-    """From which step of colour on white letters read better than dark ones."""
+    """Step of the colour from which white text is easier to read than dark text."""
 
 
 _MEASURES = (
@@ -66,7 +66,7 @@ _MEASURES = (
 
 
 def sweep_html(header: SweepHeader, rows: tuple[SweepRow, ...], started: str) -> str:
-    """Give the page as HTML; `started` is the date for people."""
+    """Return the page as HTML; `started` is the date as text."""
     disk = header.disk
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
     where = (
@@ -78,41 +78,41 @@ def sweep_html(header: SweepHeader, rows: tuple[SweepRow, ...], started: str) ->
     body = f"""<h1>Sweep of {escape_html(disk.name)}</h1>
 <p class="soft">{escape_html(", ".join(fact for fact in facts if fact))}; {escape_html(where)};
 {len(rows)} of {len(header.plan.cells())} cells, {format_duration(header.plan.runtime_s)} each;
-begun {escape_html(started)}; disksla {escape_html(header.disksla)}</p>
-<p class="soft">Rows are request sizes, columns the share of requests that go to a random place.
-The stronger the blue, the more is done; the stronger the orange, the longer it takes. Each step of
-a colour is a factor, the same in all maps of a kind.</p>
+started {escape_html(started)}; disksla {escape_html(header.disksla)}</p>
+<p class="soft">Rows are request sizes; columns are the share of random requests. Darker blue means
+more IOPS or bandwidth, darker orange a longer response time. Colours are on a logarithmic scale,
+which is the same in all maps of a kind.</p>
 {sections}"""
     return _SHEET.page(f"Sweep of {disk.name}", body)
 
 
 def _section(workers: int, rows: tuple[SweepRow, ...]) -> str:
-    """Give the maps of one number of workers."""
-    many = f"{workers} worker{'' if workers == 1 else 's'}"
+    """Return the maps of one number of workers."""
+    title = f"{workers} worker{'' if workers == 1 else 's'}"
     tables = [
         _map(measure, read_share, [row for row in rows if row.cell.workers == workers], rows)
         for measure in _MEASURES
         for read_share in READ_SHARES
         if any((row.cell.workers, row.cell.read_share) == (workers, read_share) for row in rows)
     ]
-    body = "\n".join(tables) if tables else '<p class="soft">Nothing was measured yet.</p>'
-    return f'<h2>{many}</h2>\n<div class="maps">\n{body}\n</div>'
+    body = "\n".join(tables) if tables else '<p class="soft">No cell was measured yet.</p>'
+    return f'<h2>{title}</h2>\n<div class="maps">\n{body}\n</div>'
 
 
 def _map(
     measure: _Measure,
     read_share: float,
     rows: Iterable[SweepRow],
-    everything: tuple[SweepRow, ...],
+    all_rows: tuple[SweepRow, ...],
 ) -> str:
-    """Give one map; its colours are those of all maps of the kind."""
+    """Return one map; its colours have the scale of all maps of the kind."""
     found = {
         (row.cell.request_bytes, row.cell.random_share): measure.value(row)
         for row in rows
         if row.cell.read_share == read_share
     }
-    known = [value for row in everything if (value := measure.value(row))]
-    scale = (min(known), max(known)) if known else (1.0, 1.0)
+    values = [value for row in all_rows if (value := measure.value(row))]
+    scale = (min(values), max(values)) if values else (1.0, 1.0)
     heads = "".join(f'<th scope="col">{share:.0%}</th>' for share in RANDOM_SHARES)
     lines = "\n".join(
         f'<tr><th scope="row">{format_size(size)}</th>'
@@ -131,18 +131,18 @@ def _map(
 
 def _cell(value: float | None, measure: _Measure, scale: tuple[float, float]) -> str:
     if value is None:
-        return '<td class="none">–</td>'  # noqa: RUF001 -- an en dash stands for nothing
+        return '<td class="none">–</td>'  # noqa: RUF001 -- en dash: no value
     level = _level(value, *scale)
     deep = " deep" if level >= measure.deep_level else ""
     return f'<td class="l{level}{deep}">{format_count(value)}</td>'
 
 
-def _level(value: float, least: float, most: float) -> int:
-    """Give the step of colour, 0 to LEVELS - 1, in equal factors from least to most."""
-    if value <= least:
+def _level(value: float, lowest: float, highest: float) -> int:
+    """Return the step of the colour, 0 to LEVELS - 1, on a logarithmic scale."""
+    if value <= lowest:
         return 0
-    above, whole = (math.log(end) - math.log(least) for end in (value, most))
-    return min(LEVELS - 1, int(LEVELS * above / whole))
+    above, span = (math.log(end) - math.log(lowest) for end in (value, highest))
+    return min(LEVELS - 1, int(LEVELS * above / span))
 
 
 def _mixture(read_share: float) -> str:

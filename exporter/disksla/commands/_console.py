@@ -1,4 +1,4 @@
-"""What people are shown in tables: on a terminal, which obeys some characters."""
+"""Output of commands: safe tables, progress bars and JSON."""
 
 import contextlib
 import sys
@@ -14,16 +14,16 @@ from disksla.text import escape_control
 
 
 class SafeConsole(Console):
-    """A console on which no name of a disk can move the cursor, change a title or hide a line."""
+    """A console that escapes control characters, which names of disks may contain."""
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
-        """Take texts for what they are, without rich's own marks in them."""
+        """Create a console without the markup of rich."""
         super().__init__(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Give what is written; colours are not text, and stay."""
+        """Yield the segments with their text escaped; control segments (colours) stay."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -32,7 +32,7 @@ class SafeConsole(Console):
 
 
 ProgressCallback = Callable[[str, float], None]
-"""Called with the name of the present step and the seconds since it began."""
+"""Called with the name of the current step and the seconds since it started."""
 
 
 @contextlib.contextmanager
@@ -50,7 +50,7 @@ def progress_bar(total_s: float) -> Iterator[ProgressCallback]:
 
 
 class _StepProgress:
-    """The sum of the steps before this one, and the present step."""
+    """Adds the current step to the steps that are finished."""
 
     def __init__(self, bar: Progress, total_s: float) -> None:
         self._bar = bar
@@ -67,11 +67,11 @@ class _StepProgress:
 
 
 _DIGITS = 15
-"""Beyond these stands only what binary fractions leave behind (11250.000000000002)."""
+"""Significant digits; more would show the error of binary fractions (11250.000000000002)."""
 
 
 def to_json(value: Any) -> str:
-    """Write records, mappings and sequences of them as JSON for people and programs."""
+    """Return records, mappings and sequences of them as indented JSON."""
     plain = _plain(msgspec.to_builtins(value))
     return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
 

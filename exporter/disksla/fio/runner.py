@@ -1,4 +1,4 @@
-"""Find fio, run a job in the sandbox, and return its result or the reason of its failure."""
+"""Locate fio, run a job in the sandbox, and return its result or the reason of its failure."""
 
 import contextlib
 import os
@@ -41,7 +41,7 @@ class _Identity(NamedTuple):
 
 
 def find_fio(search_path: str | None = None) -> "Fio":
-    """Find fio in $PATH, or in `search_path`, written like $PATH.
+    """Return fio from $PATH, or from `search_path`, written like $PATH.
 
     Raise DiskslaError if it is not installed, fails, or is older than 3.1.
     """

@@ -28,7 +28,7 @@ def test_warning_names_the_limit_and_the_duration() -> None:
 @pytest.mark.parametrize(
     ("seconds", "expected"),
     [
-        (880, "It uses up to 47% of the burst credits; a full refill takes 12 h."),
+        (880, "The sweep uses up to 47% of the burst credits; a full refill takes 12 h."),
         (
             3600,
             (

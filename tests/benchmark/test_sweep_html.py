@@ -107,20 +107,25 @@ def test_any_numbers_give_a_valid_page(rows: tuple[SweepRow, ...]) -> None:
 
 
 WIDTHS = (1280, 500)
+WIDE_ROWS = tuple(replace(row, iops=1234567.0, mean_latency_s=0.00000923) for row in ROWS)
+MEASURE_PAGE = """<script>
+const maps = [...document.querySelectorAll("table")].map(map => map.getBoundingClientRect());
+const overlaps = maps.filter(map => maps.some(other => other !== map && other.top === map.top
+  && other.left >= map.left && other.left < map.right)).length;
+const page = document.documentElement;
+document.title = [page.scrollWidth, page.clientWidth, overlaps].join(" ");
+</script></body>"""
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing")
 @pytest.mark.parametrize("width", WIDTHS)
-def test_page_does_not_scroll_sideways(width: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [ROWS, WIDE_ROWS], ids=["rows", "wide rows"])
+def test_page_fits_the_window(width: int, rows: tuple[SweepRow, ...], tmp_path: Path) -> None:
     """A script that only this test adds measures the page."""
-    probe = (
-        "<script>document.title = document.documentElement.scrollWidth + ' of '"
-        " + document.documentElement.clientWidth</script></body>"
-    )
-    page = sweep_html(HEADER, ROWS, "2026-11-20")
+    page = sweep_html(HEADER, rows, "2026-11-20")
     policy = re.compile(r"<meta http-equiv[^>]*>")
     path = tmp_path / "page.html"
-    path.write_text(policy.sub("", page).replace("</body>", probe))
+    path.write_text(policy.sub("", page).replace("</body>", MEASURE_PAGE))
     shown = subprocess.run(
         [
             *("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
@@ -132,6 +137,7 @@ def test_page_does_not_scroll_sideways(width: int, tmp_path: Path) -> None:
         check=True,
         timeout=120,
     ).stdout
-    title = re.search(r"<title>(\d+) of (\d+)</title>", shown)
+    title = re.search(r"<title>(\d+) (\d+) (\d+)</title>", shown)
     assert title is not None
     assert int(title[1]) <= int(title[2]) <= width
+    assert title[3] == "0", "maps overlap"

@@ -188,7 +188,7 @@ def test_truncated_journal_has_cells_left(
     assert main(["sweep", "vdb", f"--resume={journal}", "--dry-run", *flags]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
-    assert "1 cells are left." in " ".join(captured.err.split())
+    assert "Cells left to measure: 1." in " ".join(captured.err.split())
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_interrupted_sweep_is_resumed(loop_device: str, tmp_path: Path) -> None:
     assert len(after.rows) == 8
     assert after.rows[: len(before.rows)] == before.rows
     assert all(row.iops > 0 and row.mean_latency_s for row in after.rows)
-    assert f"{8 - len(before.rows)} cells are left" in " ".join(ended.stderr.split())
+    assert f"Cells left to measure: {8 - len(before.rows)}." in " ".join(ended.stderr.split())
     assert len(json.loads(ended.stdout)["cells"]) == 8
     assert len(list(csv.reader(table.read_text().splitlines()))) == 9
     assert "8 of 8 cells" in page.read_text()

@@ -33,8 +33,8 @@ def cost_warnings(limits: Limits, seconds: float) -> Iterator[str]:
             )
         else:
             yield (
-                f"It uses up to {seconds / empty_s:.0%} of the burst credits; a full refill takes"
-                f" {refill}."
+                f"The sweep uses up to {seconds / empty_s:.0%} of the burst credits; a full refill"
+                f" takes {refill}."
             )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from disksla.benchmark.sweep_journal import SweepHeader
@@ -17,26 +18,26 @@ _STYLE = """
   --orange-step: 3.2%; } }
 p { max-width: 60rem; }
 caption small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
-.maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr));
-  gap: 0.75rem; align-items: start; }
-table { width: 100%; border-collapse: separate; border-spacing: 2px; padding: 0.5rem;
-  background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+.maps { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: start;
+  margin-bottom: 0.75rem; }
+table { flex: 1 1 17rem; max-width: 32rem; padding: 0.375rem;
+  border-collapse: separate; border-spacing: 2px; background: var(--sheet);
+  border: 1px solid var(--line); border-radius: 0.375rem;
   font-size: 0.8125rem; font-variant-numeric: tabular-nums; break-inside: avoid; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.25rem; }
 th { font-weight: 400; color: var(--soft); text-align: right; white-space: nowrap;
   padding: 0 0.25rem; }
-td { text-align: right; padding: 0.1875rem 0.375rem; border-radius: 0.1875rem;
+td { text-align: right; padding: 0.1875rem 0.25rem; border-radius: 0.1875rem;
   white-space: nowrap; print-color-adjust: exact; -webkit-print-color-adjust: exact;
   background: hsl(var(--hue) calc(var(--pale) + var(--level) * var(--step))); }
 td.none { background: none; color: var(--soft); }
 .iops, .bandwidth { --hue: var(--blue); --step: var(--blue-step); }
 .latency { --hue: var(--orange); --step: var(--orange-step); }
 @media (prefers-color-scheme: light) { td.deep { color: #ffffff; } }
-@media (max-width: 30rem) { body { padding: 0.75rem; }
-  .maps { grid-template-columns: 1fr; } }
+@media (max-width: 30rem) { body { padding: 0.75rem; } }
 @media print { :root { --pale: 97%; --blue-step: -6%; --orange-step: -6%; }
   body { padding: 0; font-size: 9pt; }
-  td.deep { color: #000; } .maps { grid-template-columns: repeat(2, 1fr); }
+  td.deep { color: #000; } table { flex-basis: 45%; }
   h2 { break-after: avoid; } }
 """
 _STEPS = "".join(f"td.l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
@@ -87,16 +88,18 @@ which is the same in all maps of a kind.</p>
 
 
 def _section(workers: int, rows: tuple[SweepRow, ...]) -> str:
-    """Return the maps of one number of workers."""
+    """Return the maps of one number of workers; with writes, each measure starts a line."""
     title = f"{workers} worker{'' if workers == 1 else 's'}"
-    tables = [
-        _map(measure, read_share, [row for row in rows if row.cell.workers == workers], rows)
-        for measure in _MEASURES
-        for read_share in READ_SHARES
-        if any((row.cell.workers, row.cell.read_share) == (workers, read_share) for row in rows)
-    ]
-    body = "\n".join(tables) if tables else '<p class="soft">No cell was measured yet.</p>'
-    return f'<h2>{title}</h2>\n<div class="maps">\n{body}\n</div>'
+    of_workers = [row for row in rows if row.cell.workers == workers]
+    if not of_workers:
+        return f'<h2>{title}</h2>\n<p class="soft">No cell was measured yet.</p>'
+    measured = {row.cell.read_share for row in of_workers}
+    read_shares = [share for share in READ_SHARES if share in measured]
+    lines = [[_map(each, share, of_workers, rows) for share in read_shares] for each in _MEASURES]
+    if len(read_shares) == 1:
+        lines = [list(chain.from_iterable(lines))]
+    body = "\n".join('<div class="maps">\n' + "\n".join(maps) + "\n</div>" for maps in lines)
+    return f"<h2>{title}</h2>\n{body}"
 
 
 def _map(

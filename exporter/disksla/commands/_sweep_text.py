@@ -24,7 +24,7 @@ def announcement(header: SweepHeader, limits: Limits, finished: int) -> Iterator
         if header.directory
         else "the device itself (read only)"
     )
-    left = f" {cells - finished} cells are left." if finished else ""
+    left = f" Cells left to measure: {cells - finished}." if finished else ""
     yield (
         f"{disk.name}, {format_size(disk.size_bytes)}: {cells} cells of"
         f" {format_duration(plan.runtime_s)} each on {where}.{left}"

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.benchmark.identify_evidence import Evidence
-from disksla.benchmark.identify_jobs import MOST_BYTES_PER_SECOND, identify_jobs, request_stats
+from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.fio.job import fio_arguments
 from disksla.fio.result import DirectionResult, FioResult, LatencyBin
 from disksla.units import GIB, TIB
@@ -20,7 +20,7 @@ def test_jobs_are_read_only_and_bounded(size_bytes: int, runtime_s: float) -> No
         assert "--readonly" in fio_arguments(job)
         assert not job.writes
         assert job.runtime_s == runtime_s
-        assert 0 < (job.rate_iops or 0) * job.request_bytes <= MOST_BYTES_PER_SECOND
+        assert 0 < (job.rate_iops or 0) * job.request_bytes <= MAX_BYTES_PER_SECOND
         assert (job.span_bytes or 0) <= size_bytes
 
 

@@ -6,7 +6,7 @@ from disksla.benchmark.identify_evidence import RequestStats
 from disksla.fio import FioJob, FioResult, Pattern
 from disksla.units import GIB, KIB, MIB
 
-MOST_BYTES_PER_SECOND = 384 * MIB
+MAX_BYTES_PER_SECOND = 384 * MIB
 """Maximum rate of a measurement. It is well above what is slow for an SSD; at 4 KiB it is 98,000
 IOPS, well above what queue depth 1 can do. The buffered reads are faster where that matters."""
 QUEUE_DEPTH = 16
@@ -39,7 +39,7 @@ def identify_jobs(target: str, size_bytes: int, runtime_s: float) -> Iterator[Fi
             request_bytes=request_bytes,
             runtime_s=runtime_s,
             queue_depth=queue_depth,
-            rate_iops=MOST_BYTES_PER_SECOND / request_bytes,
+            rate_iops=MAX_BYTES_PER_SECOND / request_bytes,
             span_bytes=near_bytes if name == "near" else size_bytes,
         )
 

@@ -10,7 +10,7 @@ import msgspec
 
 from disksla.benchmark import Evidence, Finding, identify, throughput
 from disksla.benchmark.identify_evidence import RequestStats
-from disksla.benchmark.identify_jobs import MOST_BYTES_PER_SECOND, identify_jobs, request_stats
+from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._console import SafeConsole, to_json
@@ -93,7 +93,7 @@ def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ev
     device = Path("/dev") / disk.name
     jobs = list(identify_jobs(str(device), disk.size_bytes, runtime_s))
     seconds = (len(jobs) + 1) * (runtime_s + 1)
-    max_bytes = len(jobs) * runtime_s * MOST_BYTES_PER_SECOND + throughput.MAX_BYTES
+    max_bytes = len(jobs) * runtime_s * MAX_BYTES_PER_SECOND + throughput.MAX_BYTES
     print(
         f"Reading {disk.name} for {format_duration(seconds)}, at most {format_size(max_bytes)};"
         " nothing is written.",

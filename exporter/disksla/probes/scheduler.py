@@ -40,7 +40,7 @@ ProbeTarget = tuple[ProbeEntry, str]
 class ProbeScheduler:
     """Keeps one job in the scheduler for each probe of each monitored disk.
 
-    Without fio there are no jobs: this is logged once, and fio is searched again at the next
+    Without fio there are no jobs: this is logged once, and fio is looked up again at the next
     reload of the configuration. `stop` ends a probe that is running.
     """
 
@@ -57,7 +57,7 @@ class ProbeScheduler:
     ) -> None:
         """Set where the state is read and results are posted; jobs are added by `configure`.
 
-        fio is searched in `search_path`, written like $PATH, or in $PATH.
+        fio is looked up in `search_path`, written like $PATH, or in $PATH.
         """
         self.problem: str | None = None
         """Why no probe can run; None if probes can run."""
@@ -88,7 +88,7 @@ class ProbeScheduler:
         return bool(self._settings.probes)
 
     def configure(self, settings: Settings) -> None:
-        """Apply settings, and search fio if they contain probes."""
+        """Apply settings, and look up fio if they contain probes."""
         self._settings = settings
         self._fio = self._find_fio() if settings.probes else None
         if settings.probes and not self._is_updating:

@@ -8,21 +8,21 @@ from disksla.histogram import Histogram
 BOUNDS = (0.1, 1.0, 10.0)
 
 
-def test_a_value_on_a_bound_belongs_to_it() -> None:
+def test_bound_belongs_to_its_bucket() -> None:
     assert Histogram.empty(BOUNDS).observe(1.0).counts == (0, 1, 0, 0)
 
 
-def test_what_is_above_all_bounds_is_counted_last() -> None:
+def test_value_above_all_bounds_is_in_the_last_bucket() -> None:
     assert Histogram.empty(BOUNDS).observe(11).counts == (0, 0, 0, 1)
 
 
-def test_weight_counts_as_many_observations() -> None:
+def test_weight_counts_observations() -> None:
     histogram = Histogram.empty(BOUNDS).observe(0.5, weight=3)
     assert (histogram.count, histogram.total) == (3, 1.5)
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.integers(1, 1000))))
-def test_nothing_is_lost(observations: list[tuple[float, int]]) -> None:
+def test_every_observation_is_counted(observations: list[tuple[float, int]]) -> None:
     histogram = Histogram.empty(BOUNDS)
     for value, weight in observations:
         histogram = histogram.observe(value, weight)

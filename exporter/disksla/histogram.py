@@ -1,4 +1,4 @@
-"""Observations counted by size, added up for as long as the daemon lives."""
+"""Histogram of observations, as Prometheus publishes it."""
 
 from bisect import bisect_left
 
@@ -8,8 +8,8 @@ import msgspec
 class Histogram(msgspec.Struct, frozen=True, gc=False):
     """Counts per bucket, not yet cumulative, in the unit of the bounds.
 
-    `counts` has one more entry than `bounds`: what is above the last of them. A value equal to
-    a bound belongs to that bound's bucket, as Prometheus' `le` means.
+    `counts` has one more entry than `bounds`, for values above the last bound. A value equal to
+    a bound belongs to the bucket of that bound, as defined by `le` of Prometheus.
     """
 
     bounds: tuple[float, ...]
@@ -19,16 +19,16 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
 
     @classmethod
     def empty(cls, bounds: tuple[float, ...]) -> "Histogram":
-        """Give a histogram that has seen nothing."""
+        """Return a histogram without observations."""
         return cls(bounds, (0,) * (len(bounds) + 1))
 
     @property
     def count(self) -> int:
-        """How many observations there were, by weight."""
+        """Number of observations, by weight."""
         return sum(self.counts)
 
     def observe(self, value: float, weight: int = 1) -> "Histogram":
-        """Count `value` as if seen `weight` times."""
+        """Return a histogram that counts `value` `weight` times more."""
         counts = list(self.counts)
         counts[bisect_left(self.bounds, value)] += weight
         return Histogram(self.bounds, tuple(counts), self.total + value * weight)

@@ -1,4 +1,4 @@
-"""The kind of a disk, by its laws: simulated media, and the articles' own numbers."""
+"""Recognition of media: simulated ones, and the numbers of two articles."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from disksla.benchmark.identify import FEWEST_REQUESTS, identify
+from disksla.benchmark.identify import MIN_REQUESTS, identify
 from disksla.benchmark.identify_evidence import Evidence, RequestStats
 from disksla.benchmark.identify_rules import TITLES
 from disksla.benchmark.identify_text import Claim
@@ -33,10 +33,10 @@ rotating = st.builds(
 )
 
 
-def placeless(least_s: float, most_s: float, **rest: Any) -> st.SearchStrategy[Placeless]:
+def placeless(min_s: float, max_s: float, **rest: Any) -> st.SearchStrategy[Placeless]:
     return st.builds(
-        lambda **fields: Placeless(**fields),  # noqa: PLW0108 -- else all fields are drawn
-        median_s=st.floats(least_s, most_s),
+        lambda **fields: Placeless(**fields),  # noqa: PLW0108 -- otherwise all fields are drawn
+        median_s=st.floats(min_s, max_s),
         depth_gain=st.floats(3, 16),
         **rest,
     )
@@ -55,7 +55,7 @@ remote = placeless(
 
 
 @given(rotating, seeds)
-def test_a_rotating_disk_is_recognised(disk: Rotating, seed: int) -> None:
+def test_rotating_disk_is_recognised(disk: Rotating, seed: int) -> None:
     finding = identify(measure(disk, seed))
     cached = disk.reads_ahead or disk.hit_share > 0.02
     assert finding.medium in ({"rotating_with_cache"} if cached else ROTATING)
@@ -63,19 +63,19 @@ def test_a_rotating_disk_is_recognised(disk: Rotating, seed: int) -> None:
 
 
 @given(solid, seeds)
-def test_solid_state_is_recognised(disk: Placeless, seed: int) -> None:
+def test_ssd_is_recognised(disk: Placeless, seed: int) -> None:
     finding = identify(measure(disk, seed))
     assert finding.medium in {"ssd", "nvme"}
     assert not finding.limited
 
 
 @given(remote, seeds)
-def test_a_disk_behind_a_network_is_recognised(disk: Placeless, seed: int) -> None:
+def test_disk_behind_a_network_is_recognised(disk: Placeless, seed: int) -> None:
     assert identify(measure(disk, seed)).medium == "network"
 
 
 @given(remote, seeds)
-def test_a_network_that_reads_ahead_does_not_seek(disk: Placeless, seed: int) -> None:
+def test_network_with_read_ahead_is_not_rotating(disk: Placeless, seed: int) -> None:
     far = disk._replace(depth_gain=max(4.0, disk.depth_gain))
     ahead = Rotating(7200, 0.016)
     evidence = replace(
@@ -87,49 +87,45 @@ def test_a_network_that_reads_ahead_does_not_seek(disk: Placeless, seed: int) ->
 
 
 @given(st.one_of(solid, remote), seeds, st.floats(20, 400))
-def test_an_even_limiter_is_not_taken_for_a_medium(
-    disk: Placeless, seed: int, iops: float
-) -> None:
+def test_limiter_hides_the_medium(disk: Placeless, seed: int, iops: float) -> None:
     finding = identify(paced(disk, seed, min(iops, 0.3 / disk.median_s)))
     assert finding.medium == "unknown"
     assert finding.limited
 
 
 @given(st.one_of(solid, remote), seeds, st.integers(10, 60))
-def test_a_limiter_of_windows_does_not_hide_the_medium(
+def test_windowed_limiter_does_not_hide_the_medium(
     disk: Placeless, seed: int, budget: int
 ) -> None:
     fits = min(budget, max(4, int(0.03 / disk.median_s)))
     finding = identify(windowed(disk, seed, 10 * fits))
-    truth = {"network"} if disk.median_s > 0.0003 else {"ssd", "nvme"}
-    assert finding.medium in truth | {"unknown"}
+    expected = {"network"} if disk.median_s > 0.0003 else {"ssd", "nvme"}
+    assert finding.medium in expected | {"unknown"}
     assert finding.limited or finding.medium == "unknown"
 
 
 @given(rotating, seeds)
-def test_no_rotating_disk_behind_a_limiter_is_taken_for_solid_state(
-    disk: Rotating, seed: int
-) -> None:
+def test_rotating_disk_behind_a_limiter_is_not_an_ssd(disk: Rotating, seed: int) -> None:
     assert identify(paced(disk, seed, 20)).medium in ROTATING | {"unknown"}
 
 
 @given(rotating, seeds)
-def test_windows_of_a_limiter_do_not_hide_an_arm(disk: Rotating, seed: int) -> None:
+def test_rotating_disk_behind_a_windowed_limiter(disk: Rotating, seed: int) -> None:
     assert identify(windowed(disk, seed, 50)).medium in ROTATING | {"unknown"}
 
 
 def requests(
     milliseconds: float, size_bytes: int = 4 * KIB, iops: float | None = None, **known: Any
 ) -> RequestStats:
-    """Give what is known of requests that were sent one at a time."""
+    """Return the statistics of requests at queue depth 1."""
     mean_s = milliseconds / 1000
     return RequestStats(request_bytes=size_bytes, mean_s=mean_s, iops=iops or 1 / mean_s, **known)
 
 
-HDD_RANDOM = requests(6.7, iops=150, requests=450, least_s=54e-6, deviation_s=6.5e-3)
-HDD_ON = requests(1.7, 256 * KIB, 600, requests=1800, least_s=648e-6, deviation_s=5.2e-3)
-SSD_RANDOM = requests(0.2, iops=5016, requests=9020, least_s=0.0, deviation_s=0.4e-3)
-SSD_ON = requests(2.3, 256 * KIB, 439, requests=1230, least_s=0.2e-3, deviation_s=0.6e-3)
+HDD_RANDOM = requests(6.7, iops=150, requests=450, min_s=54e-6, deviation_s=6.5e-3)
+HDD_STREAMED = requests(1.7, 256 * KIB, 600, requests=1800, min_s=648e-6, deviation_s=5.2e-3)
+SSD_RANDOM = requests(0.2, iops=5016, requests=9020, min_s=0.0, deviation_s=0.4e-3)
+SSD_STREAMED = requests(2.3, 256 * KIB, 439, requests=1230, min_s=0.2e-3, deviation_s=0.6e-3)
 HDD = Evidence(cached_bytes_per_second=10403.36e6, buffered_bytes_per_second=180.53e6)
 SSD = Evidence(cached_bytes_per_second=8506.48e6, buffered_bytes_per_second=102.65e6)
 
@@ -140,33 +136,33 @@ SSD = Evidence(cached_bytes_per_second=8506.48e6, buffered_bytes_per_second=102.
         (HDD, "unknown"),
         (SSD, "unknown"),
         (Evidence(random=HDD_RANDOM), "rotating_with_cache"),
-        (Evidence(streamed=HDD_ON), "unknown"),
-        (Evidence(random=HDD_RANDOM, streamed=HDD_ON), "rotating_with_cache"),
-        (replace(HDD, random=HDD_RANDOM, streamed=HDD_ON), "rotating_with_cache"),
+        (Evidence(streamed=HDD_STREAMED), "unknown"),
+        (Evidence(random=HDD_RANDOM, streamed=HDD_STREAMED), "rotating_with_cache"),
+        (replace(HDD, random=HDD_RANDOM, streamed=HDD_STREAMED), "rotating_with_cache"),
         (Evidence(random=SSD_RANDOM), "ssd"),
-        (Evidence(streamed=SSD_ON), "unknown"),
-        (Evidence(random=SSD_RANDOM, streamed=SSD_ON), "ssd"),
-        (replace(SSD, random=SSD_RANDOM, streamed=SSD_ON), "ssd"),
+        (Evidence(streamed=SSD_STREAMED), "unknown"),
+        (Evidence(random=SSD_RANDOM, streamed=SSD_STREAMED), "ssd"),
+        (replace(SSD, random=SSD_RANDOM, streamed=SSD_STREAMED), "ssd"),
     ],
 )
-def test_is_that_really_an_ssd(evidence: Evidence, medium: str) -> None:
-    """The listings of an article: a workstation's disk, and a cloud's, by hdparm and ioping."""
+def test_media_of_an_article(evidence: Evidence, medium: str) -> None:
+    """Listings of an article: disks of a workstation and of a cloud, by hdparm and ioping."""
     assert identify(evidence).medium == medium
 
 
-def test_one_disk_in_32_rows_is_a_rotating_one_with_a_cache() -> None:
+def test_table_of_an_article_is_of_a_rotating_disk() -> None:
     rows = read_csv((SWEEPS / "storageio-hdd.csv").read_text())
     assert len(rows) == 32
     for some in (rows, rows[:16], rows[16:]):
         finding = identify(evidence_of(some))
-        assert finding.title == "a rotating disk with a cache"
-        said = " ".join(finding.observations)
-        assert "a cache reads ahead" in said
-        assert "one turn of a platter at 7200 rpm" in said
+        assert finding.title == "rotating disk with a cache"
+        text = " ".join(finding.observations)
+        assert "a cache reads ahead" in text
+        assert "one rotation at 7200 rpm" in text
 
 
-def test_too_few_requests_show_nothing() -> None:
-    few = requests(6.7, requests=FEWEST_REQUESTS - 1, deviation_s=2e-3)
+def test_too_few_requests_are_not_conclusive() -> None:
+    few = requests(6.7, requests=MIN_REQUESTS - 1, deviation_s=2e-3)
     assert identify(Evidence(random=few)).medium == "unknown"
     assert "29" in identify(Evidence(random=few)).conclusion
 
@@ -175,27 +171,27 @@ def spread(*milliseconds: float) -> tuple[LatencyBin, ...]:
     return bins_of([each / 1000 for each in milliseconds for _ in range(20)])
 
 
-PLATTER = spread(4, 6, 8, 10, 12, 14)
+ROTATION = spread(4, 6, 8, 10, 12, 14)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "medium", "limited", "said"),
+    ("evidence", "medium", "limited", "sentence"),
     [
         (
             Evidence(random=requests(3.33, bins=spread(3.32, 3.33, 3.34))),
             "unknown",
             True,
-            "even pace",
+            "Almost constant latency",
         ),
         (
             Evidence(random=requests(60, bins=spread(40, 60, 80))),
             "unknown",
             False,
-            "longer than any platter",
+            "No rotating disk takes that long",
         ),
         (
             Evidence(
-                random=requests(9, bins=PLATTER), deep=requests(9, iops=1500, queue_depth=16)
+                random=requests(9, bins=ROTATION), deep=requests(9, iops=1500, queue_depth=16)
             ),
             "network",
             False,
@@ -203,66 +199,66 @@ PLATTER = spread(4, 6, 8, 10, 12, 14)
         ),
         (
             Evidence(
-                random=requests(9, bins=PLATTER),
+                random=requests(9, bins=ROTATION),
                 near=requests(4, bins=spread(2, 3, 4, 5)),
                 deep=requests(9, iops=1500, queue_depth=16),
             ),
             "rotating",
             False,
-            "has to travel",
+            "grows with the distance",
         ),
         (
             Evidence(
-                random=requests(9, bins=PLATTER),
-                near=requests(9, bins=PLATTER),
+                random=requests(9, bins=ROTATION),
+                near=requests(9, bins=ROTATION),
                 sequential=requests(9),
                 deep=requests(9, iops=111, queue_depth=16),
             ),
             "unknown",
             True,
-            "Neither the place nor the number",
+            "Neither position nor queue depth",
         ),
         (
             Evidence(
-                random=requests(9, bins=PLATTER),
-                near=requests(9, bins=PLATTER),
+                random=requests(9, bins=ROTATION),
+                near=requests(9, bins=ROTATION),
                 sequential=requests(9),
                 deep=requests(9, iops=300, queue_depth=16),
             ),
             "network",
             False,
-            "a network lies between",
+            "behind a network",
         ),
         (
             Evidence(random=requests(9, bins=spread(8, 9, 9, 10)), sequential=requests(0.1)),
             "unknown",
             False,
-            "does not show whether the place",
+            "does not show whether position",
         ),
         (
             Evidence(
-                random=requests(9, bins=PLATTER),
-                near=requests(9, bins=PLATTER),
+                random=requests(9, bins=ROTATION),
+                near=requests(9, bins=ROTATION),
                 sequential=requests(0.1),
                 deep=requests(9, iops=444, queue_depth=16),
             ),
             "unknown",
             False,
-            "does not show whether the place",
+            "does not show whether position",
         ),
-        (Evidence(random=requests(9)), "unknown", False, "does not show whether the place"),
+        (Evidence(random=requests(9)), "unknown", False, "does not show whether position"),
         (
             Evidence(random=requests(1, bins=spread(*[0.1] * 20, 5, 8, 11))),
             "unknown",
             False,
             "a cache hides",
         ),
-        (Evidence(random=requests(0.01)), "memory", False, "Space that was never written"),
+        (Evidence(random=requests(0.01)), "memory", False, "Blocks that were never written"),
         (
             Evidence(random=requests(0.6), deep=requests(9, iops=1700, queue_depth=16)),
             "network",
             True,
-            "a limiter decides that",
+            "a limiter sets this rate",
         ),
         (
             Evidence(
@@ -271,7 +267,7 @@ PLATTER = spread(4, 6, 8, 10, 12, 14)
             ),
             "network",
             True,
-            "some wait 83.7 ms",
+            "Some of these wait 83.7 ms",
         ),
         (
             Evidence(
@@ -292,18 +288,18 @@ PLATTER = spread(4, 6, 8, 10, 12, 14)
             Evidence(random=requests(3.3, bins=spread(*[0.1] * 30, 96))),
             "ssd",
             True,
-            "A few wait so long",
+            "A few reads wait so long",
         ),
         (Evidence(random=requests(0.1), buffered_bytes_per_second=3e9), "nvme", False, "SATA"),
         (
             Evidence(random=requests(0.1), streamed=requests(2, 256 * KIB, 400)),
             "ssd",
             True,
-            "slow for solid state",
+            "slow for an SSD",
         ),
         (
             Evidence(
-                random=requests(12, bins=PLATTER),
+                random=requests(12, bins=ROTATION),
                 near=requests(4, bins=spread(2, 3, 4, 5)),
                 sequential=requests(8.3),
                 written=requests(5),
@@ -314,12 +310,10 @@ PLATTER = spread(4, 6, 8, 10, 12, 14)
         ),
     ],
 )
-def test_every_kind_of_evidence_is_told_apart(
-    evidence: Evidence, medium: str, limited: bool, said: str
-) -> None:
+def test_conclusions(evidence: Evidence, medium: str, limited: bool, sentence: str) -> None:
     finding = identify(evidence)
     assert (finding.medium, finding.limited) == (medium, limited)
-    assert said in " ".join((finding.conclusion, *finding.observations))
+    assert sentence in " ".join((finding.conclusion, *finding.observations))
     assert finding.title == TITLES[finding.medium]
 
 
@@ -330,7 +324,11 @@ HITS = Evidence(random=requests(6, bins=spread(0.1, 4, 6, 8, 10, 12)), sequentia
     ("evidence", "claim", "denied"),
     [
         (HITS, Claim("vda", rotational=True, model="QEMU HARDDISK", sold_as="vk.ceph-hdd"), ()),
-        (HITS, Claim("vda", False, "Fast SSD 9", "vk.ceph-ssd"), ("model", "sold as", "kernel")),
+        (
+            HITS,
+            Claim("vda", False, "Fast SSD 9", "vk.ceph-ssd"),
+            ("model", "catalogue type", "kernel"),
+        ),
         (HITS, Claim("nvme0n1"), ("name",)),
         (Evidence(random=SSD_RANDOM), Claim("vda", rotational=True), ("kernel",)),
         (Evidence(random=SSD_RANDOM), Claim("vda", rotational=False), ()),
@@ -339,7 +337,7 @@ HITS = Evidence(random=requests(6, bins=spread(0.1, 4, 6, 8, 10, 12)), sequentia
         (Evidence(), Claim("nvme0n1", rotational=True), ()),
     ],
 )
-def test_claims_that_do_not_hold_are_named(
+def test_contradicted_claims_are_named(
     evidence: Evidence, claim: Claim, denied: tuple[str, ...]
 ) -> None:
     found = identify(evidence, claim).contradictions
@@ -358,7 +356,7 @@ answered = st.builds(
     mean_s=st.floats(1e-9, 1e3),
     queue_depth=st.integers(1, 64),
     requests=st.none() | st.integers(0, 10**9),
-    least_s=st.none() | st.floats(0, 1),
+    min_s=st.none() | st.floats(0, 1),
     deviation_s=st.none() | st.floats(0, 1),
     bins=bins,
 )
@@ -375,7 +373,7 @@ anything = st.builds(
 
 
 @given(anything, st.builds(Claim, st.text(), st.none() | st.booleans(), st.none() | st.text()))
-def test_whatever_was_measured_there_is_an_answer(evidence: Evidence, claim: Claim) -> None:
+def test_any_evidence_has_a_conclusion(evidence: Evidence, claim: Claim) -> None:
     finding = identify(evidence, claim)
     assert finding.medium in TITLES
     assert finding.conclusion

@@ -1,4 +1,4 @@
-"""Distributions, from bins or from what little is known."""
+"""Distributions of latencies, from bins or from mean and deviation."""
 
 import pytest
 from hypothesis import given
@@ -11,15 +11,13 @@ from support.simulated_media import bins_of
 latencies = st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=50)
 
 
-def of(**known: object) -> RequestStats:
+def stats(**known: object) -> RequestStats:
     return RequestStats(request_bytes=4096, iops=100.0, mean_s=0.01, **known)  # type: ignore[arg-type]
 
 
 @given(latencies, st.floats(0, 1))
-def test_a_quantile_is_reached_by_its_share_and_by_no_less(
-    taken: list[float], share: float
-) -> None:
-    bins = bins_of(taken)
+def test_quantile_divides_the_requests(latencies_s: list[float], share: float) -> None:
+    bins = bins_of(latencies_s)
     found_s = quantile_s(bins, share)
     within = sum(one.requests for one in bins if one.seconds <= found_s)
     below = sum(one.requests for one in bins if one.seconds < found_s)
@@ -28,29 +26,29 @@ def test_a_quantile_is_reached_by_its_share_and_by_no_less(
 
 
 @given(latencies, st.floats(1e-6, 10.0))
-def test_slower_requests_are_those_that_took_as_long(taken: list[float], least_s: float) -> None:
-    bins = bins_of(taken)
-    assert slower_than(bins, least_s) == tuple(one for one in bins if one.seconds >= least_s)
+def test_slower_than_selects_bins(latencies_s: list[float], min_s: float) -> None:
+    bins = bins_of(latencies_s)
+    assert slower_than(bins, min_s) == tuple(one for one in bins if one.seconds >= min_s)
 
 
-def test_a_mean_alone_has_no_scatter() -> None:
-    shape = shape_of(of())
+def test_mean_alone_has_no_scatter() -> None:
+    shape = shape_of(stats())
     assert shape == (0.01, None, 0.01, 0.0)
 
 
-def test_a_deviation_is_a_scatter() -> None:
-    assert shape_of(of(deviation_s=0.004)).scatter_ratio == pytest.approx(0.54)
+def test_deviation_gives_a_scatter() -> None:
+    assert shape_of(stats(deviation_s=0.004)).scatter_ratio == pytest.approx(0.54)
 
 
-def test_one_request_quicker_than_a_platter_is_a_hit() -> None:
-    assert shape_of(of(least_s=0.00005, requests=400)).hit_share == 1 / 400
-    assert shape_of(of(least_s=0.00005)).hit_share == 1
-    assert shape_of(of(least_s=0.005)).hit_share == 0
+def test_request_faster_than_a_rotating_disk_is_a_hit() -> None:
+    assert shape_of(stats(min_s=0.00005, requests=400)).hit_share == 1 / 400
+    assert shape_of(stats(min_s=0.00005)).hit_share == 1
+    assert shape_of(stats(min_s=0.005)).hit_share == 0
 
 
-def test_hits_do_not_hide_what_the_rest_waits_for() -> None:
+def test_hits_do_not_hide_the_seeks_of_the_others() -> None:
     shape = shape_of(
-        of(
+        stats(
             bins=(
                 LatencyBin(0.0001, 70),
                 LatencyBin(0.008, 10),
@@ -59,10 +57,10 @@ def test_hits_do_not_hide_what_the_rest_waits_for() -> None:
             )
         )
     )
-    assert shape.middle_s == 0.01
+    assert shape.typical_s == 0.01
     assert shape.hit_share == pytest.approx(0.7)
-    assert shape.quick_s == 0.0001
+    assert shape.lower_quartile_s == 0.0001
 
 
-def test_a_few_slow_ones_do_not_stand_for_the_medium() -> None:
-    assert shape_of(of(bins=(LatencyBin(0.0001, 90), LatencyBin(0.01, 10)))).middle_s == 0.0001
+def test_a_few_slow_requests_do_not_decide() -> None:
+    assert shape_of(stats(bins=(LatencyBin(0.0001, 90), LatencyBin(0.01, 10)))).typical_s == 0.0001

@@ -1,30 +1,30 @@
-"""What identify measures, and that it is little."""
+"""The jobs of identify: read-only and bounded."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.benchmark.identify_evidence import Evidence
-from disksla.benchmark.identify_jobs import MOST_BYTES_PER_SECOND, identify_jobs, request_stats
+from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.fio.job import fio_arguments
 from disksla.fio.result import DirectionResult, FioResult, LatencyBin
 from disksla.units import GIB, TIB
 
-NOTHING = DirectionResult(0, 0, 3.0, 0.0, 0.0, None)
+NO_REQUESTS = DirectionResult(0, 0, 3.0, 0.0, 0.0, None)
 
 
 @given(st.integers(GIB, 64 * TIB), st.floats(0.1, 10))
-def test_every_measurement_reads_and_is_bounded(size_bytes: int, runtime_s: float) -> None:
+def test_jobs_are_read_only_and_bounded(size_bytes: int, runtime_s: float) -> None:
     jobs = list(identify_jobs("/dev/vdb", size_bytes, runtime_s))
     assert {job.name for job in jobs} <= set(Evidence.__struct_fields__)
     for job in jobs:
         assert "--readonly" in fio_arguments(job)
         assert not job.writes
         assert job.runtime_s == runtime_s
-        assert 0 < (job.rate_iops or 0) * job.request_bytes <= MOST_BYTES_PER_SECOND
+        assert 0 < (job.rate_iops or 0) * job.request_bytes <= MAX_BYTES_PER_SECOND
         assert (job.span_bytes or 0) <= size_bytes
 
 
-def test_places_are_near_where_the_disk_is_large() -> None:
+def test_near_is_a_part_of_a_large_disk() -> None:
     spans = {job.name: job.span_bytes for job in identify_jobs("/dev/vdb", TIB, 3.0)}
     assert spans["near"] == TIB // 64
     assert spans["random"] == TIB
@@ -32,24 +32,24 @@ def test_places_are_near_where_the_disk_is_large() -> None:
     assert "near" in {job.name for job in identify_jobs("/dev/vdb", 16 * GIB, 3.0)}
 
 
-def test_what_fio_found_becomes_evidence() -> None:
+def test_result_becomes_evidence() -> None:
     job = next(identify_jobs("/dev/vdb", TIB, 3.0))
     bins = (LatencyBin(0.004, 100), LatencyBin(0.012, 200))
     read = DirectionResult(300, 300 * 4096, 3.0, 100.0, 409600.0, 0.01, bins)
-    found = request_stats(job, FioResult("fio-3.33", read, NOTHING))
+    found = request_stats(job, FioResult("fio-3.33", read, NO_REQUESTS))
     assert found is not None
     assert (found.request_bytes, found.queue_depth, found.requests) == (4096, 1, 300)
-    assert (found.iops, found.mean_s, found.least_s, found.bins) == (100.0, 0.01, 0.004, bins)
+    assert (found.iops, found.mean_s, found.min_s, found.bins) == (100.0, 0.01, 0.004, bins)
 
 
-def test_without_bins_the_least_is_not_known() -> None:
+def test_minimum_is_unknown_without_bins() -> None:
     job = next(identify_jobs("/dev/vdb", TIB, 3.0))
     read = DirectionResult(300, 300 * 4096, 3.0, 100.0, 409600.0, 0.01)
-    found = request_stats(job, FioResult("fio-3.33", read, NOTHING))
+    found = request_stats(job, FioResult("fio-3.33", read, NO_REQUESTS))
     assert found is not None
-    assert found.least_s is None
+    assert found.min_s is None
 
 
-def test_nothing_that_completed_is_no_evidence() -> None:
+def test_no_evidence_if_no_request_completed() -> None:
     job = next(identify_jobs("/dev/vdb", TIB, 3.0))
-    assert request_stats(job, FioResult("fio-3.33", NOTHING, NOTHING)) is None
+    assert request_stats(job, FioResult("fio-3.33", NO_REQUESTS, NO_REQUESTS)) is None

@@ -1,10 +1,10 @@
-"""How busy a disk is."""
+"""Utilization of a disk."""
 
 from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.idle_check import busy_share
+from disksla.benchmark.idle_check import measure_utilization
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 
@@ -13,7 +13,7 @@ def line(name: str, busy_ms: int) -> str:
     return f" 254 0 {name} 1 0 8 1 0 0 0 0 0 {busy_ms} 9 0 0 0 0 0 0\n"
 
 
-def share(procfs: Path, before: str, after: str, device: str = "vda") -> float:
+def utilization(procfs: Path, before: str, after: str, device: str = "vda") -> float:
     (procfs / "diskstats").write_text(before)
     paths = Roots(procfs=procfs, sysfs=procfs, udev_data=procfs)
     waits: list[float] = []
@@ -22,32 +22,32 @@ def share(procfs: Path, before: str, after: str, device: str = "vda") -> float:
         waits.append(seconds)
         (procfs / "diskstats").write_text(after)
 
-    found = busy_share(paths, device, 2.0, wait)
+    found = measure_utilization(paths, device, 2.0, wait)
     assert waits == [2.0]
     return found
 
 
-def test_the_share_is_that_of_the_time_looked(tmp_path: Path) -> None:
-    assert share(tmp_path, line("vda", 1000), line("vda", 1500)) == 0.25
-    assert share(tmp_path, line("vda", 1000), line("vda", 1000)) == 0
-    assert share(tmp_path, line("vda", 1000), line("vda", 0)) == 0
+def test_utilization_is_a_share_of_the_observation(tmp_path: Path) -> None:
+    assert utilization(tmp_path, line("vda", 1000), line("vda", 1500)) == 0.25
+    assert utilization(tmp_path, line("vda", 1000), line("vda", 1000)) == 0
+    assert utilization(tmp_path, line("vda", 1000), line("vda", 0)) == 0
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "does not tell how busy vda is"),
-        (line("vdb", 1), "does not tell how busy vda is"),
-        (" 254 1 vda 1 2 3 4\n", "does not tell how busy vda is"),
+        ("", "vda is not in /proc/diskstats"),
+        (line("vdb", 1), "vda is not in /proc/diskstats"),
+        (" 254 1 vda 1 2 3 4\n", "/proc/diskstats does not report the utilization of vda"),
         (" 254 1 vda 1 2 3 x\n", "/proc/diskstats, vda: "),
     ],
 )
-def test_what_does_not_tell_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(DiskslaError, match=said):
-        share(tmp_path, text, text)
+def test_missing_or_invalid_counters_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
+        utilization(tmp_path, text, text)
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_diskstats_is_refused(tmp_path: Path) -> None:
     paths = Roots(procfs=tmp_path, sysfs=tmp_path, udev_data=tmp_path)
     with pytest.raises(DiskslaError, match=r"cannot read .*diskstats: No such file"):
-        busy_share(paths, "vda", 0.0, lambda _: None)
+        measure_utilization(paths, "vda", 0.0, lambda _: None)

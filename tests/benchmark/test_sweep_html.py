@@ -1,4 +1,4 @@
-"""The page of heat maps: everything in it, nothing from elsewhere."""
+"""The page of heat maps: complete and self-contained."""
 
 import re
 import shutil
@@ -31,7 +31,7 @@ HEADER = SweepHeader(
 
 
 class Outline(HTMLParser):
-    """Counts tags, and holds that each is closed where it should be."""
+    """Counts tags, and checks that each is closed."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class Outline(HTMLParser):
             self.captions.append(data)
 
 
-def test_each_cell_is_shown_once_in_each_kind_of_map() -> None:
+def test_each_map_shows_each_cell_once() -> None:
     page = sweep_html(HEADER, ROWS, "2026-11-20")
     outline = Outline(page)
     assert len(outline.levels) == 3 * len(ROWS)
@@ -71,22 +71,22 @@ def test_each_cell_is_shown_once_in_each_kind_of_map() -> None:
     assert "a file of 1 GiB in /data" in page
 
 
-def test_the_colours_span_all_steps() -> None:
+def test_colours_span_all_steps() -> None:
     page = sweep_html(HEADER, ROWS, "")
     assert {0, LEVELS - 1} <= set(Outline(page).levels)
     assert 'class="l7 deep">29736' in page
 
 
-def test_what_is_missing_is_a_dash() -> None:
-    nothing = replace(ROWS[0], mean_latency_s=None)
-    page = sweep_html(HEADER, (nothing, *ROWS[2:]), "")
+def test_missing_value_is_a_dash() -> None:
+    unanswered = replace(ROWS[0], mean_latency_s=None)
+    page = sweep_html(HEADER, (unanswered, *ROWS[2:]), "")
     assert page.count('class="none"') == 1 + 3
     Outline(page)
 
 
-def test_a_sweep_without_a_result_says_so() -> None:
+def test_sweep_without_results_is_noted() -> None:
     page = sweep_html(replace(HEADER, directory=None, file_bytes=None), (), "")
-    assert "Nothing was measured yet." in page
+    assert "No cell was measured yet." in page
     assert "the device itself, read only" in page
     Outline(page)
 
@@ -101,26 +101,31 @@ numbers = st.floats(0, 1e12)
         unique_by=lambda row: row.cell,
     ).map(tuple)
 )
-def test_any_numbers_make_a_page(rows: tuple[SweepRow, ...]) -> None:
+def test_any_numbers_give_a_valid_page(rows: tuple[SweepRow, ...]) -> None:
     levels = Outline(sweep_html(HEADER, rows, "")).levels
     assert all(0 <= level < LEVELS for level in levels)
 
 
 WIDTHS = (1280, 500)
+WIDE_ROWS = tuple(replace(row, iops=1234567.0, mean_latency_s=0.00000923) for row in ROWS)
+MEASURE_PAGE = """<script>
+const maps = [...document.querySelectorAll("table")].map(map => map.getBoundingClientRect());
+const overlaps = maps.filter(map => maps.some(other => other !== map && other.top === map.top
+  && other.left >= map.left && other.left < map.right)).length;
+const page = document.documentElement;
+document.title = [page.scrollWidth, page.clientWidth, overlaps].join(" ");
+</script></body>"""
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing")
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_browser_shows_all_of_it_without_scrolling_sideways(width: int, tmp_path: Path) -> None:
-    """The page measures itself, by a script that only this test adds."""
-    probe = (
-        "<script>document.title = document.documentElement.scrollWidth + ' of '"
-        " + document.documentElement.clientWidth</script></body>"
-    )
-    page = sweep_html(HEADER, ROWS, "2026-11-20")
+@pytest.mark.parametrize("rows", [ROWS, WIDE_ROWS], ids=["rows", "wide rows"])
+def test_page_fits_the_window(width: int, rows: tuple[SweepRow, ...], tmp_path: Path) -> None:
+    """A script that only this test adds measures the page."""
+    page = sweep_html(HEADER, rows, "2026-11-20")
     policy = re.compile(r"<meta http-equiv[^>]*>")
     path = tmp_path / "page.html"
-    path.write_text(policy.sub("", page).replace("</body>", probe))
+    path.write_text(policy.sub("", page).replace("</body>", MEASURE_PAGE))
     shown = subprocess.run(
         [
             *("chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"),
@@ -132,6 +137,7 @@ def test_a_browser_shows_all_of_it_without_scrolling_sideways(width: int, tmp_pa
         check=True,
         timeout=120,
     ).stdout
-    title = re.search(r"<title>(\d+) of (\d+)</title>", shown)
+    title = re.search(r"<title>(\d+) (\d+) (\d+)</title>", shown)
     assert title is not None
     assert int(title[1]) <= int(title[2]) <= width
+    assert title[3] == "0", "maps overlap"

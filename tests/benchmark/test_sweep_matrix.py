@@ -1,4 +1,4 @@
-"""The matrix: its cells, its time, and its tables."""
+"""The workload matrix: cells, duration and tables."""
 
 import contextlib
 from pathlib import Path
@@ -25,7 +25,7 @@ from disksla.fio.result import DirectionResult, FioResult
 from disksla.units import KIB, MIB
 
 TABLE = Path(__file__).resolve().parent / "sweeps" / "storageio-hdd.csv"
-NOTHING = DirectionResult(0, 0, 10.0, 0.0, 0.0, None)
+NO_REQUESTS = DirectionResult(0, 0, 10.0, 0.0, 0.0, None)
 
 cells = st.builds(
     SweepCell,
@@ -38,30 +38,32 @@ numbers = st.floats(0, 1e9).map(lambda number: float(f"{number:.10g}"))
 rows = st.builds(SweepRow, cells, numbers | st.none(), numbers, numbers)
 
 
-def test_the_whole_matrix_is_the_article_s() -> None:
+def test_matrix_is_that_of_the_article() -> None:
     plan = SweepPlan(writes=True)
     assert len(plan.cells()) == 10 * 16 * 2
     assert len(set(plan.cells())) == 320
-    assert plan.left_out == 0
+    assert plan.skipped_cells == 0
     assert plan.sizes[-1] == 2 * MIB
-    asked = [(row.cell.random_share, row.cell.read_share) for row in read_csv(TABLE.read_text())]
-    ours = [
+    expected = [
+        (row.cell.random_share, row.cell.read_share) for row in read_csv(TABLE.read_text())
+    ]
+    cells_found = [
         (cell.random_share, cell.read_share)
         for cell in plan.cells()
         if cell.workers == 1 and cell.request_bytes in {4 * KIB, 16 * KIB}
     ]
-    assert ours == asked
+    assert cells_found == expected
 
 
-def test_nothing_is_written_unless_writes_are_asked_for() -> None:
+def test_default_plan_only_reads() -> None:
     plan = SweepPlan()
     assert len(plan.cells()) == 80
-    assert plan.left_out == 240
+    assert plan.skipped_cells == 240
     assert not any(cell.job("/dev/vdb", MIB, 1.0).writes for cell in plan.cells())
 
 
 @given(cells)
-def test_a_job_writes_exactly_if_its_cell_does(cell: SweepCell) -> None:
+def test_job_writes_only_if_its_cell_does(cell: SweepCell) -> None:
     job = cell.job("/dev/vdb", 64 * MIB, 10.0)
     assert job.writes == (cell.read_share < 1)
     assert job.is_random == (cell.random_share > 0)
@@ -71,43 +73,43 @@ def test_a_job_writes_exactly_if_its_cell_does(cell: SweepCell) -> None:
         assert 0 < job.random_share < 1
 
 
-def test_time_is_known_beforehand() -> None:
+def test_total_duration() -> None:
     plan = SweepPlan(sizes=(4 * KIB,), workers=(1,), runtime_s=9.0)
     assert total_s(plan) == 4 * (9.0 + SETUP_S)
     assert total_s(plan, finished=4) == 0
 
 
-def test_reads_and_writes_are_put_together() -> None:
+def test_row_adds_reads_and_writes() -> None:
     cell = SweepCell(1, 4 * KIB, 1.0, 0.6)
     read = DirectionResult(300, 300 * 4096, 10.0, 30.0, 30.0 * 4096, 0.002)
     write = DirectionResult(100, 100 * 4096, 10.0, 10.0, 10.0 * 4096, 0.006)
     row = row_of(cell, FioResult("fio-3.33", read, write))
     assert (row.iops, row.bytes_per_second) == (40.0, 40.0 * 4096)
     assert row.mean_latency_s == pytest.approx(0.003)
-    assert row_of(cell, FioResult("fio-3.33", NOTHING, NOTHING)).mean_latency_s is None
+    assert row_of(cell, FioResult("fio-3.33", NO_REQUESTS, NO_REQUESTS)).mean_latency_s is None
 
 
 @given(st.lists(rows, min_size=1, max_size=20).map(tuple))
-def test_a_table_can_be_read_again(table: tuple[SweepRow, ...]) -> None:
+def test_csv_round_trip(table: tuple[SweepRow, ...]) -> None:
     assert read_csv(csv_of(table)) == table
 
 
-def test_a_size_of_many_digits_is_whole_in_a_table() -> None:
+def test_csv_keeps_all_digits_of_sizes() -> None:
     row = SweepRow(SweepCell(1, 2**40 - 1, 1.0, 1.0), None, 1.0, float(2**40 - 1))
     assert read_csv(csv_of((row,)))[0].cell == row.cell
 
 
 @given(st.text() | st.text(alphabet='0123456789.,-"\n').map((",".join(COLUMNS) + "\n").__add__))
-def test_any_text_is_a_table_or_a_refusal(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     with contextlib.suppress(DiskslaError):
         assert read_csv(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
-        ("", "line 1: not the table of a sweep: no column workers"),
-        (",".join(COLUMNS), "no row"),
+        ("", "line 1: not a table of a sweep: no column workers"),
+        (",".join(COLUMNS), "the table has no rows"),
         ("x" * 200_000, "line "),
         (",".join(COLUMNS) + f"\n{2**41},4096,1,1,0.01,100,4\n", "line 2: "),
         (",".join(COLUMNS) + "\n1,4096,1,1,0.01,100,409600\n1,4096,2,1,0.01,100,4\n", "line 3: "),
@@ -116,10 +118,10 @@ def test_any_text_is_a_table_or_a_refusal(text: str) -> None:
         (",".join(COLUMNS) + "\n1,4096,1,1,0.01,inf,4\n", "line 2: "),
     ],
 )
-def test_what_is_no_table_is_refused_with_its_line(text: str, said: str) -> None:
+def test_invalid_row_is_refused_with_its_line(text: str, message: str) -> None:
     with pytest.raises(DiskslaError) as refused:
         read_csv(text)
-    assert said in str(refused.value)
+    assert message in str(refused.value)
 
 
 def row(workers: int, size: int, random: float, read: float, iops: float) -> SweepRow:
@@ -127,7 +129,7 @@ def row(workers: int, size: int, random: float, read: float, iops: float) -> Swe
     return SweepRow(SweepCell(workers, size, random, read), latency_s, iops, iops * size)
 
 
-def test_evidence_is_taken_from_the_smallest_requests_of_one_worker() -> None:
+def test_evidence_is_of_the_smallest_requests() -> None:
     found = evidence_of(
         (
             row(1, 8 * KIB, 1, 1, 90),
@@ -152,11 +154,11 @@ def test_evidence_is_taken_from_the_smallest_requests_of_one_worker() -> None:
     assert (found.deep.iops, found.deep.queue_depth) == (150, 16)
 
 
-def test_a_latency_that_was_rounded_to_nothing_is_reckoned() -> None:
+def test_latency_rounded_to_0_is_computed_from_iops() -> None:
     found = evidence_of((SweepRow(SweepCell(1, 4096, 1, 1), 0.0, 5000.0, 1.0),))
     assert found.random is not None
     assert found.random.mean_s == 1 / 5000
 
 
-def test_without_random_reads_there_is_no_evidence() -> None:
+def test_no_evidence_without_random_reads() -> None:
     assert evidence_of((row(16, 4096, 1, 1, 100), row(1, 4096, 0, 1, 100))) == Evidence()

@@ -1,4 +1,4 @@
-"""Reading on and on, and out of memory."""
+"""Throughput of cached and buffered reads."""
 
 import itertools
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from disksla.benchmark.throughput import (
     CHUNK_BYTES,
-    MOST_BYTES,
+    MAX_BYTES,
     buffered_bytes_per_second,
     cached_bytes_per_second,
 )
@@ -25,8 +25,8 @@ needs_hdparm = pytest.mark.skipif(
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "disk"
-    with path.open("wb") as made:
-        made.truncate(16 * MIB)
+    with path.open("wb") as file:
+        file.truncate(16 * MIB)
     return path
 
 
@@ -34,36 +34,36 @@ def clock(step_s: float) -> "itertools.count[float]":
     return itertools.count(100.0, step_s)
 
 
-def test_a_rate_is_bytes_over_time(file: Path) -> None:
+def test_rate_is_bytes_over_time(file: Path) -> None:
     ticks = clock(0.5)
     rate = cached_bytes_per_second(file, 2.0, lambda: next(ticks))
-    # A look at the clock before, between and after reads: 4 reads, and 5 steps until the last.
+    # The clock is read before, between and after reads: 4 reads, and 5 steps until the last.
     assert rate == 4 * CHUNK_BYTES / 2.5
 
 
-def test_reading_on_ends_where_the_device_ends(file: Path) -> None:
+def test_buffered_reads_stop_at_the_end_of_the_device(file: Path) -> None:
     ticks = clock(0.001)
     rate = buffered_bytes_per_second(file, 16 * MIB, 60.0, lambda: next(ticks))
     assert rate == pytest.approx(4 * CHUNK_BYTES / 0.004)
 
 
-def test_reading_on_ends_when_the_time_is_up(file: Path) -> None:
+def test_buffered_reads_stop_after_their_time(file: Path) -> None:
     ticks = clock(1.0)
     rate = buffered_bytes_per_second(file, 16 * MIB, 1.0, lambda: next(ticks))
     assert rate == CHUNK_BYTES / 2.0
 
 
-def test_reading_on_is_bounded(tmp_path: Path) -> None:
+def test_buffered_reads_stop_at_the_byte_limit(tmp_path: Path) -> None:
     path = tmp_path / "large"
-    with path.open("wb") as made:
-        made.truncate(2 * GIB)
+    with path.open("wb") as file:
+        file.truncate(2 * GIB)
     ticks = clock(1e-9)
     rate = buffered_bytes_per_second(path, 2 * GIB, 60.0, lambda: next(ticks))
-    reads = MOST_BYTES // CHUNK_BYTES
-    assert rate == pytest.approx(MOST_BYTES / (reads * 1e-9), rel=1e-3)
+    reads = MAX_BYTES // CHUNK_BYTES
+    assert rate == pytest.approx(MAX_BYTES / (reads * 1e-9), rel=1e-3)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+def test_unreadable_device_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DiskslaError, match=r"cannot read .*absent: No such file"):
         cached_bytes_per_second(tmp_path / "absent", 1.0)
     with pytest.raises(DiskslaError, match="Is a directory"):
@@ -75,16 +75,16 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 @needs_loop
 @needs_hdparm
-def test_hdparm_finds_the_same(tmp_path: Path) -> None:
-    """Within a factor, as the machine has other things to do."""
+def test_result_is_close_to_that_of_hdparm(tmp_path: Path) -> None:
+    """The tolerance is wide, because the machine may be busy."""
     path = tmp_path / "disk"
-    with path.open("wb") as made:
+    with path.open("wb") as file:
         for _ in range(600):
-            made.write(bytes(MIB))
+            file.write(bytes(MIB))
     with attached(path) as device:
         shown = subprocess.run(
             ["hdparm", "-T", f"/dev/{device}"], capture_output=True, text=True, check=True
         ).stdout
-        theirs = float(shown.rpartition("=")[2].split()[0]) * MIB
-        ours = cached_bytes_per_second(Path(f"/dev/{device}"), 1.0)
-        assert theirs / 4 < ours < theirs * 4
+        expected = float(shown.rpartition("=")[2].split()[0]) * MIB
+        measured = cached_bytes_per_second(Path(f"/dev/{device}"), 1.0)
+        assert expected / 4 < measured < expected * 4

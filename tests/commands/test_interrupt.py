@@ -1,3 +1,5 @@
+"""Signals that stop a long command."""
+
 import os
 import signal
 
@@ -7,7 +9,7 @@ from disksla.commands._interrupt import StoppedError, stop_on_signal
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_is_a_wish(number: signal.Signals) -> None:
+def test_signal_stops_at_the_next_progress(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with stop_on_signal() as interrupted:
         interrupted.end_if_wanted(0.5)

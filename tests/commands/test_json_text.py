@@ -1,4 +1,4 @@
-"""JSON as commands print it."""
+"""JSON output of commands."""
 
 import json
 

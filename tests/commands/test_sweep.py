@@ -1,4 +1,4 @@
-"""`disksla sweep` on a machine made of files: what it says, refuses and shows."""
+"""`disksla sweep` with a simulated /proc and /sys: output and refusals."""
 
 import csv
 import json
@@ -28,7 +28,7 @@ ROWS = [SweepRow(cell, 0.001, 1000.0, 4096000.0) for cell in PLAN.cells()]
 
 @pytest.fixture
 def flags(tmp_path: Path) -> list[str]:
-    """Give the flags that lead to a machine with one disk, on which temporary files lie."""
+    """Return the flags of a simulated machine whose only disk has the temporary files."""
     sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
     disk = sysfs / "devices" / "block" / "vdb"
     listing = sysfs / "class" / "block"
@@ -38,24 +38,24 @@ def flags(tmp_path: Path) -> list[str]:
     for name, content in (("dev", "254:16"), ("size", str(100 * GIB // 512)), ("serial", SERIAL)):
         (disk / name).write_text(f"{content}\n")
     (listing / "vdb").symlink_to(disk)
-    mounted = next(place for place in tmp_path.resolve().parents if os.path.ismount(place))
-    (procfs / "1" / "mountinfo").write_text(f"22 1 254:16 / {mounted} rw - ext4 /dev/vdb rw\n")
+    mount_point = next(path for path in tmp_path.resolve().parents if os.path.ismount(path))
+    (procfs / "1" / "mountinfo").write_text(f"22 1 254:16 / {mount_point} rw - ext4 /dev/vdb rw\n")
     return [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
 
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Path:
-    """Give a journal in which everything was measured, out of order."""
+    """Return a finished journal whose cells are out of order."""
     path = tmp_path / "journal"
     path.write_bytes(b"".join((encode_line(HEADER), *map(encode_line, reversed(ROWS)))))
     return path
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> str:
+def stderr_of(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().err.split())
 
 
-def test_a_dry_run_tells_everything_and_does_nothing(
+def test_dry_run_prints_the_plan_and_the_commands(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "journal"
@@ -64,14 +64,14 @@ def test_a_dry_run_tells_everything_and_does_nothing(
     commands = captured.out.splitlines()
     assert len(commands) == 80
     assert all("--filename=/dev/vdb" in line and "--readonly" in line for line in commands)
-    words = " ".join(captured.err.split())
-    assert "vdb, 100 GiB: 80 cells of 10 s each on the device itself, which is only read." in words
-    assert "That takes about 14 min." in words
-    assert "240 cells with writes are left out" in words
+    text = " ".join(captured.err.split())
+    assert "vdb, 100 GiB: 80 cells of 10 s each on the device itself (read only)." in text
+    assert "This takes about 14 min." in text
+    assert "240 cells with writes are skipped" in text
     assert not output.exists()
 
 
-def test_a_file_brings_the_writes(
+def test_file_option_adds_writes(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     options = ["--file", str(tmp_path), "--file-size=2GiB", "--sizes=4KiB,4KiB", "--workers=1"]
@@ -80,53 +80,53 @@ def test_a_file_brings_the_writes(
     commands = captured.out.splitlines()
     assert len(commands) == 16
     assert sum("--readonly" in line for line in commands) == 4
-    words = " ".join(captured.err.split())
-    assert f"16 cells of 1 s each on a file of our own in {tmp_path} (2 GiB)" in words
-    assert "That takes about 24 s, after the file was written." in words
-    assert "left out" not in words
+    text = " ".join(captured.err.split())
+    assert f"16 cells of 1 s each on a scratch file of 2 GiB in {tmp_path}" in text
+    assert "This takes about 24 s, plus the time to write the file." in text
+    assert "skipped" not in text
 
 
-def test_what_a_sold_disk_pays_is_told(
+def test_dry_run_prints_the_cost(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "disksla.yml"
     config.write_text(f"disks:\n  - match: {{serial: {SERIAL}}}\n    terms: yandex.network-hdd\n")
     assert main(["sweep", "vdb", "--dry-run", f"--config.file={config}", *flags]) == 0
-    words = said(capsys)
-    assert "takes all that the disk is sold with (300 IOPS, 30 MiB/s) for 14 min" in words
-    assert "of the burst credits; a full refill takes 12 h." in words
+    text = stderr_of(capsys)
+    assert "uses the whole limit of the disk (300 IOPS, 30 MiB/s) for 14 min" in text
+    assert "of the burst credits; a full refill takes 12 h." in text
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "message"),
     [
         (["--sizes=5"], "--sizes: found '5'; expected a size such as"),
         (
             ["--sizes=" + ",".join(f"{n}KiB" for n in range(1, 102))],
-            "--sizes: found 101; expected",
+            "--sizes: found 101 values; expected",
         ),
-        (["--sizes=4KiB,100B"], "--sizes: expected a multiple of 512 bytes"),
-        (["--sizes=0KiB"], "--sizes: expected a multiple of 512 bytes"),
-        (["--sizes=50GiB", "--workers=4"], "4 workers with requests of 50 GiB do not fit"),
-        (["--workers=0"], "--workers: expected whole numbers from 1 to 256, not '0'"),
-        (["--workers=1,x"], "--workers: expected whole numbers from 1 to 256, not 'x'"),
-        (["--runtime=2h"], "--runtime: expected between 100ms and 1h, not '2h'"),
-        (["--runtime=2"], "--runtime: found '2'; expected a duration"),
-        (["--file-size=1GiB"], "--file-size: there is no file without --file DIR"),
-        (["--file=/absent"], "--file: /absent: No such file or directory"),
-        (["--file=/proc"], "lies on what is mounted at /proc, and vdb is mounted at: "),
-        (["--csv=/proc/version"], "/proc/version is there already"),
-        (["--html=/absent/a.html"], "cannot make /absent/a.html: there is no directory /absent"),
+        (["--sizes=4KiB,100B"], "--sizes: found '100B'; expected a multiple of 512 bytes"),
+        (["--sizes=0KiB"], "--sizes: found '0KiB'; expected a multiple of 512 bytes"),
+        (["--sizes=50GiB", "--workers=4"], "requests of 50 GiB by 4 workers do not fit"),
+        (["--workers=0"], "--workers: found '0'; expected integers from 1 to 256"),
+        (["--workers=1,x"], "--workers: found 'x'; expected integers from 1 to 256"),
+        (["--runtime=2h"], "expected a duration from 100ms to 1h, such as 10s"),
+        (["--runtime=2"], "--runtime: '2' has no unit; expected a duration"),
+        (["--file-size=1GiB"], "--file-size requires --file DIR"),
+        (["--file=/absent"], "/absent: No such file or directory"),
+        (["--file=/proc"], "/proc is not on vdb: its file system is mounted at /proc; expected"),
+        (["--csv=/proc/version"], "/proc/version already exists; choose another name"),
+        (["--html=/absent/a.html"], "cannot create /absent/a.html: no directory /absent"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_is(
-    options: list[str], words: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+def test_invalid_options_are_refused_before_measuring(
+    options: list[str], message: str, flags: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["sweep", "vdb", "--dry-run", *options, *flags]) == 2
-    assert words in said(capsys)
+    assert message in stderr_of(capsys)
 
 
-def test_a_finished_journal_is_only_shown(
+def test_finished_journal_is_only_printed(
     flags: list[str], journal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, page = tmp_path / "table.csv", tmp_path / "page.html"
@@ -155,7 +155,7 @@ def test_a_finished_journal_is_only_shown(
     assert "8 of 8 cells" in page.read_text()
 
 
-def test_a_cell_in_which_nothing_completed_has_no_response_time(
+def test_stalled_cell_has_no_response_time(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "stalled"
@@ -165,9 +165,7 @@ def test_a_cell_in_which_nothing_completed_has_no_response_time(
     assert "100% read - 0" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_finished_journal_as_json(
-    flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_output(flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sweep", "vdb", f"--resume={journal}", "--json", *flags]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["identity"]["serial"] == SERIAL
@@ -183,32 +181,32 @@ def test_a_finished_journal_as_json(
     }
 
 
-def test_a_journal_that_was_cut_short_says_what_is_left(
+def test_truncated_journal_has_cells_left(
     flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal.write_bytes(journal.read_bytes()[:-3])
     assert main(["sweep", "vdb", f"--resume={journal}", "--dry-run", *flags]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
-    assert "1 of them are left." in " ".join(captured.err.split())
+    assert "Cells left to measure: 1." in " ".join(captured.err.split())
 
 
 @pytest.mark.parametrize(
-    ("before", "options", "words"),
+    ("before", "options", "reason"),
     [
         (HEADER, ["--runtime=20s"], "it has another plan (runtime_s differ)"),
         (HEADER, ["--sizes=4KiB"], "it has another plan (sizes differ)"),
         (
             replace(HEADER, disk=replace(HEADER.disk, serial="other")),
             [],
-            "it is of another disk (vdb with serial other, 107374182400 bytes)",
+            "it belongs to another disk (vdb with serial other, 107374182400 bytes)",
         ),
     ],
 )
-def test_a_journal_of_something_else_is_refused(
+def test_journal_of_another_sweep_is_refused(
     before: SweepHeader,
     options: list[str],
-    words: str,
+    reason: str,
     flags: list[str],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -216,23 +214,23 @@ def test_a_journal_of_something_else_is_refused(
     path = tmp_path / "journal"
     path.write_bytes(encode_line(before))
     assert main(["sweep", "vdb", f"--resume={path}", *options, *flags]) == 2
-    assert f"{path} cannot be gone on with: {words}" in said(capsys)
+    assert f"cannot resume from {path}: {reason}" in stderr_of(capsys)
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
-def test_what_was_measured_stays_when_the_disk_goes(
+def test_missing_disk_keeps_finished_cells(
     flags: list[str], journal: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal.write_bytes(journal.read_bytes()[:-3])
     kept = journal.read_bytes().rpartition(b"\n")[0] + b"\n"
     assert main(["sweep", "vdb", f"--resume={journal}", *flags]) == 2
-    words = said(capsys)
-    assert "disksla: /dev/vdb is not there (0 of 1 cells were measured; go on with:" in words
-    assert f"disksla sweep vdb --resume {journal})" in words
+    text = stderr_of(capsys)
+    assert "disksla: /dev/vdb does not exist (0 of 1 cells were measured; resume with:" in text
+    assert f"disksla sweep vdb --resume {journal})" in text
     assert journal.read_bytes() == kept
 
 
-def test_a_file_is_not_made_on_another_disk(
+def test_directory_on_another_disk_is_refused(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "journal"
@@ -242,4 +240,4 @@ def test_a_file_is_not_made_on_another_disk(
         )
     )
     assert main(["sweep", "vdb", f"--resume={path}", *flags]) == 2
-    assert "/proc lies on what is mounted at /proc" in said(capsys)
+    assert "/proc is not on vdb: its file system is mounted at /proc" in stderr_of(capsys)

@@ -111,7 +111,7 @@ def test_missing_device_is_not_measured(
     report = json.loads(capsys.readouterr().out)
     assert report["verdict"] == "incomplete"
     assert report["key"] == "serial:vol-1"
-    assert report["tests"][0]["reason"] == "/dev/vdxb is not there"
+    assert report["tests"][0]["reason"] == "/dev/vdxb does not exist"
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_missing_device_is_not_measured(
             "--runtime: '1ms' is out of range; expected a duration from 1s",
         ),
         (["vdxb", "--write-to-raw-device=vdb"], "found 'vdb'; expected 'vdxb'"),
-        (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "is not overwritten"),
+        (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "refusing to overwrite"),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
-        (["vdxb", "--file=/proc"], "does not lie on vdxb"),
+        (["vdxb", "--file=/proc"], "is not on vdxb"),
         (["vdxb", "--html=/nowhere/page.html"], "cannot write /"),
         (["vdxb", "--junit=/"], "cannot write /"),
     ],

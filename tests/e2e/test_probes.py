@@ -1,4 +1,4 @@
-"""Probes of the daemon, and the command that makes one by hand."""
+"""Probes of the daemon, and `disksla probe`."""
 
 import json
 import os
@@ -40,7 +40,7 @@ probes:
 
 
 def with_programs(directory: Path) -> tuple[str, ...]:
-    """Give what lets the daemon find programs in one directory only."""
+    """Return a prefix that lets the daemon find programs in one directory only."""
     directory.mkdir()
     return ("env", f"PATH={directory}")
 
@@ -50,9 +50,7 @@ def runs(daemon: Daemon) -> float:
 
 
 @needs_fio
-def test_a_disk_is_probed_and_its_latencies_are_a_histogram(
-    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
-) -> None:
+def test_daemon_probes_a_disk(start_daemon: StartDaemon, loop_device: str, tmp_path: Path) -> None:
     daemon = start_daemon("--config.file", config_for(loop_device, tmp_path))
     assert loopdevice.eventually(lambda: runs(daemon) >= 1, DUE_WITHIN_S), daemon.log()
     samples = daemon.samples(device=loop_device, kind="read-latency")
@@ -72,7 +70,7 @@ def test_a_disk_is_probed_and_its_latencies_are_a_histogram(
     assert daemon.end() == 0
 
 
-def test_without_fio_everything_else_works_until_there_is_one(
+def test_daemon_without_fio_works_without_probes(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
@@ -84,9 +82,9 @@ def test_without_fio_everything_else_works_until_there_is_one(
     fake_fio(programs, ANSWERS, version="fio-2.99")
     assert daemon.request("POST", "/-/reload")[0] == 200
     assert daemon.samples(collector="probes")["disksla_collector_success"] == 0
-    said = [line for line in daemon.log() if "nothing is probed" in line]
-    assert ["not installed" in line for line in said] == [True, False]
-    assert "found fio-2.99; expected fio 3.1 or newer" in said[1]
+    disabled = [line for line in daemon.log() if "probes disabled" in line]
+    assert ["not installed" in line for line in disabled] == [True, False]
+    assert "found fio-2.99; expected fio 3.1 or newer" in disabled[1]
     fake_fio(programs, ANSWERS)
     assert daemon.request("POST", "/-/reload")[0] == 200
     assert daemon.samples(collector="probes")["disksla_collector_success"] == 1
@@ -98,7 +96,7 @@ def test_without_fio_everything_else_works_until_there_is_one(
     assert daemon.samples(collector="probes") == {}
 
 
-def test_a_fio_that_hangs_is_ended_while_the_daemon_ticks(
+def test_fio_that_hangs_is_ended_without_missed_ticks(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
@@ -107,15 +105,15 @@ def test_a_fio_that_hangs_is_ended_while_the_daemon_ticks(
     fake_fio(programs, HANGS)
     daemon = start_daemon("--config.file", config, before=before)
     assert loopdevice.eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
-    begun = daemon.samples()
+    before_timeout = daemon.samples()
     assert loopdevice.eventually(lambda: runs(daemon) == 1, ENDED_WITHIN_S)
     assert daemon.samples(reason="timeout")["disksla_probe_failures_total"] == 1
     assert daemon.samples(device=loop_device)["disksla_probe_success"] == 0
     ended = daemon.samples()
     ticks = "disksla_sampler_ticks_total"
-    assert ended[ticks] - begun[ticks] > 80
+    assert ended[ticks] - before_timeout[ticks] > 80
     missed = "disksla_sampler_missed_ticks_total"
-    assert ended[missed] - begun[missed] < 10
+    assert ended[missed] - before_timeout[missed] < 10
     assert daemon.get("/-/healthy")[0] == 200
     [pid] = programs.glob("pid.*")
     assert not psutil.pid_exists(int(pid.suffix[1:]))
@@ -126,10 +124,10 @@ def test_a_fio_that_hangs_is_ended_while_the_daemon_ticks(
     assert any("read-latency" in line and "failed" in line for line in daemon.log())
 
 
-def disksla_probe(*words: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+def disksla_probe(*arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "COLUMNS": "80", **({"PATH": str(path)} if path else {})}
     return subprocess.run(
-        [str(DISKSLA), "probe", *words],
+        [str(DISKSLA), "probe", *arguments],
         check=False,
         capture_output=True,
         text=True,
@@ -138,14 +136,14 @@ def disksla_probe(*words: str, path: Path | None = None) -> subprocess.Completed
 
 
 @needs_fio
-def test_one_by_hand(loop_device: str, tmp_path: Path) -> None:
+def test_probe_command(loop_device: str, tmp_path: Path) -> None:
     config = config_for(loop_device, tmp_path)
     ended = disksla_probe(loop_device, "--config.file", config)
     assert ended.returncode == 0, ended.stderr
     assert re.search(
         rf"^\S*fio .*--filename=/dev/{loop_device} --readonly ", ended.stdout, re.MULTILINE
     )
-    assert "0.50% of the promise" in ended.stdout
+    assert "0.50% of the limit" in ended.stdout
     head, row = ended.stdout.splitlines()[-2:]
     assert head.split() == ["requests", "IOPS", "p50", "p99", "max"]
     assert float(row.split()[1]) == pytest.approx(100, rel=0.1)
@@ -153,48 +151,46 @@ def test_one_by_hand(loop_device: str, tmp_path: Path) -> None:
 
 
 @needs_fio
-def test_one_by_hand_as_json(loop_device: str, tmp_path: Path) -> None:
+def test_probe_command_prints_json(loop_device: str, tmp_path: Path) -> None:
     config = config_for(loop_device, tmp_path)
     ended = disksla_probe(f"/dev/{loop_device}", "--json", "--config.file", config)
     assert ended.returncode == 0, ended.stderr
-    told = json.loads(ended.stdout)
-    assert told["device"] == loop_device
-    assert told["skips"] == []
-    assert told["result"]["success"] is True
-    latency = told["result"]["latency_seconds"]
+    shown = json.loads(ended.stdout)
+    assert shown["device"] == loop_device
+    assert shown["skips"] == []
+    assert shown["result"]["success"] is True
+    latency = shown["result"]["latency_seconds"]
     assert 0 < latency["p50"] <= latency["p99"] <= latency["max"]
 
 
 @needs_fio
-def test_a_dry_run_does_nothing_but_tell(loop_device: str, tmp_path: Path) -> None:
+def test_dry_run_prints_the_command_only(loop_device: str, tmp_path: Path) -> None:
     config = config_for(loop_device, tmp_path, iops=500)
-    words = (loop_device, "--dry-run", "--config.file", config)
-    ended = disksla_probe(*words)
+    arguments = (loop_device, "--dry-run", "--config.file", config)
+    ended = disksla_probe(*arguments)
     assert ended.returncode == 0, ended.stderr
-    words_told = " ".join(ended.stdout.split())
-    assert "4 x 4 KiB per second for 1 s, 0.80% of the promise, lowered from 100" in words_told
+    facts = " ".join(ended.stdout.split())
+    assert "4 IOPS of 4 KiB for 1 s, 0.80% of the limit, lowered from 100 IOPS" in facts
     assert "--rate_iops=4" in ended.stdout
     assert "p99" not in ended.stdout
-    told = json.loads(disksla_probe(*words, "--json").stdout)
-    assert told["result"] is None
-    assert "--readonly" in told["command"]
+    shown = json.loads(disksla_probe(*arguments, "--json").stdout)
+    assert shown["result"] is None
+    assert "--readonly" in shown["command"]
 
 
 @needs_fio
-def test_one_by_hand_that_is_skipped_says_why(loop_device: str, tmp_path: Path) -> None:
+def test_skipped_probe_prints_the_reason(loop_device: str, tmp_path: Path) -> None:
     config = config_for(loop_device, tmp_path, iops=50)
     ended = disksla_probe(loop_device, "--config.file", config)
     assert ended.returncode == 1
-    assert "limit_too_low: one request per second is more than 1%" in " ".join(
-        ended.stdout.split()
-    )
+    assert "limit_too_low: 1 IOPS is more than 1% of the limit" in " ".join(ended.stdout.split())
     written = disksla_probe(loop_device, "--kind", "write-latency", "--config.file", config)
     assert written.returncode == 1
     assert "no_file_system" in written.stdout
 
 
 @needs_fio
-def test_a_disk_at_work_is_left_alone(loop_device: str, tmp_path: Path) -> None:
+def test_busy_disk_is_not_probed(loop_device: str, tmp_path: Path) -> None:
     config = config_for(loop_device, tmp_path, iops=1000)
     load = subprocess.Popen(
         [
@@ -211,63 +207,67 @@ def test_a_disk_at_work_is_left_alone(loop_device: str, tmp_path: Path) -> None:
         load.kill()
         load.wait()
     assert ended.returncode == 1, ended.stdout
-    told = json.loads(ended.stdout)
-    assert "busy" in [skip["reason"] for skip in told["skips"]]
-    assert told["result"] is None
+    shown = json.loads(ended.stdout)
+    assert "busy" in [skip["reason"] for skip in shown["skips"]]
+    assert shown["result"] is None
 
 
-def test_one_by_hand_that_fails_says_why(loop_device: str, tmp_path: Path) -> None:
+def test_failed_probe_prints_the_reason(loop_device: str, tmp_path: Path) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     config = config_for(loop_device, tmp_path)
     missing = disksla_probe(loop_device, "--config.file", config, path=programs)
     assert missing.returncode == 2
     assert "fio is not installed; expected fio 3.1 or newer" in missing.stderr
-    (programs / "answer").write_text("all is well")
+    (programs / "answer").write_text("not a result")
     fake_fio(programs, ANSWERS)
-    garbage = disksla_probe(loop_device, "--config.file", config, path=programs)
-    assert garbage.returncode == 1
-    assert "bad_output" in garbage.stdout
+    bad_output = disksla_probe(loop_device, "--config.file", config, path=programs)
+    assert bad_output.returncode == 1
+    assert "bad_output" in bad_output.stdout
 
 
 @pytest.mark.parametrize(
-    ("device", "words"),
-    [("disksla-nowhere", "no disk is called"), (None, "is not watched (loop device)")],
+    ("device", "message"),
+    [("disksla-nowhere", "no disk is called"), (None, "it is not monitored (loop device)")],
 )
-def test_what_cannot_be_probed(device: str | None, words: str, loop_device: str) -> None:
+def test_unknown_or_excluded_disk_is_refused(
+    device: str | None, message: str, loop_device: str
+) -> None:
     ended = disksla_probe(device or loop_device)
     assert ended.returncode == 2
-    assert words in ended.stderr
+    assert message in ended.stderr
 
 
 @pytest.fixture
-def place(loop_device: str, tmp_path: Path) -> Iterator[Path]:
-    """Give where a file system of the loop device is mounted."""
+def mount_point(loop_device: str, tmp_path: Path) -> Iterator[Path]:
+    """Yield the mount point of a file system on the loop device."""
     subprocess.run(["mkfs.ext4", "-q", f"/dev/{loop_device}"], check=True)
-    place = tmp_path / "mounted"
-    place.mkdir()
-    subprocess.run(["mount", f"/dev/{loop_device}", place], check=True)
-    yield place
-    subprocess.run(["umount", place], check=True)
+    mount_point = tmp_path / "mounted"
+    mount_point.mkdir()
+    subprocess.run(["mount", f"/dev/{loop_device}", mount_point], check=True)
+    yield mount_point
+    subprocess.run(["umount", mount_point], check=True)
 
 
-def left_on(place: Path) -> set[str]:
-    return {path.name for path in place.iterdir()} - {"lost+found"}
+def left_on(mount_point: Path) -> set[str]:
+    return {path.name for path in mount_point.iterdir()} - {"lost+found"}
 
 
 @needs_fio
-def test_a_file_by_hand(loop_device: str, place: Path, tmp_path: Path) -> None:
+def test_probe_command_with_a_scratch_file(
+    loop_device: str, mount_point: Path, tmp_path: Path
+) -> None:
     config = config_for(loop_device, tmp_path)
-    words = (loop_device, "--kind", "write-latency", "--config.file", config)
-    dry = disksla_probe(*words, "--dry-run")
-    assert f"--filename={place}/.disksla/FILE" in dry.stdout
-    ended = disksla_probe(*words)
+    arguments = (loop_device, "--kind", "write-latency", "--config.file", config)
+    dry = disksla_probe(*arguments, "--dry-run")
+    assert f"--filename={mount_point}/.disksla/FILE" in dry.stdout
+    ended = disksla_probe(*arguments)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert left_on(place) == set()
+    assert left_on(mount_point) == set()
 
 
 def ended_by(number: signal.Signals, device: str, programs: Path, config: str) -> int:
-    """Probe with a fio that hangs, send a signal meanwhile, and give the exit status."""
+    """Probe with a fio that hangs, send a signal, and return the exit status."""
     fake_fio(programs, HANGS)
     probing = subprocess.Popen(
         [DISKSLA, "probe", device, "--kind", "write-latency", "--config.file", config],
@@ -282,42 +282,42 @@ def ended_by(number: signal.Signals, device: str, programs: Path, config: str) -
     return status
 
 
-def test_an_interrupt_leaves_no_file_and_no_fio(
-    loop_device: str, place: Path, tmp_path: Path
+def test_interrupt_leaves_no_file_and_no_fio(
+    loop_device: str, mount_point: Path, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     config = config_for(loop_device, tmp_path)
     assert ended_by(signal.SIGINT, loop_device, programs, config) == 128 + signal.SIGINT
-    assert left_on(place) == set()
+    assert left_on(mount_point) == set()
 
 
-def test_what_a_killed_one_left_is_removed_when_the_daemon_begins(
-    start_daemon: StartDaemon, loop_device: str, place: Path, tmp_path: Path
+def test_daemon_removes_leftovers_of_a_killed_command(
+    start_daemon: StartDaemon, loop_device: str, mount_point: Path, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
     config = config_for(loop_device, tmp_path, more=", target: file")
     assert ended_by(signal.SIGKILL, loop_device, programs, config) == -signal.SIGKILL
-    assert left_on(place) == {".disksla"}
+    assert left_on(mount_point) == {".disksla"}
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
-    assert loopdevice.eventually(lambda: left_on(place) == set(), DUE_WITHIN_S)
+    assert loopdevice.eventually(lambda: left_on(mount_point) == set(), DUE_WITHIN_S)
     assert daemon.end() == 0
 
 
 def killed_in_a_probe(
-    start_daemon: StartDaemon, config: str, programs: Path, whom: Callable[[Daemon], int]
+    start_daemon: StartDaemon, config: str, programs: Path, pid_of: Callable[[Daemon], int]
 ) -> Daemon:
-    """Let the daemon probe with a fio that hangs, and kill a process meanwhile."""
+    """Start a daemon whose fio hangs in a probe, and kill one of the two processes."""
     fake_fio(programs, HANGS)
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
     assert loopdevice.eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
-    os.kill(whom(daemon), signal.SIGKILL)
+    os.kill(pid_of(daemon), signal.SIGKILL)
     return daemon
 
 
-def test_a_daemon_that_is_killed_takes_fio_along_and_the_next_one_tidies_up(
-    start_daemon: StartDaemon, loop_device: str, place: Path, tmp_path: Path
+def test_killed_daemon_leaves_no_fio_and_files_are_removed(
+    start_daemon: StartDaemon, loop_device: str, mount_point: Path, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -326,15 +326,15 @@ def test_a_daemon_that_is_killed_takes_fio_along_and_the_next_one_tidies_up(
     killed.process.wait()
     pid = pid_left(programs)
     assert loopdevice.eventually(lambda: not psutil.pid_exists(pid), PATIENCE_S)
-    assert left_on(place) == {".disksla"}
+    assert left_on(mount_point) == {".disksla"}
     fake_fio(programs, ANSWERS)
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
-    assert loopdevice.eventually(lambda: left_on(place) == set(), DUE_WITHIN_S)
+    assert loopdevice.eventually(lambda: left_on(mount_point) == set(), DUE_WITHIN_S)
     assert daemon.end() == 0
 
 
-def test_a_fio_that_is_killed_is_a_failure_and_leaves_no_file(
-    start_daemon: StartDaemon, loop_device: str, place: Path, tmp_path: Path
+def test_fio_that_is_killed_is_a_failure(
+    start_daemon: StartDaemon, loop_device: str, mount_point: Path, tmp_path: Path
 ) -> None:
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -348,6 +348,6 @@ def test_a_fio_that_is_killed_is_a_failure_and_leaves_no_file(
         if line.startswith("disksla_probe_failures_total{")
     }
     assert reason == "error"
-    assert any("fio ended with signal 9" in line for line in daemon.log())
-    assert left_on(place) == set()
+    assert any("fio was killed by signal 9" in line for line in daemon.log())
+    assert left_on(mount_point) == set()
     assert daemon.end() == 0

@@ -1,4 +1,4 @@
-"""A real sweep, by real fio, of loop devices."""
+"""Sweeps of loop devices with fio."""
 
 import csv
 import json
@@ -18,11 +18,11 @@ from support.daemon_process import DISKSLA, PATIENCE_S, run
 from support.loop_device import attached, eventually, used
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
-SMALL = ("--runtime=300ms", "--sizes=4KiB,16KiB", "--workers=1", "--even-if-busy")
+SMALL = ("--runtime=300ms", "--sizes=4KiB,16KiB", "--workers=1", "--force")
 
 
 def fio_on(target: str) -> list[str]:
-    """Give the command lines of every fio that measures a target."""
+    """Return the command lines of all fio processes that measure a target."""
     found = []
     for process in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -35,110 +35,110 @@ def fio_on(target: str) -> list[str]:
 
 
 def rows(journal: Path) -> int:
-    """Count the cells that are finished."""
+    """Return the number of finished cells."""
     return max(0, journal.read_bytes().count(b"\n") - 1) if journal.exists() else 0
 
 
-def interrupted(journal: Path, *words: str, after_rows: int) -> SweepJournal:
-    """Sweep, and press Ctrl-C while a cell is measured."""
-    command = [str(DISKSLA), "sweep", *words]
+def interrupted(journal: Path, *arguments: str, after_rows: int) -> SweepJournal:
+    """Start a sweep, and interrupt it while a cell is measured."""
+    command = [str(DISKSLA), "sweep", *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert eventually(lambda: rows(journal) >= after_rows, PATIENCE_S)
         process.send_signal(signal.SIGINT)
-        shown, said = process.communicate(timeout=PATIENCE_S)
+        stdout, stderr = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert shown == b""
-    assert b"Traceback" not in said
-    assert b"go on with: disksla sweep" in said
+    assert stdout == b""
+    assert b"Traceback" not in stderr
+    assert b"resume with: disksla sweep" in stderr
     return load_journal(journal)
 
 
-def test_a_sweep_is_interrupted_and_gone_on_with(loop_device: str, tmp_path: Path) -> None:
+def test_interrupted_sweep_is_resumed(loop_device: str, tmp_path: Path) -> None:
     journal, table, page = (tmp_path / name for name in ("journal", "table.csv", "page.html"))
     before = interrupted(journal, loop_device, f"--output={journal}", *SMALL, after_rows=3)
-    # One that was only just being started sees by itself that nobody waits for it.
+    # A fio that was just starting ends by itself, because its parent is gone.
     assert eventually(lambda: not fio_on(f"/dev/{loop_device}"), PATIENCE_S)
     assert 3 <= len(before.rows) < 8
     with journal.open("ab") as torn:
         torn.write(b'{"cell":{"workers":1,"requ')
     files = (f"--csv={table}", f"--html={page}")
-    ended = run("sweep", loop_device, f"--resume={journal}", "--even-if-busy", "--json", *files)
+    ended = run("sweep", loop_device, f"--resume={journal}", "--force", "--json", *files)
     after = load_journal(journal)
     assert len(after.rows) == 8
     assert after.rows[: len(before.rows)] == before.rows
     assert all(row.iops > 0 and row.mean_latency_s for row in after.rows)
-    assert f"{8 - len(before.rows)} of them are left" in " ".join(ended.stderr.split())
+    assert f"Cells left to measure: {8 - len(before.rows)}." in " ".join(ended.stderr.split())
     assert len(json.loads(ended.stdout)["cells"]) == 8
     assert len(list(csv.reader(table.read_text().splitlines()))) == 9
     assert "8 of 8 cells" in page.read_text()
 
 
-def test_a_journal_of_another_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
+def test_journal_of_another_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    words = ("--runtime=100ms", "--sizes=4KiB", "--workers=1", "--even-if-busy")
-    run("sweep", loop_device, f"--output={journal}", *words)
+    options = ("--runtime=100ms", "--sizes=4KiB", "--workers=1", "--force")
+    run("sweep", loop_device, f"--output={journal}", *options)
     other = tmp_path / "other"
     with other.open("wb") as file:
         file.truncate(32 * MIB)
     with attached(other) as device:
         ended = run("sweep", device, f"--resume={journal}", status=2)
-    assert "cannot be gone on with: it is of another disk" in ended.stderr
+    assert f"cannot resume from {journal}: it belongs to another disk" in ended.stderr
 
 
-def test_a_sweep_does_not_begin_twice_in_one_journal(loop_device: str, tmp_path: Path) -> None:
+def test_existing_journal_is_not_overwritten(loop_device: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     journal.write_text("mine\n")
     ended = run("sweep", loop_device, f"--output={journal}", *SMALL, status=2)
-    assert "is there already: go on with it by --resume" in ended.stderr
+    assert "already exists; resume it with --resume" in ended.stderr
     assert journal.read_text() == "mine\n"
 
 
 @contextmanager
-def mounted(room: Path) -> Iterator[tuple[str, Path]]:
-    """Make a small file system and mount it; give its device and place."""
+def mounted(directory: Path) -> Iterator[tuple[str, Path]]:
+    """Mount a small file system, and yield its device and mount point."""
     if shutil.which("mkfs.ext4") is None:
         pytest.skip("NOT TESTED: mkfs.ext4 is missing")
-    image, place = room / "image", room / "mounted"
+    image, mount_point = directory / "image", directory / "mounted"
     with image.open("wb") as file:
         file.truncate(96 * MIB)
-    place.mkdir()
+    mount_point.mkdir()
     subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
     with attached(image) as device:
-        subprocess.run(["mount", f"/dev/{device}", str(place)], check=True)
+        subprocess.run(["mount", f"/dev/{device}", str(mount_point)], check=True)
         try:
-            yield device, place
+            yield device, mount_point
         finally:
-            subprocess.run(["umount", str(place)], check=True)
+            subprocess.run(["umount", str(mount_point)], check=True)
 
 
 @pytest.mark.usefixtures("loop_device")
-def test_writes_go_to_a_file_that_is_gone_afterwards(tmp_path: Path) -> None:
+def test_scratch_file_is_removed(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    with mounted(tmp_path) as (device, place):
-        before = sorted(place.rglob("*"))
-        words = (
+    with mounted(tmp_path) as (device, mount_point):
+        before = sorted(mount_point.rglob("*"))
+        options = (
             "--file",
-            str(place),
+            str(mount_point),
             "--file-size=16MiB",
             "--sizes=4KiB",
             "--runtime=200ms",
             "--workers=1",
-            "--even-if-busy",
+            "--force",
         )
-        found = interrupted(journal, device, f"--output={journal}", *words, after_rows=2)
-        assert sorted(place.rglob("*")) == before
+        found = interrupted(journal, device, f"--output={journal}", *options, after_rows=2)
+        assert sorted(mount_point.rglob("*")) == before
         assert found.header.plan.writes
-        ended = run("sweep", device, f"--resume={journal}", "--even-if-busy")
-        assert sorted(place.rglob("*")) == before
+        ended = run("sweep", device, f"--resume={journal}", "--force")
+        assert sorted(mount_point.rglob("*")) == before
     assert len(load_journal(journal).rows) == 16
     lines = ended.stdout.splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert sum(", 0% read" in line for line in lines) == 4
 
 
-def test_a_disk_in_use_is_left_alone(loop_device: str, tmp_path: Path) -> None:
+def test_busy_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     with used(loop_device, tmp_path):
         ended = run("sweep", loop_device, f"--output={journal}", status=2)
-    assert f"{loop_device} is in use: it was busy for " in ended.stderr
+    assert f"cannot measure {loop_device}: other programs use it" in ended.stderr
     assert not journal.exists()

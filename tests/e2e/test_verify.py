@@ -245,7 +245,7 @@ def test_raw_device_must_be_empty_and_named(tmp_path: Path) -> None:
     with formatted(tmp_path) as (device, _):
         status, report, _ = verify_fast(device, TERMS, tmp_path, f"--write-to-raw-device={device}")
         assert status == 2
-        assert "is not overwritten" in report["stderr"]
+        assert "refusing to overwrite" in report["stderr"]
     image = tmp_path / "empty"
     with image.open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 16 * 2**20)

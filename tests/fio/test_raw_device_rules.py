@@ -1,3 +1,5 @@
+"""When a raw device is in use, and when it is empty."""
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -27,45 +29,45 @@ def mount(disk: Disk, point: str) -> Mount:
     return Mount(disk.major, disk.minor, "/", point, f"/dev/{disk.name}", "ext4")
 
 
-def test_a_disk_that_nobody_uses_may_be_written() -> None:
+def test_unused_disk_has_no_reasons() -> None:
     assert reasons_in_use(SDB, ALL, [mount(DM0, "/")], [(254, 0)], (8, 1)) == ()
 
 
-def test_whatever_stands_on_a_disk_keeps_it_from_being_written() -> None:
+def test_everything_stacked_on_a_disk_is_a_reason() -> None:
     reasons = reasons_in_use(SDA, ALL, [mount(DM0, "/srv")], [(254, 0)])
     assert reasons == (
         "it is mounted (/srv)",
-        "it is swapped to",
+        "it is used as swap",
         "it has partitions (sda1)",
-        "other devices are made of it (dm-0)",
+        "other devices are stacked on it (dm-0)",
     )
 
 
 @pytest.mark.parametrize("point", ["/", "/boot", "/boot/efi", "/usr"])
-def test_the_disk_that_the_machine_runs_from_is_named(point: str) -> None:
+def test_system_disk_is_a_reason(point: str) -> None:
     reasons = reasons_in_use(SDB, ALL, [mount(SDB, point)])
-    assert reasons[0] == f"this machine runs from it ({point})"
-    assert "this machine runs from it (/)" in reasons_in_use(SDA, ALL, [mount(DM0, "/")])
+    assert reasons[0] == f"the system runs from it ({point})"
+    assert "the system runs from it (/)" in reasons_in_use(SDA, ALL, [mount(DM0, "/")])
 
 
-def test_the_root_that_the_kernel_was_told_is_known_without_a_mount() -> None:
-    assert reasons_in_use(SDB, ALL, [], [], (8, 16)) == ("this machine runs from it",)
+def test_root_of_the_command_line_is_a_reason() -> None:
+    assert reasons_in_use(SDB, ALL, [], [], (8, 16)) == ("the system runs from it",)
 
 
-def test_a_partition_is_no_whole_disk() -> None:
+def test_partition_is_a_reason() -> None:
     [reason, *_] = reasons_in_use(SDA1, (SDA, SDA1), [])
     assert reason == "sda1 is a partition of sda; expected a whole disk"
 
 
-def test_a_path_of_another_disk_is_none() -> None:
+def test_multipath_path_is_a_reason() -> None:
     hidden = msgspec.structs.replace(SDB, hidden=True)
-    assert reasons_in_use(hidden, [hidden], []) == ("sdb is a path of another disk",)
+    assert reasons_in_use(hidden, [hidden], []) == ("sdb is one path of a multipath disk",)
 
 
-def test_a_disk_that_is_gone_or_another_one_is_not_written() -> None:
-    assert reasons_in_use(SDB, [SDA], []) == ("sdb is not there any more",)
+def test_missing_or_replaced_disk_is_a_reason() -> None:
+    assert reasons_in_use(SDB, [SDA], []) == ("sdb no longer exists",)
     other = msgspec.structs.replace(SDB, diskseq=3)
-    assert reasons_in_use(SDB, [other], []) == ("sdb is another disk now",)
+    assert reasons_in_use(SDB, [other], []) == ("sdb is now the name of another disk",)
 
 
 def test_zeros_are_empty() -> None:
@@ -79,11 +81,11 @@ def test_any_byte_at_either_end_is_content(at: int, byte: int) -> None:
     both[at] = byte
     head, tail = bytes(both[:EDGE_BYTES]), bytes(both[EDGE_BYTES:])
     [reason] = reasons_not_empty(head, tail)
-    assert "first or last 4 MiB are not zero" in reason
+    assert "first or last 4 MiB contain data" in reason
 
 
 @given(st.integers(0, 2**50))
-def test_the_ends_are_never_written(size_bytes: int) -> None:
+def test_writable_region_excludes_both_ends(size_bytes: int) -> None:
     offset_bytes, span_bytes = writable_region(size_bytes)
     assert offset_bytes == EDGE_BYTES
     assert span_bytes >= 0
@@ -92,7 +94,7 @@ def test_the_ends_are_never_written(size_bytes: int) -> None:
         assert offset_bytes + span_bytes <= size_bytes - EDGE_BYTES
 
 
-def test_swaps_are_read() -> None:
+def test_parse_swaps() -> None:
     text = (
         "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
         "/dev/dm-1                               partition\t999420\t\t0\t\t-2\n"
@@ -102,7 +104,7 @@ def test_swaps_are_read() -> None:
 
 
 @given(st.text())
-def test_any_text_of_swaps_is_read(text: str) -> None:
+def test_parse_swaps_accepts_any_text(text: str) -> None:
     assert all(name.startswith("/") for name in parse_swaps(text))
 
 
@@ -119,5 +121,5 @@ def test_any_text_of_swaps_is_read(text: str) -> None:
         ("", None),
     ],
 )
-def test_the_root_of_the_kernel_is_read(line: str, path: str | None) -> None:
+def test_parse_root(line: str, path: str | None) -> None:
     assert parse_root(line) == path

@@ -1,3 +1,5 @@
+"""Scratch files: created safely, removed always."""
+
 import contextlib
 import os
 import shutil
@@ -10,19 +12,18 @@ from pathlib import Path
 import pytest
 
 from disksla.errors import DiskslaError
-from disksla.fio import scratch_file as testfile
 from disksla.fio.job import FioJob
 from disksla.fio.runner import find_fio
-from disksla.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers
+from disksla.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers, scratch_file
 from disksla.fio.scratch_file_rules import ScratchFileError
 from support.log_events import events
 from support.loop_device import attached, eventually, needs_loop
 
 MIB = 1024**2
-LEFT = "disksla-probe-123-0123456789abcdef.tmp"
+LEFTOVER = "disksla-probe-123-0123456789abcdef.tmp"
 
 needs_root = pytest.mark.skipif(
-    os.geteuid() != 0, reason="NOT TESTED: to mount, and to be somebody else, needs root"
+    os.geteuid() != 0, reason="NOT TESTED: mounts and other users need root"
 )
 needs_mkfs = pytest.mark.skipif(
     shutil.which("mkfs.ext4") is None, reason="NOT TESTED: mkfs.ext4 is missing"
@@ -31,9 +32,9 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: 
 
 
 @contextmanager
-def mounted(*words: str, at: Path) -> Iterator[Path]:
+def mounted(*options: str, at: Path) -> Iterator[Path]:
     at.mkdir()
-    subprocess.run(["mount", *words, str(at)], check=True)
+    subprocess.run(["mount", *options, str(at)], check=True)
     try:
         yield at
     finally:
@@ -41,29 +42,32 @@ def mounted(*words: str, at: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def ext4(room: Path, size_bytes: int = 32 * MIB) -> Iterator[Path]:
-    image = room / "image"
+def ext4(directory: Path, size_bytes: int = 32 * MIB) -> Iterator[Path]:
+    image = directory / "image"
     with image.open("wb") as file:
         file.truncate(size_bytes)
     subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
-    with attached(image) as device, mounted(f"/dev/{device}", at=room / "mounted") as place:
-        yield place
+    with (
+        attached(image) as device,
+        mounted(f"/dev/{device}", at=directory / "mounted") as mount_point,
+    ):
+        yield mount_point
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A directory on a disk, as far as the machine that runs the tests has one there."""
+def directory(tmp_path: Path) -> Path:
+    """Return a directory on a disk; skip the test if the machine has none there."""
     try:
         remove_leftovers(tmp_path)
-        with testfile.scratch_file(tmp_path, 4096):
+        with scratch_file(tmp_path, 4096):
             pass
     except ScratchFileError as error:
-        pytest.skip(f"NOT TESTED: temporary files are on no disk: {error}")
+        pytest.skip(f"NOT TESTED: temporary files are not on a disk: {error}")
     return tmp_path
 
 
 def refused(directory: Path, size_bytes: int = MIB) -> str:
-    with pytest.raises(ScratchFileError) as caught, testfile.scratch_file(directory, size_bytes):
+    with pytest.raises(ScratchFileError) as caught, scratch_file(directory, size_bytes):
         pass
     assert str(directory) in str(caught.value) or caught.value.reason in {
         "not_a_disk",
@@ -73,7 +77,7 @@ def refused(directory: Path, size_bytes: int = MIB) -> str:
     return caught.value.reason
 
 
-def ours(directory: Path) -> Path:
+def make_own(directory: Path) -> Path:
     made = directory / SCRATCH_DIRECTORY
     made.mkdir(0o700)
     return made
@@ -82,70 +86,68 @@ def ours(directory: Path) -> Path:
 # The file.
 
 
-def test_a_file_is_there_and_gone_afterwards(place: Path) -> None:
-    with testfile.scratch_file(place, 3 * MIB + 4096) as file:
-        [named] = (place / SCRATCH_DIRECTORY).iterdir()
+def test_file_exists_in_the_block_only(directory: Path) -> None:
+    with scratch_file(directory, 3 * MIB + 4096) as file:
+        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
         assert named.name.startswith(f"disksla-probe-{os.getpid()}-")
         assert named.samefile(file)
         found = named.stat()
         assert found.st_size == 3 * MIB + 4096
-        assert found.st_blocks * 512 >= found.st_size, "all of it is allocated"
+        assert found.st_blocks * 512 >= found.st_size, "all blocks are allocated"
         assert found.st_mode & 0o777 == 0o600
-        assert (place / SCRATCH_DIRECTORY).stat().st_mode & 0o777 == 0o700
+        assert (directory / SCRATCH_DIRECTORY).stat().st_mode & 0o777 == 0o700
     assert not file.exists()
-    assert list(place.iterdir()) == []
+    assert list(directory.iterdir()) == []
 
 
-def test_what_is_read_was_written(place: Path) -> None:
-    told: list[int] = []
-    with testfile.scratch_file(place, 2 * MIB + 1, on_written=told.append) as file:
+def test_file_contains_random_data(directory: Path) -> None:
+    written: list[int] = []
+    with scratch_file(directory, 2 * MIB + 1, on_written=written.append) as file:
         content = file.read_bytes()
         assert content.count(0) < len(content) / 100
-    assert told == [MIB, 2 * MIB, 2 * MIB + 1]
+    assert written == [MIB, 2 * MIB, 2 * MIB + 1]
 
 
-def test_it_can_be_left_unwritten(place: Path) -> None:
-    with testfile.scratch_file(place, MIB, written=False) as file:
+def test_file_can_be_left_unwritten(directory: Path) -> None:
+    with scratch_file(directory, MIB, written=False) as file:
         assert file.read_bytes() == bytes(MIB)
 
 
-def test_whatever_is_raised_leaves_nothing(place: Path) -> None:
+def test_exceptions_leave_nothing(directory: Path) -> None:
     def interrupted(_: int) -> None:
         raise KeyboardInterrupt
 
     with (
         pytest.raises(KeyboardInterrupt),
-        testfile.scratch_file(place, 2 * MIB, on_written=interrupted),
+        scratch_file(directory, 2 * MIB, on_written=interrupted),
     ):
         pass
-    with pytest.raises(ZeroDivisionError), testfile.scratch_file(place, 4096):
+    with pytest.raises(ZeroDivisionError), scratch_file(directory, 4096):
         raise ZeroDivisionError
-    assert list(place.iterdir()) == []
+    assert list(directory.iterdir()) == []
 
 
-def test_two_at_a_time_do_not_disturb_each_other(place: Path) -> None:
-    with testfile.scratch_file(place, 4096) as one:
-        with testfile.scratch_file(place, 4096) as other:
+def test_two_files_at_a_time_are_independent(directory: Path) -> None:
+    with scratch_file(directory, 4096) as one:
+        with scratch_file(directory, 4096) as other:
             assert not one.samefile(other)
         assert one.exists()
-        assert remove_leftovers(place) == ()
+        assert remove_leftovers(directory) == ()
         assert one.exists()
-    assert list(place.iterdir()) == []
+    assert list(directory.iterdir()) == []
 
 
-def test_a_name_that_is_no_more_its_own_is_left_alone(place: Path) -> None:
-    with testfile.scratch_file(place, 4096):
-        [named] = (place / SCRATCH_DIRECTORY).iterdir()
+def test_another_file_of_the_name_is_not_removed(directory: Path) -> None:
+    with scratch_file(directory, 4096):
+        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
         named.unlink()
-        named.write_text("of somebody else", encoding="ascii")
-    assert named.read_text(encoding="ascii") == "of somebody else"
+        named.write_text("another file", encoding="ascii")
+    assert named.read_text(encoding="ascii") == "another file"
 
 
-def test_a_file_that_cannot_be_removed_is_told(
-    place: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with testfile.scratch_file(place, 4096):
-        [named] = (place / SCRATCH_DIRECTORY).iterdir()
+def test_failed_removal_is_logged(directory: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with scratch_file(directory, 4096):
+        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
         named.unlink()
     [event] = events(caplog)
     assert event.message == "cannot remove scratch file"
@@ -154,9 +156,9 @@ def test_a_file_that_cannot_be_removed_is_told(
 
 @needs_fio
 @pytest.mark.parametrize("pattern", ["randread", "randwrite"])
-def test_fio_measures_in_it(place: Path, pattern: str) -> None:
-    with testfile.scratch_file(place, MIB) as file:
-        [named] = (place / SCRATCH_DIRECTORY).iterdir()
+def test_fio_uses_the_file(directory: Path, pattern: str) -> None:
+    with scratch_file(directory, MIB) as file:
+        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
         before = named.read_bytes()
         job = FioJob(
             name="x",
@@ -172,70 +174,70 @@ def test_fio_measures_in_it(place: Path, pattern: str) -> None:
         assert named.stat().st_size == MIB
 
 
-def test_an_exchanged_directory_does_not_lead_elsewhere(place: Path, tmp_path: Path) -> None:
-    """Whoever owns the given directory can put a link where ours was."""
+def test_replaced_directory_is_not_followed(directory: Path, tmp_path: Path) -> None:
+    """The owner of the given directory can replace the one of disksla by a link."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    with testfile.scratch_file(place, 4096) as file:
-        [named] = (place / SCRATCH_DIRECTORY).iterdir()
-        (place / SCRATCH_DIRECTORY).rename(place / "moved")
+    with scratch_file(directory, 4096) as file:
+        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
+        (directory / SCRATCH_DIRECTORY).rename(directory / "moved")
         victim = elsewhere / named.name
         victim.write_text("precious", encoding="ascii")
-        (place / SCRATCH_DIRECTORY).symlink_to(elsewhere)
-        assert file.samefile(place / "moved" / named.name)
+        (directory / SCRATCH_DIRECTORY).symlink_to(elsewhere)
+        assert file.samefile(directory / "moved" / named.name)
     assert victim.read_text(encoding="ascii") == "precious"
-    assert list((place / "moved").iterdir()) == []
+    assert list((directory / "moved").iterdir()) == []
 
 
-# Where none is made.
+# Where a file is refused.
 
 
-def test_where_there_is_no_directory(place: Path) -> None:
-    assert refused(place / "missing") == "not_a_directory"
-    (place / "file").touch()
-    assert refused(place / "file") == "not_a_directory"
+def test_missing_directory_is_refused(directory: Path) -> None:
+    assert refused(directory / "missing") == "not_a_directory"
+    (directory / "file").touch()
+    assert refused(directory / "file") == "not_a_directory"
 
 
-def test_a_link_in_place_of_our_directory(place: Path) -> None:
-    (place / "elsewhere").mkdir()
-    (place / SCRATCH_DIRECTORY).symlink_to(place / "elsewhere")
-    assert refused(place) == "not_ours"
-    with pytest.raises(ScratchFileError, match="disksla did not make it"):
-        remove_leftovers(place)
-    assert list((place / "elsewhere").iterdir()) == []
+def test_link_in_place_of_the_directory_is_refused(directory: Path) -> None:
+    (directory / "elsewhere").mkdir()
+    (directory / SCRATCH_DIRECTORY).symlink_to(directory / "elsewhere")
+    assert refused(directory) == "foreign_directory"
+    with pytest.raises(ScratchFileError, match="expected one that disksla created"):
+        remove_leftovers(directory)
+    assert list((directory / "elsewhere").iterdir()) == []
 
 
-def test_a_file_in_place_of_our_directory(place: Path) -> None:
-    (place / SCRATCH_DIRECTORY).touch()
-    assert refused(place) == "not_ours"
+def test_file_in_place_of_the_directory_is_refused(directory: Path) -> None:
+    (directory / SCRATCH_DIRECTORY).touch()
+    assert refused(directory) == "foreign_directory"
 
 
-def test_a_directory_that_others_may_write_to(place: Path) -> None:
-    ours(place).chmod(0o770)
-    assert refused(place) == "not_ours"
-    assert (place / SCRATCH_DIRECTORY).exists()
+def test_directory_writable_by_others_is_refused(directory: Path) -> None:
+    make_own(directory).chmod(0o770)
+    assert refused(directory) == "foreign_directory"
+    assert (directory / SCRATCH_DIRECTORY).exists()
 
 
 @needs_root
-def test_a_directory_of_somebody_else(place: Path) -> None:
-    os.chown(ours(place), 65534, 65534)
-    assert refused(place) == "not_ours"
+def test_directory_of_another_user_is_refused(directory: Path) -> None:
+    os.chown(make_own(directory), 65534, 65534)
+    assert refused(directory) == "foreign_directory"
 
 
-def test_more_than_there_is(place: Path) -> None:
-    assert refused(place, 2**60) == "no_space"
-    assert list(place.iterdir()) == []
+def test_more_than_the_free_space_is_refused(directory: Path) -> None:
+    assert refused(directory, 2**60) == "no_space"
+    assert list(directory.iterdir()) == []
 
 
 @needs_root
 @needs_loop
 @needs_mkfs
-def test_a_small_file_system_is_never_filled(tmp_path: Path) -> None:
+def test_small_file_system_is_never_filled(tmp_path: Path) -> None:
     with ext4(tmp_path) as small:
-        room = os.statvfs(small)
-        free_bytes, total_bytes = room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize
+        space = os.statvfs(small)
+        free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
         assert refused(small, free_bytes - total_bytes // 20 + 4096) == "no_space"
-        with testfile.scratch_file(small, free_bytes - total_bytes // 20 - MIB, written=False):
+        with scratch_file(small, free_bytes - total_bytes // 20 - MIB, written=False):
             left = os.statvfs(small)
             assert left.f_bavail * left.f_frsize >= total_bytes // 20
         subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
@@ -243,27 +245,27 @@ def test_a_small_file_system_is_never_filled(tmp_path: Path) -> None:
 
 
 @needs_root
-def test_memory_is_no_disk(tmp_path: Path) -> None:
+def test_tmpfs_is_refused(tmp_path: Path) -> None:
     with mounted("-t", "tmpfs", "none", at=tmp_path / "memory") as memory:
         assert refused(memory) == "not_a_disk"
         assert list(memory.iterdir()) == []
 
 
 @needs_root
-def test_a_file_system_mounted_over_our_directory_is_not_ours(place: Path) -> None:
-    with mounted("-t", "tmpfs", "-o", "mode=700", "none", at=place / SCRATCH_DIRECTORY):
-        assert refused(place) == "not_ours"
+def test_mount_over_the_directory_is_refused(directory: Path) -> None:
+    with mounted("-t", "tmpfs", "-o", "mode=700", "none", at=directory / SCRATCH_DIRECTORY):
+        assert refused(directory) == "foreign_directory"
 
 
-# What a killed one leaves.
+# Leftovers of a killed process.
 
 
-def test_what_a_killed_one_leaves_is_removed(place: Path) -> None:
+def test_leftovers_are_removed(directory: Path) -> None:
     code = f"""
 import time
 from pathlib import Path
 from disksla.fio.scratch_file import scratch_file
-with scratch_file(Path({str(place)!r}), 65536):
+with scratch_file(Path({str(directory)!r}), 65536):
     print("made", flush=True)
     time.sleep(600)
 """
@@ -271,49 +273,49 @@ with scratch_file(Path({str(place)!r}), 65536):
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "made\n"
-        assert remove_leftovers(place) == (), "its owner lives"
-        [named] = (place / SCRATCH_DIRECTORY).iterdir()
+        assert remove_leftovers(directory) == (), "its owner is running"
+        [named] = (directory / SCRATCH_DIRECTORY).iterdir()
     finally:
         owner.kill()
         owner.communicate()
-    assert remove_leftovers(place) == (named.name,)
-    assert list(place.iterdir()) == []
+    assert remove_leftovers(directory) == (named.name,)
+    assert list(directory.iterdir()) == []
 
 
-def test_only_our_own_files_are_removed(place: Path) -> None:
-    made = ours(place)
-    (made / LEFT).touch()
-    others = {"notes.txt", f"{LEFT}.bak", "disksla-probe-1-xyz.tmp"}
+def test_only_scratch_files_are_removed(directory: Path) -> None:
+    made = make_own(directory)
+    (made / LEFTOVER).touch()
+    others = {"notes.txt", f"{LEFTOVER}.bak", "disksla-probe-1-xyz.tmp"}
     for name in others:
         (made / name).touch()
     link = "disksla-probe-124-0123456789abcdef.tmp"
     (made / link).symlink_to(made / "notes.txt")
     fifo = "disksla-probe-125-0123456789abcdef.tmp"
     os.mkfifo(made / fifo)
-    directory = "disksla-probe-126-0123456789abcdef.tmp"
-    (made / directory).mkdir()
-    assert remove_leftovers(place) == (LEFT,)
-    assert {one.name for one in made.iterdir()} == {*others, link, fifo, directory}
+    subdirectory = "disksla-probe-126-0123456789abcdef.tmp"
+    (made / subdirectory).mkdir()
+    assert remove_leftovers(directory) == (LEFTOVER,)
+    assert {one.name for one in made.iterdir()} == {*others, link, fifo, subdirectory}
 
 
-def test_where_nothing_was_left(place: Path) -> None:
-    assert remove_leftovers(place) == ()
+def test_directory_without_leftovers(directory: Path) -> None:
+    assert remove_leftovers(directory) == ()
     with pytest.raises(DiskslaError):
-        remove_leftovers(place / "missing")
+        remove_leftovers(directory / "missing")
 
 
-def test_many_at_once_make_and_remove_the_directory(place: Path) -> None:
+def test_processes_may_share_the_directory(directory: Path) -> None:
     code = f"""
 from pathlib import Path
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
 for _ in range(100):
-    with scratch_file(Path({str(place)!r}), 4096, written=False) as file:
-        remove_leftovers(Path({str(place)!r}))
+    with scratch_file(Path({str(directory)!r}), 4096, written=False) as file:
+        remove_leftovers(Path({str(directory)!r}))
         assert file.stat().st_nlink == 1
 """
-    many = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     with contextlib.ExitStack() as undo:
-        for one in many:
+        for one in processes:
             undo.callback(one.kill)
-        assert [one.wait(120) for one in many] == [0, 0, 0]
-    assert eventually(lambda: list(place.iterdir()) == [], 1)
+        assert [one.wait(120) for one in processes] == [0, 0, 0]
+    assert eventually(lambda: list(directory.iterdir()) == [], 1)

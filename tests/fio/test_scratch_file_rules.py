@@ -1,10 +1,12 @@
+"""Mounts where a scratch file may be created, and the space that it may take."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.disks.disk import Disk
 from disksla.fio.scratch_file_rules import (
-    MOST_SPARED_BYTES,
+    MAX_RESERVED_BYTES,
     NETWORK_FILE_SYSTEMS,
     ScratchFileError,
     check_free_space,
@@ -27,11 +29,11 @@ def reason(mount: Mount) -> str | None:
 
 
 @pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4", "xfs", "f2fs", "vfat"])
-def test_file_systems_on_a_device_will_do(kind: str) -> None:
+def test_check_mount_accepts_file_systems_on_a_device(kind: str) -> None:
     assert reason(EXT4._replace(file_system=kind)) is None
 
 
-def test_btrfs_will_do_although_it_hides_its_devices() -> None:
+def test_check_mount_accepts_btrfs() -> None:
     assert reason(Mount(0, 41, "/@", "/", "/dev/sdb", "btrfs")) is None
 
 
@@ -39,21 +41,21 @@ def test_btrfs_will_do_although_it_hides_its_devices() -> None:
     "kind", [*sorted(NETWORK_FILE_SYSTEMS), "fuse", "fuse.sshfs", "fuse.rclone", "fuseblk"]
 )
 @pytest.mark.parametrize("major", [0, 8])
-def test_what_is_not_this_machines_alone_is_refused(kind: str, major: int) -> None:
+def test_check_mount_refuses_network_file_systems(kind: str, major: int) -> None:
     assert reason(Mount(major, 50, "/", "/far", "server:/x", kind)) == "network"
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "ramfs", "overlay", "proc", "zfs", "anything", ""])
-def test_what_is_no_disk_is_refused(kind: str) -> None:
+def test_check_mount_refuses_what_is_not_on_a_disk(kind: str) -> None:
     assert reason(Mount(0, 50, "/", "/near", kind, kind)) == "not_a_disk"
 
 
-def test_what_is_read_only_is_refused() -> None:
+def test_check_mount_refuses_read_only_mounts() -> None:
     assert reason(EXT4._replace(read_only=True)) == "read_only"
 
 
 @given(st.integers(1, 2**63), st.integers(0, 2**63), st.floats(0, 1))
-def test_no_file_fills_a_file_system(size_bytes: int, total_bytes: int, free: float) -> None:
+def test_free_space_keeps_the_reserve(size_bytes: int, total_bytes: int, free: float) -> None:
     free_bytes = int(total_bytes * free)
     try:
         check_free_space(size_bytes, total_bytes, free_bytes, "/srv")
@@ -61,12 +63,12 @@ def test_no_file_fills_a_file_system(size_bytes: int, total_bytes: int, free: fl
         assert error.reason == "no_space"  # noqa: PT017 -- either is right
         return
     left_bytes = free_bytes - size_bytes
-    assert left_bytes >= min(total_bytes // 20 - 1, MOST_SPARED_BYTES)
+    assert left_bytes >= min(total_bytes // 20 - 1, MAX_RESERVED_BYTES)
 
 
-def test_what_is_spared_is_bounded() -> None:
+def test_free_space_reserves_at_most_10_gib() -> None:
     check_free_space(89 * GIB, 1000 * GIB, 99 * GIB, "/srv")
-    with pytest.raises(ScratchFileError, match="expected 96636764160 more"):
+    with pytest.raises(ScratchFileError, match="99 GiB free; expected 90 GiB, and 10 GiB"):
         check_free_space(90 * GIB, 1000 * GIB, 99 * GIB, "/srv")
 
 
@@ -81,34 +83,34 @@ def points(disk: Disk, *mounts: Mount) -> list[str]:
     return [mount.mount_point for mount in mounts_for_files(disk, DISKS, mounts)]
 
 
-def test_a_file_can_lie_on_the_disk_or_its_partitions() -> None:
+def test_mounts_of_the_disk_and_its_partitions() -> None:
     whole = EXT4._replace(minor=0, mount_point="/whole")
     other = EXT4._replace(minor=16, mount_point="/other")
     assert points(SDA, EXT4, whole, other) == ["/srv", "/whole"]
     assert points(SDB, EXT4, whole, other) == ["/other"]
 
 
-def test_not_on_what_is_stacked_above() -> None:
+def test_mounts_of_stacked_devices_are_left_out() -> None:
     above = Mount(253, 0, "/", "/stacked", "/dev/mapper/x", "ext4")
     assert points(SDA, above) == []
     assert points(DM, above) == ["/stacked"]
 
 
-def test_btrfs_is_known_by_its_source() -> None:
+def test_btrfs_is_matched_by_its_source() -> None:
     assert points(SDB, Mount(0, 41, "/@", "/data", "/dev/sdb", "btrfs")) == ["/data"]
     assert points(SDA, Mount(0, 41, "/@", "/data", "/dev/sdb", "btrfs")) == []
 
 
-def test_not_where_it_is_unfit_or_for_starting_the_machine() -> None:
+def test_unsuitable_and_boot_mounts_are_left_out() -> None:
     assert points(SDA, EXT4._replace(read_only=True)) == []
     assert points(SDA, EXT4._replace(mount_point="/boot/efi", file_system="vfat")) == []
 
 
-def test_whole_file_systems_come_first_and_hidden_mounts_not_at_all() -> None:
-    bound = EXT4._replace(root="/var", mount_point="/bound")
-    assert points(SDA, bound, EXT4) == ["/srv", "/bound"]
-    assert points(SDA, EXT4, memory_over(EXT4)) == []
+def test_bind_mounts_come_last_and_hidden_ones_never() -> None:
+    bind_mount = EXT4._replace(root="/var", mount_point="/bound")
+    assert points(SDA, bind_mount, EXT4) == ["/srv", "/bound"]
+    assert points(SDA, EXT4, tmpfs_over(EXT4)) == []
 
 
-def memory_over(mount: Mount) -> Mount:
+def tmpfs_over(mount: Mount) -> Mount:
     return mount._replace(major=0, minor=60, source="tmpfs", file_system="tmpfs")

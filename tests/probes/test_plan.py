@@ -1,4 +1,4 @@
-"""What a probe asks of a disk."""
+"""The plan of a probe: its rate, its cost, and its offset."""
 
 import math
 from statistics import mean
@@ -24,7 +24,7 @@ READS = ProbeEntry(kind="read-latency")
 WRITES = ProbeEntry(kind="write-latency")
 
 rates = st.none() | st.floats(1, 1e6)
-contracts = st.one_of(
+terms = st.one_of(
     st.builds(SumTerms, iops=st.floats(1, 1e6), bytes_per_second=st.none() | st.floats(1e5, 1e9)),
     *(
         st.builds(kind, read_iops=st.floats(1, 1e6), write_iops=rates)
@@ -39,7 +39,7 @@ entries = st.builds(
 )
 
 
-def test_the_job_is_gentle() -> None:
+def test_job_has_one_request_in_flight() -> None:
     job = plan_probe(READS, "vda", NO_LIMITS).job("/dev/vda")
     assert (job.pattern, job.request_bytes, job.queue_depth, job.workers) == (
         "randread",
@@ -52,7 +52,7 @@ def test_the_job_is_gentle() -> None:
     assert plan_probe(WRITES, "vda", NO_LIMITS).job("/srv/f").pattern == "randwrite"
 
 
-def test_it_is_ended_soon_after_its_time() -> None:
+def test_run_is_stopped_after_its_grace_time() -> None:
     plan = plan_probe(READS, "vda", NO_LIMITS)
     assert plan.limit_s == 5.0 + GRACE_S
     assert plan.most_bytes == 101 * PROBE_REQUEST_BYTES
@@ -70,18 +70,16 @@ def test_it_is_ended_soon_after_its_time() -> None:
         (1, 0, True),
     ],
 )
-def test_a_small_promise_lowers_the_rate(
-    iops: float | None, rate_iops: int, lowered: bool
-) -> None:
+def test_low_limit_lowers_the_rate(iops: float | None, rate_iops: int, lowered: bool) -> None:
     limits = NO_LIMITS if iops is None else custom_limits(SumTerms(iops=iops))
     plan = plan_probe(READS, "vda", limits)
     assert plan.rate_iops == rate_iops
     assert plan.is_lowered == lowered
-    assert ("lowered from 20 per second" in plan.in_words()) == lowered
+    assert ("lowered from 20 IOPS" in plan.in_words()) == lowered
     assert plan.limit_share == (None if iops is None else pytest.approx(rate_iops / iops))
 
 
-def test_reads_and_writes_are_held_against_their_own_promise() -> None:
+def test_reads_and_writes_have_their_own_limits() -> None:
     limits = custom_limits(SeparateTerms(read_iops=10_000.0, write_iops=200.0))
     assert plan_probe(READS, "vda", limits).rate_iops == 20
     assert plan_probe(WRITES, "vda", limits).rate_iops == 1
@@ -89,17 +87,15 @@ def test_reads_and_writes_are_held_against_their_own_promise() -> None:
     assert plan_probe(WRITES, "vda", reads_only).limit_share is None
 
 
-@given(entries, contracts.map(custom_limits))
-def test_a_file_is_written_no_faster_than_the_same_share(
-    entry: ProbeEntry, limits: Limits
-) -> None:
+@given(entries, terms.map(custom_limits))
+def test_scratch_file_is_written_at_the_same_share(entry: ProbeEntry, limits: Limits) -> None:
     rate = plan_probe(entry, "vda", limits).fill_bytes_per_second
     load = load_ratio(limits.promise_charges, 1.0, 0, rate / FILL_REQUEST_BYTES, 0, rate)
     assert load is not None
     assert load <= MOST_SHARE * (1 + 1e-6)
 
 
-def test_a_file_counts_as_what_is_used() -> None:
+def test_scratch_file_counts_as_transferred() -> None:
     entry = ProbeEntry(kind="read-latency", target="file", file_size_bytes=65536)
     plan = plan_probe(entry, "vda", NO_LIMITS)
     assert plan.file_bytes == 65536
@@ -107,10 +103,8 @@ def test_a_file_counts_as_what_is_used() -> None:
     assert plan.fill_bytes_per_second == FILL_BYTES_PER_SECOND
 
 
-@given(entries, contracts.map(custom_limits))
-def test_a_probe_never_uses_more_than_a_hundredth_of_the_promise(
-    entry: ProbeEntry, limits: Limits
-) -> None:
+@given(entries, terms.map(custom_limits))
+def test_probe_never_uses_more_than_1_percent(entry: ProbeEntry, limits: Limits) -> None:
     plan = plan_probe(entry, "vda", limits)
     reads, writes = (plan.rate_iops, 0) if entry.kind == "read-latency" else (0, plan.rate_iops)
     load = load_ratio(
@@ -130,7 +124,7 @@ def test_a_probe_never_uses_more_than_a_hundredth_of_the_promise(
 
 
 @given(st.text(), st.text(), entries)
-def test_an_offset_is_within_its_period_and_always_the_same(
+def test_offset_is_constant_and_within_the_period(
     machine: str, disk: str, entry: ProbeEntry
 ) -> None:
     offset = offset_s(machine, disk, entry)
@@ -139,7 +133,7 @@ def test_an_offset_is_within_its_period_and_always_the_same(
 
 
 @pytest.mark.parametrize("kind", PROBE_KINDS)
-def test_a_fleet_is_spread_evenly(kind: ProbeKind) -> None:
+def test_offsets_of_a_fleet_are_evenly_distributed(kind: ProbeKind) -> None:
     entry = ProbeEntry(kind=kind)
     offsets = [offset_s(f"machine {number}", "vda", entry) for number in range(2000)]
     tenths = [math.floor(offset / entry.spread_s * 10) for offset in offsets]
@@ -147,6 +141,6 @@ def test_a_fleet_is_spread_evenly(kind: ProbeKind) -> None:
     assert all(140 < tenths.count(tenth) < 260 for tenth in range(10))
 
 
-def test_disks_and_kinds_of_one_machine_have_their_own_offsets() -> None:
+def test_disks_and_kinds_have_their_own_offsets() -> None:
     offsets = {offset_s("m", disk, entry) for disk in ("vda", "vdb") for entry in (READS, WRITES)}
     assert len(offsets) == 4

@@ -1,4 +1,4 @@
-"""How a probe went, and what its latencies come to."""
+"""Results of probes, and quantiles of their latencies."""
 
 import pytest
 from hypothesis import given
@@ -23,37 +23,37 @@ NONE = DirectionResult(0, 0, 5.0, 0.0, 0.0, None)
         ("write-latency", FioResult("3.33", NONE, DONE)),
     ],
 )
-def test_a_run_is_told_by_the_direction_of_its_kind(kind: ProbeKind, result: FioResult) -> None:
+def test_result_is_that_of_the_direction(kind: ProbeKind, result: FioResult) -> None:
     plan = plan_probe(ProbeEntry(kind=kind), "vda", NO_LIMITS)
-    outcome = measured_result(plan, result, 1.7e9, 5.4)
-    assert outcome.is_success
-    assert (outcome.device, outcome.kind) == ("vda", kind)
-    assert (outcome.target_iops, outcome.achieved_iops) == (20.0, 20.0)
-    assert outcome.requests == 100
-    assert outcome.transferred_bytes == outcome.spent_bytes == 409_600 + plan.file_bytes
+    probe = measured_result(plan, result, 1.7e9, 5.4)
+    assert probe.is_success
+    assert (probe.device, probe.kind) == ("vda", kind)
+    assert (probe.target_iops, probe.achieved_iops) == (20.0, 20.0)
+    assert probe.requests == 100
+    assert probe.transferred_bytes == probe.spent_bytes == 409_600 + plan.file_bytes
     assert plan.file_bytes == (0 if kind == "read-latency" else MIB)
-    assert outcome.bins == BINS
+    assert probe.bins == BINS
 
 
-def test_a_run_in_which_nothing_completed_has_failed() -> None:
+def test_run_without_completed_requests_failed() -> None:
     plan = plan_probe(ProbeEntry(kind="read-latency"), "vda", NO_LIMITS)
-    outcome = measured_result(plan, FioResult("3.33", NONE, DONE), 1.7e9, 5.4)
-    assert (outcome.failure, outcome.message) == ("error", "fio completed no request")
+    probe = measured_result(plan, FioResult("3.33", NONE, DONE), 1.7e9, 5.4)
+    assert (probe.failure, probe.message) == ("error", "fio completed no request")
 
 
-def test_a_failure_costs_all_that_it_may_have_used() -> None:
+def test_failure_counts_all_its_bytes() -> None:
     plan = plan_probe(ProbeEntry(kind="read-latency"), "vda", NO_LIMITS)
-    outcome = failed_result(plan, "timeout", "ended after 15 s", 1.7e9, 15.0)
-    assert not outcome.is_success
-    assert outcome.spent_bytes == plan.most_bytes
-    assert outcome.transferred_bytes == 0
+    probe = failed_result(plan, "timeout", "ended after 15 s", 1.7e9, 15.0)
+    assert not probe.is_success
+    assert probe.spent_bytes == plan.most_bytes
+    assert probe.transferred_bytes == 0
 
 
-def test_a_skip_costs_nothing() -> None:
+def test_skip_counts_no_bytes() -> None:
     plan = plan_probe(ProbeEntry(kind="read-latency"), "vda", NO_LIMITS)
-    outcome = skipped_result(plan, Skip("busy", "85% is in use"), 1.7e9)
-    assert not outcome.is_success
-    assert (outcome.skipped, outcome.message, outcome.spent_bytes) == ("busy", "85% is in use", 0)
+    probe = skipped_result(plan, Skip("busy", "the load is 85%"), 1.7e9)
+    assert not probe.is_success
+    assert (probe.skipped, probe.message, probe.spent_bytes) == ("busy", "the load is 85%", 0)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_quantiles(share: float, seconds: float) -> None:
     assert quantile_s(BINS, share) == seconds
 
 
-def test_nothing_has_no_quantile() -> None:
+def test_quantile_of_nothing_is_none() -> None:
     assert quantile_s((), 0.5) is None
     assert quantile_s((LatencyBin(0.1, 0),), 0.5) is None
 
 
 @given(st.lists(st.floats(1e-6, 10), min_size=1), st.floats(0, 1))
-def test_a_quantile_parts_the_requests(latencies: list[float], share: float) -> None:
+def test_quantile_divides_the_requests(latencies: list[float], share: float) -> None:
     bins = tuple(LatencyBin(latency, 1) for latency in sorted(latencies))
     found = quantile_s(bins, share)
     assert found is not None

@@ -1,4 +1,4 @@
-"""One probe, run for real: on a device, and on a file system of its own."""
+"""Single probes with the real fio: on a device, and on a file system."""
 
 import os
 import shutil
@@ -39,26 +39,26 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: 
 READS = ProbeEntry(kind="read-latency", runtime_s=1.0)
 WRITES = ProbeEntry(kind="write-latency", runtime_s=1.0, file_size_bytes=64 * KIB)
 
-Formatted = Callable[..., Path]
+MountDevice = Callable[..., Path]
 
 
 def planned(entry: ProbeEntry, device: str) -> ProbePlan:
     return plan_probe(entry, device, NO_LIMITS)
 
 
-def surroundings(device: str, state_directory: Path) -> ProbeContext:
+def context_of(device: str, state_directory: Path) -> ProbeContext:
     disks = read_disks(Roots()).disks
     (disk,) = (disk for disk in disks if disk.name == device)
     return ProbeContext(disk, disks, state_directory)
 
 
 def probe(
-    entry: ProbeEntry, around: ProbeContext, stop: threading.Event | None = None
+    entry: ProbeEntry, context: ProbeContext, stop: threading.Event | None = None
 ) -> tuple[ProbeResult, list[FioJob]]:
     jobs: list[FioJob] = []
-    plan = planned(entry, around.disk.name)
-    outcome = run_probe(find_fio(), plan, around, stop or threading.Event(), jobs.append)
-    return outcome, jobs
+    plan = planned(entry, context.disk.name)
+    result = run_probe(find_fio(), plan, context, stop or threading.Event(), jobs.append)
+    return result, jobs
 
 
 @pytest.fixture
@@ -70,44 +70,44 @@ def device(tmp_path: Path) -> Iterator[str]:
         yield name
 
 
-def unmount(place: Path) -> None:
-    subprocess.run(["umount", place], check=True)
+def unmount(mount_point: Path) -> None:
+    subprocess.run(["umount", mount_point], check=True)
 
 
 @pytest.fixture
-def mounted(device: str, tmp_path: Path) -> Iterator[Formatted]:
-    """Make a file system on the device and mount it, with options."""
-    with ExitStack() as undo:
+def mounted(device: str, tmp_path: Path) -> Iterator[MountDevice]:
+    """Return a function that makes a file system on the device and mounts it with options."""
+    with ExitStack() as cleanup:
 
         def mount(*options: str) -> Path:
             subprocess.run(["mkfs.ext4", "-q", f"/dev/{device}"], check=True)
-            place = tmp_path / "mounted"
-            place.mkdir()
-            subprocess.run(["mount", *options, f"/dev/{device}", place], check=True)
-            undo.callback(unmount, place)
-            return place
+            mount_point = tmp_path / "mounted"
+            mount_point.mkdir()
+            subprocess.run(["mount", *options, f"/dev/{device}", mount_point], check=True)
+            cleanup.callback(unmount, mount_point)
+            return mount_point
 
         yield mount
 
 
-def left_on(place: Path) -> set[str]:
-    return {path.name for path in place.iterdir()} - {"lost+found"}
+def left_on(mount_point: Path) -> set[str]:
+    return {path.name for path in mount_point.iterdir()} - {"lost+found"}
 
 
 @needs_loop
 @needs_fio
-def test_a_device_is_read_and_never_written(device: str, tmp_path: Path) -> None:
+def test_device_is_read_and_never_written(device: str, tmp_path: Path) -> None:
     before = (tmp_path / "disk").read_bytes()
-    outcome, (job,) = probe(READS, surroundings(device, tmp_path))
-    assert outcome.is_success, outcome.message
+    result, (job,) = probe(READS, context_of(device, tmp_path))
+    assert result.is_success, result.message
     assert job.target == f"/dev/{device}"
     assert not job.writes
-    assert outcome.requests == pytest.approx(20, abs=3)
-    assert outcome.achieved_iops == pytest.approx(20, rel=0.2)
-    assert outcome.transferred_bytes == 4 * KIB * outcome.requests
-    assert sum(each.requests for each in outcome.bins) == outcome.requests
-    assert 0 < (quantile_s(outcome.bins, 0.5) or 0) < 0.1
-    assert 1 <= outcome.duration_s < 10
+    assert result.requests == pytest.approx(20, abs=3)
+    assert result.achieved_iops == pytest.approx(20, rel=0.2)
+    assert result.transferred_bytes == 4 * KIB * result.requests
+    assert sum(each.requests for each in result.bins) == result.requests
+    assert 0 < (quantile_s(result.bins, 0.5) or 0) < 0.1
+    assert 1 <= result.duration_s < 10
     assert (tmp_path / "disk").read_bytes() == before
 
 
@@ -116,133 +116,129 @@ def test_a_device_is_read_and_never_written(device: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "entry", [WRITES, msgspec.structs.replace(WRITES, kind="read-latency", target="file")]
 )
-def test_a_file_of_our_own_is_made_and_removed(
-    entry: ProbeEntry, device: str, mounted: Formatted, tmp_path: Path
+def test_scratch_file_is_created_and_removed(
+    entry: ProbeEntry, device: str, mounted: MountDevice, tmp_path: Path
 ) -> None:
-    place = mounted()
-    (place / "precious").write_text("somebody else's")
-    around = surroundings(device, tmp_path)
-    outcome, (job,) = probe(entry, around)
-    assert outcome.is_success, outcome.message
+    mount_point = mounted()
+    (mount_point / "data").write_text("of another user")
+    context = context_of(device, tmp_path)
+    result, (job,) = probe(entry, context)
+    assert result.is_success, result.message
     assert job.writes == (entry.kind == "write-latency")
     assert not Path(job.target).exists()
-    assert left_on(place) == {"precious"}
-    assert (place / "precious").read_text() == "somebody else's"
-    assert outcome.transferred_bytes == 4 * KIB * outcome.requests + 64 * KIB
+    assert left_on(mount_point) == {"data"}
+    assert (mount_point / "data").read_text() == "of another user"
+    assert result.transferred_bytes == 4 * KIB * result.requests + 64 * KIB
 
 
 @needs_loop
 @needs_fio
-def test_a_file_lies_in_the_state_directory_if_that_is_on_the_disk(
-    device: str, mounted: Formatted
-) -> None:
+def test_scratch_file_is_in_the_state_directory(device: str, mounted: MountDevice) -> None:
     state_directory = mounted() / "lib"
     state_directory.mkdir()
-    assert file_directory(surroundings(device, state_directory)) == state_directory
+    assert file_directory(context_of(device, state_directory)) == state_directory
 
 
 @needs_loop
 @needs_fio
-def test_a_file_is_written_slowly_and_the_writing_can_be_stopped(
-    device: str, mounted: Formatted, tmp_path: Path
+def test_writing_the_scratch_file_can_be_stopped(
+    device: str, mounted: MountDevice, tmp_path: Path
 ) -> None:
-    place = mounted()
+    mount_point = mounted()
     stop = threading.Event()
     stop.set()
-    outcome, jobs = probe(
-        msgspec.structs.replace(WRITES, file_size_bytes=MIB), surroundings(device, tmp_path), stop
+    result, jobs = probe(
+        msgspec.structs.replace(WRITES, file_size_bytes=MIB), context_of(device, tmp_path), stop
     )
-    assert outcome.failure == "stopped"
+    assert result.failure == "stopped"
     assert jobs == []
-    assert left_on(place) == set()
+    assert left_on(mount_point) == set()
 
 
 @needs_loop
 @needs_fio
-def test_a_file_system_that_is_read_only_is_refused(
-    device: str, mounted: Formatted, tmp_path: Path
+def test_read_only_file_system_is_a_failure(
+    device: str, mounted: MountDevice, tmp_path: Path
 ) -> None:
     mounted("-o", "ro")
-    outcome, _ = probe(WRITES, surroundings(device, tmp_path))
-    assert (outcome.failure, "read only" in outcome.message) == ("read_only", True)
+    result, _ = probe(WRITES, context_of(device, tmp_path))
+    assert (result.failure, "read-only" in result.message) == ("read_only", True)
 
 
 @needs_loop
 @needs_fio
-def test_a_full_file_system_is_refused_and_left_as_it_was(
-    device: str, mounted: Formatted, tmp_path: Path
-) -> None:
-    place = mounted()
-    room = os.statvfs(place)
-    with (place / "big").open("wb") as big:
-        os.posix_fallocate(big.fileno(), 0, room.f_bavail * room.f_frsize - MIB)
-    outcome, _ = probe(WRITES, surroundings(device, tmp_path))
-    assert outcome.failure == "no_space", outcome.message
-    assert left_on(place) == {"big"}
+def test_full_file_system_is_a_failure(device: str, mounted: MountDevice, tmp_path: Path) -> None:
+    mount_point = mounted()
+    space = os.statvfs(mount_point)
+    with (mount_point / "big").open("wb") as big:
+        os.posix_fallocate(big.fileno(), 0, space.f_bavail * space.f_frsize - MIB)
+    result, _ = probe(WRITES, context_of(device, tmp_path))
+    assert result.failure == "no_space", result.message
+    assert left_on(mount_point) == {"big"}
 
 
 @needs_loop
 @needs_fio
-def test_a_directory_that_is_somebody_elses_is_refused(
-    device: str, mounted: Formatted, tmp_path: Path
+def test_directory_of_another_program_is_a_failure(
+    device: str, mounted: MountDevice, tmp_path: Path
 ) -> None:
-    place = mounted()
-    (place / SCRATCH_DIRECTORY).write_text("somebody else's")
-    outcome, _ = probe(WRITES, surroundings(device, tmp_path))
-    assert outcome.failure == "no_scratch_file", outcome.message
-    assert (place / SCRATCH_DIRECTORY).read_text() == "somebody else's"
+    mount_point = mounted()
+    (mount_point / SCRATCH_DIRECTORY).write_text("of another user")
+    result, _ = probe(WRITES, context_of(device, tmp_path))
+    assert result.failure == "no_scratch_file", result.message
+    assert (mount_point / SCRATCH_DIRECTORY).read_text() == "of another user"
 
 
 @needs_loop
-def test_what_a_killed_daemon_left_is_removed_and_nothing_else(
-    device: str, mounted: Formatted, tmp_path: Path
+def test_only_scratch_leftovers_are_removed(
+    device: str, mounted: MountDevice, tmp_path: Path
 ) -> None:
-    place = mounted()
-    own = place / SCRATCH_DIRECTORY
+    mount_point = mounted()
+    own = mount_point / SCRATCH_DIRECTORY
     own.mkdir(mode=0o700)
     (own / "disksla-probe-4711-0123456789abcdef.tmp").write_bytes(b"left")
-    (own / "precious").write_text("somebody else's")
-    remove_scratch_leftovers(surroundings(device, tmp_path))
-    assert left_on(own) == {"precious"}
-    (own / "precious").unlink()
-    remove_scratch_leftovers(surroundings(device, tmp_path))
-    assert left_on(place) == set()
+    (own / "data").write_text("of another user")
+    remove_scratch_leftovers(context_of(device, tmp_path))
+    assert left_on(own) == {"data"}
+    (own / "data").unlink()
+    remove_scratch_leftovers(context_of(device, tmp_path))
+    assert left_on(mount_point) == set()
 
 
 @needs_fio
-def test_a_disk_that_is_gone_is_a_failure_with_its_reason(tmp_path: Path) -> None:
-    around = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
-    outcome, _ = probe(READS, around)
-    assert outcome.failure == "unplugged"
-    assert "/dev/disksla-nowhere is not there" in outcome.message
+def test_missing_disk_is_a_failure(tmp_path: Path) -> None:
+    context = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
+    result, _ = probe(READS, context)
+    assert result.failure == "unplugged"
+    assert "/dev/disksla-nowhere does not exist" in result.message
 
 
 @needs_fio
-def test_a_disk_without_a_file_system_has_no_place_for_a_file(tmp_path: Path) -> None:
-    around = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
-    outcome, _ = probe(WRITES, around)
-    assert outcome.failure == "no_scratch_file"
+def test_disk_without_a_file_system_is_a_failure(tmp_path: Path) -> None:
+    context = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
+    result, _ = probe(WRITES, context)
+    assert result.failure == "no_scratch_file"
     with pytest.raises(ScratchFileError):
-        file_directory(around)
-    remove_scratch_leftovers(around)
+        file_directory(context)
+    remove_scratch_leftovers(context)
 
 
 @needs_fio
-def test_while_somebody_else_measures_there_is_no_probe(tmp_path: Path) -> None:
-    around = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
+def test_probe_is_skipped_during_a_measurement(tmp_path: Path) -> None:
+    context = ProbeContext(a_disk("disksla-nowhere"), (), tmp_path)
     with measurement_lock(tmp_path):
-        outcome, jobs = probe(READS, around)
-    assert outcome.skipped == "measurement_running"
+        result, jobs = probe(READS, context)
+    assert result.skipped == "measurement_running"
     assert jobs == []
 
 
 @pytest.mark.parametrize(
-    ("status", "asleep"),
+    ("status", "suspended"),
     [("suspended", True), ("suspending", True), ("active", False), ("unsupported", False)],
 )
-def test_the_kernel_tells_which_disks_sleep(tmp_path: Path, status: str, asleep: bool) -> None:
+def test_is_suspended_reads_runtime_status(tmp_path: Path, status: str, suspended: bool) -> None:
     power = tmp_path / "class" / "block" / "cciss!c0d0" / "device" / "power"
     power.mkdir(parents=True)
     (power / "runtime_status").write_text(f"{status}\n")
-    assert is_suspended(Roots(sysfs=tmp_path), "cciss/c0d0") is asleep
+    assert is_suspended(Roots(sysfs=tmp_path), "cciss/c0d0") is suspended
     assert not is_suspended(Roots(sysfs=tmp_path), "vda")

@@ -1,4 +1,4 @@
-"""Probes that are repeated, of a real device, by a fake fio."""
+"""Scheduled probes of a real device, by a fake fio."""
 
 import logging
 import shutil
@@ -22,7 +22,7 @@ from disksla.disks.inventory import read_disks
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.sampler import Sampler
 from disksla.pipeline.state import State
-from disksla.probes.scheduler import MOST_JITTER_S, ProbeScheduler, times_of
+from disksla.probes.scheduler import MAX_JITTER_S, ProbeScheduler, times_of
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler
@@ -33,42 +33,41 @@ from support.simulated_host import CATALOG
 
 ANSWER = Path(__file__).parent.parent / "fio" / "results" / "reads.json"
 WITHIN_S = 20.0
-OFTEN = ProbeEntry(kind="read-latency", every_s=0.1, runtime_s=0.05)
-LOOK_S = 0.5
+FREQUENT = ProbeEntry(kind="read-latency", every_s=0.1, runtime_s=0.05)
+OBSERVATION_S = 0.5
 
 
 class Bench:
-    """A prober at work on a loop device, with a fio that can be exchanged."""
+    """A probe scheduler with a loop device, and a fake fio that can be replaced."""
 
-    def __init__(self, directory: Path, device: str, undo: ExitStack) -> None:
+    def __init__(self, directory: Path, device: str, cleanup: ExitStack) -> None:
         self.device = device
-        self.room = directory / "bin"
-        self.room.mkdir()
-        shutil.copy(ANSWER, self.room / "answer")
+        self.bin_dir = directory / "bin"
+        self.bin_dir.mkdir()
+        shutil.copy(ANSWER, self.bin_dir / "answer")
         self.state_directory = directory / "state"
         self.state_directory.mkdir()
-        self.sampler = Sampler(Roots(), State(self.settings(OFTEN), CATALOG))
+        self.sampler = Sampler(Roots(), State(self.settings(FREQUENT), CATALOG))
         self.sampler.post(read_disks(Roots()).disks)
-        self.schedule = Scheduler()
+        self.scheduler = Scheduler()
         self.posted: list[ProbeResult] = []
-        self.prober = ProbeScheduler(
+        self.probes = ProbeScheduler(
             Roots(),
             "machine",
-            self.schedule,
+            self.scheduler,
             lambda: self.sampler.state,
             self.post,
-            search_path=str(self.room),
-            least_look_s=LOOK_S,
+            search_path=str(self.bin_dir),
+            min_observation_s=OBSERVATION_S,
         )
         self.sampler.start()
-        undo.callback(self.sampler.stop)
-        undo.callback(self.schedule.stop)
-        undo.callback(self.prober.stop)
+        cleanup.callback(self.sampler.stop)
+        cleanup.callback(self.scheduler.stop)
+        cleanup.callback(self.probes.stop)
         assert eventually(lambda: device in self.sampler.state.monitored, WITHIN_S)
-        self.schedule.start()
+        self.scheduler.start()
 
     def settings(self, *entries: ProbeEntry) -> Settings:
-
         only = DevicePattern(f"^{self.device}$")
         return Settings(
             discovery=DiscoverySettings(include=(only,)),
@@ -76,15 +75,15 @@ class Bench:
             state=StateSettings(directory=str(self.state_directory)),
         )
 
-    def post(self, outcome: ProbeResult) -> None:
-        self.posted.append(outcome)
-        self.sampler.post(outcome)
+    def post(self, result: ProbeResult) -> None:
+        self.posted.append(result)
+        self.sampler.post(result)
 
     def is_wanted(self) -> bool:
-        return self.prober.is_wanted
+        return self.probes.is_wanted
 
     def problem(self) -> str | None:
-        return self.prober.problem
+        return self.probes.problem
 
     @property
     def totals(self) -> ProbeTotals:
@@ -96,15 +95,15 @@ class Bench:
 def bench(tmp_path: Path) -> Iterator[Bench]:
     file = tmp_path / "disk"
     file.write_bytes(bytes(2**20))
-    with ExitStack() as undo:
-        device = undo.enter_context(attached(file))
-        yield Bench(tmp_path, device, undo)
+    with ExitStack() as cleanup:
+        device = cleanup.enter_context(attached(file))
+        yield Bench(tmp_path, device, cleanup)
 
 
 @needs_loop
-def test_a_quiet_disk_is_probed_again_and_again(bench: Bench) -> None:
-    fake_fio(bench.room, ANSWERS)
-    bench.prober.configure(bench.settings(OFTEN))
+def test_idle_disk_is_probed_repeatedly(bench: Bench) -> None:
+    fake_fio(bench.bin_dir, ANSWERS)
+    bench.probes.configure(bench.settings(FREQUENT))
     assert eventually(lambda: bench.totals.runs >= 3, WITHIN_S), bench.posted
     totals = bench.totals
     assert sum(totals.failures.values()) == sum(totals.skips.values()) == 0
@@ -113,21 +112,21 @@ def test_a_quiet_disk_is_probed_again_and_again(bench: Bench) -> None:
     assert totals.last.is_success
     assert totals.last.target_iops == 20
     assert totals.spent_bytes(totals.last.timestamp_s) == totals.transferred_bytes
-    assert (bench.room / "told-to-read-only").exists()
-    assert not (bench.room / "may-write").exists()
+    assert (bench.bin_dir / "read-only").exists()
+    assert not (bench.bin_dir / "may-write").exists()
     assert bench.problem() is None
 
 
 @needs_loop
-def test_a_probe_that_is_no_longer_wanted_ends(bench: Bench) -> None:
-    fake_fio(bench.room, ANSWERS)
-    bench.prober.configure(bench.settings(OFTEN))
+def test_probe_ends_when_removed_from_the_configuration(bench: Bench) -> None:
+    fake_fio(bench.bin_dir, ANSWERS)
+    bench.probes.configure(bench.settings(FREQUENT))
     assert bench.is_wanted()
     assert eventually(lambda: bench.totals.runs >= 1, WITHIN_S)
-    bench.prober.configure(bench.settings())
+    bench.probes.configure(bench.settings())
     assert not bench.is_wanted()
     idle = threading.Semaphore(0)
-    bench.schedule.at(JobTimes(every_s=0.1), idle.release, "after what was begun")
+    bench.scheduler.at(JobTimes(every_s=0.1), idle.release, "after the running probe")
     assert idle.acquire(timeout=WITHIN_S)
     posted = len(bench.posted)
     for _ in range(5):
@@ -136,64 +135,64 @@ def test_a_probe_that_is_no_longer_wanted_ends(bench: Bench) -> None:
 
 
 @needs_loop
-def test_a_disk_that_is_no_longer_watched_is_left(bench: Bench) -> None:
-    fake_fio(bench.room, ANSWERS)
-    bench.prober.configure(bench.settings(OFTEN))
+def test_disk_no_longer_monitored_is_not_probed(bench: Bench) -> None:
+    fake_fio(bench.bin_dir, ANSWERS)
+    bench.probes.configure(bench.settings(FREQUENT))
     bench.sampler.post(())
     assert eventually(lambda: not bench.sampler.state.monitored, WITHIN_S)
-    bench.prober.configure(bench.settings(OFTEN))
+    bench.probes.configure(bench.settings(FREQUENT))
     idle = threading.Semaphore(0)
-    bench.schedule.at(JobTimes(every_s=0.1), idle.release, "after what was begun")
+    bench.scheduler.at(JobTimes(every_s=0.1), idle.release, "after the running probe")
     assert idle.acquire(timeout=WITHIN_S)
     assert bench.posted == []
 
 
 @needs_loop
-def test_a_hanging_fio_is_ended_with_the_daemon(bench: Bench) -> None:
-    fake_fio(bench.room, HANGS)
-    bench.prober.configure(bench.settings(OFTEN))
-    assert eventually((bench.room / "hangs").exists, WITHIN_S)
-    bench.prober.stop()
-    bench.schedule.stop()
+def test_hanging_fio_is_ended_by_stop(bench: Bench) -> None:
+    fake_fio(bench.bin_dir, HANGS)
+    bench.probes.configure(bench.settings(FREQUENT))
+    assert eventually((bench.bin_dir / "hangs").exists, WITHIN_S)
+    bench.probes.stop()
+    bench.scheduler.stop()
     assert bench.posted == []
 
 
 @needs_loop
 @pytest.mark.parametrize("version", [None, "fio-2.99"])
-def test_without_a_fio_of_use_nothing_is_probed_until_there_is_one(
+def test_probes_start_when_a_usable_fio_is_installed(
     bench: Bench, version: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
     if version is not None:
-        fake_fio(bench.room, ANSWERS, version=version)
+        fake_fio(bench.bin_dir, ANSWERS, version=version)
     for _ in range(2):
-        bench.prober.configure(bench.settings(OFTEN))
+        bench.probes.configure(bench.settings(FREQUENT))
     problem = bench.problem() or ""
     assert "expected fio 3.1 or newer" in problem
-    assert bench.prober.errors == 2
+    assert bench.probes.errors == 2
     [event] = events(caplog)
     assert event.message == "probes disabled until the next reload"
     assert str(event.fields["err"]) == problem
-    fake_fio(bench.room, ANSWERS)
-    bench.prober.configure(bench.settings(OFTEN))
+    fake_fio(bench.bin_dir, ANSWERS)
+    bench.probes.configure(bench.settings(FREQUENT))
     assert bench.problem() is None
     assert eventually(lambda: bench.totals.runs >= 1, WITHIN_S)
 
 
 @needs_loop
-def test_while_somebody_else_measures_nothing_is_probed(
+def test_probes_are_skipped_during_a_measurement(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    fake_fio(bench.room, ANSWERS)
+    fake_fio(bench.bin_dir, ANSWERS)
     with measurement_lock(bench.state_directory):
-        bench.prober.configure(bench.settings(OFTEN))
+        bench.probes.configure(bench.settings(FREQUENT))
         assert eventually(lambda: bench.totals.skips["measurement_running"] >= 2, WITHIN_S)
         assert bench.totals.runs == 0
     assert eventually(lambda: bench.totals.runs >= 1, WITHIN_S)
     probe = {"device": bench.device, "kind": "read-latency"}
     reason = "measurement_running"
-    message = "another measurement runs on this machine"
+    message = "another measurement is running on this machine"
     assert events(caplog) == [
         ("info", "probe skipped", {**probe, "reason": reason, "err": message}),
         ("info", "probe succeeded", probe),
@@ -201,12 +200,12 @@ def test_while_somebody_else_measures_nothing_is_probed(
 
 
 @needs_loop
-def test_nonsense_of_fio_is_a_failure_with_its_reason(
+def test_bad_output_is_a_failure_with_its_reason(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    (bench.room / "answer").write_text("all is well\n")
-    fake_fio(bench.room, ANSWERS)
-    bench.prober.configure(bench.settings(OFTEN))
+    (bench.bin_dir / "answer").write_text("all is well\n")
+    fake_fio(bench.bin_dir, ANSWERS)
+    bench.probes.configure(bench.settings(FREQUENT))
     assert eventually(lambda: bench.totals.failures["bad_output"] >= 2, WITHIN_S)
     assert bench.totals.runs == bench.totals.failures["bad_output"]
     assert bench.totals.last is not None
@@ -218,36 +217,36 @@ def test_nonsense_of_fio_is_a_failure_with_its_reason(
 
 
 @needs_loop
-def test_a_disk_of_which_nothing_is_seen_is_skipped(bench: Bench) -> None:
-    fake_fio(bench.room, ANSWERS)
+def test_disk_that_is_not_sampled_is_skipped(bench: Bench) -> None:
+    fake_fio(bench.bin_dir, ANSWERS)
     bench.sampler.stop()
-    bench.prober.configure(bench.settings(OFTEN))
+    bench.probes.configure(bench.settings(FREQUENT))
     assert eventually(lambda: bool(bench.posted), WITHIN_S)
     assert bench.posted[0].skipped == "not_sampled"
 
 
 @needs_loop
-def test_a_lock_that_cannot_be_had_is_a_failure(bench: Bench) -> None:
-    fake_fio(bench.room, ANSWERS)
-    settings = bench.settings(OFTEN)
+def test_unusable_lock_is_a_failure(bench: Bench) -> None:
+    fake_fio(bench.bin_dir, ANSWERS)
+    settings = bench.settings(FREQUENT)
     state = StateSettings(directory=f"/{'x' * 300}")
-    bench.prober.configure(msgspec.structs.replace(settings, state=state))
+    bench.probes.configure(msgspec.structs.replace(settings, state=state))
     assert eventually(lambda: bool(bench.posted), WITHIN_S)
     assert bench.posted[0].failure == "error"
     assert "another measurement" in bench.posted[0].message
 
 
 @pytest.mark.parametrize(
-    ("told", "every_s", "cron", "jitter_s"),
+    ("settings", "every_s", "cron", "jitter_s"),
     [
-        ({}, 600.0, None, MOST_JITTER_S),
+        ({}, 600.0, None, MAX_JITTER_S),
         ({"every_s": 20.0, "splay_s": 10.0}, 20.0, None, 0.5),
-        ({"cron": "0 4 * * *"}, 0.0, "0 4 * * *", MOST_JITTER_S),
+        ({"cron": "0 4 * * *"}, 0.0, "0 4 * * *", MAX_JITTER_S),
     ],
 )
-def test_when_a_probe_is_due(
-    told: dict[str, ProbeTarget], every_s: float, cron: str | None, jitter_s: float
+def test_times_of(
+    settings: dict[str, ProbeTarget], every_s: float, cron: str | None, jitter_s: float
 ) -> None:
-    times = times_of(ProbeEntry(kind="read-latency", **told), 12.5)  # type: ignore[arg-type]
+    times = times_of(ProbeEntry(kind="read-latency", **settings), 12.5)  # type: ignore[arg-type]
     assert (times.every_s, times.cron, times.offset_s) == (every_s, cron, 12.5)
     assert times.jitter_s == pytest.approx(jitter_s)

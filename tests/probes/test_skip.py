@@ -1,4 +1,4 @@
-"""When a disk is left alone."""
+"""When a probe is skipped."""
 
 import msgspec
 import pytest
@@ -17,152 +17,154 @@ from support.simulated_host import Machine, a_disk
 
 NOON_S = 1.7e9
 READS = ProbeEntry(kind="read-latency")
-PROMISED = Settings(
+LIMITED = Settings(
     disks=(DiskEntry(match=DiskMatch(device="vda"), terms=SumTerms(iops=1000.0)),),
     probes=(READS,),
 )
 
 
-def a_machine(settings: Settings = PROMISED, mount_points: tuple[str, ...] = ()) -> Machine:
+def a_machine(settings: Settings = LIMITED, mount_points: tuple[str, ...] = ()) -> Machine:
     return Machine(a_disk("vda", mount_points=mount_points), settings=settings)
 
 
-def seen(machine: Machine) -> DiskSnapshot:
-    (view,) = take_snapshot(machine.state).disks
-    return view
+def snapshot(machine: Machine) -> DiskSnapshot:
+    (disk,) = take_snapshot(machine.state).disks
+    return disk
 
 
-def looked_at(machine: Machine, ticks: int = 30, **each_tick: int) -> Observation:
-    """Look at a machine twice while it does something in each tick."""
-    before = seen(machine)
-    began_s = machine.now_s
+def observe(machine: Machine, ticks: int = 30, **each_tick: int) -> Observation:
+    """Observe a disk that has the same activity in each tick."""
+    before = snapshot(machine)
+    started_s = machine.now_s
     for _ in range(ticks):
         machine.does("vda", **each_tick)
         machine.tick()
-    return Observation(before, seen(machine), machine.now_s - began_s)
+    return Observation(before, snapshot(machine), machine.now_s - started_s)
 
 
-def plan(view: DiskSnapshot | None, entry: ProbeEntry = READS) -> ProbePlan:
-    assert view is not None
-    return plan_probe(entry, "vda", view.assignment.limits)
+def plan(disk: DiskSnapshot | None, entry: ProbeEntry = READS) -> ProbePlan:
+    assert disk is not None
+    return plan_probe(entry, "vda", disk.assignment.limits)
 
 
 def reasons(
-    sight: Observation, entry: ProbeEntry = READS, timestamp_s: float = NOON_S
+    observation: Observation, entry: ProbeEntry = READS, timestamp_s: float = NOON_S
 ) -> tuple[SkipReason, ...]:
-    found = skip_reasons(plan(sight.now or sight.before, entry), sight, timestamp_s)
+    found = skip_reasons(
+        plan(observation.now or observation.before, entry), observation, timestamp_s
+    )
     assert all(skip.message for skip in found)
     return tuple(skip.reason for skip in found)
 
 
-def test_a_quiet_disk_is_probed() -> None:
-    assert reasons(looked_at(a_machine())) == ()
+def test_idle_disk_is_probed() -> None:
+    assert reasons(observe(a_machine())) == ()
 
 
-def test_a_disk_that_is_at_work_but_not_busy_is_probed() -> None:
-    assert reasons(looked_at(a_machine(), reads=70, read_sectors=560, read_ms=35)) == ()
+def test_disk_below_the_threshold_is_probed() -> None:
+    assert reasons(observe(a_machine(), reads=70, read_sectors=560, read_ms=35)) == ()
 
 
-def test_a_busy_disk_is_left_alone() -> None:
-    sight = looked_at(a_machine(), reads=85, read_sectors=680, read_ms=42)
-    assert reasons(sight) == ("busy",)
-    (skip,) = skip_reasons(plan(sight.now), sight, NOON_S)
-    assert skip.message == "85% of the promise is in use, over 80%"
-    assert reasons(sight, ProbeEntry(kind="read-latency", busy_share=0.9)) == ()
+def test_busy_disk_is_skipped() -> None:
+    observation = observe(a_machine(), reads=85, read_sectors=680, read_ms=42)
+    assert reasons(observation) == ("busy",)
+    (skip,) = skip_reasons(plan(observation.now), observation, NOON_S)
+    assert skip.message == "the load is 85% of the limit; at most 80% is allowed"
+    assert reasons(observation, ProbeEntry(kind="read-latency", busy_share=0.9)) == ()
 
 
-def test_a_disk_that_became_busy_in_the_last_second_is_left_alone() -> None:
+def test_disk_busy_in_the_last_second_is_skipped() -> None:
     machine = a_machine()
-    before = seen(machine)
+    before = snapshot(machine)
     for _ in range(20):
         machine.tick()
-    looked_at(machine, 10, reads=90, read_sectors=720, read_ms=45)
-    assert reasons(Observation(before, seen(machine), 3.0)) == ("busy",)
+    observe(machine, 10, reads=90, read_sectors=720, read_ms=45)
+    assert reasons(Observation(before, snapshot(machine), 3.0)) == ("busy",)
 
 
-def test_without_a_promise_waiting_requests_are_what_busy_means() -> None:
-    nothing = Settings(probes=(READS,))
-    assert reasons(looked_at(a_machine(nothing), reads=90, read_sectors=720, read_ms=80)) == ()
-    assert reasons(looked_at(a_machine(nothing), reads=90, read_sectors=720, read_ms=400)) == (
+def test_disk_without_limits_is_busy_by_queue_depth() -> None:
+    no_limits = Settings(probes=(READS,))
+    assert reasons(observe(a_machine(no_limits), reads=90, read_sectors=720, read_ms=80)) == ()
+    assert reasons(observe(a_machine(no_limits), reads=90, read_sectors=720, read_ms=400)) == (
         "busy",
     )
 
 
-def test_a_disk_that_was_held_lately_is_left_alone() -> None:
+def test_disk_throttled_recently_is_skipped() -> None:
     machine = a_machine()
-    before = seen(machine)
+    before = snapshot(machine)
     for _ in range(20):
         machine.does("vda", reads=100, read_sectors=800, read_ms=3200, inflight=32)
         machine.tick()
     machine.does("vda", inflight=0)
     for _ in range(10):
         machine.tick()
-    assert seen(machine).verdict == "idle"
-    assert "throttled" in reasons(Observation(before, seen(machine), 3.0))
+    assert snapshot(machine).verdict == "idle"
+    assert "throttled" in reasons(Observation(before, snapshot(machine), 3.0))
 
 
-def test_a_stalled_disk_is_left_alone() -> None:
-    assert reasons(looked_at(a_machine(), inflight=4)) == ("stalled",)
+def test_stalled_disk_is_skipped() -> None:
+    assert reasons(observe(a_machine(), inflight=4)) == ("stalled",)
 
 
-def test_a_disk_below_its_promise_is_left_alone() -> None:
-    sight = looked_at(a_machine(), reads=50, read_sectors=400, read_ms=1600, inflight=32)
-    assert "below" in reasons(sight)
+def test_disk_below_its_promise_is_skipped() -> None:
+    observation = observe(a_machine(), reads=50, read_sectors=400, read_ms=1600, inflight=32)
+    assert "below" in reasons(observation)
 
 
-def test_a_disk_that_could_not_be_judged_is_left_alone() -> None:
+def test_disk_without_verdicts_is_skipped() -> None:
     machine = a_machine()
-    before = seen(machine)
+    before = snapshot(machine)
     for _ in range(30):
         machine.tick(text=None)
-    assert reasons(Observation(before, seen(machine), 3.0)) == ("not_sampled",)
+    assert reasons(Observation(before, snapshot(machine), 3.0)) == ("not_sampled",)
 
 
-def test_a_disk_that_was_never_sampled_is_left_alone() -> None:
-    machine = Machine(a_disk("vda"), settings=PROMISED, unreadable=True)
-    assert reasons(Observation(seen(machine), seen(machine), 3.0)) == ("not_sampled",)
+def test_disk_that_was_never_sampled_is_skipped() -> None:
+    machine = Machine(a_disk("vda"), settings=LIMITED, unreadable=True)
+    assert reasons(Observation(snapshot(machine), snapshot(machine), 3.0)) == ("not_sampled",)
 
 
 @pytest.mark.parametrize("size_bytes", [0, None])
-def test_a_disk_that_is_gone_cannot_be_probed(size_bytes: int | None) -> None:
-    sight = looked_at(a_machine())
-    assert sight.now is not None
+def test_missing_disk_is_skipped(size_bytes: int | None) -> None:
+    observation = observe(a_machine())
+    assert observation.now is not None
     now = None
     if size_bytes is not None:
-        disk = msgspec.structs.replace(sight.now.disk, size_bytes=size_bytes)
-        now = msgspec.structs.replace(sight.now, disk=disk)
-    assert reasons(msgspec.structs.replace(sight, now=now)) == ("device_missing",)
-    assert reasons(msgspec.structs.replace(sight, before=None)) == ("device_missing",)
+        disk = msgspec.structs.replace(observation.now.disk, size_bytes=size_bytes)
+        now = msgspec.structs.replace(observation.now, disk=disk)
+    assert reasons(msgspec.structs.replace(observation, now=now)) == ("device_missing",)
+    assert reasons(msgspec.structs.replace(observation, before=None)) == ("device_missing",)
 
 
-def test_a_disk_that_sleeps_is_not_woken() -> None:
-    sight = msgspec.structs.replace(looked_at(a_machine()), is_suspended=True)
-    assert reasons(sight) == ("suspended",)
+def test_suspended_disk_is_skipped() -> None:
+    observation = msgspec.structs.replace(observe(a_machine()), is_suspended=True)
+    assert reasons(observation) == ("suspended",)
 
 
-def test_a_promise_too_small_for_one_request_is_not_probed() -> None:
+def test_limit_too_low_for_1_iops_is_skipped() -> None:
     tiny = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=SumTerms(iops=50.0)),))
-    assert reasons(looked_at(a_machine(tiny))) == ("limit_too_low",)
+    assert reasons(observe(a_machine(tiny))) == ("limit_too_low",)
 
 
 @pytest.mark.parametrize(
     "entry", [ProbeEntry(kind="write-latency"), ProbeEntry(kind="read-latency", target="file")]
 )
-def test_a_file_needs_a_file_system(entry: ProbeEntry) -> None:
-    assert reasons(looked_at(a_machine()), entry) == ("no_file_system",)
-    assert reasons(looked_at(a_machine(mount_points=("/data",))), entry) == ()
+def test_probe_of_a_file_needs_a_file_system(entry: ProbeEntry) -> None:
+    assert reasons(observe(a_machine()), entry) == ("no_file_system",)
+    assert reasons(observe(a_machine(mount_points=("/data",))), entry) == ()
 
 
-def test_the_allowance_of_a_day_comes_back_with_the_next() -> None:
-    sight = looked_at(a_machine())
-    assert sight.now is not None
+def test_daily_budget_is_renewed_the_next_day() -> None:
+    observation = observe(a_machine())
+    assert observation.now is not None
     day = int(NOON_S // 86400)
-    used = ProbeTotals(day=day, day_bytes=256 * MIB - 4096)
-    now = msgspec.structs.replace(sight.now, probes={"read-latency": used})
-    sight = msgspec.structs.replace(sight, now=now)
-    assert reasons(sight) == ("daily",)
-    assert reasons(sight, timestamp_s=NOON_S + 86400) == ()
-    assert reasons(sight, ProbeEntry(kind="read-latency", daily_bytes=512 * MIB)) == ()
+    totals = ProbeTotals(day=day, day_bytes=256 * MIB - 4096)
+    now = msgspec.structs.replace(observation.now, probes={"read-latency": totals})
+    observation = msgspec.structs.replace(observation, now=now)
+    assert reasons(observation) == ("daily",)
+    assert reasons(observation, timestamp_s=NOON_S + 86400) == ()
+    assert reasons(observation, ProbeEntry(kind="read-latency", daily_bytes=512 * MIB)) == ()
 
 
 BURSTING = Settings(
@@ -176,32 +178,32 @@ BURSTING = Settings(
 
 
 def with_credits(lower: float, estimate: float, upper: float) -> Observation:
-    sight = looked_at(a_machine(BURSTING))
-    assert sight.now is not None
+    observation = observe(a_machine(BURSTING))
+    assert observation.now is not None
     level = CreditLevel("iops", 8000.0, lower, upper, estimate, 1.0)
-    return msgspec.structs.replace(sight, now=msgspec.structs.replace(sight.now, credits=(level,)))
+    return msgspec.structs.replace(
+        observation, now=msgspec.structs.replace(observation.now, credits=(level,))
+    )
 
 
 @pytest.mark.parametrize(
-    ("lower", "estimate", "upper", "left_alone"),
+    ("lower", "estimate", "upper", "is_skipped"),
     [
         (8000.0, 8000.0, 8000.0, False),
-        (0.0, 0.0, 399.0, True),  # proven to be low
-        (400.0, 400.0, 8000.0, False),  # proven not to be
-        (0.0, 4000.0, 8000.0, False),  # nothing is known
-        (0.0, 100.0, 8000.0, True),  # nothing is proven, but it looks low
+        (0.0, 0.0, 399.0, True),  # proven to be too few
+        (400.0, 400.0, 8000.0, False),  # proven to be enough
+        (0.0, 4000.0, 8000.0, False),  # unknown
+        (0.0, 100.0, 8000.0, True),  # unproven, but the estimate is low
     ],
 )
-def test_a_disk_low_on_credits_is_left_alone(
-    lower: float, estimate: float, upper: float, left_alone: bool
+def test_disk_low_on_credits_is_skipped(
+    lower: float, estimate: float, upper: float, is_skipped: bool
 ) -> None:
-    assert reasons(with_credits(lower, estimate, upper)) == (("credits",) if left_alone else ())
+    assert reasons(with_credits(lower, estimate, upper)) == (("credits",) if is_skipped else ())
 
 
 @given(st.tuples(*[st.floats(0, 8000)] * 3).map(sorted), st.floats(0, 1))
-def test_credits_proven_to_be_enough_are_enough_and_those_proven_low_are_low(
-    levels: list[float], share: float
-) -> None:
+def test_bounds_that_prove_credits_decide(levels: list[float], share: float) -> None:
     entry = ProbeEntry(kind="read-latency", credits_share=share)
     lower, estimate, upper = levels
     found = "credits" in reasons(with_credits(lower, estimate, upper), entry)
@@ -211,14 +213,14 @@ def test_credits_proven_to_be_enough_are_enough_and_those_proven_low_are_low(
         assert found
 
 
-def test_unknown_credits_of_a_new_disk_do_not_keep_probes_away() -> None:
-    sight = looked_at(a_machine(BURSTING))
-    assert sight.now is not None
-    assert sight.now.credits
-    assert reasons(sight) == ()
+def test_unknown_credits_do_not_prevent_probes() -> None:
+    observation = observe(a_machine(BURSTING))
+    assert observation.now is not None
+    assert observation.now.credits
+    assert reasons(observation) == ()
 
 
-def test_the_look_is_long_enough_for_slow_sampling() -> None:
+def test_observation_is_longer_for_slow_sampling() -> None:
     assert observation_s(0.1) == OBSERVATION_S
     assert observation_s(10.0) == 30.0
 
@@ -226,13 +228,13 @@ def test_the_look_is_long_enough_for_slow_sampling() -> None:
 @given(
     reads=st.integers(0, 300),
     inflight=st.integers(0, 64),
-    rotting=st.booleans(),
+    suspended=st.booleans(),
     ticks=st.integers(0, 40),
 )
-def test_whatever_a_disk_does_there_is_an_answer(
-    reads: int, inflight: int, rotting: bool, ticks: int
+def test_any_activity_gives_known_reasons(
+    reads: int, inflight: int, suspended: bool, ticks: int
 ) -> None:
     machine = a_machine()
-    sight = looked_at(machine, ticks, reads=reads, read_sectors=8 * reads, inflight=inflight)
-    sight = msgspec.structs.replace(sight, is_suspended=rotting)
-    assert set(reasons(sight)) <= set(SKIP_REASONS)
+    observation = observe(machine, ticks, reads=reads, read_sectors=8 * reads, inflight=inflight)
+    observation = msgspec.structs.replace(observation, is_suspended=suspended)
+    assert set(reasons(observation)) <= set(SKIP_REASONS)

@@ -1,4 +1,4 @@
-"""A fio that does what a test wants, after holding the words it was given against its duty."""
+"""A fake fio: it checks its options, then does what a test needs."""
 
 import sys
 from pathlib import Path
@@ -6,35 +6,35 @@ from pathlib import Path
 import psutil
 
 _SCRIPT = """#!{python} -IS
-# Without site packages, coverage among them: it may not write a byte of what it finds.
+# Without site packages, such as coverage, which would write a file: RLIMIT_FSIZE may be 0.
 import os, signal, subprocess, sys, time
 from pathlib import Path
 
 if sys.argv[1:] == ["--version"]:
     print({version!r})
     raise SystemExit({version_status!r})
-words = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
+options = dict(word.removeprefix("--").partition("=")[::2] for word in sys.argv[1:])
 HERE = Path({here!r})
 sys.path.append({packages!r})
-(HERE / f"pid.{{os.getpid()}}").touch()  # that much is allowed to one who may not write a byte
+(HERE / f"pid.{{os.getpid()}}").touch()  # an empty file is allowed by RLIMIT_FSIZE 0
 
 def must(condition, what):
     if not condition:
         print("fake fio:", what, file=sys.stderr)
         raise SystemExit(97)
 
-reads_only = words["rw"] in ("read", "randread")
-(HERE / ("told-to-read-only" if "readonly" in words else "may-write")).touch()
-must(("readonly" in words) == reads_only, "readonly unless it writes")
-must(Path(words["filename"].replace("\\\\:", ":")).is_absolute(), "a whole path")
-must(words["allow_file_create"] == "0", "what is gone is not made anew")
-must(words["allow_mounted_write"] == "0", "a mounted disk is never written")
-must(words["direct"] == "1", "past the page cache")
-must(words["invalidate"] == "0", "the page cache of others is left alone")
-must("thread" in words, "no worker in another session")
-must(words["output-format"] == "json+", "latency bins")
-must(float(words["runtime"].removesuffix("ms")) > 0, "an end")
-must(not sys.stdin.read(), "nothing to read")
+reads_only = options["rw"] in ("read", "randread")
+(HERE / ("read-only" if "readonly" in options else "may-write")).touch()
+must(("readonly" in options) == reads_only, "readonly unless it writes")
+must(Path(options["filename"].replace("\\\\:", ":")).is_absolute(), "an absolute path")
+must(options["allow_file_create"] == "0", "a missing target is not created")
+must(options["allow_mounted_write"] == "0", "a mounted disk is never written")
+must(options["direct"] == "1", "past the page cache")
+must(options["invalidate"] == "0", "the page cache is not emptied")
+must("thread" in options, "no worker in another session")
+must(options["output-format"] == "json+", "latency bins")
+must(float(options["runtime"].removesuffix("ms")) > 0, "a runtime")
+must(not sys.stdin.read(), "an empty standard input")
 must(os.getsid(0) == os.getpgid(0) == os.getpid(), "a session of its own")
 {body}
 """
@@ -69,7 +69,7 @@ while True:
     os.write(1, b"{" * 65536)
 """
 
-COMPLAINS_FOR_EVER = """
+PRINTS_ERRORS_FOR_EVER = """
 while True:
     os.write(2, b"no " * 20000)
 """
@@ -78,7 +78,7 @@ while True:
 def fake_fio(
     directory: Path, body: str, *, version: str = "fio-3.33", version_status: int = 0
 ) -> Path:
-    """Write the program, for `find_fio(str(directory))`; it leaves marks of itself there."""
+    """Write the program, for `find_fio(str(directory))`; it creates marker files there."""
     script = directory / "fio"
     script.write_text(
         _SCRIPT.format(
@@ -96,6 +96,6 @@ def fake_fio(
 
 
 def pid_left(directory: Path, whose: str = "pid") -> int:
-    """Give the number of the process that the last fake was, or its `grandchild`."""
-    [mark] = directory.glob(f"{whose}.*")
-    return int(mark.suffix[1:])
+    """Return the PID of the last fake fio, or of its `grandchild`."""
+    [marker] = directory.glob(f"{whose}.*")
+    return int(marker.suffix[1:])

@@ -1,4 +1,4 @@
-"""Real block devices for tests: loop devices on small files, and the right to make them."""
+"""Loop devices on small files, for tests."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ needs_loop = pytest.mark.skipif(
 
 @contextmanager
 def attached(file: Path) -> Iterator[str]:
-    """Attach a file to a free loop device, give its kernel name, and detach it afterwards."""
+    """Attach a file to a free loop device, yield its kernel name, and detach it afterwards."""
     device = _attach(file)
     try:
         yield Path(device).name
@@ -37,7 +37,7 @@ def attached(file: Path) -> Iterator[str]:
 
 
 def _attach(file: Path) -> str:
-    """`losetup --find` looks for a free device and takes it later: others may be faster."""
+    """Attach with retries: another process may attach the device that `losetup --find` chose."""
     command = ["losetup", "--find", "--show", "--partscan", str(file)]
     reason = ""
     for _ in range(_ATTEMPTS):
@@ -51,22 +51,22 @@ def _attach(file: Path) -> str:
 
 @contextmanager
 def added(numbers: range) -> Iterator[list[str]]:
-    """Make new loop devices with nothing attached, give their names, remove them afterwards."""
+    """Create unattached loop devices, yield their names, and remove them afterwards."""
     control = os.open(CONTROL, os.O_RDWR)
-    made: list[int] = []
+    numbers_added: list[int] = []
     try:
         for number in numbers:
             fcntl.ioctl(control, LOOP_CTL_ADD, number)
-            made.append(number)
-        yield [f"loop{number}" for number in made]
+            numbers_added.append(number)
+        yield [f"loop{number}" for number in numbers_added]
     finally:
-        for number in made:
+        for number in numbers_added:
             fcntl.ioctl(control, LOOP_CTL_REMOVE, number)
         os.close(control)
 
 
 def add_partition(device: str, start_bytes: int, size_bytes: int) -> None:
-    """Tell the kernel of a partition, as partx does; it goes when the device is detached."""
+    """Add a partition to the kernel, as partx does; detaching the device removes it."""
     data = create_string_buffer(struct.pack("qqi64s64s4x", start_bytes, size_bytes, 1, b"", b""))
     argument = struct.pack("iiiP", BLKPG_ADD_PARTITION, 0, len(data), addressof(data))
     descriptor = os.open(f"/dev/{device}", os.O_RDWR)
@@ -77,7 +77,7 @@ def add_partition(device: str, start_bytes: int, size_bytes: int) -> None:
 
 
 def eventually(condition: Callable[[], bool], within_s: float) -> bool:
-    """Wait until something is so, and say whether it became so in time."""
+    """Wait until a condition is true. Return whether it became true in time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
         if condition():
@@ -87,12 +87,12 @@ def eventually(condition: Callable[[], bool], within_s: float) -> bool:
 
 
 @contextmanager
-def used(device: str, room: Path) -> Iterator[None]:
-    """Let somebody else read a disk."""
+def used(device: str, directory: Path) -> Iterator[None]:
+    """Read a disk with another process."""
     load = (
         *("fio", "--name=load", f"--filename=/dev/{device}", "--readonly", "--rw=randread"),
         *("--bs=4k", "--direct=1", "--ioengine=libaio", "--iodepth=16", "--thread"),
-        *("--time_based", "--runtime=60", f"--output={room / 'load'}"),
+        *("--time_based", "--runtime=60", f"--output={directory / 'load'}"),
     )
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:

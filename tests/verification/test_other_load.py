@@ -1,11 +1,13 @@
+"""Load of other programs during a test."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.disks.busy import Transferred
 from disksla.fio.result import DirectionResult, FioResult
 from disksla.limits.cost_model import DirectionLimits, separate_charges
 from disksla.verification.other_load import (
-    Transferred,
     journal_writes,
     other_share,
     transferred_between,
@@ -16,17 +18,16 @@ CHARGES = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0
 COUNTERS = (100, 5, 800, 10, 50, 2, 400, 20)
 
 
-def test_requests_count_as_they_were_handed_in() -> None:
+def test_merged_requests_are_counted() -> None:
     later = (110, 8, 880, 10, 51, 2, 408, 20)
     assert transferred_between(COUNTERS, later) == Transferred(13, 1, 80 * 512, 8 * 512)
     assert transferred_between(COUNTERS[:3], (101, 5, 808)) == Transferred(1, 0, 4096, 0)
 
 
-def test_a_test_is_taken_at_its_word() -> None:
+def test_own_transfers_are_those_reported_by_fio() -> None:
     read = DirectionResult(10, 40960, 1.0, 10.0, 40960.0, 0.001)
     write = DirectionResult(2, 8192, 1.0, 2.0, 8192.0, 0.001)
     assert transferred_by(FioResult("fio-3.33", read, write)) == Transferred(10, 2, 40960, 8192)
-    assert Transferred(1, 2, 3, 4).plus(Transferred(10, 20, 30, 40)) == Transferred(11, 22, 33, 44)
 
 
 @pytest.mark.parametrize(
@@ -38,50 +39,50 @@ def test_a_test_is_taken_at_its_word() -> None:
             Transferred(1000, 0, 4096000),
             4096,
             0.1,
-        ),  # reads beside reads
+        ),  # other reads
         (
             Transferred(1000, 50, 4096000, 204800),
             Transferred(1000, 0, 4096000),
             4096,
             0.1,
-        ),  # writes
+        ),  # other writes
         (
             Transferred(900, 0, 4096000),
             Transferred(1000, 0, 4096000),
             4096,
             0.0,
-        ),  # never less than nothing
+        ),  # never negative
         (
             Transferred(800, 0, 100 * 2**20),
             Transferred(100, 0, 100 * 2**20),
             2**20,
             0.0,
-        ),  # in pieces
+        ),  # split requests
         (Transferred(80, 0, 200 * 2**20), Transferred(100, 0, 100 * 2**20), 2**20, 1.048576),
         (Transferred(100, 8, 100 * 2**20, 0), Transferred(100, 0, 100 * 2**20), 2**20, 0.016),
     ],
 )
-def test_others_are_what_the_test_did_not_do(
+def test_other_share(
     disk: Transferred, own: Transferred, request_bytes: int, share: float
 ) -> None:
     assert other_share(CHARGES, 1.0, disk, own, request_bytes) == pytest.approx(share)
 
 
-def test_a_file_system_keeps_its_books() -> None:
+def test_journal_writes() -> None:
     assert journal_writes(60.0) == Transferred(writes=120, written_bytes=120 * 4096)
     assert journal_writes(0.1).writes == 1
 
 
-def test_without_a_promise_there_is_no_share() -> None:
+def test_other_share_without_limits_is_0() -> None:
     assert other_share((), 1.0, Transferred(5, 5, 5, 5), Transferred(), 4096) == 0.0
 
 
 amounts = st.integers(0, 10**9)
-dones = st.builds(Transferred, amounts, amounts, amounts, amounts)
+transfers = st.builds(Transferred, amounts, amounts, amounts, amounts)
 
 
-@given(dones, dones, st.sampled_from([4096, 65536, 2**20]), st.floats(0.1, 1000))
-def test_the_test_itself_is_no_other(
+@given(transfers, transfers, st.sampled_from([4096, 65536, 2**20]), st.floats(0.1, 1000))
+def test_own_transfers_are_not_other_load(
     own: Transferred, more: Transferred, size: int, seconds: float
 ) -> None:
     assert other_share(CHARGES, seconds, own, own, size) == 0.0

@@ -105,7 +105,7 @@ def test_tests_are_run_or_skipped_and_judged(machine: Machine, monitor: DiskMoni
 def test_failed_fio_leaves_its_test_unmeasured(machine: Machine, monitor: DiskMonitor) -> None:
     results, _ = suite_runner(machine, monitor).run()
     assert results[0].verdict == "unmeasured"
-    assert "not the JSON of fio" in results[0].reason
+    assert "not valid fio JSON" in results[0].reason
 
 
 @pytest.mark.parametrize("machine", [HANGS], indirect=True)

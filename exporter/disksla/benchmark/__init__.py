@@ -1,4 +1,4 @@
-"""What a disk can do (`sweep`) and what it is (`identify`)."""
+"""Benchmarks at full speed: the workload matrix of a disk (`sweep`), its medium (`identify`)."""
 
 from disksla.benchmark.identify import Finding, identify
 from disksla.benchmark.identify_evidence import Evidence

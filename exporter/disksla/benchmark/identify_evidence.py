@@ -1,4 +1,4 @@
-"""What was measured of a disk to find out its medium, and how the latencies are distributed."""
+"""Measurements from which the medium of a disk is recognised, and the shape of their latencies."""
 
 import bisect
 from typing import NamedTuple
@@ -8,94 +8,94 @@ import msgspec
 from disksla.fio import LatencyBin, quantile_s
 
 HIT_S = 0.0005
-"""A platter does not answer in less, but by luck; a cache on it does."""
-HALF_TURN_S = 0.002
-"""No platter brings a random place under its head sooner in the mean: that is 15000 rpm."""
+"""Latency below which a rotating disk answers only by chance, but its cache does."""
+HALF_ROTATION_S = 0.002
+"""Half a rotation at 15000 rpm: the least mean latency of random reads of a rotating disk."""
 
 _QUARTILES_PER_DEVIATION = 1.35
-"""Width of the middle half of a normal distribution."""
-_LEAST_PART_SHARE = 0.2
-"""A smaller part of the requests does not stand for the medium."""
+"""Interquartile range of a normal distribution."""
+_MIN_PART_SHARE = 0.2
+"""Share of the requests below which a part does not show the medium."""
 
 
 class RequestStats(msgspec.Struct, frozen=True, kw_only=True):
-    """How requests of one kind were answered."""
+    """Rate and latency of requests of one kind."""
 
     request_bytes: int
     iops: float
-    """Above zero, as the mean is."""
+    """Above zero, like the mean."""
     mean_s: float
     queue_depth: int = 1
     requests: int | None = None
-    """How many there were; None where that is not known."""
-    least_s: float | None = None
+    """Number of requests; None if unknown."""
+    min_s: float | None = None
     deviation_s: float | None = None
     bins: tuple[LatencyBin, ...] = ()
-    """By growing latency; none where only means are known."""
+    """By increasing latency; empty if only the mean is known."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured of a disk; reads, unless said otherwise. None for what was not."""
+    """Measurements of a disk; reads unless noted. None if not measured."""
 
     cached_bytes_per_second: float | None = None
-    """The same few bytes again and again, out of the memory of this machine."""
+    """Repeated reads of the same bytes, from the page cache."""
     buffered_bytes_per_second: float | None = None
-    """On and on from one place, with the kernel reading ahead."""
+    """Sequential reads through the page cache, with read-ahead by the kernel."""
     random: RequestStats | None = None
-    """One at a time, anywhere on the disk."""
+    """At queue depth 1, over the whole disk."""
     near: RequestStats | None = None
-    """The same, but all within a small part of the disk."""
+    """Like `random`, but within a small part of the disk."""
     sequential: RequestStats | None = None
-    """As large as the random ones, one at a time and one after the other."""
+    """Sequential, as large as the random ones, at queue depth 1."""
     streamed: RequestStats | None = None
-    """Large ones, one at a time and one after the other."""
+    """Sequential, large, at queue depth 1."""
     deep: RequestStats | None = None
-    """As the random ones, many at a time."""
+    """Like `random`, in a deep queue."""
     written: RequestStats | None = None
-    """Sequential writes, one at a time."""
+    """Sequential writes at queue depth 1."""
 
 
 class LatencyShape(NamedTuple):
-    """How latencies are distributed."""
+    """Distribution of latencies."""
 
-    middle_s: float
-    """The median, of all or, where a cache answers some, of those it does not; else the mean."""
+    typical_s: float
+    """The median (without requests served from a cache, if others seek); the mean without bins."""
     scatter_ratio: float | None
-    """Width of the middle half over the median; None where only a mean is known."""
-    quick_s: float
-    """What a quarter of all are quicker than; else the mean."""
+    """Interquartile range over the median; None if only the mean is known."""
+    lower_quartile_s: float
+    """The lower quartile; the mean without bins."""
     hit_share: float = 0.0
-    """Share that was quicker than a platter."""
+    """Share of requests faster than a rotating disk."""
 
 
 def shape_of(requests: RequestStats) -> LatencyShape:
-    """Give the distribution: from bins, where there are any, or from mean and deviation."""
+    """Return the distribution, from bins if there are any, or from mean and deviation."""
     if not requests.bins:
         mean_s, deviation_s = requests.mean_s, requests.deviation_s
         scatter = None if deviation_s is None else _QUARTILES_PER_DEVIATION * deviation_s / mean_s
-        hit = requests.least_s is not None and requests.least_s < HIT_S
+        hit = requests.min_s is not None and requests.min_s < HIT_S
         return LatencyShape(mean_s, scatter, mean_s, 1 / (requests.requests or 1) if hit else 0.0)
-    everything = requests.bins
-    rest = slower_than(everything, HIT_S)
-    rest_share = count(rest) / count(everything)
-    missed = rest_share >= _LEAST_PART_SHARE and quantile_s(rest, 0.5) >= HALF_TURN_S
-    body = rest if missed else everything
+    all_bins = requests.bins
+    rest = slower_than(all_bins, HIT_S)
+    rest_share = count(rest) / count(all_bins)
+    missed = rest_share >= _MIN_PART_SHARE and quantile_s(rest, 0.5) >= HALF_ROTATION_S
+    body = rest if missed else all_bins
     return LatencyShape(
-        quantile_s(body, 0.5), scatter_ratio(body), quantile_s(everything, 0.25), 1 - rest_share
+        quantile_s(body, 0.5), scatter_ratio(body), quantile_s(all_bins, 0.25), 1 - rest_share
     )
 
 
-def slower_than(bins: tuple[LatencyBin, ...], least_s: float) -> tuple[LatencyBin, ...]:
-    """Give the bins of requests that took at least so long."""
-    return bins[bisect.bisect_left(bins, least_s, key=lambda one: one.seconds) :]
+def slower_than(bins: tuple[LatencyBin, ...], min_s: float) -> tuple[LatencyBin, ...]:
+    """Return the bins of requests that took `min_s` or longer."""
+    return bins[bisect.bisect_left(bins, min_s, key=lambda one: one.seconds) :]
 
 
 def scatter_ratio(bins: tuple[LatencyBin, ...]) -> float:
-    """Give the width of the middle half over the median."""
-    low_s, middle_s, high_s = (quantile_s(bins, share) for share in (0.25, 0.5, 0.75))
-    return (high_s - low_s) / middle_s if middle_s else 0.0
+    """Return the interquartile range over the median."""
+    low_s, median_s, high_s = (quantile_s(bins, share) for share in (0.25, 0.5, 0.75))
+    return (high_s - low_s) / median_s if median_s else 0.0
 
 
 def count(bins: tuple[LatencyBin, ...]) -> int:
-    """Give how many requests there are."""
+    """Return the number of requests."""
     return sum(one.requests for one in bins)

@@ -1,44 +1,49 @@
-"""Whether somebody else uses a disk: how long it was busy while nothing of ours ran."""
+"""Utilization of a disk before it is measured: the time in which other programs use it."""
 
 import time
 from collections.abc import Callable
 
+from disksla.disks import activity_between
 from disksla.errors import DiskslaError
-from disksla.procfs import MalformedLineError, find_reading
+from disksla.procfs import MalformedLineError, Reading, find_reading
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.roots import Roots
 
-LOOK_S = 1.0
-_BUSY_FIELD = 8
+OBSERVATION_S = 1.0
 
 
-def busy_share(
-    roots: Roots, device: str, seconds: float = LOOK_S, wait: Callable[[float], None] = time.sleep
+def measure_utilization(
+    roots: Roots,
+    device: str,
+    seconds: float = OBSERVATION_S,
+    wait: Callable[[float], None] = time.sleep,
 ) -> float:
-    """Look for a moment; give the share of it in which requests were in flight.
+    """Return the share of the next `seconds` in which the disk had a request in flight.
 
-    Raises Refusal if /proc/diskstats does not tell.
+    Raise DiskslaError if /proc/diskstats cannot be read or does not report it.
     """
     file = DiskstatsFile(roots.procfs)
     try:
-        before = _busy_ms(file.read(), device)
+        before = _reading(file.read(), device)
         wait(seconds)
-        after = _busy_ms(file.read(), device)
+        after = _reading(file.read(), device)
     except OSError as error:
         raise DiskslaError(
             f"cannot read {roots.procfs / 'diskstats'}: {error.strerror or error}"
         ) from error
     finally:
         file.close()
-    return max(0, after - before) / (1000 * seconds)
+    utilization = activity_between(before, after, seconds).utilization
+    if utilization is None:
+        raise DiskslaError(f"/proc/diskstats does not report the utilization of {device}")
+    return utilization
 
 
-def _busy_ms(text: str, device: str) -> int:
+def _reading(text: str, device: str) -> Reading:
     try:
-        reading = find_reading(text, device) or ()
-    except MalformedLineError as malformed:
-        raise DiskslaError(f"/proc/diskstats, {device}: {malformed}") from malformed
-    busy_ms = reading[_BUSY_FIELD] if len(reading) > _BUSY_FIELD else None
-    if busy_ms is None:
-        raise DiskslaError(f"/proc/diskstats does not tell how busy {device} is")
-    return busy_ms
+        reading = find_reading(text, device)
+    except MalformedLineError as error:
+        raise DiskslaError(f"/proc/diskstats, {device}: {error}") from error
+    if reading is None:
+        raise DiskslaError(f"{device} is not in /proc/diskstats")
+    return reading

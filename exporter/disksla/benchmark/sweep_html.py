@@ -1,7 +1,8 @@
-"""A sweep as one self-contained page of heat maps, for screens, telephones and paper."""
+"""A sweep as a self-contained HTML page of heat maps, for screens, phones and print."""
 
 import math
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import NamedTuple
 
 from disksla.benchmark.sweep_journal import SweepHeader
@@ -17,26 +18,26 @@ _STYLE = """
   --orange-step: 3.2%; } }
 p { max-width: 60rem; }
 caption small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
-.maps { display: grid; grid-template-columns: repeat(auto-fit, minmax(18rem, 1fr));
-  gap: 0.75rem; align-items: start; }
-table { width: 100%; border-collapse: separate; border-spacing: 2px; padding: 0.5rem;
-  background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+.maps { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: start;
+  margin-bottom: 0.75rem; }
+table { flex: 1 1 17rem; max-width: 32rem; padding: 0.375rem;
+  border-collapse: separate; border-spacing: 2px; background: var(--sheet);
+  border: 1px solid var(--line); border-radius: 0.375rem;
   font-size: 0.8125rem; font-variant-numeric: tabular-nums; break-inside: avoid; }
 caption { text-align: left; font-weight: 600; padding-bottom: 0.25rem; }
 th { font-weight: 400; color: var(--soft); text-align: right; white-space: nowrap;
   padding: 0 0.25rem; }
-td { text-align: right; padding: 0.1875rem 0.375rem; border-radius: 0.1875rem;
+td { text-align: right; padding: 0.1875rem 0.25rem; border-radius: 0.1875rem;
   white-space: nowrap; print-color-adjust: exact; -webkit-print-color-adjust: exact;
   background: hsl(var(--hue) calc(var(--pale) + var(--level) * var(--step))); }
 td.none { background: none; color: var(--soft); }
 .iops, .bandwidth { --hue: var(--blue); --step: var(--blue-step); }
 .latency { --hue: var(--orange); --step: var(--orange-step); }
 @media (prefers-color-scheme: light) { td.deep { color: #ffffff; } }
-@media (max-width: 30rem) { body { padding: 0.75rem; }
-  .maps { grid-template-columns: 1fr; } }
+@media (max-width: 30rem) { body { padding: 0.75rem; } }
 @media print { :root { --pale: 97%; --blue-step: -6%; --orange-step: -6%; }
   body { padding: 0; font-size: 9pt; }
-  td.deep { color: #000; } .maps { grid-template-columns: repeat(2, 1fr); }
+  td.deep { color: #000; } table { flex-basis: 45%; }
   h2 { break-after: avoid; } }
 """
 _STEPS = "".join(f"td.l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
@@ -48,14 +49,14 @@ def _milliseconds(row: SweepRow) -> float | None:
 
 
 class _Measure(NamedTuple):
-    """What one kind of map shows."""
+    """The quantity that one kind of map shows."""
 
     kind: str
     title: str
     value: Callable[[SweepRow], float | None]
     """In the unit of the title."""
     deep_level: int
-    """From which step of colour on white letters read better than dark ones."""
+    """Step of the colour from which white text is easier to read than dark text."""
 
 
 _MEASURES = (
@@ -66,7 +67,7 @@ _MEASURES = (
 
 
 def sweep_html(header: SweepHeader, rows: tuple[SweepRow, ...], started: str) -> str:
-    """Give the page as HTML; `started` is the date for people."""
+    """Return the page as HTML; `started` is the date as text."""
     disk = header.disk
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
     where = (
@@ -78,41 +79,43 @@ def sweep_html(header: SweepHeader, rows: tuple[SweepRow, ...], started: str) ->
     body = f"""<h1>Sweep of {escape_html(disk.name)}</h1>
 <p class="soft">{escape_html(", ".join(fact for fact in facts if fact))}; {escape_html(where)};
 {len(rows)} of {len(header.plan.cells())} cells, {format_duration(header.plan.runtime_s)} each;
-begun {escape_html(started)}; disksla {escape_html(header.disksla)}</p>
-<p class="soft">Rows are request sizes, columns the share of requests that go to a random place.
-The stronger the blue, the more is done; the stronger the orange, the longer it takes. Each step of
-a colour is a factor, the same in all maps of a kind.</p>
+started {escape_html(started)}; disksla {escape_html(header.disksla)}</p>
+<p class="soft">Rows are request sizes; columns are the share of random requests. Darker blue means
+more IOPS or bandwidth, darker orange a longer response time. Colours are on a logarithmic scale,
+which is the same in all maps of a kind.</p>
 {sections}"""
     return _SHEET.page(f"Sweep of {disk.name}", body)
 
 
 def _section(workers: int, rows: tuple[SweepRow, ...]) -> str:
-    """Give the maps of one number of workers."""
-    many = f"{workers} worker{'' if workers == 1 else 's'}"
-    tables = [
-        _map(measure, read_share, [row for row in rows if row.cell.workers == workers], rows)
-        for measure in _MEASURES
-        for read_share in READ_SHARES
-        if any((row.cell.workers, row.cell.read_share) == (workers, read_share) for row in rows)
-    ]
-    body = "\n".join(tables) if tables else '<p class="soft">Nothing was measured yet.</p>'
-    return f'<h2>{many}</h2>\n<div class="maps">\n{body}\n</div>'
+    """Return the maps of one number of workers; with writes, each measure starts a line."""
+    title = f"{workers} worker{'' if workers == 1 else 's'}"
+    of_workers = [row for row in rows if row.cell.workers == workers]
+    if not of_workers:
+        return f'<h2>{title}</h2>\n<p class="soft">No cell was measured yet.</p>'
+    measured = {row.cell.read_share for row in of_workers}
+    read_shares = [share for share in READ_SHARES if share in measured]
+    lines = [[_map(each, share, of_workers, rows) for share in read_shares] for each in _MEASURES]
+    if len(read_shares) == 1:
+        lines = [list(chain.from_iterable(lines))]
+    body = "\n".join('<div class="maps">\n' + "\n".join(maps) + "\n</div>" for maps in lines)
+    return f"<h2>{title}</h2>\n{body}"
 
 
 def _map(
     measure: _Measure,
     read_share: float,
     rows: Iterable[SweepRow],
-    everything: tuple[SweepRow, ...],
+    all_rows: tuple[SweepRow, ...],
 ) -> str:
-    """Give one map; its colours are those of all maps of the kind."""
+    """Return one map; its colours have the scale of all maps of the kind."""
     found = {
         (row.cell.request_bytes, row.cell.random_share): measure.value(row)
         for row in rows
         if row.cell.read_share == read_share
     }
-    known = [value for row in everything if (value := measure.value(row))]
-    scale = (min(known), max(known)) if known else (1.0, 1.0)
+    values = [value for row in all_rows if (value := measure.value(row))]
+    scale = (min(values), max(values)) if values else (1.0, 1.0)
     heads = "".join(f'<th scope="col">{share:.0%}</th>' for share in RANDOM_SHARES)
     lines = "\n".join(
         f'<tr><th scope="row">{format_size(size)}</th>'
@@ -131,18 +134,18 @@ def _map(
 
 def _cell(value: float | None, measure: _Measure, scale: tuple[float, float]) -> str:
     if value is None:
-        return '<td class="none">–</td>'  # noqa: RUF001 -- an en dash stands for nothing
+        return '<td class="none">–</td>'  # noqa: RUF001 -- en dash: no value
     level = _level(value, *scale)
     deep = " deep" if level >= measure.deep_level else ""
     return f'<td class="l{level}{deep}">{format_count(value)}</td>'
 
 
-def _level(value: float, least: float, most: float) -> int:
-    """Give the step of colour, 0 to LEVELS - 1, in equal factors from least to most."""
-    if value <= least:
+def _level(value: float, lowest: float, highest: float) -> int:
+    """Return the step of the colour, 0 to LEVELS - 1, on a logarithmic scale."""
+    if value <= lowest:
         return 0
-    above, whole = (math.log(end) - math.log(least) for end in (value, most))
-    return min(LEVELS - 1, int(LEVELS * above / whole))
+    above, span = (math.log(end) - math.log(lowest) for end in (value, highest))
+    return min(LEVELS - 1, int(LEVELS * above / span))
 
 
 def _mixture(read_share: float) -> str:

@@ -1,4 +1,4 @@
-"""The journal of a sweep: each finished cell as a line of JSON, so that it can be gone on with."""
+"""Format of the journal of a sweep: a line of JSON for each finished cell, to resume it."""
 
 from typing import Literal
 
@@ -10,29 +10,29 @@ from disksla.errors import DECODE_ERRORS, DiskslaError
 
 
 class SweepHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """First line: what is measured, and on which disk."""
+    """First line: the disk and the plan."""
 
     sweep: Literal[1] = 1
-    """Number of the format."""
+    """Version of the format."""
     disk: Disk
     directory: str | None = None
-    """Where the test file is; None where the device itself is read."""
+    """Directory of the scratch file; None if the device itself is read."""
     file_bytes: int | None = None
-    """Size of the test file."""
+    """Size of the scratch file."""
     plan: SweepPlan
     started_at_s: float
-    """Wall time."""
+    """Unix time."""
     disksla: str
-    """Version that began it."""
+    """Version of disksla that started it."""
 
 
 class SweepJournal(msgspec.Struct, frozen=True):
-    """What a journal holds."""
+    """The content of a journal."""
 
     header: SweepHeader
     rows: tuple[SweepRow, ...]
     whole_bytes: int
-    """Length up to the end of the last whole line: a program that was killed may leave half."""
+    """Length up to the end of the last whole line; a killed sweep may leave an incomplete one."""
 
 
 _encoder = msgspec.json.Encoder()
@@ -41,21 +41,21 @@ _row_decoder = msgspec.json.Decoder(SweepRow)
 
 
 def encode_line(record: SweepHeader | SweepRow) -> bytes:
-    """Write one line."""
+    """Return a record as a line of JSON."""
     return _encoder.encode(record) + b"\n"
 
 
 def read_journal(content: bytes) -> SweepJournal:
-    """Read a whole journal; what stands behind its last end of line is left out.
+    """Parse a journal; an incomplete last line is ignored.
 
-    Raises Refusal with the number of the line that is wrong.
+    Raise DiskslaError with the number of the line that is invalid.
     """
     whole_bytes = content.rfind(b"\n") + 1
     first, *others = content[:whole_bytes].splitlines() or [b""]
     try:
         header = _header_decoder.decode(first)
     except DECODE_ERRORS as error:
-        raise DiskslaError(f"line 1: not the journal of a sweep: {error}") from None
+        raise DiskslaError(f"line 1: not a sweep journal: {error}") from None
     cells = set(header.plan.cells())
     rows: dict[object, SweepRow] = {}
     for number, line in enumerate(others, start=2):
@@ -64,28 +64,28 @@ def read_journal(content: bytes) -> SweepJournal:
         except DECODE_ERRORS as error:
             raise DiskslaError(f"line {number}: not a cell of a sweep: {error}") from None
         if row.cell not in cells:
-            raise DiskslaError(f"line {number}: a cell that the plan does not have")
+            raise DiskslaError(f"line {number}: the cell is not in the plan")
         rows[row.cell] = row
     return SweepJournal(header, tuple(rows.values()), whole_bytes)
 
 
 def mismatch(journal: SweepHeader, now: SweepHeader) -> str | None:
-    """Say why a journal cannot be gone on with, or None if it can."""
+    """Return why a sweep cannot resume from a journal, or None if it can."""
     before, disk = journal.disk, now.disk
-    known = "serial" if before.serial else "WWN" if before.wwn else "name"
+    identity = "serial" if before.serial else "WWN" if before.wwn else "name"
     same = {
         "serial": before.serial == disk.serial,
         "WWN": before.wwn == disk.wwn,
         "name": before.name == disk.name,
-    }[known]
+    }[identity]
     if not same or before.size_bytes != disk.size_bytes:
-        return f"it is of another disk ({_described(before)}), not of {_described(disk)}"
+        return f"it belongs to another disk ({_described(before)}), not to {_described(disk)}"
     if journal.plan != now.plan:
         fields = journal.plan.__struct_fields__
         differ = [
             name for name in fields if getattr(journal.plan, name) != getattr(now.plan, name)
         ]
-        return f"it has another plan ({', '.join(differ)} differ): leave those options out"
+        return f"it has another plan ({', '.join(differ)} differ); omit those options"
     if (journal.directory, journal.file_bytes) != (now.directory, now.file_bytes):
         where = journal.directory or "the device itself"
         return f"it was measured on {where}, not on {now.directory or 'the device itself'}"

@@ -1,4 +1,4 @@
-"""The file of a sweep's journal: made, read, and added to line by line."""
+"""The journal file of a sweep: create, load, resume, and append finished cells."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from disksla.errors import DiskslaError
 
 
 def load_journal(path: Path) -> SweepJournal:
-    """Read a journal. Raises Refusal, with the file and line, if it is none."""
+    """Read a journal. Raise DiskslaError with the file and line if it is invalid."""
     try:
         return read_journal(path.read_bytes())
     except OSError as error:
@@ -21,32 +21,32 @@ def load_journal(path: Path) -> SweepJournal:
 
 
 class SweepJournalFile:
-    """Adds to a journal; what was added is on the disk when `add` returns."""
+    """An open journal; a record is on disk when `add` returns."""
 
     def __init__(self, path: Path, descriptor: int) -> None:
-        """Take the open file."""
+        """Wrap an open file descriptor."""
         self.path = path
         self._descriptor = descriptor
 
     @classmethod
-    def make(cls, path: Path, header: SweepHeader) -> Self:
-        """Begin a journal in a file that must not exist yet. Raises Refusal."""
+    def create(cls, path: Path, header: SweepHeader) -> Self:
+        """Create a journal. Raise DiskslaError if the file exists or cannot be created."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         try:
             file = cls(path, os.open(path, flags, 0o644))
         except FileExistsError:
             raise DiskslaError(
-                f"{path} is there already: go on with it by --resume {path},"
-                " or name another file by --output"
+                f"{path} already exists; resume it with --resume {path}, or choose another file"
+                " with --output"
             ) from None
         except OSError as error:
-            raise DiskslaError(f"cannot make {path}: {error.strerror}") from error
+            raise DiskslaError(f"cannot create {path}: {error.strerror}") from error
         file.add(header)
         return file
 
     @classmethod
-    def go_on(cls, path: Path, journal: SweepJournal) -> Self:
-        """Go on with a journal behind its last whole line. Raises Refusal."""
+    def resume(cls, path: Path, journal: SweepJournal) -> Self:
+        """Open a journal to append after its last whole line. Raise DiskslaError if it fails."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
             os.ftruncate(descriptor, journal.whole_bytes)
@@ -55,7 +55,7 @@ class SweepJournalFile:
         return cls(path, descriptor)
 
     def add(self, record: SweepHeader | SweepRow) -> None:
-        """Add a line. Raises Refusal if it cannot be written."""
+        """Append a record. Raise DiskslaError if it cannot be written."""
         try:
             with os.fdopen(os.dup(self._descriptor), "wb") as file:
                 file.write(encode_line(record))
@@ -64,7 +64,7 @@ class SweepJournalFile:
             raise DiskslaError(f"cannot write {self.path}: {error.strerror}") from error
 
     def __enter__(self) -> Self:
-        """Give the journal to a `with` block."""
+        """Return the journal."""
         return self
 
     def __exit__(

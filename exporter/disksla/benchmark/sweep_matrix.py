@@ -1,7 +1,7 @@
-"""A disk's workload matrix: request size x random share x read share, at one worker and at many.
+"""The workload matrix of a sweep: request size x random share x read share x workers.
 
-After https://storageio.com: how many IOPS can a HDD, HHDD or SSD do? It depends: so all of it is
-measured, and put into one table of response time, IOPS and bandwidth.
+After "How many IOPS can a HDD, HHDD or SSD do?", https://storageio.com: it depends on the
+workload, so all workloads are measured, into one table of response time, IOPS and bandwidth.
 """
 
 import csv
@@ -21,7 +21,7 @@ WORKERS = (1, 16)
 RANDOM_SHARES = (0.0, 0.4, 0.7, 1.0)
 READ_SHARES = (1.0, 0.6, 0.3, 0.0)
 SETUP_S = 0.5
-"""What starting and ending one run of fio takes."""
+"""Time that fio needs to start and to end."""
 COLUMNS = (
     "workers",
     "request_bytes",
@@ -34,9 +34,9 @@ COLUMNS = (
 
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Count = Annotated[int, msgspec.Meta(gt=0, le=2**40)]
-MOST_CHOICES = 100
-"""Sizes, or numbers of workers, so that no journal can ask for cells without end."""
-_Counts = Annotated[tuple[_Count, ...], msgspec.Meta(min_length=1, max_length=MOST_CHOICES)]
+MAX_CHOICES = 100
+"""Maximum number of sizes, or of worker counts, which bounds the cells of a journal."""
+_Counts = Annotated[tuple[_Count, ...], msgspec.Meta(min_length=1, max_length=MAX_CHOICES)]
 _NotNegative = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 
 
@@ -50,7 +50,7 @@ class SweepCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def pattern(self) -> Pattern:
-        """As fio calls it."""
+        """The access pattern, as fio names it."""
         at_random = self.random_share > 0
         if self.read_share == 1:
             return "randread" if at_random else "read"
@@ -59,7 +59,7 @@ class SweepCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "randrw" if at_random else "rw"
 
     def job(self, target: str, size_bytes: int, runtime_s: float) -> FioJob:
-        """Give what fio has to do; sequential workers get a part of the target each."""
+        """Return the fio job; sequential workers get a part of the target each."""
         mixed = 0 < self.read_share < 1
         partly = 0 < self.random_share < 1
         return FioJob(
@@ -76,17 +76,17 @@ class SweepCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SweepPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What is to be measured."""
+    """The cells to measure."""
 
     sizes: _Counts = SIZES
     workers: _Counts = WORKERS
     runtime_s: Annotated[float, msgspec.Meta(gt=0)] = 10.0
-    """Of each cell."""
+    """Duration of each cell."""
     writes: bool = False
-    """Whether cells with writes are measured too."""
+    """Whether cells with writes are included."""
 
     def cells(self) -> tuple[SweepCell, ...]:
-        """Give every cell in the order in which it is measured and shown."""
+        """Return all cells in the order in which they are measured and printed."""
         read_shares = READ_SHARES if self.writes else (1.0,)
         return tuple(
             SweepCell(workers, size, random_share, read_share)
@@ -96,52 +96,59 @@ class SweepPlan(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         )
 
     @property
-    def left_out(self) -> int:
-        """How many cells are not measured because they write."""
-        whole = msgspec.structs.replace(self, writes=True)
-        return len(whole.cells()) - len(self.cells())
+    def skipped_cells(self) -> int:
+        """Number of cells that are skipped because they write."""
+        complete = msgspec.structs.replace(self, writes=True)
+        return len(complete.cells()) - len(self.cells())
+
+
+def cell_duration_s(plan: SweepPlan) -> float:
+    """Return how long a cell takes, including the start and end of fio."""
+    return plan.runtime_s + SETUP_S
 
 
 def total_s(plan: SweepPlan, finished: int = 0) -> float:
-    """Give the time that all cells will take, or those that are left."""
-    return (len(plan.cells()) - finished) * (plan.runtime_s + SETUP_S)
+    """Return how long all cells take, or those that are not finished."""
+    return (len(plan.cells()) - finished) * cell_duration_s(plan)
 
 
 class SweepRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One cell, and how it went; reads and writes together, as in the article."""
+    """The result of a cell; reads and writes together, as in the article."""
 
     cell: SweepCell
     mean_latency_s: _NotNegative | None
-    """None where nothing completed."""
+    """None if no request completed."""
     iops: _NotNegative
     bytes_per_second: _NotNegative
 
 
 def row_of(cell: SweepCell, result: FioResult) -> SweepRow:
-    """Add up what was read and written; latency is the mean over all requests."""
-    both = (result.read, result.write)
+    """Return the sum of reads and writes; the latency is the mean of all requests."""
+    directions = (result.read, result.write)
     return SweepRow(
         cell,
-        _mean_latency_s(both),
-        sum(one.iops for one in both),
-        sum(one.bytes_per_second for one in both),
+        _mean_latency_s(directions),
+        sum(one.iops for one in directions),
+        sum(one.bytes_per_second for one in directions),
     )
 
 
-def _mean_latency_s(both: tuple[DirectionResult, ...]) -> float | None:
-    known = [(one.requests, one.mean_latency_s) for one in both if one.mean_latency_s is not None]
+def _mean_latency_s(directions: tuple[DirectionResult, ...]) -> float | None:
+    known = [
+        (one.requests, one.mean_latency_s) for one in directions if one.mean_latency_s is not None
+    ]
     requests = sum(count for count, _ in known)
     return sum(count * mean_s for count, mean_s in known) / requests if requests else None
 
 
 def csv_of(rows: tuple[SweepRow, ...]) -> str:
-    """Write rows as comma-separated values in base units; nothing where nothing completed."""
+    """Return rows as CSV in base units; the latency is empty if no request completed."""
     lines = [",".join(COLUMNS)]
-    lines += [",".join(map(_written, _values(row))) for row in rows]
+    lines += [",".join(map(_csv_field, _values(row))) for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def _written(value: float | None) -> str:
+def _csv_field(value: float | None) -> str:
     return "" if value is None else str(value) if isinstance(value, int) else f"{value:.10g}"
 
 
@@ -159,26 +166,26 @@ def _values(row: SweepRow) -> tuple[float | None, ...]:
 
 
 def read_csv(text: str) -> tuple[SweepRow, ...]:
-    """Read rows as `csv_of` writes them; further columns are left alone.
+    """Parse rows that `csv_of` wrote; other columns are ignored.
 
-    Raises Refusal with the number of the line.
+    Raise DiskslaError with the number of the line that is invalid.
     """
     reader = csv.DictReader(text.splitlines())
     rows: list[SweepRow] = []
     try:
         missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
         if missing:
-            raise DiskslaError(f"line 1: not the table of a sweep: no column {', '.join(missing)}")
+            raise DiskslaError(f"line 1: not a table of a sweep: no column {', '.join(missing)}")
         rows.extend(_row(found) for found in reader)
     except (ValueError, TypeError, csv.Error) as error:
         raise DiskslaError(f"line {len(rows) + 2}: {error}") from None
     if not rows:
-        raise DiskslaError("there is no row in it")
+        raise DiskslaError("the table has no rows")
     return tuple(rows)
 
 
 def _row(found: dict[str, str]) -> SweepRow:
-    """Read one row; raises ValueError (msgspec's among them) or TypeError."""
+    """Parse one row. Raise ValueError (msgspec's errors included) or TypeError."""
     workers, size, random_share, read_share, latency_s, iops, rate = map(found.get, COLUMNS)
     plain = {
         "cell": {
@@ -195,9 +202,9 @@ def _row(found: dict[str, str]) -> SweepRow:
 
 
 def evidence_of(rows: tuple[SweepRow, ...]) -> Evidence:
-    """Give what a sweep shows of the medium: its cells of one worker, at the smallest size.
+    """Return what a sweep shows of the medium: its cells of one worker, at the smallest size.
 
-    Where a latency was rounded to nothing, it is what one worker had for each request.
+    A latency that was rounded to 0 is computed from the IOPS.
     """
     single = {
         (row.cell.request_bytes, row.cell.random_share, row.cell.read_share): _requests(row)

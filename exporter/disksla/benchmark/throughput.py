@@ -1,7 +1,7 @@
-"""How fast a device is read on and on, and how fast this machine reads out of its own memory.
+"""Throughput of cached and of buffered sequential reads, as `hdparm -tT` measures them.
 
-As `hdparm -tT` does, but without emptying the cache of the whole device (BLKFLSBUF), which would
-disturb what is mounted from it: only pages that we read ourselves are given up again.
+Unlike hdparm, this does not drop the page cache of the whole device (BLKFLSBUF), which would
+disturb a file system mounted from it: it drops only the pages that it reads.
 """
 
 import os
@@ -14,50 +14,50 @@ from disksla.errors import DiskslaError
 from disksla.units import MIB
 
 CHUNK_BYTES = 2 * MIB
-MOST_BYTES = 512 * MIB
-"""That are read from the device."""
+MAX_BYTES = 512 * MIB
+"""Maximum bytes read from the device."""
 
 
 def cached_bytes_per_second(
     device: Path, seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> float:
-    """Read the first 2 MiB again and again, out of the page cache; as hdparm -T.
+    """Return the throughput of reading the first 2 MiB from the page cache, as hdparm -T.
 
-    Raises Refusal for a device that cannot be read or is smaller.
+    Raise DiskslaError if the device cannot be read or is smaller.
     """
     with _opened(device) as descriptor:
         buffer = bytearray(CHUNK_BYTES)
         _fill(descriptor, buffer, 0, device)
-        began, times = clock(), 0
-        while not times or clock() < began + seconds:
+        started_s, chunks = clock(), 0
+        while not chunks or clock() < started_s + seconds:
             _fill(descriptor, buffer, 0, device)
-            times += 1
-        return times * CHUNK_BYTES / (clock() - began)
+            chunks += 1
+        return chunks * CHUNK_BYTES / (clock() - started_s)
 
 
 def buffered_bytes_per_second(
     device: Path, size_bytes: int, seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> float:
-    """Read on from the middle of the device, while the kernel reads ahead; as hdparm -t.
+    """Return the throughput of sequential reads with read-ahead by the kernel, as hdparm -t.
 
-    Ends at MOST_BYTES or the end of the device if that is sooner. Raises Refusal for a device
-    that cannot be read or is smaller than 4 MiB.
+    Reads start in the middle of the device, and end after `seconds`, after MAX_BYTES or at the end
+    of the device. Raise DiskslaError if it cannot be read or is smaller than 4 MiB.
     """
     start = size_bytes // 2 // CHUNK_BYTES * CHUNK_BYTES
-    most = min(MOST_BYTES, size_bytes - start) // CHUNK_BYTES
+    max_chunks = min(MAX_BYTES, size_bytes - start) // CHUNK_BYTES
     with _opened(device) as descriptor:
         buffer = bytearray(CHUNK_BYTES)
-        os.posix_fadvise(descriptor, start, most * CHUNK_BYTES, os.POSIX_FADV_DONTNEED)
-        os.posix_fadvise(descriptor, start, most * CHUNK_BYTES, os.POSIX_FADV_SEQUENTIAL)
-        began, times = clock(), 0
-        while not times or (times < most and clock() < began + seconds):
-            place = start + times * CHUNK_BYTES
-            _fill(descriptor, buffer, place, device)
-            os.posix_fadvise(descriptor, place, CHUNK_BYTES, os.POSIX_FADV_DONTNEED)
-            times += 1
-        took_s = clock() - began
-        os.posix_fadvise(descriptor, start, most * CHUNK_BYTES, os.POSIX_FADV_DONTNEED)
-        return times * CHUNK_BYTES / took_s
+        os.posix_fadvise(descriptor, start, max_chunks * CHUNK_BYTES, os.POSIX_FADV_DONTNEED)
+        os.posix_fadvise(descriptor, start, max_chunks * CHUNK_BYTES, os.POSIX_FADV_SEQUENTIAL)
+        started_s, chunks = clock(), 0
+        while not chunks or (chunks < max_chunks and clock() < started_s + seconds):
+            offset = start + chunks * CHUNK_BYTES
+            _fill(descriptor, buffer, offset, device)
+            os.posix_fadvise(descriptor, offset, CHUNK_BYTES, os.POSIX_FADV_DONTNEED)
+            chunks += 1
+        elapsed_s = clock() - started_s
+        os.posix_fadvise(descriptor, start, max_chunks * CHUNK_BYTES, os.POSIX_FADV_DONTNEED)
+        return chunks * CHUNK_BYTES / elapsed_s
 
 
 @contextmanager
@@ -72,10 +72,10 @@ def _opened(device: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _fill(descriptor: int, buffer: bytearray, place: int, device: Path) -> None:
+def _fill(descriptor: int, buffer: bytearray, offset: int, device: Path) -> None:
     try:
-        read = os.preadv(descriptor, [buffer], place)
+        read = os.preadv(descriptor, [buffer], offset)
     except OSError as error:
-        raise DiskslaError(f"cannot read {device} at {place}: {error.strerror}") from error
+        raise DiskslaError(f"cannot read {device} at byte {offset}: {error.strerror}") from error
     if read < len(buffer):
-        raise DiskslaError(f"{device} ends at {place + read} bytes; expected at least 4 MiB")
+        raise DiskslaError(f"{device} ends at {offset + read} bytes; expected at least 4 MiB")

@@ -1,4 +1,4 @@
-"""What people are shown in tables: on a terminal, which obeys some characters."""
+"""Output of commands: safe tables, progress bars and JSON."""
 
 import contextlib
 import sys
@@ -14,16 +14,16 @@ from disksla.text import escape_control
 
 
 class SafeConsole(Console):
-    """A console on which no name of a disk can move the cursor, change a title or hide a line."""
+    """A console that escapes control characters, which names of disks may contain."""
 
     def __init__(self, *, stderr: bool = False, quiet: bool = False) -> None:
-        """Take texts for what they are, without rich's own marks in them."""
+        """Create a console without the markup of rich."""
         super().__init__(stderr=stderr, quiet=quiet, highlight=False, markup=False, emoji=False)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Give what is written; colours are not text, and stay."""
+        """Yield the segments with their text escaped; control segments (colours) stay."""
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -32,43 +32,46 @@ class SafeConsole(Console):
 
 
 ProgressCallback = Callable[[str, float], None]
-"""Takes what is being done, and the seconds of it that have passed."""
+"""Called with the name of the current step and the seconds since it started."""
 
 
 @contextlib.contextmanager
 def progress_bar(total_s: float) -> Iterator[ProgressCallback]:
-    """Show how far a test of this length has come; gives what is to be told of it."""
+    """Show the progress of steps that take `total_s` together; yield what to call with it.
+
+    Without a terminal on stderr, nothing is shown.
+    """
     if not sys.stderr.isatty():
         yield lambda _what, _seconds: None
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=SafeConsole(stderr=True), transient=True) as bar:
-        yield _Told(bar, total_s)
+        yield _StepProgress(bar, total_s)
 
 
-class _Told:
-    """Adds up what was done one after another."""
+class _StepProgress:
+    """Adds the current step to the steps that are finished."""
 
     def __init__(self, bar: Progress, total_s: float) -> None:
         self._bar = bar
         self._task = bar.add_task("", total=total_s)
-        self._what = ""
-        self._done_s = self._passed_s = 0.0
+        self._step = ""
+        self._finished_s = self._step_s = 0.0
 
-    def __call__(self, what: str, seconds: float) -> None:
-        if what != self._what:
-            self._done_s += self._passed_s
-            self._what = what
-        self._passed_s = seconds
-        self._bar.update(self._task, description=what, completed=self._done_s + seconds)
+    def __call__(self, step: str, seconds: float) -> None:
+        if step != self._step:
+            self._finished_s += self._step_s
+            self._step = step
+        self._step_s = seconds
+        self._bar.update(self._task, description=step, completed=self._finished_s + seconds)
 
 
 _DIGITS = 15
-"""Beyond these stands only what binary fractions leave behind (11250.000000000002)."""
+"""Significant digits; more would show the error of binary fractions (11250.000000000002)."""
 
 
 def to_json(value: Any) -> str:
-    """Write records, mappings and sequences of them as JSON for people and programs."""
+    """Return records, mappings and sequences of them as indented JSON."""
     plain = _plain(msgspec.to_builtins(value))
     return msgspec.json.format(msgspec.json.encode(plain), indent=2).decode()
 

@@ -1,4 +1,4 @@
-"""Seeing to it that a disk which is to be measured is not used by others."""
+"""Measure a disk alone: no other disksla measurement on the machine, no other use of the disk."""
 
 import argparse
 import sys
@@ -6,49 +6,48 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from disksla.benchmark.idle_check import busy_share
+from disksla.benchmark.idle_check import measure_utilization
 from disksla.commands._context import HostContext
 from disksla.commands._options import roots_of
-from disksla.disks import Disk
+from disksla.disks import BENCHMARK_MAX_UTILIZATION, Disk
 from disksla.errors import DiskslaError
 from disksla.system.lock import measurement_lock
 
-_BUSY_SHARE = 0.1
-
-
-def add_force(parser: argparse.ArgumentParser) -> None:
-    """Add --even-if-busy."""
-    parser.add_argument(
-        "--even-if-busy",
-        action="store_true",
-        help="measure a disk that others use, which disturbs both them and the numbers",
-    )
+FORCE_HELP = (
+    "measure even if other programs use the disk; they slow down, and the results are too low"
+)
 
 
 @contextmanager
 def exclusive_measurement(
     arguments: argparse.Namespace, host: HostContext, disk: Disk
 ) -> Iterator[None]:
-    """Keep other measurements away until the end of the block, probes of the daemon among them.
+    """Keep other measurements, such as probes of the daemon, from starting until the block ends.
 
-    Raises Refusal if one runs already, or if the disk is busy and that was not asked for.
+    Raise DiskslaError if one is running, or if the disk is in use and --force is not given.
     """
     with measurement_lock(Path(host.settings.state.directory)) as is_alone:
         if not is_alone:
             raise DiskslaError(
-                "another measurement of disksla runs on this machine; try again later"
+                f"cannot measure {disk.name}: another disksla measurement is running on this"
+                " machine; try again later"
             )
-        _look_for_load(arguments, disk)
+        _check_idle(arguments, disk)
         yield
 
 
-def _look_for_load(arguments: argparse.Namespace, disk: Disk) -> None:
-    share = busy_share(roots_of(arguments), disk.name)
-    if share < _BUSY_SHARE:
+def _check_idle(arguments: argparse.Namespace, disk: Disk) -> None:
+    utilization = measure_utilization(roots_of(arguments), disk.name)
+    if utilization < BENCHMARK_MAX_UTILIZATION:
         return
-    words = f"{disk.name} is in use: it was busy for {min(share, 1):.0%} of the last second"
-    if not arguments.even_if_busy:
+    busy = f"{disk.name} was busy for {min(utilization, 1):.0%} of the last second"
+    if not arguments.force:
         raise DiskslaError(
-            f"{words}; measure when it is quiet, or say --even-if-busy (both sides get slower)"
+            f"cannot measure {disk.name}: other programs use it ({busy}); try again when it is"
+            " idle, or use --force (slows down those programs, and the results are too low)"
         )
-    print(f"disksla: {words}; the numbers are those of what is left", file=sys.stderr)
+    print(
+        f"disksla: other programs use {disk.name} ({busy}): they will slow down, and the results"
+        " will be too low",
+        file=sys.stderr,
+    )

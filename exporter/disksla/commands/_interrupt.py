@@ -1,4 +1,4 @@
-"""Somebody wants a long command to end: taken as a wish, so that what cleans up is never cut."""
+"""Stop a long command on a signal, without interrupting its cleanup."""
 
 import contextlib
 import signal
@@ -12,33 +12,33 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StoppedError(DiskslaError):
-    """What was under way was given up."""
+    """The command was stopped by a signal."""
 
 
 class StopRequest:
-    """Whether somebody wants the command to end."""
+    """Records the signal that stops the command."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
+        """Start without a signal."""
         self.stop = threading.Event()
-        """Set when somebody does."""
+        """Set when a signal arrives."""
         self.by: int | None = None
-        """The number of the signal by which it was said."""
+        """Number of the signal; None before it arrives."""
 
     def end_if_wanted(self, _progress: float) -> None:
-        """Give up what reports its progress here, by raising Ended, if that is wanted."""
+        """Raise StoppedError if a signal arrived; a callback for progress."""
         if self.by is not None:
             raise StoppedError
 
     def take(self, signal_number: int, _frame: FrameType | None) -> None:
-        """Take note of a signal."""
+        """Handle a signal."""
         self.by = signal_number
         self.stop.set()
 
 
 @contextlib.contextmanager
 def stop_on_signal() -> Iterator[StopRequest]:
-    """Take the signals of a terminal, a service manager and a lost connection until the end."""
+    """Handle SIGINT, SIGTERM and SIGHUP until the block ends, then restore their handlers."""
     interrupted = StopRequest()
     before = {number: signal.signal(number, interrupted.take) for number in _SIGNALS}
     try:

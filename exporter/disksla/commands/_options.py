@@ -1,4 +1,4 @@
-"""Options that several commands share. Flags say where; the configuration file says what."""
+"""Options that several commands share, and the parsing of their values."""
 
 import argparse
 from collections.abc import Callable
@@ -33,9 +33,14 @@ def add_web_config_file(parser: argparse.ArgumentParser) -> None:
         dest="web_config_file",
         type=Path,
         metavar="FILE",
-        help="YAML of TLS, client certificates and passwords, as for node_exporter"
-        " (default: none; everybody is answered, in clear)",
+        help="YAML file of TLS, client certificates and passwords, as for node_exporter"
+        " (default: none; no TLS and no authentication)",
     )
+
+
+def add_force(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """Add --force."""
+    parser.add_argument("--force", action="store_true", help=help_text)
 
 
 def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) -> None:
@@ -51,7 +56,7 @@ def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) 
 
 
 def duration_s(text: str) -> float:
-    """Read a duration, as argparse wants it."""
+    """Parse a duration. Raise ArgumentTypeError, as argparse expects."""
     try:
         return parse_duration_s(text)
     except ValueError as error:
@@ -76,7 +81,7 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_option(where: str, text: str, parse: Callable[[str], Quantity]) -> Quantity:
-    """Read a number with its unit. Raises Refusal that says where it was wrong."""
+    """Parse the value of an option. Raise DiskslaError that names the option."""
     try:
         return parse(text)
     except ValueError as error:
@@ -86,12 +91,12 @@ def parse_option(where: str, text: str, parse: Callable[[str], Quantity]) -> Qua
 def parse_optional(
     where: str, text: str | None, parse: Callable[[str], Quantity]
 ) -> Quantity | None:
-    """Read an option that may have been left out. Raises Refusal."""
+    """Parse an optional value; None if it is missing. Raise DiskslaError if it is invalid."""
     return None if text is None else parse_option(where, text, parse)
 
 
 def parse_positive_size(where: str, text: str) -> int:
-    """Read a size above zero. Raises Refusal."""
+    """Parse a size above zero. Raise DiskslaError if it is invalid."""
     size = parse_option(where, text, parse_size_bytes)
     if not size:
         raise DiskslaError(f"{where}: expected a size above zero, such as 500GiB, not '{text}'")
@@ -99,7 +104,7 @@ def parse_positive_size(where: str, text: str) -> int:
 
 
 def roots_of(arguments: argparse.Namespace) -> Roots:
-    """Give the paths that `add_paths` let the user choose."""
+    """Return the paths of the options of `add_paths`."""
     return Roots(
         procfs=arguments.path_procfs,
         sysfs=arguments.path_sysfs,

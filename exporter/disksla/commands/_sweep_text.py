@@ -1,4 +1,4 @@
-"""How a sweep is put before people and programs: its announcement, table and JSON."""
+"""Output of `disksla sweep`: the announcement, the tables and the JSON."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,41 +15,41 @@ from disksla.units import format_bandwidth, format_count, format_duration, forma
 
 
 def announcement(header: SweepHeader, limits: Limits, finished: int) -> Iterator[str]:
-    """Say, in sentences and before it begins, what a sweep does and takes."""
+    """Yield what a sweep will do and cost, as sentences."""
     plan, disk = header.plan, header.disk
     cells = len(plan.cells())
     seconds = total_s(plan, finished)
     where = (
-        f"a file of our own in {header.directory} ({format_size(header.file_bytes or 0)})"
+        f"a scratch file of {format_size(header.file_bytes or 0)} in {header.directory}"
         if header.directory
-        else "the device itself, which is only read"
+        else "the device itself (read only)"
     )
-    left = f" {cells - finished} of them are left." if finished else ""
+    left = f" Cells left to measure: {cells - finished}." if finished else ""
     yield (
         f"{disk.name}, {format_size(disk.size_bytes)}: {cells} cells of"
         f" {format_duration(plan.runtime_s)} each on {where}.{left}"
     )
-    writing = ", after the file was written" if header.directory else ""
-    yield f"That takes about {format_duration(seconds)}{writing}."
-    if plan.left_out:
+    writing = ", plus the time to write the file" if header.directory else ""
+    yield f"This takes about {format_duration(seconds)}{writing}."
+    if plan.skipped_cells:
         yield (
-            f"{plan.left_out} cells with writes are left out: a device is never written."
-            " With --file DIR they are measured too, on a file of our own."
+            f"{plan.skipped_cells} cells with writes are skipped: a device is never written."
+            " To measure them on a scratch file, use --file DIR."
         )
     yield from cost_warnings(limits, seconds)
 
 
 def print_table(header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
-    """Print the rows in the columns of the article, a table for each number of workers."""
+    """Print a table for each number of workers, with the columns of the article."""
     console = SafeConsole()
     for workers in header.plan.workers:
-        of_these = [row for row in rows if row.cell.workers == workers]
+        of_workers = [row for row in rows if row.cell.workers == workers]
         title = f"{header.disk.name}, {workers} worker{'' if workers == 1 else 's'}"
         console.print(title, style="bold")
         table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
         for heading in ("size", "workload", "avg. response", "IOPS", "bandwidth"):
             table.add_column(heading, justify="left" if heading == "workload" else "right")
-        for row in of_these:
+        for row in of_workers:
             cell, latency_s = row.cell, row.mean_latency_s
             table.add_row(
                 format_size(cell.request_bytes),
@@ -63,7 +63,7 @@ def print_table(header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:
 
 
 def document(header: SweepHeader, rows: tuple[SweepRow, ...]) -> dict[str, Any]:
-    """Give a sweep for JSON, in base units."""
+    """Return a sweep for JSON, in base units."""
     return {
         "device": header.disk.name,
         "identity": header.disk,

@@ -1,4 +1,4 @@
-"""`disksla identify`: say what medium a disk really is, by how it seeks."""
+"""`disksla identify`: find out the medium of a disk by its latencies."""
 
 import argparse
 import sys
@@ -10,55 +10,57 @@ import msgspec
 
 from disksla.benchmark import Evidence, Finding, identify, throughput
 from disksla.benchmark.identify_evidence import RequestStats
-from disksla.benchmark.identify_jobs import MOST_BYTES_PER_SECOND, identify_jobs, request_stats
+from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._exclusive import add_force, exclusive_measurement
+from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._limits_text import facts_table
-from disksla.commands._options import duration_s
+from disksla.commands._options import add_force, parse_option
 from disksla.config import CUSTOM_TERMS
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import quantile_s
 from disksla.fio.runner import find_fio
+from disksla.schema import duration
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 
 _CACHED_S = 0.5
-_PATIENCE_S = 30.0
-_LONGEST_S = 10.0
+_GRACE_S = 30.0
+_RUNTIME = duration("100ms", "10s", "3s")
 _QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add DEVICE, or a table of measurements instead."""
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        "device", metavar="DEVICE", nargs="?", help="vdb, /dev/vdb, or a name of by-id"
+    """Add DEVICE, or a table of a sweep instead."""
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument(
+        "device",
+        metavar="DEVICE",
+        nargs="?",
+        help="disk to identify: vdb, /dev/vdb, or a name under /dev/disk/by-id",
     )
-    what.add_argument(
+    source.add_argument(
         "--from",
         dest="table",
         type=Path,
         metavar="FILE",
-        help="a table of `disksla sweep --csv` instead of a disk",
+        help="table written by `disksla sweep --csv`, instead of a disk",
     )
     parser.add_argument(
         "--runtime",
-        dest="runtime_s",
-        type=duration_s,
         default="3s",
         metavar="TIME",
-        help="how long each of the measurements takes (default: %(default)s)",
+        help="duration of each measurement (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, in base units")
-    add_force(parser)
+    add_force(parser, FORCE_HELP)
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure, or read what was measured; 0 if the medium shows, 1 if it does not."""
+    """Measure a disk or read a table, and print the medium. Return 1 if it is unknown, else 0."""
     if arguments.table is not None:
         name, evidence, claim = str(arguments.table), _read(arguments.table), None
     else:
@@ -80,30 +82,28 @@ def _read(table: Path) -> Evidence:
     except OSError as error:
         raise DiskslaError(f"cannot read {table}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise DiskslaError(f"{table}: not text") from None
+        raise DiskslaError(f"{table}: not UTF-8 text") from None
     except DiskslaError as error:
         raise DiskslaError(f"{table}: {error}") from error
 
 
 def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Evidence:
-    """Measure a disk, reading only; what will be done is told before."""
-    runtime_s = arguments.runtime_s
-    if not 0.1 <= runtime_s <= _LONGEST_S:  # noqa: PLR2004 -- said in the message
-        raise DiskslaError(f"--runtime: expected between 100ms and 10s, not {runtime_s:g} s")
+    """Print what will be read, then read it."""
+    runtime_s = parse_option("--runtime", arguments.runtime, _RUNTIME.parse)
     device = Path("/dev") / disk.name
     jobs = list(identify_jobs(str(device), disk.size_bytes, runtime_s))
     seconds = (len(jobs) + 1) * (runtime_s + 1)
-    most_bytes = len(jobs) * runtime_s * MOST_BYTES_PER_SECOND + throughput.MOST_BYTES
+    max_bytes = len(jobs) * runtime_s * MAX_BYTES_PER_SECOND + throughput.MAX_BYTES
     print(
-        f"{disk.name} is read for {format_duration(seconds)}, at most {format_size(most_bytes)};"
+        f"Reading {disk.name} for {format_duration(seconds)}, at most {format_size(max_bytes)};"
         " nothing is written.",
         file=sys.stderr,
     )
     fio = find_fio()
     with exclusive_measurement(arguments, host, disk):
         found: dict[str, Any] = {}
-        for job in jobs:  # first, because fio can be ended where a disk has stalled
-            found[job.name] = request_stats(job, fio.run(job, limit_s=runtime_s + _PATIENCE_S))
+        for job in jobs:  # first, because fio can be stopped if the disk stalls
+            found[job.name] = request_stats(job, fio.run(job, limit_s=runtime_s + _GRACE_S))
         return Evidence(
             cached_bytes_per_second=throughput.cached_bytes_per_second(device, _CACHED_S),
             buffered_bytes_per_second=throughput.buffered_bytes_per_second(
@@ -114,7 +114,7 @@ def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ev
 
 
 def _claim(host: HostContext, disk: Disk) -> Claim:
-    """Give what the disk is said to be; generic terms only repeat what the kernel says."""
+    """Return what the disk claims to be; generic terms only repeat what the kernel reports."""
     assignment = host.assignment(disk)
     sold = assignment.terms != CUSTOM_TERMS and assignment.provider != "generic"
     return Claim(disk.name, disk.rotational, disk.model, assignment.terms if sold else None)
@@ -127,24 +127,24 @@ def _print(name: str, evidence: Evidence, finding: Finding) -> None:
     for sentence in (*finding.observations, finding.conclusion):
         console.print(sentence)
     for sentence in finding.contradictions:
-        console.print(f"But: {sentence}", style="bold")
+        console.print(f"Contradiction: {sentence}", style="bold")
     console.print()
     console.print(facts_table(_facts(evidence)))
 
 
 def _facts(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Give the numbers that were measured, as hdparm and ioping name them."""
+    """Yield the measured numbers, in the terms of hdparm and ioping."""
     for what, rate in (
         ("cached reads", evidence.cached_bytes_per_second),
         ("buffered reads", evidence.buffered_bytes_per_second),
     ):
         if rate is not None:
             yield what, format_bandwidth(rate)
-    for what, requests in _pieces(evidence):
-        yield what, _requests_words(requests)
+    for what, requests in _measurements(evidence):
+        yield what, _requests_text(requests)
 
 
-def _pieces(evidence: Evidence) -> Iterator[tuple[str, RequestStats]]:
+def _measurements(evidence: Evidence) -> Iterator[tuple[str, RequestStats]]:
     for what, requests in (
         ("random", evidence.random),
         ("random, near", evidence.near),
@@ -157,17 +157,17 @@ def _pieces(evidence: Evidence) -> Iterator[tuple[str, RequestStats]]:
             yield what, requests
 
 
-def _requests_words(requests: RequestStats) -> str:
-    words = (
-        f"{format_size(requests.request_bytes)}, {requests.queue_depth} at a time:"
+def _requests_text(requests: RequestStats) -> str:
+    text = (
+        f"{format_size(requests.request_bytes)}, queue depth {requests.queue_depth}:"
         f" {format_count(requests.iops)} IOPS, mean {format_duration(requests.mean_s)}"
     )
     if requests.bins:
-        low, middle, high = (
+        low, median, high = (
             format_duration(quantile_s(requests.bins, share)) for share in (0.01, 0.5, 0.99)
         )
-        words += f", 1/50/99 % {low}, {middle}, {high}"
-    return words
+        text += f", p1/p50/p99 {low}, {median}, {high}"
+    return text
 
 
 def _document(name: str, evidence: Evidence, finding: Finding) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def _document(name: str, evidence: Evidence, finding: Finding) -> dict[str, Any]
             "buffered_bytes_per_second": evidence.buffered_bytes_per_second,
             **{
                 what.replace(", ", "_"): _requests_document(requests)
-                for what, requests in _pieces(evidence)
+                for what, requests in _measurements(evidence)
             },
         },
     }

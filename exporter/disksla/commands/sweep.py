@@ -2,71 +2,82 @@
 
 import argparse
 import contextlib
-import os
+import functools
 import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 from disksla.benchmark import SweepHeader, SweepPlan, SweepRow
 from disksla.benchmark.sweep_html import sweep_html
 from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
-from disksla.benchmark.sweep_matrix import MOST_CHOICES, SweepCell, csv_of, row_of
-from disksla.commands._console import SafeConsole, to_json
+from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
+from disksla.commands._console import SafeConsole, progress_bar, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._exclusive import add_force, exclusive_measurement
-from disksla.commands._options import parse_option, parse_optional
+from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
+from disksla.commands._options import add_force, parse_option, parse_optional
 from disksla.commands._sweep_text import announcement, document, print_table
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments
+from disksla.fio.filesystem import file_system_of
 from disksla.fio.job import SECTOR_BYTES
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
 from disksla.metrics.build_info import read_build_info
-from disksla.units import format_size, parse_duration_s, parse_size_bytes
+from disksla.schema import duration
+from disksla.units import format_size, parse_size_bytes
 
-_MOST_WORKERS = 256
-_PATIENCE_S = 30.0
-"""Beyond the runtime of a cell: a disk that answers later than that has stalled."""
+_MAX_WORKERS = 256
+_GRACE_S = 30.0
+"""Time after the end of a cell until fio is stopped: the disk has stalled."""
 _FILE_BYTES = "1GiB"
+_RUNTIME = duration("100ms", "1h", "10s")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add DEVICE, what to measure, and where results go."""
-    parser.add_argument("device", metavar="DEVICE", help="vdb, /dev/vdb, or a name of by-id")
+    """Add DEVICE, the workloads to measure, and the files of results."""
+    parser.add_argument(
+        "device",
+        metavar="DEVICE",
+        help="disk to measure: vdb, /dev/vdb, or a name under /dev/disk/by-id",
+    )
     for option, metavar, what in (
-        ("--file", "DIR", "measure a file of our own in this directory on the disk, writes too"),
-        ("--file-size", "SIZE", f"size of that file (default: {_FILE_BYTES})"),
-        ("--runtime", "TIME", "how long each cell is measured (default: 10s)"),
+        (
+            "--file",
+            "DIR",
+            "also measure writes, all on a scratch file in this directory of the disk",
+        ),
+        ("--file-size", "SIZE", f"size of the scratch file (default: {_FILE_BYTES})"),
+        ("--runtime", "TIME", "duration of each cell (default: 10s)"),
         ("--sizes", "SIZE,...", "request sizes (default: 4KiB, 8KiB, ... 2MiB)"),
         ("--workers", "N,...", "numbers of workers (default: 1,16)"),
     ):
         parser.add_argument(option, metavar=metavar, help=what)
     journal = parser.add_mutually_exclusive_group()
-    journal.add_argument("--resume", type=Path, metavar="FILE", help="go on with this journal")
+    journal.add_argument("--resume", type=Path, metavar="FILE", help="journal to resume")
     journal.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
-        help="journal to make, a line for each finished cell (default: sweep-DEVICE.jsonl)",
+        help="journal to create, with a line for each cell (default: sweep-DEVICE.jsonl)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table here too")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write heat maps here too")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table to FILE")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write heat maps to FILE")
     parser.add_argument(
-        "--dry-run", action="store_true", help="say what would be done, and do nothing"
+        "--dry-run",
+        action="store_true",
+        help="print the duration, the cost and the fio commands, without running them",
     )
-    add_force(parser)
+    add_force(parser, FORCE_HELP)
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure what is left of the matrix, then show all of it."""
+    """Measure the remaining cells of the matrix, then print all results."""
     host = read_context(arguments)
     disk = host.find(arguments.device)
     journal = load_journal(arguments.resume) if arguments.resume else None
@@ -75,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     measured = {row.cell for row in finished}
     left = [cell for cell in header.plan.cells() if cell not in measured]
     path: Path = arguments.resume or arguments.output or Path(f"sweep-{disk.name}.jsonl")
-    _refuse_what_is_there(arguments.csv, arguments.html)
+    _check_new_files(arguments.csv, arguments.html)
     if left:
         _announce(host, header, len(finished))
     if arguments.dry_run:
@@ -84,16 +95,16 @@ def run(arguments: argparse.Namespace) -> int:
     rows = finished
     if left:
         if header.directory:
-            _directory(Path(header.directory), disk)
+            file_system_of(Path(header.directory), disk)
         fio = find_fio()
         with (
             exclusive_measurement(arguments, host, disk),
-            SweepJournalFile.go_on(path, journal)
+            SweepJournalFile.resume(path, journal)
             if journal
-            else SweepJournalFile.make(path, header) as file,
+            else SweepJournalFile.create(path, header) as file,
         ):
-            print(f"What is measured is kept in {path}.", file=sys.stderr)
-            rows = (*finished, *_measured(fio, left, header, file))
+            print(f"Writing results to {path}.", file=sys.stderr)
+            rows = (*finished, *_measure(fio, left, header, file))
     _show(arguments, header, _in_order(header.plan, rows))
     return 0
 
@@ -101,16 +112,17 @@ def run(arguments: argparse.Namespace) -> int:
 def _header(
     arguments: argparse.Namespace, disk: Disk, journal: SweepJournal | None
 ) -> SweepHeader:
-    """Give what is to be measured: what was asked for, and else what the journal has."""
+    """Return what to measure, from the options, the journal and the defaults."""
     before = journal.header if journal else None
     plan = before.plan if before else SweepPlan()
     directory, file_bytes = (before.directory, before.file_bytes) if before else (None, None)
     if arguments.file is not None:
-        directory = _directory(Path(arguments.file), disk)
+        file_system_of(Path(arguments.file), disk)
+        directory = str(Path(arguments.file).resolve())
         file_bytes = file_bytes or parse_size_bytes(_FILE_BYTES)
     if arguments.file_size is not None:
         if directory is None:
-            raise DiskslaError("--file-size: there is no file without --file DIR")
+            raise DiskslaError("--file-size requires --file DIR")
         file_bytes = parse_option("--file-size", arguments.file_size, _size)
     header = SweepHeader(
         disk=disk,
@@ -119,52 +131,39 @@ def _header(
         plan=SweepPlan(
             sizes=_each("--sizes", arguments.sizes, _size, plan.sizes),
             workers=_each("--workers", arguments.workers, _workers, plan.workers),
-            runtime_s=parse_optional("--runtime", arguments.runtime, _runtime) or plan.runtime_s,
+            runtime_s=parse_optional("--runtime", arguments.runtime, _RUNTIME.parse)
+            or plan.runtime_s,
             writes=directory is not None,
         ),
         started_at_s=before.started_at_s if before else time.time(),
         disksla=read_build_info().version,
     )
     if before is not None:
-        another = mismatch(before, header)
-        if another:
-            raise DiskslaError(f"{arguments.resume} cannot be gone on with: {another}")
+        reason = mismatch(before, header)
+        if reason:
+            raise DiskslaError(f"cannot resume from {arguments.resume}: {reason}")
     target_bytes = file_bytes or disk.size_bytes
     if max(header.plan.sizes) * max(header.plan.workers) > target_bytes:
         raise DiskslaError(
-            f"--sizes: {max(header.plan.workers)} workers with requests of"
-            f" {format_size(max(header.plan.sizes))} do not fit into {format_size(target_bytes)}"
+            f"--sizes: requests of {format_size(max(header.plan.sizes))} by"
+            f" {max(header.plan.workers)} workers do not fit into {format_size(target_bytes)}"
         )
     return header
 
 
-def _directory(directory: Path, disk: Disk) -> str:
-    """Give the directory, if it lies on the disk; it may not any more when one goes on."""
-    try:
-        resolved = directory.resolve(strict=True)
-    except OSError as error:
-        raise DiskslaError(f"--file: {directory}: {error.strerror}") from error
-    mounted = next(place for place in (resolved, *resolved.parents) if os.path.ismount(place))
-    if str(mounted) not in disk.mount_points:
-        where = ", ".join(disk.mount_points) or "nowhere"
-        raise DiskslaError(
-            f"--file: {directory} lies on what is mounted at {mounted},"
-            f" and {disk.name} is mounted at: {where}"
-        )
-    return str(resolved)
-
-
 def _each(
-    option: str, text: str | None, parse: Callable[[str], int], usual: tuple[int, ...]
+    option: str, text: str | None, parse: Callable[[str], int], default: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Read numbers between commas, each once."""
+    """Parse numbers between commas, and drop repeated ones."""
     if text is None:
-        return usual
+        return default
     numbers = tuple(
         dict.fromkeys(parse_option(option, part.strip(), parse) for part in text.split(","))
     )
-    if len(numbers) > MOST_CHOICES:
-        raise DiskslaError(f"{option}: found {len(numbers)}; expected {MOST_CHOICES} at most")
+    if len(numbers) > MAX_CHOICES:
+        raise DiskslaError(
+            f"{option}: found {len(numbers)} values; expected at most {MAX_CHOICES}"
+        )
     return numbers
 
 
@@ -172,31 +171,24 @@ def _size(text: str) -> int:
     size_bytes = parse_size_bytes(text)
     if not size_bytes or size_bytes % SECTOR_BYTES:
         raise ValueError(
-            f"expected a multiple of {SECTOR_BYTES} bytes, such as 4KiB, not '{text}'"
+            f"found '{text}'; expected a multiple of {SECTOR_BYTES} bytes, such as 4KiB"
         )
     return size_bytes
 
 
-def _runtime(text: str) -> float:
-    seconds = parse_duration_s(text)
-    if not 0.1 <= seconds <= 3600:  # noqa: PLR2004 -- said in the message
-        raise ValueError(f"expected between 100ms and 1h, not '{text}'")
-    return seconds
-
-
 def _workers(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _MOST_WORKERS:
-        raise ValueError(f"expected whole numbers from 1 to {_MOST_WORKERS}, not '{text}'")
+    if not text.isdecimal() or not 1 <= int(text) <= _MAX_WORKERS:
+        raise ValueError(f"found '{text}'; expected integers from 1 to {_MAX_WORKERS}")
     return int(text)
 
 
-def _refuse_what_is_there(*paths: Path | None) -> None:
-    """Refuse before the long run what could not be written after it."""
+def _check_new_files(*paths: Path | None) -> None:
+    """Check, before the long run, that its results can be written."""
     for path in paths:
         if path is not None and path.exists():
-            raise DiskslaError(f"{path} is there already: name a file that is not")
+            raise DiskslaError(f"{path} already exists; choose another name")
         if path is not None and not path.absolute().parent.is_dir():
-            raise DiskslaError(f"cannot make {path}: there is no directory {path.parent}")
+            raise DiskslaError(f"cannot create {path}: no directory {path.parent}")
 
 
 def _announce(host: HostContext, header: SweepHeader, finished: int) -> None:
@@ -216,38 +208,35 @@ def _job(cell: SweepCell, header: SweepHeader, target: str) -> FioJob:
     return cell.job(target, header.file_bytes or header.disk.size_bytes, header.plan.runtime_s)
 
 
-def _measured(
+def _measure(
     fio: Fio, cells: list[SweepCell], header: SweepHeader, file: SweepJournalFile
 ) -> Iterator[SweepRow]:
-    """Measure cells one after the other; each is in the journal before the next begins."""
-    go_on = f"go on with: disksla sweep {header.disk.name} --resume {file.path}"
+    """Measure cells one after the other; each is in the journal before the next starts."""
+    hint = f"resume with: disksla sweep {header.disk.name} --resume {file.path}"
     done = 0
-    progress = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=SafeConsole(stderr=True),
-        transient=True,
-        disable=not sys.stderr.isatty(),
-    )
+    cell_s = cell_duration_s(header.plan)
     try:
-        with _target(header) as target, progress:
-            task = progress.add_task("", total=len(cells))
+        with _target(header) as target, progress_bar(len(cells) * cell_s) as progress:
             for cell in cells:
-                progress.update(task, description=_described(cell))
+                step = f"{done + 1}/{len(cells)}: {_described(cell)}"
+                progress(step, 0.0)
                 job = _job(cell, header, target)
-                row = row_of(cell, fio.run(job, limit_s=job.runtime_s + _PATIENCE_S))
+                result = fio.run(
+                    job,
+                    limit_s=job.runtime_s + _GRACE_S,
+                    on_second=functools.partial(progress, step),
+                )
+                row = row_of(cell, result)
                 file.add(row)
                 done += 1
-                progress.update(task, completed=done)
+                progress(step, cell_s)
                 yield row
     except KeyboardInterrupt:
-        print(f"disksla: stopped after {done} of {len(cells)} cells; {go_on}", file=sys.stderr)
+        print(f"disksla: stopped after {done} of {len(cells)} cells; {hint}", file=sys.stderr)
         raise
-    except FioError as failure:
+    except FioError as error:
         raise DiskslaError(
-            f"{failure} ({done} of {len(cells)} cells were measured; {go_on})"
+            f"{error} ({done} of {len(cells)} cells were measured; {hint})"
         ) from None
 
 
@@ -290,4 +279,4 @@ def _write(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise DiskslaError(f"cannot make {path}: {error.strerror}") from error
+        raise DiskslaError(f"cannot create {path}: {error.strerror}") from error

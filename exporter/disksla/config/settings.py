@@ -18,6 +18,7 @@ from disksla.config.fields import (
     Iops,
     Regex,
 )
+from disksla.disks import PROBE_MAX_LOAD
 from disksla.limits import Catalog
 from disksla.schema import (
     Bytes,
@@ -136,7 +137,9 @@ class ProbeEntry(_Strict, frozen=True):
     file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
         default=MIB, name="file_size"
     )
-    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(default=0.8, name="busy")
+    busy_share: Annotated[float, percentage(1, 100)] = msgspec.field(
+        default=PROBE_MAX_LOAD, name="busy"
+    )
     """Load above which a disk is not probed."""
     credits_share: Annotated[float, percentage(0, 100)] = msgspec.field(
         default=0.05, name="credits"

@@ -1,10 +1,24 @@
 """Block devices: their identity, what they are stacked on, and hotplug."""
 
+from disksla.disks.busy import (
+    BENCHMARK_MAX_UTILIZATION,
+    PROBE_MAX_LOAD,
+    PROBE_MAX_QUEUE_DEPTH,
+    VERIFY_MAX_OTHER_LOAD,
+    Transferred,
+    activity_between,
+)
 from disksla.disks.disk import Disk, disk_key
 from disksla.disks.stacking import devices_on, with_stacking
 
 __all__ = [
+    "BENCHMARK_MAX_UTILIZATION",
+    "PROBE_MAX_LOAD",
+    "PROBE_MAX_QUEUE_DEPTH",
+    "VERIFY_MAX_OTHER_LOAD",
     "Disk",
+    "Transferred",
+    "activity_between",
     "devices_on",
     "disk_key",
     "with_stacking",

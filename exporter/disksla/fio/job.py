@@ -1,9 +1,6 @@
-"""What fio is asked to do, and what it says it did.
+"""A fio job and the command line that runs it.
 
-Values in, values out: a job becomes words of a command line, and fio's JSON becomes a result or a
-refusal. Running it is `runtime/fio.py`.
-
-Source: https://fio.readthedocs.io/en/latest/fio_doc.html, of fio 3.1 and later.
+Options of https://fio.readthedocs.io/en/latest/fio_doc.html, for fio 3.1 and later.
 """
 
 from typing import Literal
@@ -13,14 +10,18 @@ import msgspec
 from disksla.errors import DiskslaError
 
 Pattern = Literal["read", "write", "randread", "randwrite", "rw", "randrw"]
-"""As fio's `rw` has it."""
+"""Values of fio's option `rw`."""
 
 SECTOR_BYTES = 512
-"""No request of direct I/O is smaller."""
+"""The smallest request of direct I/O."""
 
-_AT_RANDOM: dict[Pattern, Pattern] = {"read": "randread", "write": "randwrite", "rw": "randrw"}
-_MIXED = {"rw", "randrw"}
-_MOST_IOPS = 1e9
+_RANDOM_PATTERNS: dict[Pattern, Pattern] = {
+    "read": "randread",
+    "write": "randwrite",
+    "rw": "randrw",
+}
+_MIXED_PATTERNS = {"rw", "randrw"}
+_MAX_IOPS = 1e9
 
 
 class FioJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,66 +29,68 @@ class FioJob(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     target: str
-    """Absolute path of a block device, or of a file of our own."""
+    """Absolute path of a block device or of a scratch file."""
     pattern: Pattern
     request_bytes: int
     runtime_s: float
     queue_depth: int = 1
-    """Requests in flight of each worker."""
+    """Requests that each worker keeps in flight."""
     workers: int = 1
     rate_iops: float | None = None
-    """Requests per second of all workers together, reads and writes; None for as many as go."""
+    """Requests per second of all workers together, reads and writes; None for no limit."""
     read_share: float | None = None
-    """Of mixed patterns; fio's own half and half unless given."""
+    """Share of reads in a mixed pattern; None for fio's default, one half."""
     random_share: float | None = None
-    """Of requests at random places, where some are sequential; None for what the pattern says."""
+    """Share of requests at random offsets, the others being sequential; None if the pattern says
+    all or none."""
     offset_bytes: int = 0
-    """Where the region begins."""
+    """Start of the region."""
     span_bytes: int | None = None
-    """Length of the region; None for all that follows."""
+    """Length of the region; None for the rest of the target."""
     ramp_s: float = 0.0
-    """Run before anything is measured."""
+    """Time to run before the measurement starts."""
 
     @property
     def writes(self) -> bool:
-        """Whether this writes to the target."""
+        """Whether the job writes to the target."""
         return self.pattern not in {"read", "randread"}
 
     @property
     def is_random(self) -> bool:
-        """Whether any request goes to a random place."""
-        return self.random_share is not None or self.pattern not in _AT_RANDOM
+        """Whether any request goes to a random offset."""
+        return self.random_share is not None or self.pattern not in _RANDOM_PATTERNS
 
 
 def fio_arguments(job: FioJob) -> tuple[str, ...]:
-    """Give the options of the command line, without the program itself.
+    """Return the options of the command line, without the program.
 
-    Raises Refusal for a job that fio would misread, or could only do differently.
+    Raise DiskslaError for a job that fio would misread or can only run differently.
     """
     return (
         f"--name={job.name}",
         f"--filename={_filename(job.target)}",
         *([] if job.writes else ["--readonly"]),
-        # What is gone by now must not become a file in /dev; nor may a mounted disk be written.
+        # A removed device must not be created as a file in /dev, and a mounted device must not
+        # be written.
         "--allow_file_create=0",
         "--allow_mounted_write=0",
-        f"--rw={_AT_RANDOM.get(job.pattern, job.pattern) if job.is_random else job.pattern}",
+        f"--rw={_RANDOM_PATTERNS.get(job.pattern, job.pattern) if job.is_random else job.pattern}",
         *_mixture(job),
-        f"--bs={_whole(job.request_bytes, 'request size')}",
+        f"--bs={_positive(job.request_bytes, 'request size')}",
         *_region(job),
         "--direct=1",
         "--ioengine=libaio",
-        f"--iodepth={_whole(job.queue_depth, 'queue depth')}",
-        f"--numjobs={_whole(job.workers, 'workers')}",
-        # Worker processes call setsid(): they would be left when our process group is killed.
+        f"--iodepth={_positive(job.queue_depth, 'queue depth')}",
+        f"--numjobs={_positive(job.workers, 'workers')}",
+        # Worker processes call setsid(), so killing fio's process group would not end them.
         "--thread",
         "--group_reporting",
         *_rate(job),
         "--time_based",
         f"--runtime={_milliseconds(job.runtime_s, 'runtime')}ms",
         *([f"--ramp_time={_milliseconds(job.ramp_s, 'ramp')}ms"] if job.ramp_s else []),
-        # The default empties the page cache first, which on a device (BLKFLSBUF) writes back the
-        # whole file system that is mounted from it: a probe would disturb what it watches.
+        # By default fio first empties the page cache of its target. On a device (BLKFLSBUF) this
+        # writes back the whole file system mounted from it: the probe would cause load itself.
         "--invalidate=0",
         "--disk_util=0",
         "--eta=never",
@@ -96,46 +99,49 @@ def fio_arguments(job: FioJob) -> tuple[str, ...]:
 
 
 def _filename(target: str) -> str:
-    """Escape what separates names; fio strips blanks, and versions differ over backslashes."""
+    """Escape colons, which separate names; fio strips blanks and treats backslashes by version."""
     if not target.startswith("/") or target != target.strip() or not target.isprintable():
         raise DiskslaError(
-            f"{target!r} is no target for fio; expected the absolute path of a device"
+            f"invalid target for fio: found {target!r}; expected the absolute path of a device"
         )
     if "\\" in target:
-        raise DiskslaError(f"{target!r} cannot be told to fio, because of the backslash")
+        raise DiskslaError(
+            f"invalid target for fio: found {target!r}; expected a path without backslash"
+        )
     return target.replace(":", "\\:")
 
 
 def _mixture(job: FioJob) -> list[str]:
-    words = []
-    if job.pattern in _MIXED and job.read_share is not None:
-        words.append(f"--rwmixread={_percent(job.read_share, 'share of reads')}")
+    options = []
+    if job.pattern in _MIXED_PATTERNS and job.read_share is not None:
+        options.append(f"--rwmixread={_percent(job.read_share, 'share of reads')}")
     if job.random_share is not None:
-        words.append(
+        options.append(
             f"--percentage_random={_percent(job.random_share, 'share of random requests')}"
         )
     if job.is_random:
-        # Other places in every run, or a cache would know them; and no map of those visited,
-        # which takes memory by the size of the disk.
-        words += ["--randrepeat=0", "--norandommap"]
-    return words
+        # Different offsets in every run, since a cache may hold those of the previous run; and no
+        # map of visited blocks, whose memory grows with the disk.
+        options += ["--randrepeat=0", "--norandommap"]
+    return options
 
 
 def _region(job: FioJob) -> list[str]:
-    """Give offset and size; sequential workers share a span out, lest all read the same."""
-    span_bytes, words = job.span_bytes, []
+    """Return offset and size. Each sequential worker gets a part of its own to read."""
+    span_bytes, options = job.span_bytes, []
     if job.offset_bytes:
-        words.append(f"--offset={_whole(job.offset_bytes, 'offset')}")
+        options.append(f"--offset={_positive(job.offset_bytes, 'offset')}")
     if span_bytes is None:
-        return words
+        return options
     if job.workers > 1 and not job.is_random:
         span_bytes = span_bytes // job.workers // job.request_bytes * job.request_bytes
-        words.append(f"--offset_increment={span_bytes}")
+        options.append(f"--offset_increment={span_bytes}")
     if span_bytes < job.request_bytes:
         raise DiskslaError(
-            f"{job.span_bytes} bytes are too few for requests of {job.request_bytes}"
+            f"region too small: found {job.span_bytes} bytes for {job.workers} workers; expected"
+            f" at least one request of {job.request_bytes} bytes for each"
         )
-    return [*words, f"--size={span_bytes}"]
+    return [*options, f"--size={span_bytes}"]
 
 
 def _rate(job: FioJob) -> list[str]:
@@ -145,22 +151,22 @@ def _rate(job: FioJob) -> list[str]:
 
 
 def _rates(job: FioJob, rate_iops: float) -> list[int]:
-    """Give what fio wants: whole requests per second of one worker, for each direction."""
+    """Return the rate as fio expects it: whole IOPS of one worker, for each direction."""
     shares = [1.0]
-    if job.pattern in _MIXED:
+    if job.pattern in _MIXED_PATTERNS:
         reads = 0.5 if job.read_share is None else job.read_share
         shares = [reads, 1 - reads]
-    possible = 1 <= rate_iops <= _MOST_IOPS
-    rates = [int(rate_iops * share / job.workers + 1e-9) for share in shares if possible]
+    is_valid = 1 <= rate_iops <= _MAX_IOPS
+    rates = [int(rate_iops * share / job.workers + 1e-9) for share in shares if is_valid]
     if not rates or min(rates) < 1:
         raise DiskslaError(
-            f"{rate_iops:g} requests per second cannot be shared out: fio wants at least 1 for"
-            f" each worker and direction, and there are {job.workers * len(shares)}"
+            f"invalid rate for fio: found {rate_iops:g} IOPS for {job.workers * len(shares)}"
+            " workers and directions; expected at least 1 IOPS for each"
         )
     return rates
 
 
-def _whole(value: int, what: str) -> int:
+def _positive(value: int, what: str) -> int:
     if value < 1:
         raise DiskslaError(f"{what}: found {value}; expected at least 1")
     return value
@@ -173,6 +179,6 @@ def _percent(share: float, what: str) -> int:
 
 
 def _milliseconds(seconds: float, what: str) -> int:
-    if not 0.001 <= seconds < 1e6:  # noqa: PLR2004 -- one millisecond, and a dozen days
-        raise DiskslaError(f"{what}: found {seconds} s; expected at least a millisecond")
+    if not 0.001 <= seconds < 1e6:  # noqa: PLR2004 -- one millisecond to twelve days
+        raise DiskslaError(f"{what}: found {seconds} s; expected 1 ms to 1000000 s")
     return round(1000 * seconds)

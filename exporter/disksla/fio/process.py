@@ -1,4 +1,4 @@
-"""A program that is run to its end, or ended: never waited for without bound, nor left behind."""
+"""Run a program with a time limit and an output limit, and leave no process behind."""
 
 import contextlib
 import os
@@ -13,109 +13,110 @@ from typing import Literal, NamedTuple, Self
 from disksla.errors import DiskslaError
 from disksla.fio.sandbox import ProcessLimits, sandbox_command
 
-GRACE_S = 2.0
-"""From SIGTERM to SIGKILL."""
-PATIENCE_S = 3.0
-"""From SIGKILL to giving up: what waits in the kernel for a dead disk hears no signal."""
-MOST_OUTPUT_BYTES = 16 * 1024**2
-"""fio's JSON is below 1 MB."""
-MOST_ERRORS_BYTES = 64 * 1024
+TERM_TIMEOUT_S = 2.0
+"""Time between SIGTERM and SIGKILL."""
+KILL_TIMEOUT_S = 3.0
+"""Time between SIGKILL and giving up: a process that is blocked in the kernel by a disk that does
+not respond cannot be killed."""
+MAX_OUTPUT_BYTES = 16 * 1024**2
+"""fio's JSON is smaller than 1 MB."""
+MAX_ERRORS_BYTES = 64 * 1024
 
-_LOOK_S = 0.05
+_POLL_S = 0.05
 _CHUNK_BYTES = 64 * 1024
-_MOST_LEFT_BYTES = 1024**2  # no pipe holds more, unless root says so
-# No file can be made there, by whomever: fio leaves nothing, and finds no `fio-dump-status`.
-_NOWHERE = "/proc"
+_MAX_PIPE_BYTES = 1024**2  # the default of /proc/sys/fs/pipe-max-size
+# No user can create a file in /proc, so fio leaves no file there and cannot be made to dump its
+# status by a file `fio-dump-status`.
+_WORKING_DIRECTORY = "/proc"
 
-Ending = Literal["ended", "late", "stopped", "flooded"]
-"""By itself; at the time limit; because it was told to; because it printed too much."""
+Ending = Literal["exited", "timed_out", "stopped", "output_limit"]
 
 
 class ProcessResult(NamedTuple):
-    """How a program ended, and what it said."""
+    """How a program ended, and what it printed."""
 
     ending: Ending
     status: int | None
-    """Exit status, negative for a signal; None if not even SIGKILL ended it yet."""
+    """Exit status, negative for a signal; None if the process still exists after SIGKILL."""
     output: str
     errors: str
     pid: int
     reaper: threading.Thread | None
-    """Waits for what did not end; ends with it."""
+    """Waits for a process that SIGKILL did not end, and ends when it does."""
 
 
 class ProcessStartError(DiskslaError):
-    """The machine has no room for a process, or not for one with so many words."""
+    """The process could not be created, for lack of memory or because of too long arguments."""
 
 
 def run_process(
     command: tuple[str, ...],
-    leash: ProcessLimits,
+    limits: ProcessLimits,
     *,
     limit_s: float,
     stop: threading.Event | None = None,
     on_second: Callable[[float], None] | None = None,
 ) -> ProcessResult:
-    """Run a program until it ends, or `limit_s` is over, or `stop` is set, or it prints too much.
+    """Run a program until it exits, `limit_s` is over, `stop` is set, or it prints too much.
 
-    It has a session of its own. Its whole process group gets SIGTERM, and SIGKILL GRACE_S later;
-    PATIENCE_S after that it is left to a thread that reaps it. The same on any exception, such as
-    KeyboardInterrupt. `on_second` is told the seconds since the start. Raises NotStarted where
-    no process can be made.
+    The program runs in a session of its own. To end it, SIGTERM is sent to its process group, and
+    SIGKILL TERM_TIMEOUT_S later; if it still exists KILL_TIMEOUT_S after that, a thread is left to
+    reap it. The same happens on any exception, such as KeyboardInterrupt. `on_second` is called
+    with the seconds since the start. Raise ProcessStartError if the process cannot be created.
     """
     try:
-        process = subprocess.Popen(  # noqa: S603 -- a path of our own finding, and no shell
-            sandbox_command(leash, command),
+        process = subprocess.Popen(  # noqa: S603 -- an absolute path, and no shell
+            sandbox_command(limits, command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=_NOWHERE,
-            env={**os.environ, "LC_ALL": "C", "TMPDIR": _NOWHERE},
+            cwd=_WORKING_DIRECTORY,
+            env={**os.environ, "LC_ALL": "C", "TMPDIR": _WORKING_DIRECTORY},
             start_new_session=True,
         )
     except OSError as error:
-        raise ProcessStartError(f"{command[0]} cannot be started: {error.strerror}") from error
-    begun_s = time.monotonic()
-    with _kill_on_exception(process), _OutputReader(process) as ears:
-        ending: Ending = "ended"
-        told_s = 0
+        raise ProcessStartError(f"cannot start {command[0]}: {error.strerror}") from error
+    started_s = time.monotonic()
+    with _kill_on_exception(process), _OutputReader(process) as reader:
+        ending: Ending = "exited"
+        reported_s = 0
         while not _is_over(process):
-            ears.listen(_LOOK_S)
-            passed_s = time.monotonic() - begun_s
+            reader.read(_POLL_S)
+            elapsed_s = time.monotonic() - started_s
             if stop is not None and stop.is_set():
                 ending = "stopped"
-            elif passed_s >= limit_s:
-                ending = "late"
-            elif ears.full:
-                ending = "flooded"
-            if ending != "ended":
+            elif elapsed_s >= limit_s:
+                ending = "timed_out"
+            elif reader.is_full:
+                ending = "output_limit"
+            if ending != "exited":
                 break
-            if on_second is not None and int(passed_s) > told_s:
-                told_s = int(passed_s)
-                on_second(passed_s)
-        if ending != "ended":
+            if on_second is not None and int(elapsed_s) > reported_s:
+                reported_s = int(elapsed_s)
+                on_second(elapsed_s)
+        if ending != "exited":
             _signal_group(process, signal.SIGTERM)
-            _wait(process, GRACE_S, ears)
-        reaper = _end(process)
-        ears.hear_out()
+            _wait(process, TERM_TIMEOUT_S, reader)
+        reaper = _kill(process)
+        reader.drain()
         status = process.returncode if reaper is None else None
-        return ProcessResult(ending, status, *ears.said(), process.pid, reaper)
+        return ProcessResult(ending, status, *reader.texts(), process.pid, reaper)
 
 
 @contextlib.contextmanager
 def _kill_on_exception(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Whatever is raised, KeyboardInterrupt in the midst of ending it too."""
+    """Kill the process on any exception, also on KeyboardInterrupt while it is being ended."""
     try:
         yield
     except BaseException:
-        _end(process)
+        _kill(process)
         raise
 
 
-def _end(process: subprocess.Popen[bytes]) -> threading.Thread | None:
-    """Kill what is left of the group and reap the leader; give who will, if it does not die."""
+def _kill(process: subprocess.Popen[bytes]) -> threading.Thread | None:
+    """Kill the rest of the group and reap its leader; return the reaper if it does not end."""
     _signal_group(process, signal.SIGKILL)
-    if _wait(process, PATIENCE_S):
+    if _wait(process, KILL_TIMEOUT_S):
         process.wait()
         return None
     reaper = threading.Thread(target=process.wait, name=f"reaper-{process.pid}", daemon=True)
@@ -124,22 +125,22 @@ def _end(process: subprocess.Popen[bytes]) -> threading.Thread | None:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], seconds: float, ears: "_OutputReader | None" = None
+    process: subprocess.Popen[bytes], seconds: float, reader: "_OutputReader | None" = None
 ) -> bool:
-    """Wait for the end so long, listening; tell whether it came. Reaps nothing."""
+    """Wait up to `seconds` for the end, reading output; return whether it ended. Reap nothing."""
     deadline_s = time.monotonic() + seconds
     while not _is_over(process):
         if time.monotonic() >= deadline_s:
             return False
-        if ears is None:
-            time.sleep(_LOOK_S / 10)
+        if reader is None:
+            time.sleep(_POLL_S / 10)
         else:
-            ears.listen(_LOOK_S)
+            reader.read(_POLL_S)
     return True
 
 
 def _is_over(process: subprocess.Popen[bytes]) -> bool:
-    """Look without reaping: as long as the leader is a zombie, nobody else gets its number."""
+    """Return whether the leader has ended, without reaping it: a zombie's PID is not reused."""
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     try:
         return os.waitid(os.P_PID, process.pid, options) is not None
@@ -153,7 +154,7 @@ def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> N
 
 
 class _OutputReader:
-    """Takes what a program prints, as it comes, and keeps no more than is wanted."""
+    """Reads what a program prints, and keeps no more than the limits."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout is not None  # noqa: S101 -- for mypy: both are pipes
@@ -161,11 +162,11 @@ class _OutputReader:
         self._selector = selectors.DefaultSelector()
         self._streams = (process.stdout, process.stderr)
         self._output, self._errors = bytearray(), bytearray()
-        self._heard = {
+        self._buffers = {
             process.stdout.fileno(): self._output,
             process.stderr.fileno(): self._errors,
         }
-        for descriptor in self._heard:
+        for descriptor in self._buffers:
             os.set_blocking(descriptor, False)
             self._selector.register(descriptor, selectors.EVENT_READ)
 
@@ -178,37 +179,38 @@ class _OutputReader:
             stream.close()
 
     @property
-    def full(self) -> bool:
-        """Whether more was printed than any result has."""
-        return len(self._output) > MOST_OUTPUT_BYTES
+    def is_full(self) -> bool:
+        """Whether the output is longer than any result."""
+        return len(self._output) > MAX_OUTPUT_BYTES
 
-    def listen(self, seconds: float) -> None:
-        """Take a piece of what is there, or comes within so long."""
+    def read(self, seconds: float) -> None:
+        """Read a chunk of what is available, or becomes available within `seconds`."""
         if not self._selector.get_map():
             time.sleep(seconds)
         for key, _ in self._selector.select(seconds):
-            self._take(key.fd)
+            self._read_chunk(key.fd)
 
-    def hear_out(self) -> None:
-        """Take what the program left in its pipes; not what others may go on to print."""
+    def drain(self) -> None:
+        """Read what is left in the pipes, but not what a grandchild may continue to print."""
         for descriptor in [key.fd for key in self._selector.get_map().values()]:
-            for _ in range(_MOST_LEFT_BYTES // _CHUNK_BYTES):
-                if not self._take(descriptor):
+            for _ in range(_MAX_PIPE_BYTES // _CHUNK_BYTES):
+                if not self._read_chunk(descriptor):
                     break
 
-    def _take(self, descriptor: int) -> bool:
+    def _read_chunk(self, descriptor: int) -> bool:
         try:
             chunk = os.read(descriptor, _CHUNK_BYTES)
         except BlockingIOError:
             return False
         if not chunk:
             self._selector.unregister(descriptor)
-        self._heard[descriptor] += chunk
-        # The result stands at the beginning, the reason for an end at the end.
-        del self._output[MOST_OUTPUT_BYTES + 1 :]
-        del self._errors[:-MOST_ERRORS_BYTES]
+        self._buffers[descriptor] += chunk
+        # The result is at the start of the output, the reason for a failure at the end of the
+        # errors.
+        del self._output[MAX_OUTPUT_BYTES + 1 :]
+        del self._errors[:-MAX_ERRORS_BYTES]
         return bool(chunk)
 
-    def said(self) -> tuple[str, str]:
-        """Give output and errors; what is not UTF-8 is marked."""
+    def texts(self) -> tuple[str, str]:
+        """Return output and errors; bytes that are not UTF-8 are replaced."""
         return self._output.decode(errors="replace"), self._errors.decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Whether a raw disk may be written to, as far as this machine can tell; and holding it then."""
+"""Reserve a raw disk that fio may overwrite: one that is not in use and contains no data."""
 
 import contextlib
 import mmap
@@ -33,41 +33,41 @@ _BLKID_FOUND_NOTHING = 2
 
 
 class RawDeviceError(DiskslaError):
-    """A disk that must not be overwritten, and all the reasons."""
+    """A disk that must not be overwritten, with all the reasons."""
 
     def __init__(self, disk: Disk, reasons: tuple[str, ...]) -> None:
-        """Take the disk and why."""
-        super().__init__(f"{disk.name} is not overwritten: {'; '.join(reasons)}")
+        """Set the reasons, and the message that contains them."""
+        super().__init__(f"refusing to overwrite {disk.name}: {'; '.join(reasons)}")
         self.reasons = reasons
 
 
 @contextmanager
 def exclusive_device(disk: Disk, roots: Roots | None = None) -> Iterator[Path]:
-    """Hold a disk that may be overwritten, so that nobody can mount it or build on it meanwhile.
+    """Keep a disk from being mounted or stacked on until the block ends; yield its device path.
 
-    The path is that of its device. Raises RawDeviceRefusal if it must not be overwritten.
+    Raise RawDeviceError if it must not be overwritten.
     """
-    where = roots or Roots()
+    roots = roots or Roots()
     device = Path("/dev") / disk.name
-    reasons = _why_in_use(disk, where)
+    reasons = _reasons_in_use(disk, roots)
     if reasons:
         raise RawDeviceError(disk, reasons)
     try:
         descriptor = os.open(device, _EXCLUSIVE)
     except OSError as error:
         raise RawDeviceError(
-            disk, (f"{device} cannot be opened for us alone: {error.strerror}",)
+            disk, (f"{device} cannot be opened exclusively: {error.strerror}",)
         ) from error
-    with contextlib.ExitStack() as undo:
-        undo.callback(os.close, descriptor)
-        # Once more: what came between the first look and the lock is seen now.
-        reasons = _why_in_use(disk, where) or _why_not_ours(disk, descriptor)
+    with contextlib.ExitStack() as cleanup:
+        cleanup.callback(os.close, descriptor)
+        # Check again: the disk may have been put to use between the first check and O_EXCL.
+        reasons = _reasons_in_use(disk, roots) or _reasons_not_empty(disk, descriptor)
         if reasons:
             raise RawDeviceError(disk, reasons)
         yield device
 
 
-def _why_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
+def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
     disks = read_disks(roots).disks
     reasons = reasons_in_use(
         disk,
@@ -80,23 +80,23 @@ def _why_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
         ],
         _number(parse_root(_text(roots.procfs / "cmdline"))),
     )
-    loops = sorted(_loops_upon(disk, roots.sysfs))
-    openers = sorted(_openers(disk, roots.procfs))
+    loops = sorted(_loop_devices_on(disk, roots.sysfs))
+    processes = sorted(_processes_using(disk, roots.procfs))
     read_only = _text(roots.block_device(disk.name) / "ro").strip()
     return (
         *reasons,
-        *([f"loop devices lie on it ({', '.join(loops)})"] if loops else []),
-        *([f"other processes have it open ({', '.join(openers)})"] if openers else []),
-        *([] if read_only == "0" else ["it is read only"]),
+        *([f"loop devices use it ({', '.join(loops)})"] if loops else []),
+        *([f"other processes have it open ({', '.join(processes)})"] if processes else []),
+        *([] if read_only == "0" else ["it is read-only"]),
     )
 
 
-def _why_not_ours(disk: Disk, descriptor: int) -> tuple[str, ...]:
-    """Look into the disk itself, which is held."""
+def _reasons_not_empty(disk: Disk, descriptor: int) -> tuple[str, ...]:
+    """Read both ends of the open disk."""
     found = os.fstat(descriptor)
     number = (os.major(found.st_rdev), os.minor(found.st_rdev))
     if not stat.S_ISBLK(found.st_mode) or number != (disk.major, disk.minor):
-        return (f"/dev/{disk.name} is not that disk",)
+        return (f"/dev/{disk.name} is another disk now",)
     size_bytes = os.lseek(descriptor, 0, os.SEEK_END)
     tail_at = max(0, size_bytes - EDGE_BYTES) // _BLOCK_BYTES * _BLOCK_BYTES
     try:
@@ -104,57 +104,57 @@ def _why_not_ours(disk: Disk, descriptor: int) -> tuple[str, ...]:
         tail = _read(descriptor, tail_at, size_bytes - tail_at)
     except OSError as error:
         return (f"it cannot be read: {error.strerror}",)
-    return (*reasons_not_empty(head, tail), *_what_blkid_finds(disk))
+    return (*reasons_not_empty(head, tail), *_blkid_reasons(disk))
 
 
 def _read(descriptor: int, at: int, length: int) -> bytes:
-    """Read what is on the disk, not what was remembered of it. Raises OSError."""
+    """Read from the disk by direct I/O, not from the page cache. Raise OSError."""
     content = bytearray()
-    with mmap.mmap(-1, EDGE_BYTES + _BLOCK_BYTES) as room:
+    with mmap.mmap(-1, EDGE_BYTES + _BLOCK_BYTES) as buffer:
         while len(content) < length:
-            with memoryview(room) as whole, whole[: length - len(content)] as wanted:
-                read = os.preadv(descriptor, [wanted], at + len(content))
+            with memoryview(buffer) as whole, whole[: length - len(content)] as part:
+                read = os.preadv(descriptor, [part], at + len(content))
             if not read:
                 raise OSError(0, f"{length - len(content)} bytes are missing")
-            content += room[:read]
+            content += buffer[:read]
     return bytes(content)
 
 
-def _what_blkid_finds(disk: Disk) -> tuple[str, ...]:
-    """Ask util-linux too, where it is installed: it knows places far within."""
+def _blkid_reasons(disk: Disk) -> tuple[str, ...]:
+    """Check with blkid too, if it is installed: it also looks for formats far from the ends."""
     program = shutil.which("blkid", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if program is None:
         return ()
     command = (program, "--probe", "--output", "export", f"/dev/{disk.name}")
-    leash = ProcessLimits(os.getpid(), 0, _BLKID_MEMORY_BYTES, gentle=False)
-    ended = run_process(command, leash, limit_s=_BLKID_LIMIT_S)
-    if ended.ending == "ended" and ended.status == _BLKID_FOUND_NOTHING:
+    limits = ProcessLimits(os.getpid(), 0, _BLKID_MEMORY_BYTES, gentle=False)
+    ended = run_process(command, limits, limit_s=_BLKID_LIMIT_S)
+    if ended.ending == "exited" and ended.status == _BLKID_FOUND_NOTHING:
         return ()
-    words = " ".join(line for line in ended.output.split("\n") if "TYPE=" in line)
-    return (f"blkid reports {words or f'status {ended.status}'}",)
+    types = " ".join(line for line in ended.output.split("\n") if "TYPE=" in line)
+    return (f"blkid reports {types or f'status {ended.status}'}",)
 
 
 def _all_mounts(procfs: Path) -> Iterator[Mount]:
-    """Give the mounts of every namespace that can be seen: a container may use the disk."""
-    seen: set[Path] = set()
+    """Yield the mounts of every visible mount namespace: a container may use the disk."""
+    visited: set[Path] = set()
     for process in procfs.glob("[0-9]*"):
         with contextlib.suppress(OSError):
             namespace = (process / "ns/mnt").readlink()
-            if namespace not in seen:
+            if namespace not in visited:
                 table = (process / "mountinfo").read_bytes()
-                seen.add(namespace)
+                visited.add(namespace)
                 yield from parse_mountinfo(table.decode(errors="replace"))
 
 
-def _loops_upon(disk: Disk, sysfs: Path) -> Iterator[str]:
-    """Give the loop devices whose file is this very device; sysfs does not call them holders."""
+def _loop_devices_on(disk: Disk, sysfs: Path) -> Iterator[str]:
+    """Yield the loop devices whose file is this device; sysfs does not list them as holders."""
     for file in (sysfs / "block").glob("loop*/loop/backing_file"):
         if _number(_text(file).rstrip("\n")) == (disk.major, disk.minor):
             yield file.parent.parent.name
 
 
-def _openers(disk: Disk, procfs: Path) -> Iterator[str]:
-    """Give the processes that have the device open, ourselves aside: a virtual machine, say."""
+def _processes_using(disk: Disk, procfs: Path) -> Iterator[str]:
+    """Yield the other processes that have the device open, such as a virtual machine."""
     for process in procfs.glob("[0-9]*"):
         if process.name != str(os.getpid()) and _has_open(disk, process):
             yield f"{_text(process / 'comm').strip()} {process.name}"
@@ -164,7 +164,7 @@ def _has_open(disk: Disk, process: Path) -> bool:
     with contextlib.suppress(OSError):
         for file in (process / "fd").iterdir():
             with contextlib.suppress(OSError):
-                # Only what is in /dev: to look at other files may take for ever.
+                # Only files in /dev: stat() of other files, such as on NFS, may block for ever.
                 is_device = file.readlink().is_relative_to("/dev")
                 if is_device and _number(str(file)) == (disk.major, disk.minor):
                     return True
@@ -172,7 +172,7 @@ def _has_open(disk: Disk, process: Path) -> bool:
 
 
 def _number(path: str | None) -> DeviceNumber | None:
-    """Give the number of the block device at a path, through links; None if there is none."""
+    """Return the number of the block device that a path leads to; None if it leads to none."""
     if path is None:
         return None
     try:
@@ -185,7 +185,7 @@ def _number(path: str | None) -> DeviceNumber | None:
 
 
 def _text(path: Path) -> str:
-    """Read a file of the kernel; nothing if it is not there."""
+    """Return the text of a file of the kernel; empty if it cannot be read."""
     with contextlib.suppress(OSError):
         return path.read_bytes().decode(errors="replace")
     return ""

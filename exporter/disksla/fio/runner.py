@@ -1,4 +1,4 @@
-"""Runs fio: finds it, starts it on a leash, and says what it measured or why it did not."""
+"""Locate fio, run a job in the sandbox, and return its result or the reason of its failure."""
 
 import contextlib
 import os
@@ -11,43 +11,47 @@ from typing import NamedTuple
 
 from disksla.errors import DiskslaError
 from disksla.fio.job import FioJob, fio_arguments
-from disksla.fio.process import ProcessResult, ProcessStartError, run_process
+from disksla.fio.process import (
+    MAX_OUTPUT_BYTES,
+    ProcessResult,
+    ProcessStartError,
+    run_process,
+)
 from disksla.fio.result import FailureReason, FioError, FioResult, parse_fio, parse_fio_version
 from disksla.fio.sandbox import ProcessLimits
+from disksla.units import format_size
 
 _VERSION_LIMIT_S = 10.0
 _MEMORY_BYTES = 2 * 1024**3
-"""Of address space; fio 3.33 takes 0.6 GB of it for one worker, 30 MB of memory."""
+"""Address space; fio 3.33 with one worker uses 0.6 GB of it, and 30 MB of memory."""
 _WORKER_MEMORY_BYTES = 128 * 1024**2
-"""Stack and heap of a thread: 8 MB and 64 MB of address space, and something over."""
-_MOST_WORDS = 300
+"""Stack (8 MB) and heap (64 MB) of a thread in address space, with a margin."""
+_MAX_SHOWN = 300
 _MAY_BE_UNPLUGGED = {"error", "bad_output", "timeout"}
 
 
 class _Identity(NamedTuple):
-    """What a target is, as far as can be said without opening it."""
+    """Identity of a target, as far as it is known without opening it."""
 
     is_block: bool
     size_bytes: int
-    """Of a file; 0 for a device."""
+    """Size of a file; 0 for a device."""
     device: tuple[str | None, ...]
-    """Of the device, or the one that the file lies on: number, size and diskseq in sysfs."""
+    """The device, or the one that holds the file: number, size and diskseq from sysfs."""
 
 
 def find_fio(search_path: str | None = None) -> "Fio":
-    """Find fio where programs are searched, or in other directories written like $PATH.
+    """Return fio from $PATH, or from `search_path`, written like $PATH.
 
-    Raises Refusal if there is none, or it is older than 3.1, or does not even tell its version.
+    Raise DiskslaError if it is not installed, fails, or is older than 3.1.
     """
     found = shutil.which("fio", path=search_path)
     if found is None:
-        raise DiskslaError(
-            "fio is not installed; expected fio 3.1 or newer, such as Debian's package"
-        )
+        raise DiskslaError("fio is not installed; expected fio 3.1 or newer (Debian package: fio)")
     path = Path(found).absolute()
-    ended = run_process((str(path), "--version"), _leash(), limit_s=_VERSION_LIMIT_S)
-    if ended.ending != "ended" or ended.status != 0:
-        raise DiskslaError(f"{path} --version: {_how(ended)}; expected fio 3.1 or newer")
+    ended = run_process((str(path), "--version"), _limits(), limit_s=_VERSION_LIMIT_S)
+    if ended.ending != "exited" or ended.status != 0:
+        raise DiskslaError(f"{path} --version {_describe(ended)}; expected fio 3.1 or newer")
     try:
         return Fio(path, parse_fio_version(ended.output))
     except DiskslaError as error:
@@ -55,13 +59,13 @@ def find_fio(search_path: str | None = None) -> "Fio":
 
 
 class Fio:
-    """The program, for one thread at a time."""
+    """The program fio, for use by one thread at a time."""
 
     def __init__(self, path: Path, version: tuple[int, int]) -> None:
-        """Take the program where it is."""
+        """Set the path and version of the program."""
         self.path = path
         self.version = version
-        self._lingering: dict[str, ProcessResult] = {}
+        self._blocked: dict[str, ProcessResult] = {}
 
     def run(
         self,
@@ -72,25 +76,25 @@ class Fio:
         on_second: Callable[[float], None] | None = None,
         gentle: bool = False,
     ) -> FioResult:
-        """Do one measurement.
+        """Run one measurement.
 
-        It returns or raises 5 s after `limit_s` at the latest, whatever the disk does; then, or
-        when `stop` is set, or on KeyboardInterrupt, or when this process is killed, fio is ended.
-        `on_second` is told the seconds since the start, about once in each. `gentle` lowers its
-        priority at CPU and disk.
+        Return or raise at most 5 s after `limit_s`, whatever the disk does. At that time, or when
+        `stop` is set, on KeyboardInterrupt, or when this process is killed, fio is killed.
+        `on_second` is called about once per second with the seconds since the start. `gentle`
+        lowers the priority at the CPU and at the disk.
 
-        Raises FioFailure, whose reason is `timeout`, `stopped`, `garbage` for output that is no
-        result, or what the kernel said; Refusal for a job that cannot be told to fio.
+        Raise FioError, whose reason is `timeout`, `stopped`, `bad_output` for output that is not a
+        result, or what the kernel reported; DiskslaError for a job that fio cannot run.
         """
         command = (str(self.path), *fio_arguments(job))
-        self._refuse_while_one_lingers(job.target)
+        self._check_not_blocked(job.target)
         before = _identify(job.target)
         if before is None:
-            raise FioError("unplugged", f"{job.target} is not there")
+            raise FioError("unplugged", f"{job.target} does not exist")
         try:
             ended = run_process(
                 command,
-                _leash(job, before, gentle=gentle),
+                _limits(job, before, gentle=gentle),
                 limit_s=limit_s,
                 stop=stop,
                 on_second=on_second,
@@ -98,43 +102,46 @@ class Fio:
         except ProcessStartError as error:
             raise FioError("error", str(error)) from error
         if ended.reaper is not None:
-            self._lingering[job.target] = ended
+            self._blocked[job.target] = ended
         try:
             return _result(ended, limit_s)
         except FioError as failure:
             if failure.reason in _MAY_BE_UNPLUGGED and _identify(job.target) != before:
-                words = f"{job.target} was taken away while fio ran: {failure}"
-                raise FioError("unplugged", words) from failure
+                message = f"{job.target} was removed while fio was running: {failure}"
+                raise FioError("unplugged", message) from failure
             raise
 
-    def _refuse_while_one_lingers(self, target: str) -> None:
-        """Do not pile up processes that cannot die, before a disk that does not answer."""
-        earlier = self._lingering.pop(target, None)
+    def _check_not_blocked(self, target: str) -> None:
+        """Raise FioError while an earlier fio is blocked: a second one would be blocked too."""
+        earlier = self._blocked.pop(target, None)
         if earlier is not None and earlier.reaper is not None and earlier.reaper.is_alive():
-            self._lingering[target] = earlier
+            self._blocked[target] = earlier
             raise FioError(
-                "timeout", f"an earlier fio ({earlier.pid}) still waits in the kernel for {target}"
+                "timeout",
+                f"an earlier fio (process {earlier.pid}) is still blocked in the kernel,"
+                f" waiting for {target}",
             )
 
 
-def _leash(
+def _limits(
     job: FioJob | None = None, target: _Identity | None = None, *, gentle: bool = False
 ) -> ProcessLimits:
-    """Let fio write as far as the file is long, and not at all if it is only to read."""
+    """Return limits: fio cannot make its file longer, and cannot write at all if it only reads."""
     file_bytes: int | None = 0
     memory_bytes = _MEMORY_BYTES
     if job is not None and target is not None:
         if job.writes:
             file_bytes = None if target.is_block else target.size_bytes
-        each_bytes = _WORKER_MEMORY_BYTES + job.queue_depth * job.request_bytes
-        memory_bytes += job.workers * each_bytes
+        worker_bytes = _WORKER_MEMORY_BYTES + job.queue_depth * job.request_bytes
+        memory_bytes += job.workers * worker_bytes
     return ProcessLimits(os.getpid(), file_bytes, memory_bytes, gentle)
 
 
 def _identify(target: str) -> _Identity | None:
-    """Say what is there, asking sysfs: to open a device that stalls may take for ever.
+    """Read the identity from sysfs, because opening a device that stalls may block for ever.
 
-    None if nothing is there, or a device without a disk. Raises Refusal for what is no target.
+    Return None if the target does not exist, or is a device without a disk. Raise DiskslaError if
+    it is neither a device nor a file.
     """
     try:
         found = Path(target).stat()
@@ -158,46 +165,47 @@ def _read(path: Path) -> str | None:
 
 
 def _result(ended: ProcessResult, limit_s: float) -> FioResult:
-    """Make a result of what was printed. Raises FioFailure."""
+    """Return the result that was printed. Raise FioError if there is none."""
     reasons: dict[str, FailureReason] = {
-        "late": "timeout",
+        "timed_out": "timeout",
         "stopped": "stopped",
-        "flooded": "bad_output",
+        "output_limit": "bad_output",
     }
     if ended.ending in reasons:
-        raise FioError(reasons[ended.ending], f"fio {_how(ended, limit_s)}")
+        raise FioError(reasons[ended.ending], f"fio {_describe(ended, limit_s)}")
     try:
         result = parse_fio(ended.output)
     except FioError as failure:
         raise FioError(failure.reason, _with_errors(str(failure), ended)) from failure
     except DiskslaError as error:
         if ended.status:
-            raise FioError("error", f"fio {_how(ended)}") from error
+            raise FioError("error", f"fio {_describe(ended)}") from error
         raise FioError("bad_output", _with_errors(f"fio: {error}", ended)) from error
     if ended.status:
-        raise FioError("error", f"fio {_how(ended)}")
+        raise FioError("error", f"fio {_describe(ended)}")
     return result
 
 
-def _how(ended: ProcessResult, limit_s: float = _VERSION_LIMIT_S) -> str:
-    """Say how a program ended, with the end of what it had to say."""
-    ending = f"status {ended.status}"
+def _describe(ended: ProcessResult, limit_s: float = _VERSION_LIMIT_S) -> str:
+    """Return how a program ended, with the end of its error output."""
+    exited = f"exited with status {ended.status}"
     if ended.status is not None and ended.status < 0:
-        ending = f"signal {-ended.status}"
-    words = {
-        "late": f"was ended after {limit_s:g} s, its time limit",
+        exited = f"was killed by signal {-ended.status}"
+    message = {
+        "timed_out": f"was stopped at its time limit of {limit_s:g} s",
         "stopped": "was stopped",
-        "flooded": "printed without end, and was ended",
-        "ended": f"ended with {ending}",
+        "output_limit": f"was stopped: it printed more than {format_size(MAX_OUTPUT_BYTES)}",
+        "exited": exited,
     }[ended.ending]
     if ended.status is None:
-        words += (
-            f"; process {ended.pid} cannot even be killed: it waits in the kernel for the disk"
+        message += (
+            f"; process {ended.pid} cannot be killed: it is blocked in the kernel, waiting for the"
+            " disk"
         )
-    return _with_errors(words, ended)
+    return _with_errors(message, ended)
 
 
-def _with_errors(words: str, ended: ProcessResult) -> str:
-    said = " ".join(ended.errors.split())
-    shown = "".join(letter if letter.isprintable() else "?" for letter in said)
-    return f"{words}: {shown[-_MOST_WORDS:]}" if shown else words
+def _with_errors(message: str, ended: ProcessResult) -> str:
+    errors = " ".join(ended.errors.split())
+    shown = "".join(letter if letter.isprintable() else "?" for letter in errors)
+    return f"{message}: {shown[-_MAX_SHOWN:]}" if shown else message

@@ -1,8 +1,9 @@
-"""Starts a program that dies with the thread that asked for it, held to limits from its beginning.
+"""Start a program under process limits, and kill it when the thread that started it ends.
 
-Run in a process of its own, which then becomes the program. It has to happen between fork and
-exec, where a process with threads may not run Python (`preexec_fn` can deadlock); and before the
-program has threads, because nice and I/O priority belong to each thread.
+This module runs as a process of its own, which applies the limits and then becomes the program.
+They must be applied between fork and exec, where a process with threads cannot run Python
+(`preexec_fn` may deadlock), and before the program has threads, because nice and I/O priority are
+properties of a thread.
 """
 
 import ctypes
@@ -19,12 +20,13 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LOWEST_PRIORITY = 7
 EXIT_NOT_RUN = 127  # as in shells
 NICE = 5
-"""Not the lowest: the wait for a CPU would be measured as the disk's."""
+"""Not the lowest priority: the wait for a CPU would be measured as latency of the disk."""
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parent.parent.parent)
-"""Where this package lies, and all that it needs if a distribution's package brought it."""
+"""Directory of this package, and of its dependencies in a package of a distribution."""
 _ISOLATION = "-IS" if sys.flags.isolated and sys.flags.no_site else "-P"
-"""How much of its surroundings it may look at: as much as we."""
+"""Ignore environment variables and site packages if this process does, and always the working
+directory."""
 _BOOTSTRAP = (
     "import sys; sys.path.append(sys.argv.pop(1));"
     " from disksla.fio.sandbox import main; main(sys.argv[1:])"
@@ -32,49 +34,52 @@ _BOOTSTRAP = (
 
 
 class ProcessLimits(msgspec.Struct, frozen=True):
-    """How the program is held."""
+    """Limits of one process."""
 
     parent: int
-    """Process that wants it."""
+    """PID of the process that starts it."""
     file_bytes: int | None
-    """Length that no file can be written beyond; None for any."""
+    """Maximum length of a file that it writes; None for no limit."""
     memory_bytes: int
-    """Of address space."""
+    """Maximum size of its address space."""
     gentle: bool
-    """Whether all others go first, at the CPU and at the disk."""
+    """Whether its priority at the CPU and at the disk is lowered."""
 
 
-def sandbox_command(leash: ProcessLimits, command: tuple[str, ...]) -> tuple[str, ...]:
-    """Give the command that starts another one on a leash."""
-    described = msgspec.json.encode(leash).decode()
-    return (sys.executable, _ISOLATION, "-c", _BOOTSTRAP, _PACKAGE_ROOT, described, *command)
+def sandbox_command(limits: ProcessLimits, command: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that runs another command under limits."""
+    encoded = msgspec.json.encode(limits).decode()
+    return (sys.executable, _ISOLATION, "-c", _BOOTSTRAP, _PACKAGE_ROOT, encoded, *command)
 
 
-def apply_limits(leash: ProcessLimits) -> None:
-    """Hold this process, and what it becomes."""
-    # The signal comes when the *thread* ends that made this process: the one that waits for it.
+def apply_limits(limits: ProcessLimits) -> None:
+    """Apply limits to this process. Raise SystemExit if its parent has already ended."""
+    # The kernel sends the signal when the parent *thread* ends: the one that waits for the result.
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != leash.parent:
-        raise SystemExit("whoever wanted this is gone")
+    if os.getppid() != limits.parent:
+        raise SystemExit("the parent process has ended")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (leash.memory_bytes, leash.memory_bytes))
-    if leash.file_bytes is not None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (leash.file_bytes, leash.file_bytes))
-    if leash.gentle:
+    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    if limits.file_bytes is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
+    if limits.gentle:
         process = psutil.Process()
         process.nice(max(process.nice(), NICE))
-        # Not the idle class: a scheduler would let it starve, and the wait would be measured.
+        # Not the idle class: the I/O scheduler could delay it without limit, and the delay would
+        # be measured as latency.
         process.ionice(psutil.IOPRIO_CLASS_BE, LOWEST_PRIORITY)
-    # Python ignores both; beyond the limit of a file, an error says more than a signal.
+    # Python ignores both signals. SIGPIPE gets its default; SIGXFSZ stays ignored, since the write
+    # then fails with an error that fio reports.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-def main(words: list[str]) -> None:
-    """Become the program, on the leash that the first word describes."""
-    apply_limits(msgspec.json.decode(words[0], type=ProcessLimits))
+def main(arguments: list[str]) -> None:
+    """Apply the limits in the first argument, and become the program in the others."""
+    apply_limits(msgspec.json.decode(arguments[0], type=ProcessLimits))
+    program = arguments[1]
     try:
-        os.execv(words[1], words[1:])  # noqa: S606 -- no shell is wanted
+        os.execv(program, arguments[1:])  # noqa: S606 -- no shell
     except OSError as error:
-        os.write(2, f"{words[1]} cannot be run: {error.strerror}\n".encode())
-        os._exit(EXIT_NOT_RUN)  # without what Python does at its end: it may not write any file
+        os.write(2, f"cannot run {program}: {error.strerror}\n".encode())
+        os._exit(EXIT_NOT_RUN)  # no clean-up of Python, which must not write any file here

@@ -1,8 +1,8 @@
-"""A file of our own to measure a disk with: made where nobody else's is, and gone afterwards.
+"""Create a file to measure a disk with, safe from links and races, and remove it afterwards.
 
-It lies in a directory of our own, below the one that is given. Whoever may write to the latter
-could exchange the former for a link; so nothing is found by path twice: everything goes through
-open descriptors, and the file is handed on as /proc/<pid>/fd/<n>, which names the file itself.
+The file is created in a directory of disksla, below the given directory. The owner of the given
+directory could replace the one of disksla by a link, so no path is looked up twice: everything is
+done through open descriptors, and fio gets /proc/<pid>/fd/<n>, which leads to the file itself.
 """
 
 import contextlib
@@ -29,17 +29,17 @@ from disksla.system.log import fields
 log = logging.getLogger("disksla.fio")
 
 SCRATCH_DIRECTORY = ".disksla"
-_OURS = re.compile(r"disksla-probe-\d+-[0-9a-f]{16}\.tmp")
-_PIECE_BYTES = 1024**2
-_TRIES = 10
+_FILE_NAME = re.compile(r"disksla-probe-\d+-[0-9a-f]{16}\.tmp")
+_CHUNK_BYTES = 1024**2
+_ATTEMPTS = 10
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 _REASONS: dict[int | None, ScratchFileReason] = {
     errno.ENOENT: "not_a_directory",
     errno.ENOTDIR: "not_a_directory",
-    errno.ELOOP: "not_ours",
+    errno.ELOOP: "foreign_directory",
     errno.EROFS: "read_only",
     errno.ENOSPC: "no_space",
     errno.EDQUOT: "no_space",
@@ -57,103 +57,109 @@ def scratch_file(
     written: bool = True,
     on_written: Callable[[int], None] | None = None,
 ) -> Iterator[Path]:
-    """Make a file of so many bytes below `directory`, and remove it in the end.
+    """Create a file of `size_bytes` below `directory`, yield its path, and remove it.
 
-    The path that is given is good in this process and its children, as long as the file is there.
-    All blocks are allocated, and with `written` hold random data: a file system answers reads of
-    others without asking the disk, and has more to do when they are first written. `on_written`
-    is told the bytes so far, and may raise to end it.
+    The path is valid in this process and its children while the file exists. All blocks are
+    allocated and, with `written`, contain random data: a file system answers reads of unwritten
+    blocks without the disk, and has more work when it writes them for the first time. `on_written`
+    is called with the bytes written so far; what it raises ends the writing.
 
-    Raises PlaceRefusal where no file should be made: not on a disk of this machine, no room, read
-    only, a directory of ours that somebody else made.
+    Raise ScratchFileError if the file cannot be created: not on a local disk, not enough space,
+    read-only, or a directory of this name that another program created.
     """
-    with ExitStack() as undo:
+    with ExitStack() as cleanup:
         try:
-            descriptor = _made(directory, size_bytes, undo)
+            descriptor = _create(directory, size_bytes, cleanup)
             os.posix_fallocate(descriptor, 0, size_bytes)
             if written:
-                _write(descriptor, size_bytes, on_written or _tell_nobody)
+                _write(descriptor, size_bytes, on_written)
             os.fsync(descriptor)
-            # What was written must not be read from memory.
+            # Reads must come from the disk, not from the page cache.
             os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         except OSError as error:
-            raise _refusal(error, directory) from error
+            raise _scratch_file_error(error, directory) from error
         yield Path(f"/proc/{os.getpid()}/fd/{descriptor}")
 
 
 def remove_leftovers(directory: Path) -> tuple[str, ...]:
-    """Remove files that a killed disksla left below `directory`; give their names.
+    """Remove the files that a killed disksla left below `directory`; return their names.
 
-    Only regular files of our own, with such a name, in a directory of our own, that no living
-    disksla holds. Raises PlaceRefusal if that directory is not ours, or cannot be read.
+    Only regular files of this user with such a name, in a directory of this user, that no running
+    disksla has locked. Raise ScratchFileError if the directory belongs to another user or cannot
+    be read.
     """
     removed = []
-    with ExitStack() as undo:
+    with ExitStack() as cleanup:
         try:
-            parent = _opened(str(directory), undo)
-            own = _entered(parent, directory, undo)
+            parent = _open_directory(str(directory), cleanup)
+            own = _open_own_directory(parent, directory, cleanup)
             if own is None:
                 return ()
-            for name in filter(_OURS.fullmatch, os.listdir(own)):  # noqa: PTH208 -- no path
-                if _is_left(name, own):
+            for name in filter(_FILE_NAME.fullmatch, os.listdir(own)):  # noqa: PTH208 -- no path
+                if _is_leftover(name, own):
                     os.unlink(name, dir_fd=own)
                     removed.append(name)
         except OSError as error:
-            raise _refusal(error, directory) from error
+            raise _scratch_file_error(error, directory) from error
         _remove_directory(parent)
     return tuple(sorted(removed))
 
 
-def _made(directory: Path, size_bytes: int, undo: ExitStack) -> int:
-    """Make the empty file in our directory, and lock it; `undo` removes both."""
-    parent = _opened(str(directory), undo)
+def _create(directory: Path, size_bytes: int, cleanup: ExitStack) -> int:
+    """Create the empty file in a directory of disksla and lock it; `cleanup` removes both."""
+    parent = _open_directory(str(directory), cleanup)
     mount = mount_of(parent)
     if mount is None:
-        raise ScratchFileError("error", f"{directory}: its mount is not in our mount table")
+        raise ScratchFileError("error", f"{directory}: its mount is not in /proc/self/mountinfo")
     check_mount(mount)
-    room = os.fstatvfs(parent)
-    total_bytes, free_bytes = room.f_blocks * room.f_frsize, room.f_bavail * room.f_frsize
+    space = os.fstatvfs(parent)
+    total_bytes, free_bytes = space.f_blocks * space.f_frsize, space.f_bavail * space.f_frsize
     check_free_space(size_bytes, total_bytes, free_bytes, str(directory))
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         with contextlib.suppress(FileExistsError):
             os.mkdir(SCRATCH_DIRECTORY, 0o700, dir_fd=parent)
-        # Another disksla may just remove the directory, so that there is none, or a dead one.
+        # Another disksla may be removing the directory: then it is missing, or open but deleted.
         with ExitStack() as attempt, contextlib.suppress(FileNotFoundError):
-            own = _entered(parent, directory, attempt)
+            own = _open_own_directory(parent, directory, attempt)
             if own is None:
                 continue
             attempt.callback(_remove_directory, parent)
             name = f"disksla-probe-{os.getpid()}-{secrets.token_hex(8)}.tmp"
-            descriptor = os.open(name, _NEW, 0o600, dir_fd=own)
+            descriptor = os.open(name, _NEW_FILE, 0o600, dir_fd=own)
             attempt.callback(_remove, name, own, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(own, fcntl.LOCK_UN)
-            undo.push(attempt.pop_all())
+            cleanup.push(attempt.pop_all())
             return descriptor
-    raise ScratchFileError("error", f"{directory / SCRATCH_DIRECTORY} is removed again and again")
+    raise ScratchFileError(
+        "error", f"cannot keep {directory / SCRATCH_DIRECTORY}: another process removes it"
+    )
 
 
-def _opened(name: str, undo: ExitStack, flags: int = 0, within: int | None = None) -> int:
+def _open_directory(
+    name: str, cleanup: ExitStack, flags: int = 0, within: int | None = None
+) -> int:
     descriptor = os.open(name, _DIRECTORY | flags, dir_fd=within)
-    undo.callback(os.close, descriptor)
+    cleanup.callback(os.close, descriptor)
     return descriptor
 
 
-def _entered(parent: int, directory: Path, undo: ExitStack) -> int | None:
-    """Open and lock our directory, if it is there and ours.
+def _open_own_directory(parent: int, directory: Path, cleanup: ExitStack) -> int | None:
+    """Open and lock the directory of disksla; return None if it does not exist.
 
-    The lock keeps others from removing a file that is not locked yet. Raises PlaceRefusal if it
-    is somebody else's, or something else.
+    The lock keeps other processes from removing a file that is not locked yet. Raise
+    ScratchFileError if it is not a directory, or not one that disksla created.
     """
     try:
-        own = _opened(SCRATCH_DIRECTORY, undo, os.O_NOFOLLOW, parent)
+        own = _open_directory(SCRATCH_DIRECTORY, cleanup, os.O_NOFOLLOW, parent)
     except FileNotFoundError:
         return None
     except OSError as error:
         if error.errno in {errno.ENOTDIR, errno.ELOOP}:
             raise ScratchFileError(
-                "not_ours",
-                f"{directory / SCRATCH_DIRECTORY} is no directory; disksla did not make it",
+                "foreign_directory",
+                f"{directory / SCRATCH_DIRECTORY} is not a directory; expected one that disksla"
+                " created",
             ) from error
         raise
     found = os.fstat(own)
@@ -163,31 +169,28 @@ def _entered(parent: int, directory: Path, undo: ExitStack) -> int | None:
         or found.st_dev != os.fstat(parent).st_dev
     ):
         raise ScratchFileError(
-            "not_ours",
-            f"{directory / SCRATCH_DIRECTORY} belongs to somebody else, or others may write to it;"
-            " expected a directory that disksla made",
+            "foreign_directory",
+            f"{directory / SCRATCH_DIRECTORY} belongs to another user, can be written by other"
+            " users, or is a mount point; expected a directory that disksla created",
         )
     fcntl.flock(own, fcntl.LOCK_EX)
     return own
 
 
-def _write(descriptor: int, size_bytes: int, on_written: Callable[[int], None]) -> None:
-    """Fill the file, and never leave much of it for the last moment."""
+def _write(descriptor: int, size_bytes: int, on_written: Callable[[int], None] | None) -> None:
+    """Fill the file, and flush each chunk, so that no large write-back remains for the end."""
     with open(descriptor, "wb", buffering=0, closefd=False) as file:
-        for at in range(0, size_bytes, _PIECE_BYTES):
-            file.write(os.urandom(min(_PIECE_BYTES, size_bytes - at)))
+        for at in range(0, size_bytes, _CHUNK_BYTES):
+            file.write(os.urandom(min(_CHUNK_BYTES, size_bytes - at)))
             os.fdatasync(descriptor)
-            on_written(min(at + _PIECE_BYTES, size_bytes))
+            if on_written is not None:
+                on_written(min(at + _CHUNK_BYTES, size_bytes))
 
 
-def _tell_nobody(_: int) -> None:
-    """Stand in for a caller who does not want to know."""
-
-
-def _is_left(name: str, own: int) -> bool:
-    """Tell whether a file is one of ours that nobody holds any more."""
+def _is_leftover(name: str, own: int) -> bool:
+    """Return whether a file is a regular file of this user that no process has locked."""
     try:
-        descriptor = os.open(name, _LOOK, dir_fd=own)
+        descriptor = os.open(name, _OLD_FILE, dir_fd=own)
     except OSError:
         return False
     try:
@@ -201,7 +204,7 @@ def _is_left(name: str, own: int) -> bool:
 
 
 def _remove(name: str, own: int, descriptor: int) -> None:
-    """Remove the file, if its name is still its own."""
+    """Remove the file, unless its name now belongs to another file."""
     try:
         fcntl.flock(own, fcntl.LOCK_EX)
         if os.path.samestat(
@@ -215,10 +218,12 @@ def _remove(name: str, own: int, descriptor: int) -> None:
 
 
 def _remove_directory(parent: int) -> None:
-    with contextlib.suppress(OSError):  # there are other files in it
+    with contextlib.suppress(OSError):  # it contains other files
         os.rmdir(SCRATCH_DIRECTORY, dir_fd=parent)
 
 
-def _refusal(error: OSError, directory: Path) -> ScratchFileError:
+def _scratch_file_error(error: OSError, directory: Path) -> ScratchFileError:
     reason = _REASONS.get(error.errno, "error")
-    return ScratchFileError(reason, f"no test file can be made in {directory}: {error.strerror}")
+    return ScratchFileError(
+        reason, f"cannot create a scratch file in {directory}: {error.strerror}"
+    )

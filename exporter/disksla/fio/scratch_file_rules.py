@@ -1,4 +1,4 @@
-"""Where a file that measures a disk can lie: on which file systems, on which mounts, how large."""
+"""Rules: where may a scratch file be created? Mounts of local disks, with enough free space."""
 
 from collections.abc import Collection, Iterable
 from typing import Literal
@@ -6,14 +6,15 @@ from typing import Literal
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount
+from disksla.units import format_size
 
 ScratchFileReason = Literal[
     "error",
+    "foreign_directory",
     "network",
     "no_space",
     "not_a_directory",
     "not_a_disk",
-    "not_ours",
     "permission",
     "read_only",
 ]
@@ -23,75 +24,80 @@ NETWORK_FILE_SYSTEMS = {
     *("ncpfs", "nfs", "nfs4", "ocfs2", "orangefs", "panfs", "prl_fs", "pvfs2", "smb2", "smb3"),
     *("smbfs", "vboxsf", "virtiofs", "vmhgfs", "wekafs"),
 }
-"""Types whose files lie elsewhere, or that other machines use too."""
+"""Types whose files are on other machines, or are shared with other machines."""
 
 MULTI_DEVICE_FILE_SYSTEMS = {"btrfs", "bcachefs"}
-"""Types that hide their block devices behind a number of their own."""
+"""Types that report a device number of their own instead of that of their block devices."""
 
-SPARED_SHARE = 0.05
-MOST_SPARED_BYTES = 10 * 1024**3
-_FOR_STARTING = {"/boot", "/boot/efi", "/boot/firmware", "/efi"}
+RESERVED_SHARE = 0.05
+MAX_RESERVED_BYTES = 10 * 1024**3
+_BOOT_MOUNT_POINTS = {"/boot", "/boot/efi", "/boot/firmware", "/efi"}
 
 
 class ScratchFileError(DiskslaError):
-    """No file can be made here; the text says why, and `reason` sorts it."""
+    """A scratch file cannot be created: the message says why, `reason` classifies it."""
 
-    def __init__(self, reason: ScratchFileReason, words: str) -> None:
-        """Take the reason for machines and the words for people."""
-        super().__init__(words)
+    def __init__(self, reason: ScratchFileReason, message: str) -> None:
+        """Set the reason and the message."""
+        super().__init__(message)
         self.reason: ScratchFileReason = reason
 
 
 def check_mount(mount: Mount) -> None:
-    """Raise PlaceRefusal unless files of this mount lie on a disk and can be written."""
+    """Raise ScratchFileError unless files of this mount are on a disk and can be written."""
     kind, where = mount.file_system, mount.mount_point
     if kind in NETWORK_FILE_SYSTEMS or kind.partition(".")[0] in {"fuse", "fuseblk"}:
         raise ScratchFileError(
-            "network", f"{where} is {kind}, which is not this machine's alone; expected a disk"
+            "network",
+            f"{where} is a network, shared or FUSE file system ({kind}); expected a file system"
+            " on a local disk",
         )
     if mount.major == 0 and not (
         kind in MULTI_DEVICE_FILE_SYSTEMS and mount.source.startswith("/dev/")
     ):
-        raise ScratchFileError("not_a_disk", f"{where} is {kind}, which is no disk; expected one")
+        raise ScratchFileError(
+            "not_a_disk",
+            f"{where} is not on a disk ({kind}); expected a file system on a local disk",
+        )
     if mount.read_only:
-        raise ScratchFileError("read_only", f"{where} is mounted read only")
+        raise ScratchFileError("read_only", f"{where} is mounted read-only")
 
 
 def check_free_space(size_bytes: int, total_bytes: int, free_bytes: int, where: str) -> None:
-    """Raise PlaceRefusal unless enough stays free for others: 5 %, but 10 GiB are enough."""
-    spared_bytes = min(int(total_bytes * SPARED_SHARE), MOST_SPARED_BYTES)
-    if size_bytes > free_bytes - spared_bytes:
+    """Raise ScratchFileError unless 5 % of the file system, at most 10 GiB, remain free."""
+    reserved_bytes = min(int(total_bytes * RESERVED_SHARE), MAX_RESERVED_BYTES)
+    if size_bytes > free_bytes - reserved_bytes:
         raise ScratchFileError(
             "no_space",
-            f"{where} has {free_bytes} bytes free, of which {spared_bytes} are left alone;"
-            f" expected {size_bytes} more",
+            f"not enough space in {where}: found {format_size(free_bytes)} free; expected"
+            f" {format_size(size_bytes)}, and {format_size(reserved_bytes)} to remain free",
         )
 
 
 def mounts_for_files(
     disk: Disk, disks: Iterable[Disk], mounts: Collection[Mount]
 ) -> tuple[Mount, ...]:
-    """Give the mounts on which a file of ours would lie on this disk, and on no other.
+    """Return the mounts where a scratch file would be on this disk, and on no other.
 
-    They are of the disk itself or of its partitions; what is stacked above (LVM, RAID) may lie
-    on other disks too. Whole file systems come before bind mounts of their directories. Partitions
-    for starting the machine are left out, and so are mounts that another one hides.
+    These are mounts of the disk itself or of its partitions; what is stacked on it (LVM, RAID) may
+    be on other disks too. Whole file systems come before bind mounts of their directories. Boot
+    partitions are left out, and so are mounts hidden by another mount.
     """
-    parts = [one for one in disks if disk.name in {one.name, one.partition_of}]
-    numbers = {(one.major, one.minor) for one in parts}
-    sources = {f"/dev/{one.name}" for one in parts}
-    on_top = {mount.mount_point: mount for mount in mounts}
+    devices = [one for one in disks if disk.name in {one.name, one.partition_of}]
+    numbers = {(one.major, one.minor) for one in devices}
+    sources = {f"/dev/{one.name}" for one in devices}
+    visible = {mount.mount_point: mount for mount in mounts}
     found = [
         mount
-        for mount in on_top.values()
+        for mount in visible.values()
         if ((mount.major, mount.minor) in numbers or (not mount.major and mount.source in sources))
-        and mount.mount_point not in _FOR_STARTING
-        and _is_fit(mount)
+        and mount.mount_point not in _BOOT_MOUNT_POINTS
+        and _is_suitable(mount)
     ]
     return tuple(sorted(found, key=lambda mount: mount.root != "/"))
 
 
-def _is_fit(mount: Mount) -> bool:
+def _is_suitable(mount: Mount) -> bool:
     try:
         check_mount(mount)
     except ScratchFileError:

@@ -1,4 +1,4 @@
-"""A probe of one disk: what it asks of the disk, and which share of the promise that is."""
+"""The plan of one probe: its rate, its share of the limit, its cost, and when it is due."""
 
 import hashlib
 import math
@@ -12,14 +12,14 @@ from disksla.pipeline import ProbeFailure, ProbeResult, Skip
 from disksla.units import KIB, MIB, format_count, format_duration
 
 MOST_SHARE = 0.01
-"""Of the promise that a probe may use while it runs."""
+"""Share of the limit that a probe uses at most while it runs."""
 GRACE_S = 10.0
-"""How much longer than its own time a probe may take before it is ended."""
+"""A probe that runs this much longer than its runtime is stopped."""
 
 FILL_REQUEST_BYTES = 128 * KIB
-"""As large as requests are that a file is written with, or larger."""
+"""Minimum request size assumed for the rate at which a scratch file is written."""
 FILL_BYTES_PER_SECOND = float(MIB)
-"""Where nothing is promised."""
+"""Rate at which a scratch file is written on a disk without limits."""
 
 _HASHES = 2**64
 
@@ -30,44 +30,44 @@ class ProbePlan(msgspec.Struct, frozen=True):
     device: str
     entry: ProbeEntry
     rate_iops: int
-    """As asked for, or what fits into the share of the promise; 0 if not even one fits."""
+    """As configured, or what fits into MOST_SHARE of the limit; 0 if 1 IOPS does not fit."""
     limit_share: float | None
-    """Of the promise that this rate uses; None where nothing is promised."""
+    """Share of the limit that this rate uses; None for a disk without limits."""
     fill_bytes_per_second: float
-    """How fast a file of our own may be written beforehand: at the same share of the promise."""
+    """Rate at which a scratch file is written before the run: the same share of the limit."""
 
     @property
     def is_lowered(self) -> bool:
-        """Whether the rate is not the one that was asked for."""
+        """Whether the rate is lower than configured."""
         return self.rate_iops < math.floor(self.entry.rate_iops)
 
     @property
     def most_bytes(self) -> int:
-        """What one run transfers at most."""
+        """Bytes that one run transfers at most."""
         lowered = msgspec.structs.replace(self.entry, rate_iops=float(self.rate_iops))
         return lowered.most_bytes
 
     @property
     def limit_s(self) -> float:
-        """When a run is ended that does not end."""
+        """Seconds after which a run is stopped."""
         return self.entry.runtime_s + GRACE_S
 
     @property
     def file_bytes(self) -> int:
-        """What is written before the run, where a file of our own is probed."""
+        """Size of the scratch file that is written before the run; 0 if a device is probed."""
         return self.entry.file_size_bytes if self.entry.uses_file else 0
 
     def in_words(self) -> str:
-        """Say what is asked of the disk, and what that is of the promise."""
-        length = format_duration(self.entry.runtime_s)
-        what = f"{self.entry.kind}: {self.rate_iops} x 4 KiB per second for {length}"
+        """Return the rate, the runtime and the share of the limit, for a person."""
+        rate = f"{self.entry.kind}: {self.rate_iops} IOPS of 4 KiB"
+        rate += f" for {format_duration(self.entry.runtime_s)}"
         if self.limit_share is None:
-            return f"{what}; nothing is promised"
-        asked = f", lowered from {format_count(self.entry.rate_iops)} per second"
-        return f"{what}, {self.limit_share:.2%} of the promise{asked if self.is_lowered else ''}"
+            return f"{rate}; no limit applies"
+        lowered = f", lowered from {format_count(self.entry.rate_iops)} IOPS"
+        return f"{rate}, {self.limit_share:.2%} of the limit{lowered if self.is_lowered else ''}"
 
     def job(self, target: str) -> FioJob:
-        """Give the job for fio; `target` is the path of the device or of a file of our own."""
+        """Return the fio job; `target` is the path of the device or of the scratch file."""
         return FioJob(
             name=f"disksla-{self.entry.kind}",
             target=target,
@@ -79,23 +79,24 @@ class ProbePlan(msgspec.Struct, frozen=True):
 
 
 def plan_probe(entry: ProbeEntry, device: str, limits: Limits) -> ProbePlan:
-    """Plan a probe at the rate that was asked for, or at a hundredth of what is promised."""
+    """Plan a probe at the configured rate, or at MOST_SHARE of the limit if that is less."""
     size, rate_iops = PROBE_REQUEST_BYTES, math.floor(entry.rate_iops)
     is_write = entry.kind == "write-latency"
     one = (0, 1, 0, size) if is_write else (1, 0, size, 0)
-    per_request = load_ratio(limits.promise_charges, 1.0, *one)
-    if per_request:
-        most_iops = MOST_SHARE / per_request - 1 / entry.runtime_s  # fio begins with one at once
-        rate_iops = min(rate_iops, max(0, math.floor(most_iops)))
-    share = per_request * rate_iops if per_request else None
+    request_load = load_ratio(limits.promise_charges, 1.0, *one)
+    if request_load:
+        # fio sends one request at the start, before its rate applies.
+        max_iops = MOST_SHARE / request_load - 1 / entry.runtime_s
+        rate_iops = min(rate_iops, max(0, math.floor(max_iops)))
+    share = request_load * rate_iops if request_load else None
     return ProbePlan(device, entry, rate_iops, share, _fill_bytes_per_second(limits))
 
 
 def offset_s(machine: str, disk: str, entry: ProbeEntry) -> float:
-    """Give how long after the beginning of each period this machine probes this disk.
+    """Return how long after the start of each period this machine probes this disk.
 
-    Always the same for one machine, disk and kind, and spread evenly over many of them, so that
-    a fleet on one storage does not probe in step.
+    The offset is always the same for one machine, disk and kind, and evenly distributed over many
+    of them, so that the machines of a fleet do not probe a shared storage at the same time.
     """
     text = f"{machine}\n{disk}\n{entry.kind}".encode(errors="backslashreplace")
     number = int.from_bytes(hashlib.sha256(text).digest()[:8], "big")
@@ -108,7 +109,7 @@ def _fill_bytes_per_second(limits: Limits) -> float:
 
 
 def skipped_result(plan: ProbePlan, skip: Skip, timestamp_s: float) -> ProbeResult:
-    """Give the outcome of a probe that was not run."""
+    """Return the result of a probe that did not run."""
     return ProbeResult(
         device=plan.device,
         kind=plan.entry.kind,
@@ -119,15 +120,15 @@ def skipped_result(plan: ProbePlan, skip: Skip, timestamp_s: float) -> ProbeResu
 
 
 def failed_result(
-    plan: ProbePlan, reason: ProbeFailure, words: str, timestamp_s: float, duration_s: float
+    plan: ProbePlan, reason: ProbeFailure, message: str, timestamp_s: float, duration_s: float
 ) -> ProbeResult:
-    """Give the outcome of a run that came to nothing."""
+    """Return the result of a run that failed; it counts as if it had transferred all its bytes."""
     return ProbeResult(
         device=plan.device,
         kind=plan.entry.kind,
         timestamp_s=timestamp_s,
         failure=reason,
-        message=words,
+        message=message,
         target_iops=plan.rate_iops,
         duration_s=duration_s,
         spent_bytes=plan.most_bytes,
@@ -137,7 +138,7 @@ def failed_result(
 def measured_result(
     plan: ProbePlan, result: FioResult, timestamp_s: float, duration_s: float
 ) -> ProbeResult:
-    """Give the outcome of a run that fio told of; one in which nothing completed has failed."""
+    """Return the result of a run that fio measured; it failed if no request completed."""
     done = result.write if plan.entry.kind == "write-latency" else result.read
     if not done.requests:
         return failed_result(plan, "error", "fio completed no request", timestamp_s, duration_s)

@@ -1,4 +1,4 @@
-"""One probe, run: alone on this machine, on the device or on a file of our own."""
+"""Run one probe: alone on this machine, on the device or on a scratch file."""
 
 import contextlib
 import os
@@ -32,11 +32,11 @@ _FIO_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
 
 
 class ProbeContext(msgspec.Struct, frozen=True):
-    """What has to be known of a machine to probe one of its disks."""
+    """What a probe of a disk needs of its machine."""
 
     disk: Disk
     disks: tuple[Disk, ...]
-    """All block devices, for what stands on the disk."""
+    """All block devices, to find the partitions of the disk."""
     state_directory: Path
     roots: Roots = Roots()
 
@@ -44,42 +44,42 @@ class ProbeContext(msgspec.Struct, frozen=True):
 def run_probe(
     fio: Fio,
     plan: ProbePlan,
-    around: ProbeContext,
+    context: ProbeContext,
     stop: threading.Event,
-    begun: Callable[[FioJob], object] = lambda _: None,
+    on_start: Callable[[FioJob], object] = lambda _: None,
 ) -> ProbeResult:
-    """Run one probe, unless another measurement runs on this machine.
+    """Run one probe, or skip it if another measurement is running on this machine.
 
-    When `stop` is set, it ends at once, and has failed as `stopped`. `begun` is told the job.
-    Raises Refusal if it cannot be told whether another measurement runs.
+    When `stop` is set, the run ends at once with the failure `stopped`. `on_start` is called with
+    the job. Raise DiskslaError if the lock of measurements cannot be taken.
     """
-    with measurement_lock(around.state_directory) as is_alone:
+    with measurement_lock(context.state_directory) as is_alone:
         if not is_alone:
-            another = Skip("measurement_running", "another measurement runs on this machine")
-            return skipped_result(plan, another, time.time())
-        begun_s = time.monotonic()
+            skip = Skip("measurement_running", "another measurement is running on this machine")
+            return skipped_result(plan, skip, time.time())
+        started_s = time.monotonic()
         try:
-            with _target(plan, around, stop) as target:
+            with _target(plan, context, stop) as target:
                 job = plan.job(str(target))
-                begun(job)
+                on_start(job)
                 result = fio.run(job, limit_s=plan.limit_s, stop=stop, gentle=True)
         except DiskslaError as error:
-            duration_s = time.monotonic() - begun_s
+            duration_s = time.monotonic() - started_s
             return failed_result(plan, _reason(error), str(error), time.time(), duration_s)
-        return measured_result(plan, result, time.time(), time.monotonic() - begun_s)
+        return measured_result(plan, result, time.time(), time.monotonic() - started_s)
 
 
-def remove_scratch_leftovers(around: ProbeContext) -> None:
-    """Remove what a daemon that was killed may have left on a disk."""
-    with contextlib.suppress(DiskslaError):  # where no file can be made, none was left
-        remove_leftovers(file_directory(around))
+def remove_scratch_leftovers(context: ProbeContext) -> None:
+    """Remove the scratch files that a killed daemon left on a disk."""
+    with contextlib.suppress(DiskslaError):  # where no file can be created, none was left
+        remove_leftovers(file_directory(context))
 
 
 def is_suspended(roots: Roots, device: str) -> bool:
-    """Tell whether the kernel has suspended the device below a disk to save power.
+    """Return whether the kernel has suspended the device below a disk to save power.
 
-    A drive that spun down by a timer of its own (hdparm -S) cannot be told from one that turns
-    without asking it, which needs more rights than we want.
+    A drive that spun down by its own timer (hdparm -S) cannot be distinguished from a spinning one
+    without sending it a command, for which the daemon has no privilege.
     """
     try:
         status = (roots.block_device(device) / "device" / "power" / "runtime_status").read_text(
@@ -90,41 +90,43 @@ def is_suspended(roots: Roots, device: str) -> bool:
     return status.strip() in {"suspended", "suspending"}
 
 
-def file_directory(around: ProbeContext) -> Path:
-    """Give where a file of ours would lie on a disk, and on no other.
+def file_directory(context: ProbeContext) -> Path:
+    """Return where a scratch file is on this disk, and on no other.
 
-    That is the state directory, if it does, and the root of a file system on the disk otherwise.
-    Raises PlaceRefusal if there is no such place.
+    This is the state directory if it is on the disk, and otherwise the root of a file system.
+    Raise ScratchFileError if there is no such directory.
     """
-    table = around.roots.mountinfo.read_bytes().decode(errors="replace")
+    table = context.roots.mountinfo.read_bytes().decode(errors="replace")
     mounts = parse_mountinfo(table)
-    fit = mounts_for_files(around.disk, around.disks, mounts)
-    if not fit:
-        raise _unfit(
-            around.disk, [each for each in mounts if each.mount_point in around.disk.mount_points]
+    suitable = mounts_for_files(context.disk, context.disks, mounts)
+    if not suitable:
+        raise _no_mount_error(
+            context.disk,
+            [mount for mount in mounts if mount.mount_point in context.disk.mount_points],
         )
     with contextlib.suppress(OSError):
-        number = around.state_directory.stat().st_dev
-        if (os.major(number), os.minor(number)) in {(each.major, each.minor) for each in fit}:
-            return around.state_directory
-    return Path(fit[0].mount_point)
+        number = context.state_directory.stat().st_dev
+        numbers = {(mount.major, mount.minor) for mount in suitable}
+        if (os.major(number), os.minor(number)) in numbers:
+            return context.state_directory
+    return Path(suitable[0].mount_point)
 
 
-def _unfit(disk: Disk, mounts: list[Mount]) -> ScratchFileError:
+def _no_mount_error(disk: Disk, mounts: list[Mount]) -> ScratchFileError:
     try:
         for mount in mounts:
             check_mount(mount)
     except ScratchFileError as error:
         return error
     return ScratchFileError(
-        "not_a_disk", f"no file system lies on {disk.name} alone, other than to start the machine"
+        "not_a_disk", f"no mounted file system is on {disk.name} alone, except boot partitions"
     )
 
 
 @contextlib.contextmanager
-def _target(plan: ProbePlan, around: ProbeContext, stop: threading.Event) -> Iterator[Path]:
+def _target(plan: ProbePlan, context: ProbeContext, stop: threading.Event) -> Iterator[Path]:
     if not plan.entry.uses_file:
-        yield Path("/dev") / around.disk.name
+        yield Path("/dev") / context.disk.name
         return
     written_bytes = 0
 
@@ -133,13 +135,14 @@ def _target(plan: ProbePlan, around: ProbeContext, stop: threading.Event) -> Ite
         pause_s = (at - written_bytes) / plan.fill_bytes_per_second
         written_bytes = at
         if stop.wait(pause_s):
-            raise FioError("stopped", "stopped while the file was written")
+            raise FioError("stopped", "stopped while the scratch file was written")
 
-    with scratch_file(file_directory(around), plan.entry.file_size_bytes, on_written=pace) as file:
+    directory = file_directory(context)
+    with scratch_file(directory, plan.entry.file_size_bytes, on_written=pace) as file:
         yield file
 
 
 def _reason(error: DiskslaError) -> ProbeFailure:
-    """Sort a failure of fio, or of making the file."""
+    """Return the reason of the failure; those that only scratch files have become one."""
     reason = getattr(error, "reason", "error")
     return reason if reason in _FIO_REASONS else "no_scratch_file"

@@ -1,4 +1,4 @@
-"""Probes that are repeated: which disks are due when, and that they are left alone otherwise."""
+"""Schedule the configured probes of all monitored disks, and log how they go."""
 
 import logging
 import threading
@@ -27,21 +27,21 @@ from disksla.system.scheduler import JobTimes, Scheduler
 
 log = logging.getLogger("disksla.probe")
 
-ARRANGE_EVERY_S = 5.0
-"""Between two looks at which disks there are."""
-MOST_JITTER_S = 10.0
+UPDATE_EVERY_S = 5.0
+"""Interval at which the jobs are compared with the monitored disks."""
+MAX_JITTER_S = 10.0
 JITTER_SHARE = 0.05
-"""Of the time over which machines are spread, by which each turn is later by chance."""
+"""Random delay of each attempt, as a share of the time over which the machines are spread."""
 
 ProbeTarget = tuple[ProbeEntry, str]
-"""What is probed, and the disk."""
+"""A configured probe, and the disk that it probes."""
 
 
 class ProbeScheduler:
-    """Keeps one job in the schedule for each probe of each disk that is watched.
+    """Keeps one job in the scheduler for each probe of each monitored disk.
 
-    Without fio there are none: that is said once, and tried again when the configuration is read
-    again. `stop` ends a probe that runs.
+    Without fio there are no jobs: this is logged once, and fio is looked up again at the next
+    reload of the configuration. `stop` ends a probe that is running.
     """
 
     def __init__(
@@ -53,79 +53,82 @@ class ProbeScheduler:
         post: Callable[[ProbeResult], None],
         *,
         search_path: str | None = None,
-        least_look_s: float = OBSERVATION_S,
+        min_observation_s: float = OBSERVATION_S,
     ) -> None:
-        """Take what gives the present state, and what takes outcomes; nothing is probed yet.
+        """Set where the state is read and results are posted; jobs are added by `configure`.
 
-        fio is looked for in `search_path`, written like $PATH, or in $PATH itself.
+        fio is looked up in `search_path`, written like $PATH, or in $PATH.
         """
         self.problem: str | None = None
-        """Why nothing can be probed; None if it can."""
+        """Why no probe can run; None if probes can run."""
         self.errors = 0
-        """How often something was wrong with fio itself, or with what is needed to run it."""
+        """How often fio was missing or unusable."""
         self._roots = roots
         self._machine = machine
         self._scheduler = scheduler
         self._state = state
         self._post = post
         self._search_path = search_path
-        self._least_look_s = least_look_s
+        self._min_observation_s = min_observation_s
         self._settings = Settings()
         self._fio: Fio | None = None
-        self._turns: dict[ProbeTarget, Callable[[], None]] = {}
-        self._said: dict[ProbeTarget, SkipReason | ProbeFailure | None] = {}
-        self._untidy: dict[str, Disk] = {}
-        self._tidies = False
-        self._follows = False
-        self._arranging = threading.Lock()
+        self._jobs: dict[ProbeTarget, Callable[[], None]] = {}
+        """Removes the job of each target from the scheduler."""
+        self._last_logged: dict[ProbeTarget, SkipReason | ProbeFailure | None] = {}
+        self._to_clean: dict[str, Disk] = {}
+        """Disks on which a killed daemon may have left scratch files."""
+        self._is_cleaning = False
+        self._is_updating = False
+        self._update_lock = threading.Lock()
         self._stopping = threading.Event()
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the configuration has probes."""
+        """Whether probes are configured."""
         return bool(self._settings.probes)
 
     def configure(self, settings: Settings) -> None:
-        """Take settings, and look for fio if they have probes."""
+        """Apply settings, and look up fio if they contain probes."""
         self._settings = settings
-        self._fio = self._find() if settings.probes else None
-        if settings.probes and not self._follows:
-            self._scheduler.every(ARRANGE_EVERY_S, self._arrange, "arranging probes")
-            self._follows = True
-        self._arrange()
+        self._fio = self._find_fio() if settings.probes else None
+        if settings.probes and not self._is_updating:
+            self._scheduler.every(UPDATE_EVERY_S, self._update_jobs, "updating probe jobs")
+            self._is_updating = True
+        self._update_jobs()
 
-    def _arrange(self) -> None:
-        """Let there be a job for each probe of each watched disk, and no other."""
-        with self._arranging:
-            wanted = {}
+    def _update_jobs(self) -> None:
+        """Add jobs for new targets, and remove those of targets that no longer exist."""
+        with self._update_lock:
+            targets = {}
             if self._fio is not None:
-                watched = self._state().monitored
-                wanted = {
-                    (entry, device): seen.disk
+                monitored = self._state().monitored
+                targets = {
+                    (entry, device): disk_state.disk
                     for entry in self._settings.probes
-                    for device, seen in watched.items()
+                    for device, disk_state in monitored.items()
                     if entry.covers(device)
                 }
-            for turn in self._turns.keys() - wanted.keys():
-                self._turns.pop(turn)()
-                self._said.pop(turn, None)
-            for turn in wanted.keys() - self._turns.keys():
-                entry, device = turn
-                key = disk_key(wanted[turn]) or device
+            for target in self._jobs.keys() - targets.keys():
+                self._jobs.pop(target)()
+                self._last_logged.pop(target, None)
+            for target in targets.keys() - self._jobs.keys():
+                entry, device = target
+                key = disk_key(targets[target]) or device
                 times = times_of(entry, offset_s(self._machine, key, entry))
                 name = f"{entry.kind} of {device}"
-                self._turns[turn] = self._scheduler.at(times, self._job(turn), name)
+                self._jobs[target] = self._scheduler.at(times, self._job(target), name)
                 if entry.uses_file:
-                    self._untidy[device] = wanted[turn]
-            if self._untidy and not self._tidies:
-                self._scheduler.at(JobTimes(every_s=ARRANGE_EVERY_S), self._tidy, "tidying up")
-                self._tidies = True
+                    self._to_clean[device] = targets[target]
+            if self._to_clean and not self._is_cleaning:
+                times = JobTimes(every_s=UPDATE_EVERY_S)
+                self._scheduler.at(times, self._clean, "removing scratch files")
+                self._is_cleaning = True
 
     def stop(self) -> None:
-        """Begin no other probe, and end one that runs."""
+        """Start no other probe, and end one that is running."""
         self._stopping.set()
 
-    def _find(self) -> Fio | None:
+    def _find_fio(self) -> Fio | None:
         try:
             fio = find_fio(self._search_path)
         except DiskslaError as error:
@@ -137,73 +140,73 @@ class ProbeScheduler:
         self.problem = None
         return fio
 
-    def _job(self, turn: ProbeTarget) -> Callable[[], None]:
-        return lambda: self._take(turn)
+    def _job(self, target: ProbeTarget) -> Callable[[], None]:
+        return lambda: self._attempt(target)
 
-    def _tidy(self) -> None:
-        """Remove what a daemon that was killed left on disks that are new to this one."""
-        while self._untidy and not self._stopping.is_set():
-            _, disk = self._untidy.popitem()
-            remove_scratch_leftovers(self._around(disk))
+    def _clean(self) -> None:
+        """Remove what a killed daemon left on disks that this one has not probed before."""
+        while self._to_clean and not self._stopping.is_set():
+            _, disk = self._to_clean.popitem()
+            remove_scratch_leftovers(self._context(disk))
 
-    def _take(self, turn: ProbeTarget) -> None:
-        """Look at a disk for a while, and probe it if nothing speaks against it."""
-        fio, (entry, device) = self._fio, turn
-        before = self._see(device)
-        begun_s = time.monotonic()
-        look_s = observation_s(self._settings.sampling.interval_s, self._least_look_s)
-        if fio is None or self._stopping.wait(look_s) or turn not in self._turns:
+    def _attempt(self, target: ProbeTarget) -> None:
+        """Observe a disk, and probe it unless there is a reason to skip the probe."""
+        fio, (entry, device) = self._fio, target
+        before = self._snapshot(device)
+        started_s = time.monotonic()
+        seconds = observation_s(self._settings.sampling.interval_s, self._min_observation_s)
+        if fio is None or self._stopping.wait(seconds) or target not in self._jobs:
             return
-        now = self._see(device)
-        elapsed_s = time.monotonic() - begun_s
+        now = self._snapshot(device)
+        elapsed_s = time.monotonic() - started_s
         if now is None:
-            return  # its series went with it, and the job is about to
-        sight = Observation(before, now, elapsed_s, is_suspended(self._roots, device))
+            return  # the disk is gone, with its series; the next update removes this job
+        observation = Observation(before, now, elapsed_s, is_suspended(self._roots, device))
         plan = plan_probe(entry, device, now.assignment.limits)
-        skips = skip_reasons(plan, sight, time.time())
+        skips = skip_reasons(plan, observation, time.time())
         if skips:
-            outcome = skipped_result(plan, skips[0], time.time())
+            result = skipped_result(plan, skips[0], time.time())
         else:
             try:
-                outcome = run_probe(fio, plan, self._around(now.disk), self._stopping)
+                result = run_probe(fio, plan, self._context(now.disk), self._stopping)
             except DiskslaError as error:
-                outcome = failed_result(plan, "error", str(error), time.time(), 0.0)
-        if outcome.failure != "stopped":
-            self._say(turn, outcome)
-            self._post(outcome)
+                result = failed_result(plan, "error", str(error), time.time(), 0.0)
+        if result.failure != "stopped":
+            self._log(target, result)
+            self._post(result)
 
-    def _around(self, disk: Disk) -> ProbeContext:
+    def _context(self, disk: Disk) -> ProbeContext:
         directory = Path(self._settings.state.directory)
         return ProbeContext(disk, self._state().inventory, directory, self._roots)
 
-    def _see(self, device: str) -> DiskSnapshot | None:
+    def _snapshot(self, device: str) -> DiskSnapshot | None:
         return disk_snapshot(self._state(), device)
 
-    def _say(self, turn: ProbeTarget, outcome: ProbeResult) -> None:
-        """Log failures and skips, each once until it is another."""
-        told = outcome.failure or outcome.skipped
-        if told == self._said.get(turn):
+    def _log(self, target: ProbeTarget, result: ProbeResult) -> None:
+        """Log a success, failure or skip when it differs from the previous one of this target."""
+        reason = result.failure or result.skipped
+        if reason == self._last_logged.get(target):
             return
-        self._said[turn] = told
+        self._last_logged[target] = reason
         extra = fields(
-            device=outcome.device,
-            kind=outcome.kind,
-            reason=told,
-            err=outcome.message or None,
+            device=result.device,
+            kind=result.kind,
+            reason=reason,
+            err=result.message or None,
         )
-        if outcome.failure is not None:
+        if result.failure is not None:
             log.warning("probe failed", extra=extra)
-        elif outcome.skipped is not None:
+        elif result.skipped is not None:
             log.info("probe skipped", extra=extra)
         else:
             log.info("probe succeeded", extra=extra)
 
 
 def times_of(entry: ProbeEntry, offset: float) -> JobTimes:
-    """Give when a probe is due on a machine whose turns are so much later than the grid's."""
+    """Return when a probe is due on a machine with this offset."""
     return JobTimes(
         every_s=0.0 if entry.cron is not None else entry.period_s,
         cron=entry.cron,
         offset_s=offset,
-        jitter_s=min(MOST_JITTER_S, JITTER_SHARE * entry.spread_s),
+        jitter_s=min(MAX_JITTER_S, JITTER_SHARE * entry.spread_s),
     )

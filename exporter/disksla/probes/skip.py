@@ -1,4 +1,4 @@
-"""Why a disk is not probed now: it is busy with better things, or nothing could be learned."""
+"""Reasons to skip a probe: the disk is busy, throttled, low on credits, or cannot be measured."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal
@@ -7,54 +7,53 @@ import msgspec
 
 from disksla.config import ProbeEntry
 from disksla.credits import CreditLevel
-from disksla.limits import load_ratio
+from disksla.disks import PROBE_MAX_QUEUE_DEPTH, activity_between
 from disksla.pipeline import DiskSnapshot, Skip
 from disksla.probes.plan import MOST_SHARE, ProbePlan
-from disksla.procfs import SECTOR_BYTES, Counters
 from disksla.units import format_count, format_size
 from disksla.verdict import VERDICTS
 
 OBSERVATION_S = 3.0
 OBSERVATION_TICKS = 3
-"""How long a disk is looked at before it is probed, at least."""
-LEAST_SEEN_SHARE = 0.5
-"""Of that time that has to be judged, or too little is known."""
-MOST_WAITING = 1.0
-"""Requests in flight on average, from which on a disk is busy of which nothing is promised."""
+"""A disk is observed for at least so long, in seconds and in ticks, before it is probed."""
+MIN_SAMPLED_SHARE = 0.5
+"""Share of that time that must have a verdict."""
 
-_TROUBLES: Mapping[Literal["stalled", "throttled", "below"], str] = {
-    "stalled": "requests are in flight and none completes",
-    "throttled": "it is held at its limit",
-    "below": "it gives less than was promised",
+_BLOCKING_VERDICTS: Mapping[Literal["stalled", "throttled", "below"], str] = {
+    "stalled": "requests were in flight and none completed",
+    "throttled": "the disk was throttled",
+    "below": "the disk gave less than promised",
 }
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """A disk, looked at twice, shortly one after the other; None where it was not there."""
+    """Two snapshots of a disk, some seconds apart; None if it did not exist."""
 
     before: DiskSnapshot | None
     now: DiskSnapshot | None
     elapsed_s: float
     is_suspended: bool = False
-    """The kernel has suspended the device to save power."""
+    """Whether the kernel has suspended the device to save power."""
 
 
-def observation_s(tick_s: float, least_s: float = OBSERVATION_S) -> float:
-    """Give how long to look before a probe, where samples are taken so often."""
-    return max(least_s, OBSERVATION_TICKS * tick_s)
+def observation_s(tick_s: float, min_s: float = OBSERVATION_S) -> float:
+    """Return how long to observe a disk that is sampled every `tick_s`."""
+    return max(min_s, OBSERVATION_TICKS * tick_s)
 
 
-def skip_reasons(plan: ProbePlan, sight: Observation, timestamp_s: float) -> tuple[Skip, ...]:
-    """Give everything that speaks against a probe now, the most telling first; nothing if none.
+def skip_reasons(
+    plan: ProbePlan, observation: Observation, timestamp_s: float
+) -> tuple[Skip, ...]:
+    """Return all reasons to skip the probe now, the most important first; empty if none.
 
-    `timestamp_s` is Unix time, by which days are told apart.
+    `timestamp_s` is Unix time; it selects the day whose budget applies.
     """
-    before, now = sight.before, sight.now
+    before, now = observation.before, observation.now
     if before is None or now is None or not now.disk.size_bytes:
-        return (Skip("device_missing", f"there is no disk {plan.device} that is watched"),)
-    if sight.is_suspended:
-        return (Skip("suspended", "the kernel has suspended it, and a probe would wake it"),)
-    return tuple(_reasons(plan, before, now, sight.elapsed_s, timestamp_s))
+        return (Skip("device_missing", f"{plan.device} is missing or not monitored"),)
+    if observation.is_suspended:
+        return (Skip("suspended", "the kernel suspended the device; a probe would resume it"),)
+    return tuple(_reasons(plan, before, now, observation.elapsed_s, timestamp_s))
 
 
 def _reasons(
@@ -66,71 +65,67 @@ def _reasons(
             VERDICTS, before.verdict_totals.seconds, now.verdict_totals.seconds, strict=True
         )
     }
-    seen_s = sum(seconds.values())
-    if seen_s < LEAST_SEEN_SHARE * elapsed_s:
-        yield Skip(
-            "not_sampled", f"only {seen_s:.1f} of the last {elapsed_s:.1f} s could be judged"
-        )
-    for reason, words in _TROUBLES.items():
+    sampled_s = sum(seconds.values())
+    if sampled_s < MIN_SAMPLED_SHARE * elapsed_s:
+        yield Skip("not_sampled", f"only {_part(sampled_s, elapsed_s)} were sampled")
+    for reason, message in _BLOCKING_VERDICTS.items():
         if seconds[reason] > 0:
-            yield Skip(reason, f"{words}, {seconds[reason]:.1f} of the last {elapsed_s:.1f} s")
-    if seen_s > 0 and before.counters is not None and now.counters is not None:
-        yield from _busy(plan.entry, now, _rise(before.counters, now.counters), seen_s)
+            yield Skip(reason, f"{message} for {_part(seconds[reason], elapsed_s)}")
+    yield from _busy(plan.entry, before, now, sampled_s)
     yield from _low_credits(plan.entry, now.credits)
     if not plan.rate_iops:
-        words = f"one request per second is more than {MOST_SHARE:.0%} of what is promised"
-        yield Skip("limit_too_low", words)
+        yield Skip("limit_too_low", f"1 IOPS is more than {MOST_SHARE:.0%} of the limit")
     if plan.entry.uses_file and not now.disk.mount_points:
-        yield Skip("no_file_system", "there is no mounted file system for a file")
+        yield Skip("no_file_system", "the probe needs a file, and no file system is mounted")
     totals = now.probes.get(plan.entry.kind)
     spent_bytes = totals.spent_bytes(timestamp_s) if totals is not None else 0
     if spent_bytes + plan.most_bytes > plan.entry.daily_bytes:
-        of = f"{format_size(spent_bytes)} of {format_size(plan.entry.daily_bytes)}"
-        yield Skip("daily", f"probes have used {of} today")
+        budget = f"{format_size(spent_bytes)} of {format_size(plan.entry.daily_bytes)}"
+        yield Skip("daily", f"the budget of the day is used up: {budget}")
 
 
-def _busy(entry: ProbeEntry, now: DiskSnapshot, rise: Counters, seen_s: float) -> Iterator[Skip]:
-    """Hold what the disk did against the promise, or against time where nothing is promised."""
-    load = load_ratio(
-        now.assignment.limits.promise_charges,
-        seen_s,
-        rise.reads or 0,
-        rise.writes or 0,
-        (rise.read_sectors or 0) * SECTOR_BYTES,
-        (rise.written_sectors or 0) * SECTOR_BYTES,
-    )
-    if load is None:
-        waiting = ((rise.read_ms or 0) + (rise.write_ms or 0)) / 1000 / seen_s
-        if waiting > MOST_WAITING:
-            words = f"{format_count(waiting)} requests are in flight on average"
+def _part(seconds: float, elapsed_s: float) -> str:
+    return f"{seconds:.1f} of the last {elapsed_s:.1f} s"
+
+
+def _busy(
+    entry: ProbeEntry, before: DiskSnapshot, now: DiskSnapshot, sampled_s: float
+) -> Iterator[Skip]:
+    """Check the load, or the queue depth of a disk without limits."""
+    if before.counters is None or now.counters is None or sampled_s <= 0:
+        return
+    charges = now.assignment.limits.promise_charges
+    activity = activity_between(before.counters, now.counters, sampled_s, charges)
+    if activity.load is None:
+        if activity.queue_depth > PROBE_MAX_QUEUE_DEPTH:
             yield Skip(
-                "busy", f"{words}, and nothing is promised that would say whether it is much"
+                "busy",
+                f"the queue depth is {format_count(activity.queue_depth)}; at most"
+                f" {format_count(PROBE_MAX_QUEUE_DEPTH)} is allowed on a disk without limits",
             )
         return
-    load = max(load, now.present_load or 0.0)
+    load = max(activity.load, now.present_load or 0.0)
     if load > entry.busy_share:
-        yield Skip("busy", f"{load:.0%} of the promise is in use, over {entry.busy_share:.0%}")
+        allowed = f"at most {entry.busy_share:.0%} is allowed"
+        yield Skip("busy", f"the load is {load:.0%} of the limit; {allowed}")
 
 
 def _low_credits(entry: ProbeEntry, levels: tuple[CreditLevel, ...]) -> Iterator[Skip]:
-    """Leave a disk alone whose credits are needed.
+    """Check the burst credits.
 
     A lower bound above the threshold proves that there are enough, an upper bound below it that
-    there are not. In between, and above all when nothing is known yet (from 0 to the capacity),
-    the estimate decides: to wait for a proof would mean never to probe a disk that is never quite
-    at rest, and a probe of a hundredth of the promise drains less than comes back.
+    there are too few. In between, and while nothing is known (bounds 0 and capacity), the estimate
+    decides. To wait for a proof would mean never to probe a disk that is never quite idle, and a
+    probe at 1 % of the limit uses fewer credits than the disk regains.
     """
     for level in levels:
-        least = entry.credits_share * level.capacity_credits
-        if level.lower_credits < least and level.estimate_credits < least:
+        threshold = entry.credits_share * level.capacity_credits
+        if level.lower_credits < threshold and level.estimate_credits < threshold:
             share = level.estimate_credits / level.capacity_credits
             yield Skip(
                 "credits",
-                f"about {share:.1%} of its burst credits ({level.resource}) are left, between"
+                f"about {share:.1%} of the burst credits ({level.resource}) are left, between"
                 f" {level.lower_credits / level.capacity_credits:.1%} and"
-                f" {level.upper_credits / level.capacity_credits:.1%}",
+                f" {level.upper_credits / level.capacity_credits:.1%}; at least"
+                f" {entry.credits_share:.1%} are required",
             )
-
-
-def _rise(before: Counters, after: Counters) -> Counters:
-    return Counters(*((now or 0) - (then or 0) for then, now in zip(before, after, strict=True)))

@@ -1,58 +1,37 @@
-"""What a disk did beyond what a test asked of it: a test beside other load measures nothing."""
+"""Load of other programs on a disk during a test, which makes the test invalid."""
 
 import math
-from operator import add
-from typing import NamedTuple
 
+from disksla.disks import Transferred
 from disksla.fio import FioResult
-from disksla.limits import Charge, load_ratio
-from disksla.procfs import SECTOR_BYTES, Reading, difference, to_counters
+from disksla.limits import Charge
+from disksla.procfs import Reading, difference, to_counters
 
-MOST_OTHER_SHARE = 0.01
-"""Of the promise, that others may use while a disk is tested: a third of the usual tolerance."""
 NEVER_SPLIT_BYTES = 64 * 1024
-"""Requests up to this size reach a disk in one piece, whatever its driver."""
+"""Requests up to this size are not split by any driver."""
 
 _COMMIT_S = 5.0
 _JOURNAL_BLOCKS = 10
 _JOURNAL_BLOCK_BYTES = 4096
 
 
-class Transferred(NamedTuple):
-    """Requests and bytes."""
-
-    reads: int = 0
-    writes: int = 0
-    read_bytes: int = 0
-    written_bytes: int = 0
-
-    def plus(self, other: "Transferred") -> "Transferred":
-        """Add up."""
-        return Transferred._make(map(add, self, other))
-
-
 def transferred_between(before: Reading, after: Reading) -> Transferred:
-    """Give what a disk did between two readings of its counters, as requests were handed in.
+    """Return what a disk transferred between two readings, with requests as they were submitted.
 
-    The kernel counts requests after merging, and those merged beside them.
+    The kernel counts requests after merging; the merged ones, counted separately, are added.
     """
     rise = to_counters(difference(after, before))
-    return Transferred(
-        (rise.reads or 0) + (rise.reads_merged or 0),
-        (rise.writes or 0) + (rise.writes_merged or 0),
-        (rise.read_sectors or 0) * SECTOR_BYTES,
-        (rise.written_sectors or 0) * SECTOR_BYTES,
-    )
+    return Transferred.of(rise).plus(Transferred(rise.reads_merged or 0, rise.writes_merged or 0))
 
 
 def transferred_by(result: FioResult) -> Transferred:
-    """Give what a test did by fio's own account."""
+    """Return what a test transferred, as reported by fio."""
     read, write = result.read, result.write
     return Transferred(read.requests, write.requests, read.bytes, write.bytes)
 
 
 def journal_writes(seconds: float) -> Transferred:
-    """Give what a file system may write of its own accord while a file of it is tested.
+    """Return what a file system may write for its journal while a file of it is tested.
 
     A journal is committed every 5 s (ext4(5), xfs(5)), in a few blocks.
     """
@@ -67,20 +46,18 @@ def other_share(
     own: Transferred,
     request_bytes: int,
 ) -> float:
-    """Give the share of the promise that went to others, at least as far as can be told.
+    """Return a lower bound of the load by other programs, as a share of the limit.
 
-    Requests that are larger than a disk takes at once reach it in pieces, so of them only the
-    bytes are compared; in the direction in which the test did nothing, all is of others.
+    Drivers split large requests, so only their bytes are compared. In a direction that the test
+    does not use, all transfers are of other programs.
     """
     whole = request_bytes <= NEVER_SPLIT_BYTES
     reads = disk.reads - own.reads if whole or not own.reads else 0
     writes = disk.writes - own.writes if whole or not own.writes else 0
-    share = load_ratio(
-        charges,
-        seconds,
+    others = Transferred(
         max(0, reads),
         max(0, writes),
         max(0, disk.read_bytes - own.read_bytes),
         max(0, disk.written_bytes - own.written_bytes),
     )
-    return share or 0.0
+    return others.load(charges, seconds) or 0.0

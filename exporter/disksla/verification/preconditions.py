@@ -10,9 +10,8 @@ from typing import Literal
 import msgspec
 
 from disksla.credits import WINDOW_S
-from disksla.disks import Disk
+from disksla.disks import VERIFY_MAX_OTHER_LOAD, Disk
 from disksla.units import format_duration
-from disksla.verification.other_load import MOST_OTHER_SHARE
 from disksla.verification.suites import Suite
 
 Precondition = Literal[
@@ -97,10 +96,10 @@ def wrong_file_system(suite: Suite, file_system: str) -> Violation | None:
 
 def other_load(share: float, when: str) -> Violation | None:
     """Return the violation if other processes used more than a negligible share of the promise."""
-    if share <= MOST_OTHER_SHARE:
+    if share <= VERIFY_MAX_OTHER_LOAD:
         return None
     return Violation(
         "other_load",
         f"other load {when}: {100 * share:.2g}% of the promise; at most"
-        f" {100 * MOST_OTHER_SHARE:.2g}% is allowed",
+        f" {100 * VERIFY_MAX_OTHER_LOAD:.2g}% is allowed",
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from disksla.config import Settings
-from disksla.disks import Disk
+from disksla.disks import Disk, Transferred
 from disksla.errors import DiskslaError
 from disksla.fio import FioError
 from disksla.fio.raw_device import exclusive_device
@@ -24,7 +24,6 @@ from disksla.verification.judge import VerificationRun, judge_test, make_report,
 from disksla.verification.measurement import measurement_of
 from disksla.verification.monitor import DiskMonitor, monitored
 from disksla.verification.other_load import (
-    Transferred,
     journal_writes,
     other_share,
     transferred_between,

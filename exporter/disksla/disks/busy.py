@@ -1,0 +1,75 @@
+"""How busy a disk is between two readings of its counters, and how busy is too busy to measure it.
+
+There are three measures because none fits every disk: the load needs limits, the utilization says
+nothing of a disk that serves many requests at once, and the queue depth has no natural maximum.
+"""
+
+from operator import add
+from typing import NamedTuple, Self
+
+from disksla.limits import Charge, load_ratio
+from disksla.procfs import SECTOR_BYTES, Counters, Reading, difference, to_counters
+
+PROBE_MAX_LOAD = 0.8
+"""Load above which a disk is not probed, unless the configuration sets `busy`. Programs at this
+load do not notice a probe, which adds at most 1 % (`make lab ARGS=--probe-cost`)."""
+PROBE_MAX_QUEUE_DEPTH = 1.0
+"""Queue depth above which a disk without limits is not probed. A probe keeps one request in
+flight; above this it would measure how long that waits for the requests of other programs."""
+VERIFY_MAX_OTHER_LOAD = 0.01
+"""Load by other programs above which an acceptance test is not valid: a third of the usual
+tolerance, so that it cannot decide a verdict."""
+BENCHMARK_MAX_UTILIZATION = 0.1
+"""Utilization from which `sweep` and `identify` refuse to start. They run at full speed, also on
+disks without limits, so any other use of the disk slows down both."""
+
+
+class Transferred(NamedTuple):
+    """Requests and bytes."""
+
+    reads: int = 0
+    writes: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+
+    @classmethod
+    def of(cls, counters: Counters) -> Self:
+        """Return what a rise of the counters stands for; requests are counted after merging."""
+        return cls(
+            counters.reads or 0,
+            counters.writes or 0,
+            (counters.read_sectors or 0) * SECTOR_BYTES,
+            (counters.written_sectors or 0) * SECTOR_BYTES,
+        )
+
+    def plus(self, other: "Transferred") -> "Transferred":
+        """Return the sum."""
+        return Transferred._make(map(add, self, other))
+
+    def load(self, charges: tuple[Charge, ...], seconds: float) -> float | None:
+        """Return the share of the limits used, 1.0 at the limit; None without limits."""
+        return load_ratio(charges, seconds, *self)
+
+
+class Activity(NamedTuple):
+    """How busy a disk was."""
+
+    load: float | None
+    """Share of the limits used, 1.0 at the limit; None without limits."""
+    queue_depth: float
+    """Mean number of requests in flight, of those that completed."""
+    utilization: float | None
+    """Share of the time in which a request was in flight; None if not reported by the kernel."""
+
+
+def activity_between(
+    before: Reading, after: Reading, seconds: float, charges: tuple[Charge, ...] = ()
+) -> Activity:
+    """Return how busy a disk was between two readings, `seconds` apart."""
+    rise = to_counters(difference(after, before))
+    request_ms = (rise.read_ms or 0) + (rise.write_ms or 0)
+    return Activity(
+        Transferred.of(rise).load(charges, seconds),
+        request_ms / 1000 / seconds,
+        None if rise.busy_ms is None else max(0, rise.busy_ms) / 1000 / seconds,
+    )

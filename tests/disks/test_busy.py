@@ -1,0 +1,35 @@
+"""How busy a disk is between two readings of its counters."""
+
+import pytest
+
+from disksla.disks.busy import Activity, Transferred, activity_between
+from disksla.limits.cost_model import DirectionLimits, separate_charges
+
+CHARGES = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
+BEFORE = (100, 5, 800, 10, 50, 2, 400, 20, 1000, 5)
+
+
+def test_activity_has_load_queue_depth_and_utilization() -> None:
+    after = (1100, 9, 8800, 1010, 55, 2, 440, 1020, 1500, 5)
+    assert activity_between(BEFORE, after, 2.0, CHARGES) == Activity(0.5, 1.0, 0.25)
+
+
+def test_activity_without_limits_has_no_load() -> None:
+    assert activity_between(BEFORE, BEFORE, 1.0) == Activity(None, 0.0, 0.0)
+
+
+def test_activity_of_old_partitions_has_no_utilization() -> None:
+    before, after = (1, None, 8, None, 1, None, 8, None), (11, None, 88, None, 1, None, 8, None)
+    assert activity_between(before, after, 1.0, CHARGES) == Activity(0.01, 0.0, None)
+
+
+def test_activity_of_reset_counters_is_not_negative() -> None:
+    assert activity_between(BEFORE, (*BEFORE[:8], 0, 5), 1.0).utilization == 0.0
+
+
+def test_transferred_adds_up() -> None:
+    assert Transferred(1, 2, 3, 4).plus(Transferred(10, 20, 30, 40)) == Transferred(11, 22, 33, 44)
+
+
+def test_transferred_load_is_that_of_the_fullest_limit() -> None:
+    assert Transferred(500, 400, 10**6, 10**6).load(CHARGES, 1.0) == pytest.approx(0.8)

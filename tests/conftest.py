@@ -8,7 +8,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from support.certificates import make_papers
+from support.certificates import make_certificates
 
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.load_profile("ci")
@@ -34,10 +34,10 @@ def own_procfs() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a directory of certificates, which no test changes."""
-    directory = tmp_path_factory.mktemp("papers")
-    make_papers(directory)
+    directory = tmp_path_factory.mktemp("certificates")
+    make_certificates(directory)
     return directory
 
 

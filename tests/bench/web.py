@@ -30,7 +30,7 @@ from bench.measures import (
     started,
     value,
 )
-from support.certificates import make_papers
+from support.certificates import make_certificates
 
 CROWD = Path(__file__).with_name("crowd.py")
 DEVICES, BUSY = 64, 8
@@ -253,7 +253,7 @@ def measure_web(seconds: float) -> None:
     """Measure both."""
     with ExitStack() as stack:
         papers = Papers(Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        make_papers(papers.directory)
+        make_certificates(papers.directory)
         names, loaded = stack.enter_context(loop_devices(DEVICES, BUSY))
         print(f"A scrape of {DEVICES} disks, {BUSY} of them busy:\n")
         measure_price(papers, names, loaded, 100)

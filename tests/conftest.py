@@ -8,7 +8,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from support.certificates import make_papers
+from support.certificates import make_certificates
 
 # Timing never fails a property, and every run of a lane tries the same examples; only the nightly
 # lane searches for new ones.
@@ -56,10 +56,10 @@ def own_procfs() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def papers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a directory of certificates that no test changes."""
-    directory = tmp_path_factory.mktemp("papers")
-    make_papers(directory)
+    directory = tmp_path_factory.mktemp("certificates")
+    make_certificates(directory)
     return directory
 
 

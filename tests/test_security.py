@@ -1,4 +1,4 @@
-"""SECURITY.md: its claims have tests, and what no other test shows."""
+"""SECURITY.md: the tests that it cites exist, and nothing connects to the network."""
 
 import ast
 import re
@@ -10,16 +10,16 @@ from fuzz.targets import TARGETS
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
-PAPER = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "exporter" / "disksla"
-CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", PAPER)))
+CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", DOCUMENT)))
 
 SOCKETS = {
-    "system/systemd.py": "notifies systemd, and takes the sockets that it listens on",
-    "web/listen.py": "binds",
-    "web/server.py": "serves",
+    "system/systemd.py": "notifies systemd, and uses the sockets that systemd passes",
+    "web/listen.py": "binds the listen addresses",
+    "web/server.py": "serves the bound sockets",
 }
-"""Who may have a socket, and what for."""
+"""Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),
@@ -28,16 +28,16 @@ CLIENTS = {
 
 
 @pytest.mark.parametrize(("file", "test"), CITED)
-def test_a_claim_has_the_test_that_it_names(file: str, test: str) -> None:
+def test_cited_tests_exist(file: str, test: str) -> None:
     tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def test_there_are_claims_and_targets() -> None:
+def test_cited_fuzz_targets_exist() -> None:
     assert len(CITED) > 20
     named = {
         name
-        for sentence in re.findall(r"targets? (`[^;()]*)", PAPER)
+        for sentence in re.findall(r"targets? (`[^;()]*)", DOCUMENT)
         for name in re.findall(r"`([\w-]+)`", sentence)
     }
     assert named
@@ -62,7 +62,7 @@ def called(path: Path) -> set[str]:
     }
 
 
-def test_nobody_is_asked_over_the_network() -> None:
+def test_no_module_connects_to_the_network() -> None:
     by_file = {str(path.relative_to(SOURCE)): imported(path) for path in SOURCE.rglob("*.py")}
     assert {file for file, names in by_file.items() if names & CLIENTS} == set()
     assert {file for file, names in by_file.items() if "socket" in names} <= SOCKETS.keys()

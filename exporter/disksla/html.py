@@ -1,4 +1,4 @@
-"""What all our pages have in common: HTML that needs no other file, and runs and loads nothing."""
+"""Self-contained HTML pages: one style in the page, no script, nothing loaded from elsewhere."""
 
 import base64
 import hashlib
@@ -25,19 +25,19 @@ p { margin: 0.25rem 0; }
 
 
 class HtmlPage:
-    """A kind of page, by its style."""
+    """The style and the Content-Security-Policy of one kind of page."""
 
     def __init__(self, style: str) -> None:
-        """Take what this kind has beside the common style."""
+        """Append `style` to the common style."""
         self._style = f"{_STYLE}{style}"
         digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
         self.policy = (
             f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
         )
-        """Content-Security-Policy: the one style is in the page, and known by its hash."""
+        """Content-Security-Policy that allows only the style in the page, by its hash."""
 
     def page(self, title: str, body: str) -> str:
-        """Give a page with this title, which is escaped, and this HTML."""
+        """Return a page; `title` is escaped, `body` is HTML."""
         return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -55,5 +55,5 @@ class HtmlPage:
 
 
 def escape_html(text: str) -> str:
-    """Give text for HTML, whatever a device or a person named."""
+    """Escape text for HTML; bytes that are not UTF-8 become backslash escapes."""
     return html.escape(escape_bytes(text))

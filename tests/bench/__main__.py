@@ -41,7 +41,7 @@ LIBRARIES = (
     "yaml",
     "prometheus_client",
     "pyudev",
-    "cheroot.wsgi",
+    "h11",
     "disksla.commands.serve",
 )
 

@@ -30,7 +30,7 @@ from bench.measures import (
     started,
     value,
 )
-from support.certificates import make_papers
+from support.certificates import make_certificates
 
 CROWD = Path(__file__).with_name("crowd.py")
 DEVICES, BUSY = 64, 8
@@ -255,7 +255,7 @@ def measure_web(seconds: float) -> None:
     """Measure the cost of TLS and passwords, then the effect of many clients."""
     with ExitStack() as stack:
         files = WebFiles(Path(stack.enter_context(tempfile.TemporaryDirectory())))
-        make_papers(files.directory)
+        make_certificates(files.directory)
         names, loaded = stack.enter_context(loop_devices(DEVICES, BUSY))
         print(f"A scrape of {DEVICES} disks, {BUSY} of them busy:\n")
         measure_cost_of_tls(files, names, loaded, 100)

@@ -1,4 +1,4 @@
-"""The daemon with a web configuration file, as its users and Prometheus meet it."""
+"""`disksla serve` with a web configuration file, and Prometheus as its client."""
 
 import base64
 import http.client
@@ -33,18 +33,18 @@ VERIFIED = TLS + (
     "  client_allowed_sans: [prometheus]\n"
 )
 GROWTH_MIB = 40.0
-"""More than 200 connections in TLS and 16 answers of some 100 KiB can need."""
+"""More than the memory of 200 TLS connections and 16 responses of some 100 KiB."""
 
 
 class SecureDaemon:
-    """A running `disksla serve`, and a client of it that shows a certificate and a password."""
+    """A running `disksla serve`, and a client with certificate and password."""
 
     def __init__(self, process: subprocess.Popen[str], web: Path, log: Path) -> None:
         assert process.stdout is not None
         self.process = process
         self.web = web
-        self.said = process.stdout.readline()
-        self.port = int(self.said.partition("127.0.0.1:")[2].partition("/")[0])
+        self.output = process.stdout.readline()
+        self.port = int(self.output.partition("127.0.0.1:")[2].partition("/")[0])
         self._log = log
         self.context = ssl.create_default_context(cafile=web.with_name("authority.crt"))
         self.context.load_cert_chain(web.with_name("client.crt"), web.with_name("client.key"))
@@ -56,16 +56,16 @@ class SecureDaemon:
         encoded = base64.b64encode(f"prometheus:{password}".encode()).decode()
         try:
             connection.request(method, path, headers={"Authorization": f"Basic {encoded}"})
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode()
+            response = connection.getresponse()
+            return response.status, response.read().decode()
         finally:
             connection.close()
 
-    def connected(self) -> socket.socket:
+    def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
 
     def value(self, name: str, **labels: str) -> float:
-        """Give the value of one sample."""
+        """Return the value of one sample."""
         (value,) = [
             sample.value
             for family in text_string_to_metric_families(self.get("/metrics")[1])
@@ -86,12 +86,12 @@ StartDaemon = Callable[..., SecureDaemon]
 
 
 @pytest.fixture
-def start_daemon(papers: Path, tmp_path: Path) -> Iterator[StartDaemon]:
-    """Start the daemon with a web configuration of this text."""
+def start_daemon(certificates: Path, tmp_path: Path) -> Iterator[StartDaemon]:
+    """Return a function that starts the daemon with the given web configuration."""
     with ExitStack() as stack:
 
         def start(text: str, *options: str) -> SecureDaemon:
-            web = Path(shutil.copytree(papers, tmp_path / "web")) / "web.yml"
+            web = Path(shutil.copytree(certificates, tmp_path / "web")) / "web.yml"
             web.write_text(text)
             config = tmp_path / "config.yml"
             config.write_text(json.dumps({"state": {"directory": str(tmp_path / "state")}}))
@@ -114,9 +114,11 @@ def start_daemon(papers: Path, tmp_path: Path) -> Iterator[StartDaemon]:
         yield start
 
 
-def test_everything_is_behind_the_certificate_and_the_password(start_daemon: StartDaemon) -> None:
+def test_certificate_and_password_are_required(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(VERIFIED + USERS)
-    assert daemon.said.startswith(f"disksla: look at https://127.0.0.1:{daemon.port}/ and scrape")
+    assert daemon.output.startswith(
+        f"disksla: look at https://127.0.0.1:{daemon.port}/ and scrape"
+    )
     assert "client certificates required, 1 user" in daemon.log()
     for path, method in (
         *(("/", "GET"), ("/metrics", "GET"), ("/-/healthy", "GET"), ("/-/ready", "GET")),
@@ -124,16 +126,16 @@ def test_everything_is_behind_the_certificate_and_the_password(start_daemon: Sta
     ):
         assert daemon.get(path, method=method)[0] == 200
         assert daemon.get(path, "wrong", method)[0] == 401
-    stranger = ssl.create_default_context(cafile=daemon.web.with_name("authority.crt"))
+    no_certificate = ssl.create_default_context(cafile=daemon.web.with_name("authority.crt"))
     with (
-        daemon.connected() as plain,
-        stranger.wrap_socket(plain, server_hostname="localhost") as client,
+        daemon.connect() as plain,
+        no_certificate.wrap_socket(plain, server_hostname="localhost") as client,
         pytest.raises(ssl.SSLError, match="CERTIFICATE_REQUIRED"),
     ):
         client.recv(1)
 
 
-def test_a_bad_file_is_no_start(tmp_path: Path) -> None:
+def test_invalid_web_configuration_prevents_the_start(tmp_path: Path) -> None:
     web = tmp_path / "web.yml"
     web.write_text("basic_auth_users: {alice: secret}\ntls: {}\n")
     ended = run("serve", "--web.config.file", str(web), status=2)
@@ -144,28 +146,26 @@ def test_a_bad_file_is_no_start(tmp_path: Path) -> None:
     assert "secret" not in ended.stderr
 
 
-def test_a_broken_certificate_is_visible_to_those_that_are_connected(
-    start_daemon: StartDaemon,
-) -> None:
+def test_invalid_certificate_is_shown_in_metrics_and_log(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(TLS)
-    staying = http.client.HTTPSConnection(
+    connected = http.client.HTTPSConnection(
         "localhost", daemon.port, timeout=PATIENCE_S, context=daemon.context
     )
 
     def page() -> str:
-        staying.request("GET", "/metrics")
-        return staying.getresponse().read().decode()
+        connected.request("GET", "/metrics")
+        return connected.getresponse().read().decode()
 
     assert 'disksla_collector_success{collector="web"} 1.0' in page()
     daemon.web.with_name("server.key").write_text("")
-    broken = 'disksla_collector_success{collector="web"} 0.0'
-    assert eventually(lambda: broken in page(), PATIENCE_S)
+    failed = 'disksla_collector_success{collector="web"} 0.0'
+    assert eventually(lambda: failed in page(), PATIENCE_S)
     assert 'disksla_errors_total{source="web"} 1.0' in page()
-    staying.close()
-    assert daemon.log().count("new connections are refused until") == 1
+    connected.close()
+    assert daemon.log().count('msg="web configuration invalid" refused=connections') == 1
 
 
-def test_passwords_are_swapped_without_a_signal(start_daemon: StartDaemon) -> None:
+def test_passwords_can_change_without_a_signal(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(TLS + USERS)
     hashed = bcrypt.hashpw(b"battery staple", bcrypt.gensalt(4)).decode()
     daemon.web.write_text(f"{TLS}basic_auth_users:\n  prometheus: {hashed}\n")
@@ -173,20 +173,20 @@ def test_passwords_are_swapped_without_a_signal(start_daemon: StartDaemon) -> No
     assert daemon.get("/metrics", "battery staple")[0] == 200
 
 
-def test_crowds_leave_the_daemon_as_it_was(start_daemon: StartDaemon) -> None:
+def test_many_clients_do_not_grow_memory_or_stop_sampling(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(TLS + USERS, "--web.max-requests", "5")
     ticks = daemon.value("disksla_sampler_ticks_total")
     before = daemon.resident_mib()
     with ExitStack() as opened:
-        for _ in range(300):  # neither of these ever says anything
-            opened.enter_context(daemon.connected())
+        for _ in range(300):  # these never send anything
+            opened.enter_context(daemon.connect())
         idle = 0
         while idle < 100:
             with suppress(OSError):
                 context = daemon.context
-                plain = opened.enter_context(daemon.connected())
-                secured = context.wrap_socket(plain, server_hostname="localhost")
-                opened.callback(secured.close)
+                plain = opened.enter_context(daemon.connect())
+                encrypted = context.wrap_socket(plain, server_hostname="localhost")
+                opened.callback(encrypted.close)
                 idle += 1
         statuses = {daemon.get("/metrics", f"guess {number}")[0] for number in range(50)}
         assert statuses == {401}
@@ -198,19 +198,22 @@ def test_crowds_leave_the_daemon_as_it_was(start_daemon: StartDaemon) -> None:
 
 
 @needs_prometheus
-def test_prometheus_scrapes_it_as_the_reference_says(
+def test_prometheus_scrapes_with_tls_and_password(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
     daemon = start_daemon(VERIFIED + USERS)
     directory = daemon.web.parent
     (directory / "password").write_text(PASSWORD)
     config = tmp_path / "prometheus.yml"
-    shown = {"cert_file": str(directory / "client.crt"), "key_file": str(directory / "client.key")}
+    certificate = {
+        "cert_file": str(directory / "client.crt"),
+        "key_file": str(directory / "client.key"),
+    }
     job = {
         "job_name": "disksla",
         "scrape_interval": "1s",
         "scheme": "https",
-        "tls_config": {"ca_file": str(directory / "authority.crt"), **shown},
+        "tls_config": {"ca_file": str(directory / "authority.crt"), **certificate},
         "basic_auth": {"username": "prometheus", "password_file": str(directory / "password")},
         "static_configs": [{"targets": [f"localhost:{daemon.port}"]}],
     }
@@ -228,8 +231,8 @@ def test_prometheus_scrapes_it_as_the_reference_says(
         def count() -> float:
             return sum(float(each["value"][1]) for each in server.query(scrapes))
 
-        seen = count()
-        assert eventually(lambda: count() >= seen + 2, PATIENCE_S)
+        before = count()
+        assert eventually(lambda: count() >= before + 2, PATIENCE_S)
         assert is_up()
         (lowest,) = server.query('min_over_time(up{job="disksla"}[1h])')
-        assert lowest["value"][1] == "1", "not one scrape was lost to the new certificate"
+        assert lowest["value"][1] == "1", "no scrape failed because of the new certificate"

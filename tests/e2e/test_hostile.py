@@ -1,4 +1,4 @@
-"""A disk whose names were made to break things: what becomes of them, wherever they are shown."""
+"""Disks with hostile names: they are escaped or left out wherever names are shown."""
 
 import html
 import json
@@ -18,13 +18,13 @@ SERIAL = 'ev\x1b]0;owned\x07il\n# HELP x "},device="vda\\'
 MODEL = "<script>alert(1)</script>[red]&\u202egnp\x9b31m"
 MOUNT = "/mnt/\x1b[2J\x1b[31mroot"
 BY_ID = "virtio-\x1b[8mhidden"
-UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
-"""What a terminal obeys, or does not show, but for the ends of lines."""
+UNSAFE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
+"""Characters that a terminal interprets or does not show, except line ends."""
 
 
 @pytest.fixture
-def flags(tmp_path: Path) -> tuple[str, ...]:
-    """Give the flags that lead to a machine with a disk like that."""
+def options(tmp_path: Path) -> tuple[str, ...]:
+    """Return the options for a machine with such disks."""
     sysfs, procfs, udev = (tmp_path / name for name in ("sys", "proc", "udev"))
     add_device(sysfs, "block/vdb", "254:16", GIB, serial=SERIAL, diskseq="7")
     device = sysfs / "devices" / "block" / "vdb" / "device"
@@ -41,34 +41,34 @@ def flags(tmp_path: Path) -> tuple[str, ...]:
     return (f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}")
 
 
-def test_tables_hold_nothing_that_a_terminal_obeys(flags: tuple[str, ...]) -> None:
-    for words in (("discover",), ("explain", "vdb", "--duration=200ms")):
-        ended = run(*words, *flags)
+def test_tables_escape_control_characters(options: tuple[str, ...]) -> None:
+    for command in (("discover",), ("explain", "vdb", "--duration=200ms")):
+        ended = run(*command, *options)
         assert "script" in ended.stdout
         assert r"\x1b[2J" in "".join(ended.stdout.split())
-        assert not UNSEEN.search(ended.stdout)
-        assert not UNSEEN.search(ended.stderr)
+        assert not UNSAFE.search(ended.stdout)
+        assert not UNSAFE.search(ended.stderr)
 
 
-def test_a_device_with_a_name_of_no_driver_is_left_out_and_said(flags: tuple[str, ...]) -> None:
-    ended = run("discover", "--json", *flags)
+def test_device_with_impossible_name_is_left_out(options: tuple[str, ...]) -> None:
+    ended = run("discover", "--json", *options)
     assert [each["device"] for each in json.loads(ended.stdout)] == ["vdb", "vdc"]
-    [said] = ended.stderr.splitlines()
-    assert "device skipped: found device name" in said
-    assert not UNSEEN.search(ended.stderr)
+    [warning] = ended.stderr.splitlines()
+    assert "device skipped: found device name" in warning
+    assert not UNSAFE.search(ended.stderr)
 
 
-def test_complaints_hold_nothing_that_a_terminal_obeys(flags: tuple[str, ...]) -> None:
-    ended = run("explain", "vd\x1b[2Jx", *flags, status=2)
+def test_error_messages_escape_control_characters(options: tuple[str, ...]) -> None:
+    ended = run("explain", "vd\x1b[2Jx", *options, status=2)
     assert r"no disk is called 'vd\x1b[2Jx'" in ended.stderr
-    assert not UNSEEN.search(ended.stderr)
+    assert not UNSAFE.search(ended.stderr)
 
 
-def test_the_daemon_serves_it_as_labels_and_text(
-    flags: tuple[str, ...], tmp_path: Path, start_daemon: Callable[..., Daemon]
+def test_daemon_escapes_labels_pages_and_log(
+    options: tuple[str, ...], tmp_path: Path, start_daemon: Callable[..., Daemon]
 ) -> None:
     (tmp_path / "config.yml").write_text(f"state: {{directory: {tmp_path}}}\n")
-    daemon = start_daemon(*flags, f"--config.file={tmp_path}/config.yml", "--log.format=json")
+    daemon = start_daemon(*options, f"--config.file={tmp_path}/config.yml", "--log.format=json")
     _, metrics = daemon.get("/metrics")
     [info] = [
         family
@@ -84,6 +84,6 @@ def test_the_daemon_serves_it_as_labels_and_text(
     assert "<script" not in page
     assert html.escape("<script>alert(1)</script>[red]&") in page
     daemon.end()
-    events = [json.loads(line) for line in daemon.log()]  # each is one line, whatever it quotes
+    events = [json.loads(line) for line in daemon.log()]  # each is one line
     assert any("device skipped: found device name" in event.get("err", "") for event in events)
-    assert not UNSEEN.search("\n".join(daemon.log()))
+    assert not UNSAFE.search("\n".join(daemon.log()))

@@ -1,4 +1,4 @@
-"""The daemon as its users meet it."""
+"""`disksla serve` in a process of its own."""
 
 import shutil
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import loop_device as loopdevice
+from support import loop_device as loop_devices
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 
 StartDaemon = Callable[..., Daemon]
@@ -17,8 +17,8 @@ READS, READ_BYTES = 2003, 4096
 WRITES, WRITTEN_BYTES = 997, 16384
 
 
-def eventually(holds: Callable[[], bool]) -> bool:
-    return loopdevice.eventually(holds, PATIENCE_S)
+def eventually(condition: Callable[[], bool]) -> bool:
+    return loop_devices.eventually(condition, PATIENCE_S)
 
 
 def config_for(device: str, tmp_path: Path) -> str:
@@ -32,11 +32,11 @@ def config_for(device: str, tmp_path: Path) -> str:
 def fio(device: str, *options: str) -> None:
     if shutil.which("fio") is None:
         pytest.skip("needs fio to load a disk")
-    command = ["fio", "--output=/dev/null", "--name=known", f"--filename=/dev/{device}"]
+    command = ["fio", "--output=/dev/null", "--name=load", f"--filename=/dev/{device}"]
     subprocess.run([*command, "--direct=1", "--ioengine=libaio", *options], check=True)
 
 
-def test_a_known_workload_is_counted_to_the_request_and_the_byte(
+def test_workload_is_counted_exactly(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
     daemon = start_daemon("--config.file", config_for(loop_device, tmp_path))
@@ -44,7 +44,7 @@ def test_a_known_workload_is_counted_to_the_request_and_the_byte(
     fio(loop_device, "--rw=randread", "--bs=4k", "--iodepth=8", f"--number_ios={READS}")
     fio(loop_device, "--rw=randwrite", "--bs=16k", "--iodepth=3", f"--number_ios={WRITES}")
 
-    def risen() -> dict[str, float]:
+    def increase() -> dict[str, float]:
         now = daemon.samples(device=loop_device)
         return {
             name.removeprefix("disksla_"): now[name] - before[name]
@@ -60,7 +60,7 @@ def test_a_known_workload_is_counted_to_the_request_and_the_byte(
         "discards_completed_total": 0,
         "discarded_bytes_total": 0,
     }
-    assert eventually(lambda: risen() == expected), risen()
+    assert eventually(lambda: increase() == expected), increase()
     after = daemon.samples(device=loop_device)
     assert eventually(
         lambda: daemon.samples(device=loop_device)["disksla_read_latency_seconds_count"] == READS
@@ -70,7 +70,7 @@ def test_a_known_workload_is_counted_to_the_request_and_the_byte(
     assert after["disksla_limit_written_bytes_per_second"] == 400 * 2**20
 
 
-def test_a_disk_that_comes_is_watched_and_one_that_goes_leaves(
+def test_added_and_removed_disks_are_noticed(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
     (tmp_path / "other").write_bytes(bytes(2**20))
@@ -90,7 +90,7 @@ def test_a_disk_that_comes_is_watched_and_one_that_goes_leaves(
     assert daemon.samples(reason="replaced")["disksla_gaps_total"] > 0
 
 
-def test_each_page_is_where_it_should_be(start_daemon: StartDaemon) -> None:
+def test_status_of_each_path(start_daemon: StartDaemon) -> None:
     daemon = start_daemon()
     assert daemon.get("/-/healthy")[0] == 200
     assert daemon.get("/-/ready")[0] == 200
@@ -111,7 +111,9 @@ def reload_metrics(daemon: Daemon) -> tuple[float, float]:
     )
 
 
-def test_a_bad_file_changes_nothing_and_shows(start_daemon: StartDaemon, tmp_path: Path) -> None:
+def test_invalid_file_keeps_old_configuration_on_reload(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
     config = tmp_path / "config.yml"
     config.write_text("discovery: {exclude: ['^nothing$']}\n")
     daemon = start_daemon("--config.file", str(config))
@@ -131,7 +133,7 @@ def test_a_bad_file_changes_nothing_and_shows(start_daemon: StartDaemon, tmp_pat
     assert sum("unknown key" in line for line in daemon.log()) == 1
 
 
-def test_sighup_reloads_and_sigterm_ends_well(start_daemon: StartDaemon, tmp_path: Path) -> None:
+def test_sighup_reloads_and_sigterm_stops(start_daemon: StartDaemon, tmp_path: Path) -> None:
     config = tmp_path / "config.yml"
     config.write_text("")
     daemon = start_daemon("--config.file", str(config))
@@ -141,7 +143,7 @@ def test_sighup_reloads_and_sigterm_ends_well(start_daemon: StartDaemon, tmp_pat
     assert daemon.end() == 0
 
 
-def test_nothing_starts_on_a_bad_configuration(tmp_path: Path) -> None:
+def test_invalid_configuration_prevents_the_start(tmp_path: Path) -> None:
     config = tmp_path / "config.yml"
     config.write_text("sampling: {interval: 100}\n")
     ended = subprocess.run(
@@ -155,7 +157,7 @@ def test_nothing_starts_on_a_bad_configuration(tmp_path: Path) -> None:
     assert ended.stdout == ""
 
 
-def test_an_address_in_use_is_named(start_daemon: StartDaemon) -> None:
+def test_address_in_use_is_named(start_daemon: StartDaemon) -> None:
     daemon = start_daemon()
     ended = subprocess.run(
         [str(DISKSLA), "serve", "--web.listen-address", daemon.address],
@@ -167,7 +169,7 @@ def test_an_address_in_use_is_named(start_daemon: StartDaemon) -> None:
     assert daemon.address in ended.stderr
 
 
-def test_nonsense_in_proc_is_counted_and_said_once(
+def test_malformed_diskstats_is_counted_and_logged_once(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
     proc = tmp_path / "proc"
@@ -196,13 +198,13 @@ def test_nonsense_in_proc_is_counted_and_said_once(
     assert eventually(healthy)
     errors = daemon.samples(source="diskstats")["disksla_errors_total"]
     assert errors >= 1
-    said = [line for line in daemon.log() if "diskstats:vdx" in line]
-    assert len(said) == 2, said
-    assert "cannot read" in said[0]
-    assert "again" in said[1]
+    events = [line for line in daemon.log() if "source=diskstats device=vdx" in line]
+    assert len(events) == 2, events
+    assert 'msg="cannot read source"' in events[0]
+    assert 'msg="source readable again"' in events[1]
 
 
-def test_it_runs_where_nothing_can_be_written(start_daemon: StartDaemon) -> None:
+def test_daemon_runs_on_a_read_only_file_system(start_daemon: StartDaemon) -> None:
     script = 'mount --make-rprivate / && mount -o remount,ro,bind / && exec "$0" "$@"'
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode != 0:
         pytest.skip("needs root to make a read-only root")
@@ -211,7 +213,7 @@ def test_it_runs_where_nothing_can_be_written(start_daemon: StartDaemon) -> None
     assert daemon.end() == 0
 
 
-def test_a_recording_is_replayed(loop_device: str, tmp_path: Path) -> None:
+def test_recording_can_be_replayed(loop_device: str, tmp_path: Path) -> None:
     config = config_for(loop_device, tmp_path)
     disksla = str(DISKSLA)
     recording = tmp_path / "ticks.jsonl.gz"
@@ -228,8 +230,8 @@ def test_a_recording_is_replayed(loop_device: str, tmp_path: Path) -> None:
     )
     assert loop_device in replayed.stdout
     assert "gaps: none" in replayed.stdout
-    refused = subprocess.run(
+    second = subprocess.run(
         [disksla, "record", recording], check=False, capture_output=True, text=True
     )
-    assert refused.returncode == 2
-    assert "already exists" in refused.stderr
+    assert second.returncode == 2
+    assert "already exists" in second.stderr

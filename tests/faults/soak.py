@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,6 +27,7 @@ from disksla.pipeline.state import State, to_saved_state
 from disksla.system.state_file import StateFile
 from disksla.verdict.verdict import VERDICTS
 from disksla.web.app import App
+from disksla.web.http import Request
 from faults.restless import CONFIG, OTHER_CONFIG, RestlessMachine
 
 DAY_TICKS = 864_000
@@ -96,20 +97,10 @@ class Soak:
             self.state = configure(self.state, read_settings(config, self._catalog))
 
     def _get(self, path: str, accept: str = "") -> None:
-        environ: dict[str, Any] = {
-            "REQUEST_METHOD": "GET",
-            "PATH_INFO": path,
-            "HTTP_ACCEPT": accept,
-            "HTTP_ACCEPT_ENCODING": "gzip",
-        }
-        told: list[str] = []
-
-        def begin(status: str, _headers: Any, _failure: Any = None) -> Any:
-            told.append(status)
-
-        [body] = self._site(environ, begin)
-        if told != ["200 OK"] or not body:
-            raise AssertionError(f"{path}: {told}")
+        headers = {"accept": accept, "accept-encoding": "gzip"}
+        response = self._site(Request("GET", path, headers=headers))
+        if response.status != 200 or not response.body:
+            raise AssertionError(f"{path}: {response.status}")
 
     def _save(self) -> None:
         """Save, and let disks that come later remember it, as after a restart."""

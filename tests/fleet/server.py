@@ -3,12 +3,12 @@
 import gzip
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from wsgiref.types import StartResponse, WSGIEnvironment
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
+from disksla.web.http import Request, Response
 from disksla.web.listen import ListenAddress
 from disksla.web.server import WebServer
 from fleet.page import page_at
@@ -24,18 +24,16 @@ def serve_fleet(
 ) -> Iterator[ListenAddress]:
     """Serve a fleet that started at a Unix time, and yield the address."""
 
-    def application(environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
-        match = _PATH.fullmatch(environment["PATH_INFO"])
+    def application(request: Request) -> Response:
+        match = _PATH.fullmatch(request.path)
         if match is None:
-            start("404 Not Found", [("Content-Type", "text/plain")])
-            return [b"expected /host-NNNN/metrics\n"]
+            return Response(b"expected /host-NNNN/metrics\n", 404)
         body = page_at(seed, int(match[1]), fleet_start_s, clock()).encode()
         headers = [("Content-Type", CONTENT_TYPE_LATEST)]
-        if "gzip" in environment.get("HTTP_ACCEPT_ENCODING", ""):
+        if "gzip" in request.headers.get("accept-encoding", ""):
             headers.append(("Content-Encoding", "gzip"))
             body = gzip.compress(body, GZIP_LEVEL, mtime=0)
-        start("200 OK", [*headers, ("Content-Length", str(len(body)))])
-        return [body]
+        return Response(body, headers=tuple(headers))
 
     page_at(seed, 0, fleet_start_s, fleet_start_s)  # makes the playbacks before the first scrape
     server = WebServer(application, [ListenAddress("127.0.0.1", 0)])

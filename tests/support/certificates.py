@@ -1,4 +1,4 @@
-"""Certificates for tests, made by the openssl command: an authority, a server, and clients."""
+"""Certificates for tests, made with openssl: an authority, a server and clients."""
 
 import shutil
 import subprocess
@@ -9,10 +9,10 @@ import pytest
 DAYS = "30"
 
 
-def make_papers(directory: Path) -> None:
-    """Fill a directory with `NAME.crt` and `NAME.key`; skip the test where openssl is missing."""
+def make_certificates(directory: Path) -> None:
+    """Write `NAME.crt` and `NAME.key` of each certificate; skip the test without openssl."""
     if shutil.which("openssl") is None:
-        pytest.skip("NOT TESTED: certificates are made by openssl (apt install openssl)")
+        pytest.skip("NOT TESTED: needs openssl to make certificates (apt install openssl)")
     make_authority(directory, "authority")
     make_authority(directory, "stranger")
     make_authority(directory, "itself", "basicConstraints=critical,CA:FALSE")
@@ -32,7 +32,7 @@ def make_papers(directory: Path) -> None:
 
 
 def make_authority(directory: Path, name: str, extension: str = "") -> None:
-    """Make a certificate that stands for itself."""
+    """Make a self-signed certificate."""
     _make_key(directory, name)
     extensions = ["-addext", extension] if extension else []
     subject = ["-subj", f"/CN={name}", "-days", DAYS]
@@ -41,7 +41,7 @@ def make_authority(directory: Path, name: str, extension: str = "") -> None:
 
 
 def make_signed(directory: Path, name: str, names: str, authority: str = "authority") -> None:
-    """Make a certificate for some alternative names that an authority stands for."""
+    """Make a certificate with some alternative names, signed by an authority."""
     _make_key(directory, name)
     request, extensions = f"{name}.csr", f"{name}.ext"
     (directory / extensions).write_text(f"subjectAltName={names}\n")
@@ -57,5 +57,5 @@ def _make_key(directory: Path, name: str) -> None:
     _openssl(directory, "ecparam", "-genkey", "-noout", *curve, "-out", f"{name}.key")
 
 
-def _openssl(directory: Path, *words: str) -> None:
-    subprocess.run(["openssl", *words], cwd=directory, check=True, capture_output=True)
+def _openssl(directory: Path, *arguments: str) -> None:
+    subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)

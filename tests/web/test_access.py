@@ -1,4 +1,4 @@
-"""Who may come in, while the web configuration file and its certificates change."""
+"""Access control while the web configuration file and its certificates change."""
 
 import logging
 import shutil
@@ -18,33 +18,33 @@ HEADERS = "http_server_config: {headers: {X-Frame-Options: deny}}\n"
 
 
 @pytest.fixture
-def web(papers: Path, tmp_path: Path) -> Path:
-    """Give the path of a web configuration file, beside certificates that a test may change."""
-    return Path(shutil.copytree(papers, tmp_path / "web")) / "web.yml"
+def web(certificates: Path, tmp_path: Path) -> Path:
+    """Return the path of a web configuration file, in a directory of certificates."""
+    return Path(shutil.copytree(certificates, tmp_path / "web")) / "web.yml"
 
 
-def access_to(web: Path, text: str) -> AccessControl:
+def load(web: Path, text: str) -> AccessControl:
     web.write_text(text)
     return AccessControl(web)
 
 
-def is_closed(access: AccessControl) -> bool:
-    guard = access.guard()
-    return guard.config is None and not guard.is_open
+def rejects_everything(access: AccessControl) -> bool:
+    policy = access.policy()
+    return policy.config is None and not policy.is_open
 
 
-def test_without_a_file_everybody_may_come_in() -> None:
+def test_access_is_unrestricted_without_a_file() -> None:
     access = AccessControl()
-    guard = access.guard()
+    policy = access.policy()
     assert not access.is_wanted
     assert not access.speaks_tls
-    assert guard.is_open
-    assert guard.config is not None
-    assert not guard.config.users
+    assert policy.is_open
+    assert policy.config is not None
+    assert not policy.config.users
     assert access.covers(None)
 
 
-def test_a_bad_file_is_refused_at_the_start_with_all_its_problems(web: Path) -> None:
+def test_invalid_file_at_start_names_all_problems(web: Path) -> None:
     web.write_text(TLS.replace("server.", "none.") + "rate: {}\n")
     with pytest.raises(DiskslaError) as caught:
         AccessControl(web)
@@ -55,54 +55,50 @@ def test_a_bad_file_is_refused_at_the_start_with_all_its_problems(web: Path) -> 
     ]
 
 
-def test_what_is_asked_for_is_told_at_the_start(
-    web: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_settings_are_logged_at_start(web: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    access_to(web, TLS + USERS + "http_server_config: {http2: true}\n")
+    load(web, TLS + USERS + "http_server_config: {http2: true}\n")
     assert events(caplog) == [
         ("info", "web configuration loaded", {"settings": "TLS 1.2 to 1.3, 1 user"}),
         ("info", "http2 is not supported; serving HTTP/1.1", {}),
     ]
 
 
-def test_headers_are_ready_to_be_sent(web: Path) -> None:
-    access = access_to(web, HEADERS)
-    assert access.guard().headers == ((b"X-Frame-Options", b"deny"),)
+def test_policy_has_the_configured_headers(web: Path) -> None:
+    access = load(web, HEADERS)
+    assert access.policy().headers == (("X-Frame-Options", "deny"),)
     web.write_text("")
-    assert access.guard().headers == ()
+    assert access.policy().headers == ()
 
 
 def test_users_change_with_the_file(web: Path) -> None:
-    access = access_to(web, USERS)
+    access = load(web, USERS)
     web.write_text(USERS.replace("alice", "carol"))
-    config = access.guard().config
+    config = access.policy().config
     assert config is not None
     assert list(config.users) == ["carol"]
 
 
 def test_certificates_change_with_their_files(web: Path) -> None:
-    access = access_to(web, TLS)
-    before = access.guard().context
+    access = load(web, TLS)
+    before = access.policy().context
     for suffix in ("crt", "key"):
         shutil.copy(web.with_name(f"renewed.{suffix}"), web.with_name(f"server.{suffix}"))
-    after = access.guard().context
+    after = access.policy().context
     assert after is not None
     assert after is not before
     assert access.covers(after)
     assert not access.covers(before)
 
 
-def test_what_was_only_touched_changes_nothing(
-    web: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    access = access_to(web, TLS + USERS)
-    before = access.guard()
+def test_rewritten_files_change_nothing(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+    access = load(web, TLS + USERS)
+    before = access.policy()
     caplog.set_level(logging.INFO)
     for name in ("web.yml", "server.crt", "server.key"):
         content = web.with_name(name).read_bytes()
         web.with_name(name).write_bytes(content)
-        assert access.guard() == before
+        assert access.policy() == before
     assert caplog.messages == []
 
 
@@ -118,33 +114,33 @@ def test_what_was_only_touched_changes_nothing(
         (HEADERS, "{"),
     ],
 )
-def test_a_file_that_went_wrong_lets_nobody_in_until_it_is_right(
+def test_invalid_file_rejects_everything_until_fixed(
     good: str, bad: str, web: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    access = access_to(web, good)
-    config = access.guard().config
+    access = load(web, good)
+    config = access.policy().config
     web.write_text(bad)
     for _ in range(3):
-        assert is_closed(access)
+        assert rejects_everything(access)
     assert str(web) in str(access.problem)
     assert access.errors == 1
     [event] = events(caplog)
     assert (event.level, event.message) == ("error", "web configuration invalid")
     assert event.fields == {"refused": "requests", "err": access.problem}
     web.write_text(good)
-    assert access.guard().config == config
-    assert access.guard().is_open
+    assert access.policy().config == config
+    assert access.policy().is_open
     assert str(access.problem) == "None"
     assert access.errors == 1
 
 
-def test_another_trouble_is_told_too(web: Path, caplog: pytest.LogCaptureFixture) -> None:
-    access = access_to(web, USERS)
+def test_each_new_problem_is_logged(web: Path, caplog: pytest.LogCaptureFixture) -> None:
+    access = load(web, USERS)
     for text in ("a: {}\n", "a: {}\n", "b: {}\n"):
         web.write_text(text)
-        assert is_closed(access)
+        assert rejects_everything(access)
     web.unlink()
-    assert is_closed(access)
+    assert rejects_everything(access)
     assert access.errors == 3
     problems = [event.fields["err"] for event in events(caplog)]
     assert len(problems) == 3
@@ -152,51 +148,51 @@ def test_another_trouble_is_told_too(web: Path, caplog: pytest.LogCaptureFixture
 
 
 @pytest.mark.parametrize("name", ["server.crt", "server.key"])
-def test_a_certificate_that_went_wrong_lets_nobody_new_in(name: str, web: Path) -> None:
-    access = access_to(web, TLS + USERS)
-    context = access.guard().context
+def test_invalid_certificate_rejects_new_connections(name: str, web: Path) -> None:
+    access = load(web, TLS + USERS)
+    context = access.policy().context
     content = web.with_name(name).read_bytes()
     web.with_name(name).write_text("")
-    guard = access.guard()
-    assert not guard.is_open
-    assert guard.config is not None, "who is connected is still answered"
+    policy = access.policy()
+    assert not policy.is_open
+    assert policy.config is not None, "open connections are still answered"
     assert access.covers(context)
     assert access.errors == 1
     web.with_name(name).write_bytes(content)
-    assert access.guard().is_open
+    assert access.policy().is_open
     assert access.covers(context)
 
 
-def test_bad_certificates_do_not_hide_that_passwords_are_gone(web: Path) -> None:
-    access = access_to(web, TLS + USERS)
+def test_invalid_certificate_does_not_hide_removed_passwords(web: Path) -> None:
+    access = load(web, TLS + USERS)
     web.write_text(TLS.replace("server.key", "client.key"))
-    assert is_closed(access)
-    assert "basic_auth_users is gone" in str(access.problem)
+    assert rejects_everything(access)
+    assert "basic_auth_users was removed; restart disksla" in str(access.problem)
 
 
-def test_tls_that_is_asked_for_later_counts_from_then_on(web: Path) -> None:
-    access = access_to(web, "")
+def test_tls_can_be_added_later(web: Path) -> None:
+    access = load(web, "")
     assert access.covers(None)
     web.write_text(TLS.replace("server.key", "none.key"))
-    assert not access.guard().is_open
+    assert not access.policy().is_open
     assert access.speaks_tls
     assert not access.covers(None)
     web.write_text(TLS)
-    context = access.guard().context
+    context = access.policy().context
     assert context is not None
     assert access.covers(context)
     assert not access.covers(None)
 
 
-def test_passwords_that_are_asked_for_later_stay(web: Path) -> None:
-    access = access_to(web, "")
+def test_passwords_added_later_cannot_be_removed(web: Path) -> None:
+    access = load(web, "")
     web.write_text(USERS)
-    assert access.guard().config is not None
+    assert access.policy().config is not None
     web.write_text("")
-    assert is_closed(access)
+    assert rejects_everything(access)
 
 
-def test_the_rate_is_counted_over_all_and_over_changes_of_other_things() -> None:
+def test_rate_limit_counts_until_it_changes() -> None:
     access = AccessControl()
     limit = RateLimit(interval_s=10.0, burst=2)
     assert [access.within_rate(limit, now_s) for now_s in (0, 1, 2, 11, 12)] == [

@@ -1,38 +1,27 @@
-"""The application, called as a server calls it."""
+"""The routes, through HTTP in memory."""
 
 import logging
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any
 
 import pytest
 
 from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
 from disksla.web.app import App
+from disksla.web.http import HttpConnection, Request
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
 
-ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
 
-
-def yes() -> bool:
-    return True
-
-
-def nothing() -> None:
-    return None
-
-
-def make_site(
-    shown: Callable[[], Snapshot] = lambda: view(disk_view()),
-    healthy: Callable[[], bool] = yes,
-    ready: Callable[[], bool] = yes,
-    reload: Callable[[], None] = nothing,
+def make_app(
+    snapshot: Callable[[], Snapshot] = lambda: view(disk_view()),
+    healthy: Callable[[], bool] = lambda: True,
+    ready: Callable[[], bool] = lambda: True,
+    reload: Callable[[], None] = lambda: None,
     telemetry_path: str = "/metrics",
 ) -> App:
     return App(
-        shown,
+        snapshot,
         lambda: ABOUT,
         healthy=healthy,
         ready=ready,
@@ -41,40 +30,35 @@ def make_site(
     )
 
 
-def ask(
-    site: App, path: str, method: str = "GET", query: str = "", **headers: str
+def get(
+    app: App, target: str, method: str = "GET", **headers: str
 ) -> tuple[int, dict[str, str], bytes]:
-    """Give status, headers and body."""
-    told: dict[str, Any] = {}
-
-    def start_response(
-        status: str, fields: list[tuple[str, str]], _error: ExcInfo | None = None, /
-    ) -> Callable[[bytes], object]:
-        told.update(status=int(status.split(maxsplit=1)[0]), headers=dict(fields))
-        return lambda _body: None
-
-    environ = {"REQUEST_METHOD": method, "PATH_INFO": path, "QUERY_STRING": query, **headers}
-    body = b"".join(site(environ, start_response))
-    return told["status"], told["headers"], body
+    """Return status, headers and body of the response that is sent."""
+    http = HttpConnection()
+    lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+    http.receive(f"{method} {target} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode())
+    head, _, body = http.encode(app(http.next_request()), 0.0).partition(b"\r\n\r\n")
+    status, *received = head.decode().split("\r\n")
+    fields = {name: value for name, _, value in (line.partition(": ") for line in received)}
+    return int(status.split()[1]), fields, body
 
 
-def test_metrics_are_where_they_were_asked_to_be() -> None:
-    site = make_site(telemetry_path="/telemetry")
-    status, headers, body = ask(site, "/telemetry")
+def test_metrics_are_at_the_telemetry_path() -> None:
+    app = make_app(telemetry_path="/telemetry")
+    status, headers, body = get(app, "/telemetry")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert b'disksla_inflight{device="vdb"} 5.0' in body
-    assert ask(site, "/metrics")[0] == 404
-    assert b'href="/telemetry"' in ask(site, "/")[2]
+    assert get(app, "/metrics")[0] == 404
+    assert b'href="/telemetry"' in get(app, "/")[2]
 
 
-def test_formats_and_names_are_negotiated() -> None:
-    status, headers, body = ask(
-        make_site(),
-        "/metrics",
-        query="name[]=disksla_inflight&name%5B%5D=disksla_sampler_ticks_total",
-        HTTP_ACCEPT="application/openmetrics-text;version=1.0.0",
-        HTTP_ACCEPT_ENCODING="identity",
+def test_format_is_negotiated_and_names_are_filtered() -> None:
+    status, headers, body = get(
+        make_app(),
+        "/metrics?name[]=disksla_inflight&name%5B%5D=disksla_sampler_ticks_total",
+        Accept="application/openmetrics-text;version=1.0.0",
+        Accept_Encoding="identity",
     )
     assert status == 200
     assert headers["Content-Type"].startswith("application/openmetrics-text")
@@ -85,8 +69,8 @@ def test_formats_and_names_are_negotiated() -> None:
     ]
 
 
-def test_the_landing_page_may_load_and_run_nothing() -> None:
-    status, headers, body = ask(make_site(), "/")
+def test_status_page_loads_and_runs_nothing() -> None:
+    status, headers, body = get(make_app(), "/")
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
@@ -96,18 +80,18 @@ def test_the_landing_page_may_load_and_run_nothing() -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/metrics", "/-/healthy", "/-/ready", "/-/reload", "/favicon.ico"]
 )
-def test_every_answer_says_its_length_and_is_not_guessed_at(path: str) -> None:
-    _, headers, body = ask(make_site(), path)
+def test_responses_have_length_and_are_not_sniffed_or_stored(path: str) -> None:
+    _, headers, body = get(make_app(), path)
     assert headers["Content-Length"] == str(len(body))
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Cache-Control"] == "no-store"
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/-/healthy", "/-/ready", "/none"])
-def test_head_gives_the_headers_of_get(path: str) -> None:
-    site = make_site(lambda: view(disk_view()))
-    status, headers, _ = ask(site, path)
-    head_status, head_headers, head_body = ask(site, path, "HEAD")
+def test_head_has_the_headers_of_get(path: str) -> None:
+    app = make_app(lambda: view(disk_view()))
+    status, headers, _ = get(app, path)
+    head_status, head_headers, head_body = get(app, path, "HEAD")
     assert (head_status, head_body) == (status, b"")
     assert head_headers.keys() == headers.keys()
     assert int(head_headers["Content-Length"]) > 0
@@ -116,74 +100,72 @@ def test_head_gives_the_headers_of_get(path: str) -> None:
 @pytest.mark.parametrize(
     "path", ["/metrics/", "//metrics", "/METRICS", "/-/", "/-/quit", "", "*", "/é"]
 )
-def test_any_other_path_is_not_there(path: str) -> None:
-    assert ask(make_site(), path)[0] == 404
-    assert ask(make_site(), path, "POST")[0] == 404
+def test_unknown_path_is_404(path: str) -> None:
+    assert make_app()(Request("GET", path)).status == 404
+    assert make_app()(Request("POST", path)).status == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/-/healthy", "/-/ready"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
-def test_reading_is_by_get_and_head_only(path: str, method: str) -> None:
-    status, headers, _ = ask(make_site(), path, method)
+def test_pages_support_get_and_head_only(path: str, method: str) -> None:
+    status, headers, _ = get(make_app(), path, method)
     assert (status, headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_health_and_readiness_are_what_the_daemon_says() -> None:
-    assert ask(make_site(), "/-/healthy")[::2] == (200, b"healthy\n")
-    assert ask(make_site(), "/-/ready")[::2] == (200, b"ready\n")
-    sick = make_site(healthy=lambda: False, ready=lambda: False)
-    assert ask(sick, "/-/healthy")[0] == 503
-    assert ask(sick, "/-/ready")[0] == 503
+def test_health_and_readiness_report_the_daemon() -> None:
+    assert get(make_app(), "/-/healthy")[::2] == (200, b"healthy\n")
+    assert get(make_app(), "/-/ready")[::2] == (200, b"ready\n")
+    failing = make_app(healthy=lambda: False, ready=lambda: False)
+    assert get(failing, "/-/healthy")[0] == 503
+    assert get(failing, "/-/ready")[0] == 503
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
-def test_a_reload_is_done_once_for_each_request(method: str) -> None:
+def test_reload_runs_once_per_request(method: str) -> None:
     reloads: list[None] = []
-    site = make_site(reload=lambda: reloads.append(None))
-    assert ask(site, "/-/reload", method)[::2] == (200, b"reloaded\n")
+    app = make_app(reload=lambda: reloads.append(None))
+    assert get(app, "/-/reload", method)[::2] == (200, b"reloaded\n")
     assert len(reloads) == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "DELETE"])
-def test_reading_reloads_nothing(method: str) -> None:
+def test_get_does_not_reload(method: str) -> None:
     reloads: list[None] = []
-    site = make_site(reload=lambda: reloads.append(None))
-    status, headers, _ = ask(site, "/-/reload", method)
+    app = make_app(reload=lambda: reloads.append(None))
+    status, headers, _ = get(app, "/-/reload", method)
     assert (status, headers["Allow"], reloads) == (405, "POST, PUT", [])
 
 
-def test_a_refused_reload_says_why(caplog: pytest.LogCaptureFixture) -> None:
-    def refuse() -> None:
+def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
         raise DiskslaError("disksla.yml: line 3: unknown key 'iosp'; expected iops \udcff")
 
-    status, _, body = ask(make_site(reload=refuse), "/-/reload", "POST")
+    status, _, body = get(make_app(reload=fail), "/-/reload", "POST")
     assert status == 500
     assert b"disksla.yml: line 3: unknown key 'iosp'" in body
     assert not caplog.records
 
 
-def test_a_failing_page_is_logged_once_per_change_of_state(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_failing_page_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     failing = True
 
-    def shown() -> Snapshot:
+    def snapshot() -> Snapshot:
         if failing:
-            raise RuntimeError("no state to show")
+            raise RuntimeError("no snapshot")
         return view()
 
-    site = make_site(shown)
+    app = make_app(snapshot)
     with caplog.at_level(logging.INFO, "disksla.web"):
         for _ in range(3):
-            status, _, body = ask(site, "/metrics")
+            status, _, body = get(app, "/metrics")
             assert status == 500
-            assert b"no state to show" not in body
+            assert b"no snapshot" not in body
         assert len(caplog.records) == 1
         assert caplog.records[0].exc_info is not None
-        assert ask(site, "/-/healthy")[0] == 200
+        assert get(app, "/-/healthy")[0] == 200
         failing = False
         for _ in range(3):
-            assert ask(site, "/metrics")[0] == 200
+            assert get(app, "/metrics")[0] == 200
         assert events(caplog) == [
             ("error", "cannot render page", {"path": "/metrics"}),
             ("info", "page renders again", {"path": "/metrics"}),

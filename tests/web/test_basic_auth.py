@@ -1,4 +1,4 @@
-"""Passwords, held against real hashes of the least cost."""
+"""Basic authentication, with real hashes of the lowest cost."""
 
 import asyncio
 import base64
@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.web.basic_auth import (
-    MOST_CLIENTS,
-    MOST_LOOKS,
-    MOST_LOOKS_OF_ONE,
-    MOST_REMEMBERED,
+    MAX_CACHED,
+    MAX_PENDING,
+    MAX_PENDING_PER_CLIENT,
+    MAX_WAITING,
     BasicAuth,
     TooManyAttemptsError,
 )
@@ -30,21 +30,21 @@ def basic(credentials: bytes) -> bytes:
     return b"Basic " + base64.b64encode(credentials)
 
 
-def asked(*credentials: bytes, users: dict[str, bytes] = USERS) -> list[bool]:
-    """Give what one `Passwords` says of each, one after the other."""
+def accept_each(*credentials: bytes, users: dict[str, bytes] = USERS) -> list[bool]:
+    """Return whether one `BasicAuth` accepts each of the credentials, in order."""
 
-    async def ask() -> list[bool]:
-        passwords = BasicAuth()
+    async def run() -> list[bool]:
+        auth = BasicAuth()
         try:
-            return [await passwords.accept(users, basic(each), "peer") for each in credentials]
+            return [await auth.accept(users, basic(each), "client") for each in credentials]
         finally:
-            passwords.stop()
+            auth.stop()
 
-    return asyncio.run(ask())
+    return asyncio.run(run())
 
 
-class CountingLooks:
-    """Stands between passwords and bcrypt, and lets nothing pass while it is closed."""
+class CountingVerifier:
+    """Calls bcrypt when its gate is open, and records the hashes."""
 
     def __init__(self) -> None:
         self.gate = threading.Event()
@@ -56,15 +56,17 @@ class CountingLooks:
         return bcrypt.checkpw(password, hashed)
 
 
-def with_looks(ask: Callable[[BasicAuth, CountingLooks], Coroutine[Any, Any, None]]) -> None:
+def with_verifier(
+    test: Callable[[BasicAuth, CountingVerifier], Coroutine[Any, Any, None]],
+) -> None:
     async def run() -> None:
-        looks = CountingLooks()
-        passwords = BasicAuth(looks)
+        verifier = CountingVerifier()
+        auth = BasicAuth(verifier)
         try:
-            await ask(passwords, looks)
+            await test(auth, verifier)
         finally:
-            looks.gate.set()
-            passwords.stop()
+            verifier.gate.set()
+            auth.stop()
 
     asyncio.run(run())
 
@@ -85,196 +87,198 @@ def with_looks(ask: Callable[[BasicAuth, CountingLooks], Coroutine[Any, Any, Non
         (b"\xff:\xff", False),
     ],
 )
-def test_who_is_let_in(credentials: bytes, is_right: bool) -> None:
-    assert asked(credentials, credentials) == [is_right, is_right]
+def test_only_the_right_password_is_accepted(credentials: bytes, is_right: bool) -> None:
+    assert accept_each(credentials, credentials) == [is_right, is_right]
 
 
-def test_what_bcrypt_overlooks_makes_no_difference() -> None:
+def test_password_counts_up_to_72_bytes() -> None:
     users = {"long": bcrypt.hashpw(b"x" * 72, bcrypt.gensalt(4))}
-    said = asked(b"long:" + b"x" * 72, b"long:" + b"x" * 100, b"long:" + b"x" * 71, users=users)
-    assert said == [True, True, False]
+    accepted = accept_each(
+        b"long:" + b"x" * 72, b"long:" + b"x" * 100, b"long:" + b"x" * 71, users=users
+    )
+    assert accepted == [True, True, False]
 
 
 @pytest.mark.parametrize(
     "header",
     [b"", b"Basic", b"Basic ", b"Basic !!!", b"Basic YQ", b"Bearer YWxpY2U6Y29ycmVjdCBob3JzZQ=="],
 )
-def test_other_headers_let_nobody_in_and_cost_nothing(header: bytes) -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        assert not await passwords.accept(USERS, header, "peer")
-        assert looks.hashes == []
+def test_other_headers_are_rejected_without_bcrypt(header: bytes) -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        assert not await auth.accept(USERS, header, "client")
+        assert verifier.hashes == []
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_the_scheme_may_be_in_any_letters() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
+def test_scheme_is_case_insensitive() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
         header = basic(b"alice:correct horse").replace(b"Basic", b"bAsIc")
-        assert await passwords.accept(USERS, header, "peer")
+        assert await auth.accept(USERS, header, "client")
 
-    with_looks(ask)
+    with_verifier(test)
 
 
 @given(st.binary(max_size=200))
-def test_any_header_is_refused_or_known(header: bytes) -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
-        assert not await passwords.accept(USERS, header, "peer")
+def test_random_headers_are_rejected(header: bytes) -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
+        assert not await auth.accept(USERS, header, "client")
 
-    with_looks(ask)
-
-
-def test_an_unknown_name_takes_a_look_as_long_as_the_dearest() -> None:
-    dear = HASH.replace(b"$04$", b"$05$")
-
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
-        users = {"alice": HASH, "dear": dear}
-        assert not await passwords.accept(users, basic(b"carol:correct horse"), "peer")
-        (looked_at,) = looks.hashes
-        assert len(looked_at) == len(HASH)
-        assert looked_at[:7] == dear[:7]
-
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_what_was_looked_at_is_not_looked_at_again() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
+def test_unknown_user_costs_as_much_as_the_slowest_hash() -> None:
+    slow = HASH.replace(b"$04$", b"$05$")
+
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
+        users = {"alice": HASH, "slow": slow}
+        assert not await auth.accept(users, basic(b"carol:correct horse"), "client")
+        (hashed,) = verifier.hashes
+        assert len(hashed) == len(HASH)
+        assert hashed[:7] == slow[:7]
+
+    with_verifier(test)
+
+
+def test_results_are_cached() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
         for _ in range(3):
-            assert await passwords.accept(USERS, basic(b"alice:correct horse"), "peer")
-            assert not await passwords.accept(USERS, basic(b"alice:wrong"), "peer")
-            assert not await passwords.accept(USERS, basic(b"carol:correct horse"), "peer")
-        assert len(looks.hashes) == 3
+            assert await auth.accept(USERS, basic(b"alice:correct horse"), "client")
+            assert not await auth.accept(USERS, basic(b"alice:wrong"), "client")
+            assert not await auth.accept(USERS, basic(b"carol:correct horse"), "client")
+        assert len(verifier.hashes) == 3
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_a_changed_password_counts_at_once() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
+def test_changed_password_applies_at_once() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
         old, new = basic(b"alice:correct horse"), basic(b"alice:battery staple")
-        assert await passwords.accept({"alice": HASH}, old, "peer")
-        assert not await passwords.accept({"alice": HASH}, new, "peer")
-        assert not await passwords.accept({"alice": OTHER_HASH}, old, "peer")
-        assert await passwords.accept({"alice": OTHER_HASH}, new, "peer")
-        assert not await passwords.accept({"carol": OTHER_HASH}, new, "peer")
+        assert await auth.accept({"alice": HASH}, old, "client")
+        assert not await auth.accept({"alice": HASH}, new, "client")
+        assert not await auth.accept({"alice": OTHER_HASH}, old, "client")
+        assert await auth.accept({"alice": OTHER_HASH}, new, "client")
+        assert not await auth.accept({"carol": OTHER_HASH}, new, "client")
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_who_asks_the_same_at_once_waits_for_one_look() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
+def test_equal_credentials_are_verified_once() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
         header = basic(b"alice:correct horse")
         clients = [
-            asyncio.create_task(passwords.accept(USERS, header, f"peer{number}"))
+            asyncio.create_task(auth.accept(USERS, header, f"client{number}"))
             for number in range(100)
         ]
         await asyncio.sleep(0)
-        clients[0].cancel()  # the others do not lose what it began
-        looks.gate.set()
+        clients[0].cancel()  # the others still get the result
+        verifier.gate.set()
         assert await asyncio.gather(*clients[1:]) == [True] * 99
-        assert len(looks.hashes) == 1
+        assert len(verifier.hashes) == 1
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_a_flood_from_one_address_takes_a_few_places_only() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
+def test_flood_from_one_address_takes_few_places() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
         flood = [
-            asyncio.create_task(passwords.accept(USERS, basic(b"alice:%d" % number), "flood"))
+            asyncio.create_task(auth.accept(USERS, basic(b"alice:%d" % number), "flood"))
             for number in range(50)
         ]
         await asyncio.sleep(0)
         rightful = asyncio.create_task(
-            passwords.accept(USERS, basic(b"alice:correct horse"), "rightful")
+            auth.accept(USERS, basic(b"alice:correct horse"), "rightful")
         )
         await asyncio.sleep(0)
-        looks.gate.set()
-        answers = await asyncio.gather(*flood, return_exceptions=True)
-        assert [answer for answer in answers if answer is False] == [False] * MOST_LOOKS_OF_ONE
+        verifier.gate.set()
+        results = await asyncio.gather(*flood, return_exceptions=True)
+        assert [result for result in results if result is False] == [
+            False
+        ] * MAX_PENDING_PER_CLIENT
         assert all(
-            answer is False or isinstance(answer, TooManyAttemptsError) for answer in answers
+            result is False or isinstance(result, TooManyAttemptsError) for result in results
         )
         assert await rightful
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_a_flood_from_everywhere_has_an_end_and_disturbs_nobody_who_is_known() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
+def test_flood_from_many_addresses_spares_known_clients() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
         known = basic(b"alice:correct horse")
-        looks.gate.set()
-        assert await passwords.accept(USERS, known, "known")
-        looks.gate.clear()
+        verifier.gate.set()
+        assert await auth.accept(USERS, known, "known")
+        verifier.gate.clear()
         flood = [
-            asyncio.create_task(
-                passwords.accept(USERS, basic(b"alice:%d" % number), f"peer{number}")
-            )
+            asyncio.create_task(auth.accept(USERS, basic(b"alice:%d" % number), f"client{number}"))
             for number in range(1000)
         ]
         await asyncio.sleep(0)
-        assert await passwords.accept(USERS, known, "known")
-        looks.gate.set()
-        answers = await asyncio.gather(*flood, return_exceptions=True)
-        assert answers.count(False) == MOST_LOOKS
-        assert await passwords.accept(USERS, basic(b"alice:late"), "peer1") is False
+        assert await auth.accept(USERS, known, "known")
+        verifier.gate.set()
+        results = await asyncio.gather(*flood, return_exceptions=True)
+        assert results.count(False) == MAX_PENDING
+        assert await auth.accept(USERS, basic(b"alice:late"), "client1") is False
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_clients_that_wait_for_one_look_have_an_end() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
+def test_requests_waiting_for_one_result_are_limited() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
         flood = [
-            asyncio.create_task(passwords.accept(USERS, basic(b"alice:same"), f"peer{number}"))
+            asyncio.create_task(auth.accept(USERS, basic(b"alice:same"), f"client{number}"))
             for number in range(1000)
         ]
         await asyncio.sleep(0)
-        looks.gate.set()
-        answers = await asyncio.gather(*flood, return_exceptions=True)
-        assert answers.count(False) == MOST_CLIENTS
+        verifier.gate.set()
+        results = await asyncio.gather(*flood, return_exceptions=True)
+        assert results.count(False) == MAX_WAITING
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_what_is_remembered_has_an_end_and_wrong_ones_do_not_push_out_right_ones() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
+def test_wrong_passwords_do_not_evict_right_ones() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
         right = basic(b"alice:correct horse")
-        assert await passwords.accept(USERS, right, "peer")
-        for number in range(MOST_REMEMBERED + 5):
-            assert not await passwords.accept(USERS, basic(b"alice:%d" % number), "peer")
-        before = len(looks.hashes)
-        assert await passwords.accept(USERS, right, "peer")
-        assert not await passwords.accept(USERS, basic(b"alice:%d" % MOST_REMEMBERED), "peer")
-        assert len(looks.hashes) == before
-        assert not await passwords.accept(USERS, basic(b"alice:0"), "peer")
-        assert len(looks.hashes) == before + 1
+        assert await auth.accept(USERS, right, "client")
+        for number in range(MAX_CACHED + 5):
+            assert not await auth.accept(USERS, basic(b"alice:%d" % number), "client")
+        before = len(verifier.hashes)
+        assert await auth.accept(USERS, right, "client")
+        assert not await auth.accept(USERS, basic(b"alice:%d" % MAX_CACHED), "client")
+        assert len(verifier.hashes) == before
+        assert not await auth.accept(USERS, basic(b"alice:0"), "client")
+        assert len(verifier.hashes) == before + 1
 
-    with_looks(ask)
+    with_verifier(test)
 
 
-def test_no_password_is_kept() -> None:
-    async def ask(passwords: BasicAuth, looks: CountingLooks) -> None:
-        looks.gate.set()
-        await passwords.accept(USERS, basic(b"alice:correct horse"), "peer")
-        await passwords.accept(USERS, basic(b"alice:wrong horse"), "peer")
+def test_no_password_is_stored() -> None:
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        verifier.gate.set()
+        await auth.accept(USERS, basic(b"alice:correct horse"), "client")
+        await auth.accept(USERS, basic(b"alice:wrong horse"), "client")
         gc.collect()
-        kept = [each for each in reachable(passwords) if isinstance(each, bytes | str)]
-        assert any(len(each) == 64 for each in kept)  # the digests are there
-        assert not any("horse" in str(each) for each in kept)
+        stored = [each for each in reachable(auth) if isinstance(each, bytes | str)]
+        assert any(len(each) == 64 for each in stored)  # the digests
+        assert not any("horse" in str(each) for each in stored)
 
-    with_looks(ask)
+    with_verifier(test)
 
 
 def reachable(root: object) -> list[object]:
-    """Give everything that an object holds, by any way but through types and modules."""
+    """Return everything reachable from an object, except through types and modules."""
     found: dict[int, object] = {}
     waiting = [root]
     while waiting:
         thing = waiting.pop()
-        if id(thing) in found or isinstance(thing, type | type(gc) | CountingLooks):
+        if id(thing) in found or isinstance(thing, type | type(gc) | CountingVerifier):
             continue
         found[id(thing)] = thing
         if not callable(thing):

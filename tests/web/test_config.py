@@ -1,4 +1,4 @@
-"""The records of the web configuration file."""
+"""Schema of the web configuration file."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from disksla.web.config import CIPHERS, TLS13_CIPHERS, TlsServer, WebConfig, des
 from support.schema_nodes import node
 
 HASH = "$2b$10$" + "a" * 53
-SHOWN = {"cert_file": "server.crt", "key_file": "server.key"}
-VERIFIED = {**SHOWN, "client_auth_type": "RequireAndVerifyClientCert"}
+CERTIFICATE = {"cert_file": "server.crt", "key_file": "server.key"}
+VERIFIED = {**CERTIFICATE, "client_auth_type": "RequireAndVerifyClientCert"}
 
 
 def read(value: Any) -> WebConfig:
@@ -23,7 +23,7 @@ def read(value: Any) -> WebConfig:
 
 
 def read_tls(**keys: Any) -> TlsServer:
-    return read({"tls_server_config": {**SHOWN, **keys}}).tls
+    return read({"tls_server_config": {**CERTIFICATE, **keys}}).tls
 
 
 def problem_of(value: Any) -> str:
@@ -33,16 +33,16 @@ def problem_of(value: Any) -> str:
     return f"{problem.path}: {problem.text}"
 
 
-def test_nothing_said_asks_for_nothing() -> None:
+def test_empty_file_enables_nothing() -> None:
     config = read({})
-    assert not config.tls.is_wanted
+    assert not config.tls.is_enabled
     assert config.users == {}
     assert describe(config) == "no TLS, no passwords"
 
 
-def test_defaults_are_those_of_the_toolkit() -> None:
+def test_tls_defaults_are_those_of_the_toolkit() -> None:
     tls = read_tls()
-    assert tls.is_wanted
+    assert tls.is_enabled
     assert (tls.min_version, tls.max_version) == ("TLS12", "TLS13")
     assert tls.client_auth is None
     assert tls.prefer_server_cipher_suites
@@ -60,15 +60,13 @@ def test_defaults_are_those_of_the_toolkit() -> None:
         ),
     ],
 )
-def test_suites_keep_their_order_and_those_of_tls13_are_always_there(
-    suites: list[str], old: tuple[str, ...]
-) -> None:
+def test_cipher_suites_keep_their_order(suites: list[str], old: tuple[str, ...]) -> None:
     assert read_tls(cipher_suites=suites).old_ciphers == old
 
 
-@pytest.mark.parametrize("word", ["y", "Yes", "ON", "true", "True"])
-def test_flags_are_as_yaml_has_them(word: str) -> None:
-    assert read({"http_server_config": {"http2": word}}).http.http2 is True
+@pytest.mark.parametrize("flag", ["y", "Yes", "ON", "true", "True"])
+def test_flags_are_booleans_of_yaml(flag: str) -> None:
+    assert read({"http_server_config": {"http2": flag}}).http.http2 is True
     assert not read_tls(prefer_server_cipher_suites="Off").prefer_server_cipher_suites
     assert "found 'yEs'; expected true" in problem_of({"http_server_config": {"http2": "yEs"}})
 
@@ -77,24 +75,24 @@ def test_flags_are_as_yaml_has_them(word: str) -> None:
     ("text", "seconds"),
     [("0", 0), ("1s", 1), ("1m30s", 90), ("1.5h", 5400), ("250ms", 0.25), ("5us", 5e-6)],
 )
-def test_intervals_are_as_go_has_them(text: str, seconds: float) -> None:
+def test_interval_is_a_duration_of_go(text: str, seconds: float) -> None:
     assert read({"rate_limit": {"interval": text, "burst": "2"}}).rate_limit.interval_s == seconds
 
 
 @pytest.mark.parametrize("text", ["", "s", "1", "1d", "1s ", " 1s", "-1s", "1.s5", "1s1"])
-def test_other_intervals_are_refused(text: str) -> None:
+def test_interval_rejects_other_text(text: str) -> None:
     limit = {"interval": text, "burst": "2"}
     assert problem_of({"rate_limit": limit}).startswith(f"rate_limit.interval: found '{text}'")
 
 
-def test_headers_that_are_left_empty_are_not_sent() -> None:
+def test_empty_headers_are_not_sent() -> None:
     headers = {"X-Frame-Options": "deny", "Content-Security-Policy": "", "X-XSS-Protection": None}
-    assert read({"http_server_config": {"headers": headers}}).http.headers.given == (
+    assert read({"http_server_config": {"headers": headers}}).http.headers.lines == (
         ("X-Frame-Options", "deny"),
     )
 
 
-def test_hashes_are_those_of_all_kinds_of_bcrypt() -> None:
+def test_all_versions_of_bcrypt_are_accepted() -> None:
     users = {kind: HASH.replace("2b", kind) for kind in ("2a", "2b", "2x", "2y")}
     assert read({"basic_auth_users": users}).users == {
         name: hashed.encode() for name, hashed in users.items()
@@ -102,21 +100,21 @@ def test_hashes_are_those_of_all_kinds_of_bcrypt() -> None:
 
 
 @given(st.text(st.characters(exclude_characters="$"), min_size=1))
-def test_what_is_no_hash_may_be_a_password_and_is_not_quoted(text: str) -> None:
+def test_problems_do_not_quote_passwords(text: str) -> None:
     password = f"xyzzy{text}xyzzy"
     for value in (
         {"basic_auth_users": {"alice": password}},
         {"basic_auth_users": password},
         {"basic_auth_users": {"alice": [password]}},
         {"tls_server_config": password},
-        {"tls_server_config": {**SHOWN, "key": [password]}},
+        {"tls_server_config": {**CERTIFICATE, "key": [password]}},
         password,
     ):
         assert "xyzzy" not in problem_of(value)
 
 
-def test_a_private_key_that_is_too_long_to_be_one_is_not_read() -> None:
-    problem = problem_of({"tls_server_config": {**SHOWN, "key": "k" * 300_000}})
+def test_too_long_private_key_is_not_parsed() -> None:
+    problem = problem_of({"tls_server_config": {**CERTIFICATE, "key": "k" * 300_000}})
     assert problem == (
         "tls_server_config.key: found 300000 characters;"
         " expected at most 262144, for a private key in PEM"
@@ -124,7 +122,7 @@ def test_a_private_key_that_is_too_long_to_be_one_is_not_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "summary"),
     [
         (
             {"tls_server_config": VERIFIED},
@@ -146,8 +144,8 @@ def test_a_private_key_that_is_too_long_to_be_one_is_not_read() -> None:
         ),
     ],
 )
-def test_what_is_asked_for_in_words(value: Any, words: str) -> None:
-    assert describe(read(value)).startswith(words)
+def test_describe(value: Any, summary: str) -> None:
+    assert describe(read(value)).startswith(summary)
 
 
 data = st.recursive(
@@ -171,7 +169,7 @@ data = st.recursive(
 
 
 @given(data)
-def test_any_form_is_read_or_has_problems(value: Any) -> None:
+def test_any_data_is_valid_or_has_problems(value: Any) -> None:
     config, problems = read_record(node(value), WebConfig)
     assert (config is None) == bool(problems)
     assert config is None or describe(config)

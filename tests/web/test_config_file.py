@@ -1,4 +1,4 @@
-"""The web configuration file: every good one is read, every bad one names its problems."""
+"""Reading the web configuration file: valid ones are read, invalid ones name all problems."""
 
 import contextlib
 import os
@@ -17,52 +17,52 @@ from disksla.web.config_file import WebFile, read_web_file
 
 FILES = Path(__file__).parent / "configurations"
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "web.md"
-SHOWN = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
+TLS = "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
 
 NEWER_THAN_PROMTOOL = {
     "good-client-allowed-sans": "client_allowed_sans",
-    "good-file-before-text": "cert and key",
+    "good-file-and-inline": "cert and key",
     "good-rate-limit": "rate_limit",
     "good-rate-limit-off": "rate_limit",
-    "good-sections-left-empty": "rate_limit",
+    "good-empty-sections": "rate_limit",
 }
-"""Good files that the promtool of Debian 12 (2.42) does not know a key of."""
+"""Valid files with a key that the promtool of Debian 12 (2.42) does not know."""
 
 STRICTER_THAN_PROMTOOL = {
-    "invalid-authority-is-none": "would keep everybody out",
-    "invalid-cipher-for-no-version": "would keep everybody out",
-    "invalid-cipher-insecure": "Go has given them up since",
-    "invalid-client-auth-any": "Python cannot ask for a certificate without verifying it",
-    "invalid-client-auth-any-by-its-old-name": "the same",
-    "invalid-curves-several": "Python can choose one curve, not several",
-    "invalid-header-of-two-lines": "would be two headers",
-    "invalid-only-a-version": "would be served in clear",
-    "invalid-version-order": "would keep everybody out",
+    "invalid-cipher-insecure": "Go has removed these suites since",
+    "invalid-cipher-max-version": "would reject every client",
+    "invalid-client-auth-any": "Python cannot request a certificate without verifying it",
+    "invalid-client-auth-any-old-name": "the same",
+    "invalid-client-ca-empty": "would reject every client",
+    "invalid-curves-several": "Python can select one curve, not several",
+    "invalid-header-two-lines": "would be two headers",
+    "invalid-only-a-version": "would be served unencrypted",
+    "invalid-version-order": "would reject every client",
 }
-"""Bad files that promtool takes, and why they are bad here."""
+"""Files that promtool accepts, and why they are invalid here."""
 
 
 @pytest.fixture
-def directory(papers: Path, tmp_path: Path) -> Path:
-    """Give a copy of the certificates that a test may change."""
-    return Path(shutil.copytree(papers, tmp_path / "web"))
+def directory(certificates: Path, tmp_path: Path) -> Path:
+    """Return a copy of the certificates, for changes by a test."""
+    return Path(shutil.copytree(certificates, tmp_path / "web"))
 
 
-def written(directory: Path, text: str) -> Path:
+def write(directory: Path, text: str) -> Path:
     path = directory / "web.yml"
     path.write_text(text)
     return path
 
 
-def read_good(path: Path) -> WebFile:
+def read_valid(path: Path) -> WebFile:
     file = read_web_file(path)
     assert file.problem is None
     assert file.config is not None
     return file
 
 
-def expected_in(source: Path, path: Path) -> Iterator[str]:
-    """Give the comments that open a file."""
+def expected_problems(source: Path, path: Path) -> Iterator[str]:
+    """Yield the comments at the top of a file, as problems of `path`."""
     for line in source.read_text().splitlines():
         if not line.startswith("# "):
             break
@@ -70,9 +70,9 @@ def expected_in(source: Path, path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("source", sorted(FILES.glob("invalid-*.yml")), ids=lambda path: path.stem)
-def test_an_invalid_file_names_its_problems(source: Path, directory: Path) -> None:
+def test_invalid_file_names_its_problems(source: Path, directory: Path) -> None:
     path = Path(shutil.copy(source, directory))
-    expected = list(expected_in(source, path))
+    expected = list(expected_problems(source, path))
     assert expected
     file = read_web_file(path)
     assert file.problem is not None
@@ -81,39 +81,39 @@ def test_an_invalid_file_names_its_problems(source: Path, directory: Path) -> No
 
 
 @pytest.mark.parametrize("curve", CURVES)
-def test_a_curve_is_all_that_is_spoken_or_refused_by_its_name(curve: str, directory: Path) -> None:
+def test_curve_is_set_or_rejected_by_name(curve: str, directory: Path) -> None:
     path = directory / "web.yml"
-    path.write_text(SHOWN.replace("}", f", curve_preferences: [{curve}]}}"))
+    path.write_text(TLS.replace("}", f", curve_preferences: [{curve}]}}"))
     problem = read_web_file(path).problem
     if curve == "X25519" and problem is not None:
-        assert "this Python cannot be held to X25519" in problem
+        assert "this Python cannot restrict TLS to X25519" in problem
     else:
         assert problem is None
 
 
 @pytest.mark.parametrize("source", sorted(FILES.glob("good-*.yml")), ids=lambda path: path.stem)
-def test_a_good_file_is_read(source: Path, directory: Path) -> None:
-    file = read_good(Path(shutil.copy(source, directory)))
+def test_valid_file_is_read(source: Path, directory: Path) -> None:
+    file = read_valid(Path(shutil.copy(source, directory)))
     assert isinstance(file.config, WebConfig)
-    assert (file.context is not None) == file.config.tls.is_wanted
+    assert (file.context is not None) == file.config.tls.is_enabled
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="NOT TESTED: promtool is not installed")
 @pytest.mark.parametrize("source", sorted(FILES.glob("*.yml")), ids=lambda path: path.stem)
-def test_promtool_says_the_same(source: Path, directory: Path) -> None:
+def test_promtool_agrees(source: Path, directory: Path) -> None:
     command = ["promtool", "check", "web-config", shutil.copy(source, directory)]
-    said = subprocess.run(command, check=False, capture_output=True, text=True)
-    takes = said.returncode == 0
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    is_valid = ended.returncode == 0
     if source.stem in NEWER_THAN_PROMTOOL:
-        if not takes:  # a newer one may
-            assert "not found in type web." in said.stdout + said.stderr
+        if not is_valid:  # a newer promtool may accept it
+            assert "not found in type web." in ended.stdout + ended.stderr
     elif source.stem in STRICTER_THAN_PROMTOOL:
-        assert takes or "cipher" in source.stem
+        assert is_valid or "cipher" in source.stem
     else:
-        assert takes == source.stem.startswith("good-"), said.stdout + said.stderr
+        assert is_valid == source.stem.startswith("good-"), ended.stdout + ended.stderr
 
 
-def test_what_differs_from_promtool_is_in_the_corpus() -> None:
+def test_differences_to_promtool_name_existing_files() -> None:
     stems = {path.stem for path in FILES.glob("*.yml")}
     assert {*NEWER_THAN_PROMTOOL, *STRICTER_THAN_PROMTOOL} <= stems
 
@@ -122,13 +122,13 @@ def test_paths_are_relative_to_the_file(
     directory: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with contextlib.chdir(tmp_path_factory.mktemp("elsewhere")):
-        read_good(written(directory, SHOWN))
-    absolute = SHOWN.replace("server.crt", f"{directory}/server.crt")
-    read_good(written(directory, absolute))
+        read_valid(write(directory, TLS))
+    absolute = TLS.replace("server.crt", f"{directory}/server.crt")
+    read_valid(write(directory, absolute))
 
 
-def test_certificate_and_key_may_stand_in_the_file(directory: Path) -> None:
-    def indented(name: str) -> str:
+def test_certificate_and_key_can_be_inline(directory: Path) -> None:
+    def indent(name: str) -> str:
         return (directory / name).read_text().replace("\n", "\n    ")
 
     text = "tls_server_config:\n"
@@ -137,33 +137,33 @@ def test_certificate_and_key_may_stand_in_the_file(directory: Path) -> None:
         ("key", "server.key"),
         ("client_ca", "authority.crt"),
     ):
-        text += f"  {key}: |\n    {indented(name)}\n"
-    file = read_good(written(directory, text + "  client_auth_type: RequireAndVerifyClientCert\n"))
+        text += f"  {key}: |\n    {indent(name)}\n"
+    file = read_valid(write(directory, text + "  client_auth_type: RequireAndVerifyClientCert\n"))
     assert file.context is not None
     assert file.context.verify_mode == ssl.CERT_REQUIRED
     assert len(file.context.get_ca_certs()) == 1
     assert set(file.stamps) == {directory / "web.yml"}
 
 
-def test_nothing_of_a_key_is_left_on_the_disk_or_open(directory: Path) -> None:
+def test_reading_leaves_no_file_open(directory: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
-    read_good(written(directory, SHOWN))
+    read_valid(write(directory, TLS))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
-def test_no_file(tmp_path: Path) -> None:
+def test_missing_file_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "none.yml"
     file = read_web_file(path)
     assert file.config is None
     assert file.problem == (
         f"{path}: cannot be read: No such file or directory; expected a web configuration file"
     )
-    assert file.is_as_it_was()
+    assert file.is_unchanged()
     path.touch()
-    assert not file.is_as_it_was()
+    assert not file.is_unchanged()
 
 
-def test_a_huge_file(tmp_path: Path) -> None:
+def test_too_large_file_is_a_problem(tmp_path: Path) -> None:
     path = tmp_path / "huge.yml"
     path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     assert "larger than 1 MiB; expected a web configuration file" in str(
@@ -172,45 +172,45 @@ def test_a_huge_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "what"),
+    ("name", "problem"),
     [("pipe", "is not a regular file"), (".", "is not a regular file")],
 )
-def test_what_is_no_file_is_not_waited_for(named: str, what: str, directory: Path) -> None:
+def test_other_than_regular_files_are_rejected(name: str, problem: str, directory: Path) -> None:
     os.mkfifo(directory / "pipe")
-    file = read_web_file(written(directory, SHOWN.replace("server.crt", named)))
-    assert f"cert_file: '{named}' {what}; expected a path" in str(file.problem)
-    assert what in str(read_web_file(directory / named).problem)
+    file = read_web_file(write(directory, TLS.replace("server.crt", name)))
+    assert f"cert_file: '{name}' {problem}; expected a path" in str(file.problem)
+    assert problem in str(read_web_file(directory / name).problem)
 
 
-def test_a_key_in_place_of_its_path_is_not_quoted(directory: Path) -> None:
+def test_key_in_place_of_its_path_is_not_quoted(directory: Path) -> None:
     key = (directory / "server.key").read_text().replace("\n", "\n    ")
     text = f"tls_server_config:\n  cert_file: server.crt\n  key_file: |\n    {key}\n"
-    problem = read_web_file(written(directory, text)).problem
+    problem = read_web_file(write(directory, text)).problem
     assert problem == (
         f"{directory}/web.yml:3: tls_server_config.key_file: found PEM; expected a path of a file,"
-        " relative to this one (PEM goes to cert, key or client_ca)"
+        " relative to this one (PEM belongs in cert, key or client_ca)"
     )
 
 
-def test_a_path_that_cannot_be_one(directory: Path) -> None:
-    file = read_web_file(written(directory, SHOWN.replace("server.crt", '"a\\0b"')))
+def test_path_with_nul_is_a_problem(directory: Path) -> None:
+    file = read_web_file(write(directory, TLS.replace("server.crt", '"a\\0b"')))
     assert "cert_file: " in str(file.problem)
 
 
-def test_a_certificate_that_is_wrong_leaves_what_else_is_known(directory: Path) -> None:
-    path = written(directory, SHOWN.replace("server.key", "client.key"))
+def test_invalid_certificate_keeps_the_other_settings(directory: Path) -> None:
+    path = write(directory, TLS.replace("server.key", "client.key"))
     file = read_web_file(path)
     assert file.problem is not None
     assert file.config is not None
-    assert file.config.tls.is_wanted
+    assert file.config.tls.is_enabled
     assert {each.name for each in file.stamps} == {"web.yml", "server.crt", "client.key"}
 
 
 @pytest.mark.parametrize("name", ["web.yml", "server.crt", "server.key", "authority.crt"])
-@pytest.mark.parametrize("how", ["written", "replaced", "removed", "as-before"])
-def test_a_change_of_any_file_is_seen(name: str, how: str, directory: Path) -> None:
-    path = written(directory, (FILES / "good-client-required.yml").read_text())
-    file = settled(path)
+@pytest.mark.parametrize("how", ["written", "replaced", "removed", "rewritten"])
+def test_change_of_any_file_is_noticed(name: str, how: str, directory: Path) -> None:
+    path = write(directory, (FILES / "good-client-required.yml").read_text())
+    file = read_when_settled(path)
     changed = directory / name
     content = changed.read_bytes()
     match how:
@@ -221,31 +221,31 @@ def test_a_change_of_any_file_is_seen(name: str, how: str, directory: Path) -> N
             (directory / "new").replace(changed)
         case "removed":
             changed.unlink()
-        case "as-before":  # the same content, length and time of change
+        case "rewritten":  # same content, size and mtime
             stat = changed.stat()
             changed.write_bytes(content)
             os.utime(changed, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert not file.is_as_it_was()
+    assert not file.is_unchanged()
 
 
-def settled(path: Path) -> WebFile:
-    """Read until the file is so old that reading again would find nothing else."""
-    while not (file := read_good(path)).is_as_it_was():
+def read_when_settled(path: Path) -> WebFile:
+    """Read until the last change is old enough to differ from a later one in its time."""
+    while not (file := read_valid(path)).is_unchanged():
         pass
     return file
 
 
-def test_a_file_that_was_just_written_is_read_again(directory: Path) -> None:
-    file = read_good(written(directory, SHOWN))
-    assert file.is_young
-    assert not file.is_as_it_was()
-    assert settled(directory / "web.yml").is_as_it_was()
+def test_recently_written_file_is_read_again(directory: Path) -> None:
+    file = read_valid(write(directory, TLS))
+    assert file.is_recent
+    assert not file.is_unchanged()
+    assert read_when_settled(directory / "web.yml").is_unchanged()
 
 
-def test_every_example_of_the_reference_is_good(directory: Path) -> None:
+def test_examples_of_the_documentation_are_valid(directory: Path) -> None:
     examples = re.findall(
         r"^```yaml\n# web\.yml\n(.*?)^```", DOCUMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE
     )
     assert len(examples) > 2
     for text in examples:
-        read_good(written(directory, text))
+        read_valid(write(directory, text))

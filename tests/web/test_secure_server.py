@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
 
 import bcrypt
 import pytest
 
 from disksla.web.access import AccessControl
+from disksla.web.http import Request, Response
 from disksla.web.listen import ListenAddress
 from disksla.web.server import (
     DEFAULT_SCRAPE_LIMIT,
@@ -25,12 +25,12 @@ from disksla.web.server import (
     Timeouts,
     WebServer,
 )
-from disksla.web.tls import names_of
+from disksla.web.tls import alternative_names
 from support.loop_device import eventually
 
 LARGE = b"x" * 4_000_000
-SHOWN = "  cert_file: server.crt\n  key_file: server.key\n"
-TLS = f"tls_server_config:\n{SHOWN}"
+CERTIFICATE = "  cert_file: server.crt\n  key_file: server.key\n"
+TLS = f"tls_server_config:\n{CERTIFICATE}"
 VERIFIED = f"{TLS}  client_ca_file: authority.crt\n  client_auth_type: "
 PASSWORD = b"correct horse"
 HASH = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(4)).decode()
@@ -39,83 +39,81 @@ ALICE = {"Authorization": "Basic " + base64.b64encode(b"alice:" + PASSWORD).deco
 PATHS = ("/", "/metrics", "/-/healthy", "/-/ready", "/-/reload", "/nowhere")
 
 
-def application(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-    body = LARGE if environ["PATH_INFO"] == "/large" else f"{environ['PATH_INFO']}\n".encode()
-    own = [("Content-Length", str(len(body))), ("X-Frame-Options", "sameorigin")]
-    start_response("200 OK", own)
-    return [body]
+def application(request: Request) -> Response:
+    body = LARGE if request.path == "/large" else f"{request.path}\n".encode()
+    return Response(body, headers=(("X-Frame-Options", "sameorigin"),))
 
 
 class Server:
-    """A server that runs, and a client of it."""
+    """A running server, and clients of it."""
 
     def __init__(self, web: Path, port: int, opened: ExitStack) -> None:
         self.web = web
         self.port = port
         self._opened = opened
 
-    def context(self, shows: str | None = None, **wishes: Any) -> ssl.SSLContext:
-        """Give what a client speaks TLS by, that shows a certificate or none."""
+    def context(self, certificate: str | None = None, **options: Any) -> ssl.SSLContext:
+        """Return the TLS context of a client, with the named certificate or none."""
         context = ssl.create_default_context(cafile=self.web.with_name("authority.crt"))
-        if shows is not None:
+        if certificate is not None:
             context.load_cert_chain(
-                self.web.with_name(shows + ".crt"), self.web.with_name(shows + ".key")
+                self.web.with_name(certificate + ".crt"), self.web.with_name(certificate + ".key")
             )
-        ciphers = wishes.pop("ciphers", None)
+        ciphers = options.pop("ciphers", None)
         if ciphers is not None:
             context.set_ciphers(ciphers)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)
-            for name, value in wishes.items():
+            for name, value in options.items():
                 setattr(context, name, value)
         return context
 
-    def connected(self) -> socket.socket:
+    def connect(self) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=20)
         self._opened.callback(connection.close)
         return connection
 
-    def secured(self, shows: str | None = None, **wishes: Any) -> ssl.SSLSocket:
-        """Give a connection in TLS whose client was not turned away."""
-        context = self.context(shows, **wishes)
-        connection = context.wrap_socket(self.connected(), server_hostname="localhost")
+    def connect_tls(self, certificate: str | None = None, **options: Any) -> ssl.SSLSocket:
+        """Return a TLS connection after a successful handshake."""
+        context = self.context(certificate, **options)
+        connection = context.wrap_socket(self.connect(), server_hostname="localhost")
         self._opened.callback(connection.close)
         return connection
 
-    def connection(self, shows: str | None = None, **wishes: Any) -> http.client.HTTPConnection:
-        context = self.context(shows, **wishes)
+    def https(self, certificate: str | None = None, **options: Any) -> http.client.HTTPConnection:
+        context = self.context(certificate, **options)
         connection = http.client.HTTPSConnection(
             "localhost", self.port, timeout=20, context=context
         )
         self._opened.callback(connection.close)
         return connection
 
-    def in_clear(self) -> http.client.HTTPConnection:
+    def http(self) -> http.client.HTTPConnection:
         connection = http.client.HTTPConnection("localhost", self.port, timeout=20)
         self._opened.callback(connection.close)
         return connection
 
 
-def ask(
+def get(
     connection: http.client.HTTPConnection, path: str = "/hello", **headers: str
 ) -> tuple[int, bytes]:
     connection.request("GET", path, headers=headers)
-    answer = connection.getresponse()
-    return answer.status, answer.read()
+    response = connection.getresponse()
+    return response.status, response.read()
 
 
 @contextmanager
 def serving(
-    papers: Path,
+    certificates: Path,
     directory: Path,
     text: str,
-    patience: Timeouts = DEFAULT_TIMEOUTS,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
     scrapes: ScrapeLimit = DEFAULT_SCRAPE_LIMIT,
     app: Any = application,
 ) -> Iterator[Server]:
-    web = Path(shutil.copytree(papers, directory / "web")) / "web.yml"
+    web = Path(shutil.copytree(certificates, directory / "web")) / "web.yml"
     web.write_text(text)
-    server = WebServer(app, [ListenAddress("127.0.0.1", 0)], patience, AccessControl(web), scrapes)
+    server = WebServer(app, [ListenAddress("127.0.0.1", 0)], timeouts, AccessControl(web), scrapes)
     (bound,) = server.start()
     with ExitStack() as opened:
         opened.callback(server.stop)
@@ -126,63 +124,65 @@ Serve = Callable[..., Server]
 
 
 @pytest.fixture
-def serve(papers: Path, tmp_path: Path) -> Iterator[Serve]:
-    """Serve with a web configuration of this text."""
+def serve(certificates: Path, tmp_path: Path) -> Iterator[Serve]:
+    """Start servers with the given text as their web configuration."""
     with ExitStack() as stack:
-        yield lambda text, **rest: stack.enter_context(serving(papers, tmp_path, text, **rest))
+        yield lambda text, **rest: stack.enter_context(
+            serving(certificates, tmp_path, text, **rest)
+        )
 
 
-def is_turned_away(server: Server, shows: str | None = None, **wishes: Any) -> bool:
-    """Tell whether a client gets no answer over TLS."""
+def is_rejected(server: Server, certificate: str | None = None, **options: Any) -> bool:
+    """Return whether a TLS client gets no page."""
     try:
-        return ask(server.connection(shows, **wishes))[0] != 200
+        return get(server.https(certificate, **options))[0] != 200
     except (ssl.SSLError, ConnectionError, http.client.RemoteDisconnected):
         return True
 
 
-def test_pages_are_served_in_tls(serve: Serve) -> None:
-    connection = serve(TLS).connection()
+def test_pages_are_served_over_tls(serve: Serve) -> None:
+    connection = serve(TLS).https()
     connection.connect()
     first = connection.sock
     assert isinstance(first, ssl.SSLSocket)
     assert first.version() == "TLSv1.3"
     assert first.selected_alpn_protocol() is None
     for _ in range(3):
-        assert ask(connection) == (200, b"/hello\n")
+        assert get(connection) == (200, b"/hello\n")
         assert connection.sock is first
-    assert ask(connection, "/large") == (200, LARGE)
+    assert get(connection, "/large") == (200, LARGE)
     connection.close()
 
 
-def test_what_is_offered_is_http_1(serve: Serve) -> None:
+def test_alpn_offers_http_1_1(serve: Serve) -> None:
     server = serve(TLS)
     context = server.context()
     context.set_alpn_protocols(["h2", "http/1.1"])
-    with context.wrap_socket(server.connected(), server_hostname="localhost") as client:
+    with context.wrap_socket(server.connect(), server_hostname="localhost") as client:
         assert client.selected_alpn_protocol() == "http/1.1"
 
 
-def test_requests_that_come_together_or_byte_by_byte_are_answered(serve: Serve) -> None:
-    with serve(TLS).secured() as client:
+def test_tls_requests_can_be_joined_or_split(serve: Serve) -> None:
+    with serve(TLS).connect_tls() as client:
         request = b"GET /%d HTTP/1.1\r\nHost: x\r\n%s\r\n"
         client.sendall(request % (1, b"") + request % (2, b""))
         for byte in request % (3, b"Connection: close\r\n"):
             client.sendall(bytes([byte]))
-        said = b"".join(iter(lambda: client.recv(65536), b""))
-    assert said.count(b"HTTP/1.1 200 OK") == 3
-    assert said.endswith(b"/3\n")
+        received = b"".join(iter(lambda: client.recv(65536), b""))
+    assert received.count(b"HTTP/1.1 200 OK") == 3
+    assert received.endswith(b"/3\n")
 
 
-def test_who_speaks_in_clear_is_told_so(serve: Serve) -> None:
-    connection = serve(TLS).in_clear()
-    status, text = ask(connection)
+def test_unencrypted_request_to_tls_port_is_400(serve: Serve) -> None:
+    connection = serve(TLS).http()
+    status, text = get(connection)
     assert status == 400
-    assert text == b"This port speaks HTTPS, and the request was sent in clear.\n"
+    assert text == b"This port requires HTTPS; the request was unencrypted.\n"
     connection.close()
 
 
 @pytest.mark.parametrize(
-    ("wishes", "client", "agreed"),
+    ("settings", "client", "version"),
     [
         ("", {}, "TLSv1.3"),
         ("", {"maximum_version": ssl.TLSVersion.TLSv1_2}, "TLSv1.2"),
@@ -198,48 +198,52 @@ def test_who_speaks_in_clear_is_told_so(serve: Serve) -> None:
         ),
     ],
 )
-def test_versions(serve: Serve, wishes: str, client: dict[str, Any], agreed: str | None) -> None:
-    server = serve(TLS + wishes)
+def test_tls_versions(
+    serve: Serve, settings: str, client: dict[str, Any], version: str | None
+) -> None:
+    server = serve(TLS + settings)
     if "maximum_version" in client:
         client = {"minimum_version": ssl.TLSVersion.TLSv1, "ciphers": "ALL:@SECLEVEL=0", **client}
-    if agreed is None:
-        assert is_turned_away(server, **client)
+    if version is None:
+        assert is_rejected(server, **client)
     else:
-        with server.secured(**client) as connection:
-            assert connection.version() == agreed
+        with server.connect_tls(**client) as connection:
+            assert connection.version() == version
 
 
 @pytest.mark.parametrize(
-    ("prefers", "agreed"),
+    ("prefers", "selected"),
     [("true", "ECDHE-ECDSA-AES256-GCM-SHA384"), ("false", "ECDHE-ECDSA-AES128-GCM-SHA256")],
 )
-def test_whose_order_of_ciphers_counts(serve: Serve, prefers: str, agreed: str) -> None:
+def test_cipher_order_preference(serve: Serve, prefers: str, selected: str) -> None:
     suites = "[TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]"
-    wishes = f"  cipher_suites: {suites}\n  prefer_server_cipher_suites: {prefers}\n"
-    server = serve(TLS + wishes)
+    settings = f"  cipher_suites: {suites}\n  prefer_server_cipher_suites: {prefers}\n"
+    server = serve(TLS + settings)
     offered = "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384"
     old = ssl.TLSVersion.TLSv1_2
-    with server.secured(maximum_version=old, ciphers=offered) as client:
+    with server.connect_tls(maximum_version=old, ciphers=offered) as client:
         cipher = client.cipher()
         assert cipher is not None
-        assert cipher[0] == agreed
-    assert is_turned_away(server, maximum_version=old, ciphers="ECDHE-ECDSA-CHACHA20-POLY1305")
+        assert cipher[0] == selected
+    assert is_rejected(server, maximum_version=old, ciphers="ECDHE-ECDSA-CHACHA20-POLY1305")
 
 
-@pytest.mark.parametrize(("curve", "is_welcome"), [("prime256v1", True), ("secp384r1", False)])
-def test_the_curve_that_is_wanted(serve: Serve, curve: str, is_welcome: bool) -> None:
+@pytest.mark.parametrize(("curve", "is_accepted"), [("prime256v1", True), ("secp384r1", False)])
+def test_only_the_configured_curve_is_accepted(
+    serve: Serve, curve: str, is_accepted: bool
+) -> None:
     server = serve(f"{TLS}  curve_preferences: [CurveP256]\n")
     context = server.context()
     context.set_ecdh_curve(curve)
     try:
-        context.wrap_socket(server.connected(), server_hostname="localhost").close()
+        context.wrap_socket(server.connect(), server_hostname="localhost").close()
     except ssl.SSLError:
-        assert not is_welcome
+        assert not is_accepted
     else:
-        assert is_welcome
+        assert is_accepted
 
 
-WELCOME = {
+ACCEPTED = {
     "NoClientCert": {None, "client", "other", "unknown", "itself"},
     "RequestClientCert": {None, "client", "other", "unknown", "itself"},
     "VerifyClientCertIfGiven": {None, "client", "other"},
@@ -248,33 +252,33 @@ WELCOME = {
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-@pytest.mark.parametrize("policy", list(WELCOME))
+@pytest.mark.parametrize("policy", list(ACCEPTED))
 def test_client_certificates(serve: Serve, policy: str, version: ssl.TLSVersion) -> None:
     text = VERIFIED + policy if policy != "NoClientCert" else f"{TLS}  client_auth_type: {policy}"
     server = serve(text)
-    welcome = {
-        shows
-        for shows in (None, "client", "other", "unknown", "itself")
-        if not is_turned_away(server, shows, maximum_version=version)
+    accepted = {
+        certificate
+        for certificate in (None, "client", "other", "unknown", "itself")
+        if not is_rejected(server, certificate, maximum_version=version)
     }
-    assert welcome == WELCOME[policy]
+    assert accepted == ACCEPTED[policy]
 
 
-def test_a_certificate_may_stand_for_itself(serve: Serve) -> None:
+def test_self_signed_client_certificate_can_be_trusted(serve: Serve) -> None:
     text = VERIFIED.replace("authority.crt", "itself.crt") + "RequireAndVerifyClientCert\n"
     server = serve(text)
-    assert not is_turned_away(server, "itself")
-    assert is_turned_away(server, "client")
+    assert not is_rejected(server, "itself")
+    assert is_rejected(server, "client")
 
 
-def test_nobody_is_vouched_for_by_the_authorities_of_the_system(serve: Serve) -> None:
+def test_system_authorities_do_not_trust_test_clients(serve: Serve) -> None:
     server = serve(f"{TLS}  client_auth_type: RequireAndVerifyClientCert\n")
-    assert is_turned_away(server, "client")
-    assert is_turned_away(server)
+    assert is_rejected(server, "client")
+    assert is_rejected(server)
 
 
 @pytest.mark.parametrize(
-    ("names", "welcome"),
+    ("names", "accepted"),
     [
         ("[prometheus]", {"client"}),
         ("['2001:db8::1']", {"client"}),
@@ -284,218 +288,218 @@ def test_nobody_is_vouched_for_by_the_authorities_of_the_system(serve: Serve) ->
         ("[]", set()),
     ],
 )
-def test_certificates_must_be_for_a_name_that_is_allowed(
-    serve: Serve, names: str, welcome: set[str]
+def test_client_certificate_needs_an_allowed_name(
+    serve: Serve, names: str, accepted: set[str]
 ) -> None:
     server = serve(f"{VERIFIED}RequireAndVerifyClientCert\n  client_allowed_sans: {names}\n")
-    shown = ("client", "other")
-    assert {shows for shows in shown if not is_turned_away(server, shows)} == welcome
+    clients = ("client", "other")
+    assert {client for client in clients if not is_rejected(server, client)} == accepted
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "DELETE"])
-def test_no_path_is_without_a_password(serve: Serve, path: str, method: str) -> None:
-    connection = serve(USERS).in_clear()
+def test_every_path_requires_the_password(serve: Serve, path: str, method: str) -> None:
+    connection = serve(USERS).http()
     for headers, status in (({}, 401), (ALICE, 200), ({"Authorization": "Basic YTpi"}, 401)):
         connection.request(method, path, headers=headers)
-        answer = connection.getresponse()
-        answer.read()
-        assert answer.status == status
-        shown = 'Basic realm="disksla"' if status == 401 else None
-        assert answer.getheader("WWW-Authenticate") == shown
-        assert connection.sock is not None, "to be asked for a password costs no connection"
+        response = connection.getresponse()
+        response.read()
+        assert response.status == status
+        challenge = 'Basic realm="disksla"' if status == 401 else None
+        assert response.getheader("WWW-Authenticate") == challenge
+        assert connection.sock is not None, "a 401 does not close the connection"
 
 
-def test_too_many_guesses_are_told_to_come_back(serve: Serve) -> None:
-    dear = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(12)).decode()
-    server = serve(USERS.replace(HASH, dear))
-    guesses = [server.in_clear() for _ in range(10)]
+def test_too_many_pending_passwords_are_503(serve: Serve) -> None:
+    expensive = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(12)).decode()
+    server = serve(USERS.replace(HASH, expensive))
+    guesses = [server.http() for _ in range(10)]
     for number, guess in enumerate(guesses):
         encoded = base64.b64encode(b"alice:%d" % number).decode()
         guess.request("GET", "/", headers={"Authorization": f"Basic {encoded}"})
-    answers = [guess.getresponse() for guess in guesses]
-    statuses = sorted(answer.status for answer in answers)
+    responses = [guess.getresponse() for guess in guesses]
+    statuses = sorted(response.status for response in responses)
     assert statuses[0] == 401
     assert statuses[-1] == 503
-    assert all(answer.read() == b"" for answer in answers)
+    assert all(response.read() == b"" for response in responses)
 
 
-def test_who_wants_no_other_request_gets_none(serve: Serve) -> None:
-    with serve(USERS).connected() as client:
+def test_401_closes_the_connection_on_request(serve: Serve) -> None:
+    with serve(USERS).connect() as client:
         client.sendall(b"GET / HTTP/1.0\r\n\r\n")
-        said = b"".join(iter(lambda: client.recv(4096), b""))
-    assert said.startswith(b"HTTP/1.1 401")
-    assert b"Connection: close" in said
+        received = b"".join(iter(lambda: client.recv(4096), b""))
+    assert received.startswith(b"HTTP/1.1 401")
+    assert b"Connection: close" in received
 
 
-def test_passwords_and_certificates_go_together(serve: Serve) -> None:
+def test_password_and_certificate_can_both_be_required(serve: Serve) -> None:
     server = serve(f"{VERIFIED}RequireAndVerifyClientCert\n{USERS}")
-    assert ask(server.connection("client"), **ALICE)[0] == 200
-    assert ask(server.connection("client"))[0] == 401
-    assert is_turned_away(server)
+    assert get(server.https("client"), **ALICE)[0] == 200
+    assert get(server.https("client"))[0] == 401
+    assert is_rejected(server)
 
 
-def test_nonsense_is_nonsense_before_it_is_a_stranger(serve: Serve) -> None:
+def test_malformed_request_is_400_before_401(serve: Serve) -> None:
     server = serve(USERS)
-    with server.connected() as client:
+    with server.connect() as client:
         client.sendall(b"nonsense\r\n\r\n")
         assert client.recv(100).startswith(b"HTTP/1.1 400")
 
 
-def test_headers_stand_on_every_answer_and_in_place_of_our_own(serve: Serve) -> None:
+def test_configured_headers_replace_those_of_every_response(serve: Serve) -> None:
     server = serve(f"{USERS}http_server_config: {{headers: {{X-Frame-Options: deny}}}}\n")
-    connection = server.in_clear()
+    connection = server.http()
     for headers in (ALICE, {}):
         connection.request("GET", "/", headers=headers)
-        answer = connection.getresponse()
-        answer.read()
-        assert answer.headers.get_all("X-Frame-Options") == ["deny"]
+        response = connection.getresponse()
+        response.read()
+        assert response.headers.get_all("X-Frame-Options") == ["deny"]
 
 
-def test_passwords_are_swapped_between_two_requests(serve: Serve) -> None:
+def test_passwords_can_change_between_requests(serve: Serve) -> None:
     server = serve(USERS)
-    connection = server.in_clear()
-    assert ask(connection, **ALICE)[0] == 200
+    connection = server.http()
+    assert get(connection, **ALICE)[0] == 200
     server.web.write_text(USERS.replace("alice", "carol"))
-    assert ask(connection, **ALICE)[0] == 401
+    assert get(connection, **ALICE)[0] == 401
     server.web.write_text(USERS)
-    assert ask(connection, **ALICE)[0] == 200
+    assert get(connection, **ALICE)[0] == 200
 
 
-def shown_serial(server: Server) -> str:
-    with server.secured() as client:
+def server_serial(server: Server) -> str:
+    with server.connect_tls() as client:
         certificate = client.getpeercert()
         assert certificate is not None
         return str(certificate["serialNumber"])
 
 
-def test_certificates_are_swapped_between_two_connections(serve: Serve) -> None:
+def test_certificate_can_change_between_connections(serve: Serve) -> None:
     server = serve(TLS)
-    staying = server.connection()
-    assert ask(staying)[0] == 200
-    before = shown_serial(server)
+    connected = server.https()
+    assert get(connected)[0] == 200
+    before = server_serial(server)
     for suffix in ("crt", "key"):
         shutil.copy(server.web.with_name(f"renewed.{suffix}"), server.web.with_name("new"))
         server.web.with_name("new").replace(server.web.with_name(f"server.{suffix}"))
-    after = shown_serial(server)
+    after = server_serial(server)
     assert after != before
-    with pytest.raises(http.client.RemoteDisconnected):  # without being answered: it may ask again
-        ask(staying)
-    staying.close()
-    assert ask(staying)[0] == 200
+    with pytest.raises(http.client.RemoteDisconnected):  # unanswered, so it can be retried
+        get(connected)
+    connected.close()
+    assert get(connected)[0] == 200
 
 
-def test_an_authority_that_is_swapped_lets_in_others(serve: Serve) -> None:
+def test_client_authority_can_change(serve: Serve) -> None:
     server = serve(f"{VERIFIED}RequireAndVerifyClientCert\n")
-    staying = server.connection("client")
-    assert ask(staying)[0] == 200
+    connected = server.https("client")
+    assert get(connected)[0] == 200
     shutil.copy(server.web.with_name("stranger.crt"), server.web.with_name("authority.crt.new"))
     authority = server.web.with_name("authority.crt").read_bytes()
-    unknown = server.connection("unknown")
+    unknown = server.https("unknown")
     shutil.copy(server.web.with_name("stranger.crt"), server.web.with_name("authority.crt"))
     with pytest.raises(http.client.RemoteDisconnected):
-        ask(staying)
-    assert ask(unknown)[0] == 200
+        get(connected)
+    assert get(unknown)[0] == 200
     server.web.with_name("authority.crt").write_bytes(authority)
-    assert is_turned_away(server, "unknown")
+    assert is_rejected(server, "unknown")
 
 
-def test_a_broken_certificate_refuses_newcomers_only(serve: Serve) -> None:
+def test_invalid_certificate_rejects_new_connections_only(serve: Serve) -> None:
     server = serve(TLS)
-    staying = server.connection()
-    assert ask(staying)[0] == 200
+    connected = server.https()
+    assert get(connected)[0] == 200
     server.web.with_name("server.crt").write_text("")
     with pytest.raises(ssl.SSLError, match="TLSV1_ALERT_INTERNAL_ERROR"):
-        server.secured()
-    assert ask(staying)[0] == 200
+        server.connect_tls()
+    assert get(connected)[0] == 200
 
 
-def test_a_broken_file_refuses_everybody_until_it_is_right(serve: Serve) -> None:
+def test_invalid_file_rejects_all_requests_until_fixed(serve: Serve) -> None:
     server = serve(TLS + USERS)
-    staying = server.connection()
-    assert ask(staying, **ALICE)[0] == 200
+    connected = server.https()
+    assert get(connected, **ALICE)[0] == 200
     server.web.write_text("")
-    status, text = ask(staying, **ALICE)
-    assert (status, text) == (500, b"The web configuration is wrong; the log says what.\n")
+    status, text = get(connected, **ALICE)
+    assert (status, text) == (500, b"Invalid web configuration; see the log of disksla.\n")
     with pytest.raises(ssl.SSLError):
-        server.secured()
+        server.connect_tls()
     server.web.write_text(TLS + USERS)
-    assert ask(staying, **ALICE)[0] == 200
+    assert get(connected, **ALICE)[0] == 200
 
 
-def test_a_broken_file_refuses_requests_in_clear(serve: Serve) -> None:
+def test_invalid_file_rejects_unencrypted_requests(serve: Serve) -> None:
     server = serve(USERS)
     server.web.write_text("basic_auth_users: {}\n")
-    connection = server.in_clear()
+    connection = server.http()
     for path in PATHS:
-        assert ask(connection, path, **ALICE)[0] == 500
+        assert get(connection, path, **ALICE)[0] == 500
 
 
-def test_connections_in_clear_end_when_tls_is_asked_for(serve: Serve) -> None:
+def test_unencrypted_connections_end_when_tls_is_configured(serve: Serve) -> None:
     server = serve("")
-    staying = server.in_clear()
-    assert ask(staying)[0] == 200
+    connected = server.http()
+    assert get(connected)[0] == 200
     server.web.write_text(TLS)
     with pytest.raises(http.client.RemoteDisconnected):
-        ask(staying)
-    assert ask(server.connection())[0] == 200
+        get(connected)
+    assert get(server.https())[0] == 200
 
 
-def test_more_requests_than_the_rate_are_told_so(serve: Serve) -> None:
+def test_requests_above_the_rate_limit_are_429(serve: Serve) -> None:
     server = serve("rate_limit: {interval: 1h, burst: 3}\n")
-    statuses = [ask(server.in_clear(), path)[0] for path in PATHS[:5]]
+    statuses = [get(server.http(), path)[0] for path in PATHS[:5]]
     assert statuses == [200, 200, 200, 429, 429]
     server.web.write_text("")
-    assert ask(server.in_clear())[0] == 200
+    assert get(server.http())[0] == 200
 
 
-def test_scrapes_have_a_limit_of_their_own(serve: Serve) -> None:
+def test_scrapes_above_their_limit_are_503(serve: Serve) -> None:
     gate = threading.Event()
-    asked = threading.Semaphore(0)
+    started = threading.Semaphore(0)
 
-    def waiting(environ: WSGIEnvironment, start_response: StartResponse) -> list[bytes]:
-        asked.release()
+    def wait_and_answer(request: Request) -> Response:
+        started.release()
         assert gate.wait(20)
-        return application(environ, start_response)
+        return application(request)
 
-    server = serve("", scrapes=ScrapeLimit("/metrics", 2), app=waiting)
+    server = serve("", scrapes=ScrapeLimit("/metrics", 2), app=wait_and_answer)
     with ExitStack() as stack:
         stack.callback(gate.set)
-        clients = [stack.enter_context(server.connected()) for _ in range(2)]
+        clients = [stack.enter_context(server.connect()) for _ in range(2)]
         for client in clients:
             client.sendall(b"GET /metrics?name[]=a HTTP/1.0\r\n\r\n")
-            assert asked.acquire(timeout=20)
-        status, text = ask(server.in_clear(), "/metrics")
-        assert (status, text) == (503, b"2 scrapes are being answered; come back later.\n")
-        other = stack.enter_context(server.connected())
+            assert started.acquire(timeout=20)
+        status, text = get(server.http(), "/metrics")
+        assert (status, text) == (503, b"2 scrapes are already in progress; retry later.\n")
+        other = stack.enter_context(server.connect())
         other.sendall(b"GET /-/healthy HTTP/1.0\r\n\r\n")
         gate.set()
         assert other.recv(100).startswith(b"HTTP/1.1 200")
         assert all(client.recv(100).startswith(b"HTTP/1.1 200") for client in clients)
-    assert eventually(lambda: ask(server.in_clear(), "/metrics")[0] == 200, 20)
+    assert eventually(lambda: get(server.http(), "/metrics")[0] == 200, 20)
 
 
-def test_no_limit_of_scrapes(serve: Serve) -> None:
+def test_scrape_limit_can_be_disabled(serve: Serve) -> None:
     server = serve("", scrapes=ScrapeLimit("/metrics", 0))
-    assert ask(server.in_clear(), "/metrics")[0] == 200
+    assert get(server.http(), "/metrics")[0] == 200
 
 
-def test_agreeing_on_tls_takes_no_longer_than_it_may(serve: Serve) -> None:
+def test_tls_handshake_has_a_timeout(serve: Serve) -> None:
     endless = Timeouts(head_s=3600.0, answer_s=3600.0, idle_s=3600.0)
-    server = serve(TLS, patience=endless._replace(handshake_s=0.3))
-    with server.connected() as silent, server.connected() as stopping:
-        stopping.sendall(b"\x16\x03\x01")  # how a handshake begins
+    server = serve(TLS, timeouts=endless._replace(handshake_s=0.3))
+    with server.connect() as silent, server.connect() as stopping:
+        stopping.sendall(b"\x16\x03\x01")  # the first bytes of a handshake
         assert silent.recv(1) == b""
         assert stopping.recv(1) == b""
-    assert ask(server.connection())[0] == 200
+    assert get(server.https())[0] == 200
 
 
-def test_clients_that_never_agree_on_tls_are_dropped_for_newcomers(serve: Serve) -> None:
-    server = serve(TLS, patience=Timeouts(handshake_s=600, head_s=600))
+def test_clients_without_handshake_are_dropped_for_new_ones(serve: Serve) -> None:
+    server = serve(TLS, timeouts=Timeouts(handshake_s=600, head_s=600))
     with ExitStack() as opened:
-        idle = [opened.enter_context(server.connected()) for _ in range(300)]
+        idle = [opened.enter_context(server.connect()) for _ in range(300)]
         assert eventually(lambda: is_closed_by_server(idle[0]), 20)
-        assert ask(server.connection())[0] == 200
+        assert get(server.https())[0] == 200
         assert not is_closed_by_server(idle[-1])
 
 
@@ -509,8 +513,8 @@ def is_closed_by_server(client: socket.socket) -> bool:
         return True
 
 
-def test_an_answer_that_is_not_taken_is_given_up(serve: Serve) -> None:
-    server = serve(TLS, patience=Timeouts(answer_s=0.3))
+def test_tls_response_that_is_not_read_is_abandoned(serve: Serve) -> None:
+    server = serve(TLS, timeouts=Timeouts(answer_s=0.3))
     plain = socket.socket()
     plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     plain.settimeout(20)
@@ -518,28 +522,28 @@ def test_an_answer_that_is_not_taken_is_given_up(serve: Serve) -> None:
     with server.context().wrap_socket(plain, server_hostname="localhost") as client:
         client.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
         assert client.recv(1) == b"H"
-        taken = 0
+        received = 0
         assert not eventually(lambda: False, 0.6)
         with suppress(OSError):
             while chunk := client.recv(65536):
-                taken += len(chunk)
-        assert taken < len(LARGE)
+                received += len(chunk)
+        assert received < len(LARGE)
 
 
-def test_the_end_of_a_connection_is_said(serve: Serve) -> None:
+def test_tls_connection_ends_with_close_notify(serve: Serve) -> None:
     server = serve(TLS)
     context = server.context()
-    plain = server.connected()
+    plain = server.connect()
     with context.wrap_socket(
         plain, server_hostname="localhost", suppress_ragged_eofs=False
     ) as client:
         client.sendall(b"GET /hello HTTP/1.0\r\n\r\n")
-        said = b"".join(iter(lambda: client.recv(65536), b""))
-    assert said.endswith(b"/hello\n")
+        received = b"".join(iter(lambda: client.recv(65536), b""))
+    assert received.endswith(b"/hello\n")
 
 
-def test_names_are_written_as_go_writes_them() -> None:
-    given = (
+def test_alternative_names_are_in_the_notation_of_go() -> None:
+    names = (
         ("DNS", "Prometheus.example"),
         ("IP Address", "2001:DB8:0:0:0:0:0:1"),
         ("IP Address", "0:0:0:0:0:FFFF:A00:1"),
@@ -547,7 +551,7 @@ def test_names_are_written_as_go_writes_them() -> None:
         ("IP Address", "<invalid>"),
         ("othername", "<unsupported>"),
     )
-    assert names_of({"subjectAltName": given}) == {
+    assert alternative_names({"subjectAltName": names}) == {
         *("Prometheus.example", "2001:db8::1", "10.0.0.1", "10.0.0.2", "<invalid>")
     }
-    assert names_of({}) == set()
+    assert alternative_names({}) == set()

@@ -1,3 +1,5 @@
+"""The status page, read as HTML."""
+
 import base64
 import hashlib
 import re
@@ -31,7 +33,7 @@ HOSTILE = "<script>alert(1)</script>\"'&\udcff"
 
 
 class Reader(HTMLParser):
-    """Reads a page, and fails on elements that we never write or that do not close."""
+    """Parses a page; fails on unexpected elements, and on those that are not closed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,8 +61,8 @@ class Reader(HTMLParser):
             self.rows[-1][-1] += f" {data}"
 
 
-def page(shown: Snapshot, about: BuildInfo = ABOUT) -> str:
-    return status_page(shown, about, "/metrics")
+def page(snapshot: Snapshot, build_info: BuildInfo = ABOUT) -> str:
+    return status_page(snapshot, build_info, "/metrics")
 
 
 def read(text: str) -> Reader:
@@ -71,26 +73,26 @@ def read(text: str) -> Reader:
     return reader
 
 
-def cells(shown: Snapshot) -> list[str]:
-    return [" ".join(cell.split()) for cell in read(page(shown)).rows[1]]
+def cells(snapshot: Snapshot) -> list[str]:
+    return [" ".join(cell.split()) for cell in read(page(snapshot)).rows[1]]
 
 
 @settings(max_examples=80)
 @given(views)
 @example(view(disk_view(HOSTILE, hostile=HOSTILE)))
-def test_nothing_that_a_disk_says_becomes_markup(shown: Snapshot) -> None:
-    text = page(shown)
+def test_names_of_disks_are_escaped(snapshot: Snapshot) -> None:
+    text = page(snapshot)
     text.encode()
     rows = read(text).rows
-    assert len(rows) == (1 + len(shown.disks) if shown.disks else 0)
-    for row, disk in zip(rows[1:], shown.disks, strict=True):
+    assert len(rows) == (1 + len(snapshot.disks) if snapshot.disks else 0)
+    for row, disk in zip(rows[1:], snapshot.disks, strict=True):
         assert len(row) == 9
-        told = "".join(row[0].replace("\0", "\ufffd").split())
-        for said in (disk.disk.name, disk.disk.model or "", disk.disk.serial or ""):
-            assert "".join(escape_bytes(said).replace("\0", "\ufffd").split()) in told
+        shown = "".join(row[0].replace("\0", "\ufffd").split())
+        for name in (disk.disk.name, disk.disk.model or "", disk.disk.serial or ""):
+            assert "".join(escape_bytes(name).replace("\0", "\ufffd").split()) in shown
 
 
-def test_a_disk_is_one_row_with_all_that_is_known() -> None:
+def test_disk_is_one_row() -> None:
     assert cells(view(disk_view(limits=BURST_LIMITS))) == [
         "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
         "/var/lib/postgresql",
@@ -104,39 +106,39 @@ def test_a_disk_is_one_row_with_all_that_is_known() -> None:
     ]
 
 
-def test_what_is_not_known_is_a_dash_and_not_a_nought() -> None:
+def test_unknown_values_are_dashes() -> None:
     _, mounted, verdict, _, limits, _, load, inflight, _ = cells(view(unknown_disk_view()))
     assert {mounted, verdict, load, inflight} == {"–"}  # noqa: RUF001 -- it is the dash shown
-    assert limits == "none promised"
+    assert limits == "none"
 
 
-def test_half_a_promise_is_shown_as_that() -> None:
+def test_limit_of_writes_only_is_shown() -> None:
     limits = Limits(rates=Rates(write_iops=400.0), latency_s=0.001)
-    told = cells(view(disk_view(limits=limits)))[4]
-    assert told == "– / 400 IOPS latency 1 ms"  # noqa: RUF001 -- it is the dash shown
+    shown = cells(view(disk_view(limits=limits)))[4]
+    assert shown == "– / 400 IOPS latency 1 ms"  # noqa: RUF001 -- it is the dash shown
 
 
-def test_the_bar_ends_at_the_promise_and_the_number_goes_on() -> None:
+def test_load_meter_ends_at_the_limit() -> None:
     disk = disk_view(load_now=1.37)
     assert read(page(view(disk))).meters[0]["value"] == "1.000"
     assert cells(view(disk))[6] == "137 %"
 
 
-def test_no_disks_is_said() -> None:
-    assert "No disk is watched" in page(view())
+def test_page_without_disks_has_a_hint() -> None:
+    assert "No disk is monitored" in page(view())
 
 
-def test_troubles_are_told_first() -> None:
-    refused = BuildInfo(
+def test_failed_reload_and_unreadable_sources_are_shown() -> None:
+    failed = BuildInfo(
         "0.1.0", "3.11", "6.1", reload_successful=False, reload_success_timestamp_s=0
     )
-    text = page(view(), refused)
-    assert "Cannot be read now: inflight." in text
-    assert "The configuration was refused" in text
-    assert "The configuration was refused" not in page(view())
+    text = page(view(), failed)
+    assert "Cannot read: inflight." in text
+    assert "The last reload failed" in text
+    assert "The last reload failed" not in page(view())
 
 
-def test_what_is_wrong_is_told_in_words_and_not_without_end() -> None:
+def test_list_of_problems_is_limited() -> None:
     problems = {f"inflight:vd{number}": "<gone>" for number in range(12)}
     text = page(Snapshot((), msgspec.structs.replace(SAMPLER, problems=problems)))
     assert "<p>inflight:vd9: &lt;gone&gt;</p>" in text
@@ -144,7 +146,7 @@ def test_what_is_wrong_is_told_in_words_and_not_without_end() -> None:
     assert "<p>and 2 more</p>" in text
 
 
-def test_a_disk_that_was_never_sampled_has_no_rates() -> None:
+def test_disk_without_samples_has_no_rates() -> None:
     row = cells(view(disk_view(totals=None)))
     assert (row[5], row[8]) == ("\u2013", "\u2013")
 
@@ -158,17 +160,17 @@ def sampler_line(lateness_s: Histogram) -> str:
     return line[0]
 
 
-def test_the_sampler_says_how_it_did() -> None:
-    punctual = Histogram((0.001, 0.01), (990, 10, 0))
+def test_sampler_line_shows_lateness_gaps_and_errors() -> None:
+    on_time = Histogram((0.001, 0.01), (990, 10, 0))
     late = Histogram((0.001, 0.01), (900, 10, 90))
     assert "10 ticks, 0 missed, 99 % at most 1 ms late. Gaps: none. Errors: none." in (
-        sampler_line(punctual)
+        sampler_line(on_time)
     )
     assert "1 % more than 10 ms late" in sampler_line(late)
     assert "Gaps: late 3, swapped 1. Errors: inflight 2." in page(Snapshot((), SAMPLER))
 
 
-def test_the_policy_knows_the_style_of_the_page() -> None:
+def test_content_security_policy_has_the_hash_of_the_style() -> None:
     style = re.search("<style>(.*?)</style>", page(view()), re.DOTALL)
     assert style is not None
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()

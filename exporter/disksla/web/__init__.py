@@ -1,4 +1,4 @@
-"""The HTTP server: routes, status page, TLS and access."""
+"""The HTTP server: routes, status page, TLS, basic auth and limits on clients."""
 
 from disksla.web.config import WebConfig, describe
 

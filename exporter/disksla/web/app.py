@@ -1,13 +1,9 @@
-"""The site as a WSGI application: paths, methods and answers, and no sockets."""
+"""The routes: which path answers what, from a `Request` to a `Response`, without sockets."""
 
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import parse_qs
-from wsgiref.types import StartResponse
-
-import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.metrics import BuildInfo
@@ -15,29 +11,21 @@ from disksla.metrics.collector import Reports, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline import Snapshot
 from disksla.system.log import fields
+from disksla.web.http import PLAIN_TEXT, HeaderLines, Request, Response
 from disksla.web.page_cache import PageCache
 from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
-
-Environ = dict[str, Any]
-"""A WSGI environment, as PEP 3333 has it."""
 
 _LOG = logging.getLogger("disksla.web")
 _READ = ("GET", "HEAD")
 _CHANGE = ("POST", "PUT")
-_PLAIN = (("Content-Type", "text/plain; charset=utf-8"),)
-_EVERYWHERE = (("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"))
-
-
-class Response(msgspec.Struct, frozen=True):
-    """What a path says to a request."""
-
-    body: bytes
-    status: HTTPStatus = HTTPStatus.OK
-    headers: tuple[tuple[str, str], ...] = _PLAIN
+_COMMON_HEADERS: HeaderLines = (
+    ("Cache-Control", "no-store"),
+    ("X-Content-Type-Options", "nosniff"),
+)
 
 
 class App:
-    """Everything we serve, made of callables so that it knows neither sampler nor daemon."""
+    """The pages of the daemon; built from callables, so it needs neither sampler nor daemon."""
 
     def __init__(
         self,
@@ -51,9 +39,10 @@ class App:
         telemetry_path: str = "/metrics",
         share_s: float = 0.0,
     ) -> None:
-        """Serve `view` at `telemetry_path`; `reload` raises a Refusal where it changed nothing.
+        """Serve `snapshot` at `telemetry_path`.
 
-        Whole scrapes that come within `share_s` of each other get the same page.
+        `reload` raises DiskslaError if it changed nothing. Equal scrapes within `share_s` of each
+        other get the same page.
         """
         self._snapshot = snapshot
         self._build_info = build_info
@@ -62,61 +51,55 @@ class App:
         self._reload = reload
         self._telemetry_path = telemetry_path
         self._registry = make_registry(snapshot, build_info, reports)
-        self._whole_page: PageCache[MetricsPage] = PageCache(share_s)
+        self._page_cache: PageCache[MetricsPage] = PageCache(share_s)
         self._failing: set[str] = set()
-        self._pages: dict[str, tuple[tuple[str, ...], Callable[[Environ], Response]]] = {
-            "/": (_READ, self._landing),
-            "/-/healthy": (_READ, self._health),
-            "/-/ready": (_READ, self._readiness),
-            "/-/reload": (_CHANGE, self._reloaded),
-            telemetry_path: (_READ, self._metrics),
+        self._routes: dict[str, tuple[tuple[str, ...], Callable[[Request], Response]]] = {
+            "/": (_READ, self._get_status_page),
+            "/-/healthy": (_READ, self._get_health),
+            "/-/ready": (_READ, self._get_readiness),
+            "/-/reload": (_CHANGE, self._post_reload),
+            telemetry_path: (_READ, self._get_metrics),
         }
 
-    def __call__(self, environ: Environ, start_response: StartResponse) -> list[bytes]:
-        """Answer one request, as PEP 3333 has it."""
-        answer = self._answer(environ)
-        length = ("Content-Length", str(len(answer.body)))
-        status = f"{answer.status.value} {answer.status.phrase}"
-        start_response(status, [*answer.headers, *_EVERYWHERE, length])
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else [answer.body]
+    def __call__(self, request: Request) -> Response:
+        """Answer one request."""
+        response = self._route(request)
+        return Response(response.body, response.status, (*response.headers, *_COMMON_HEADERS))
 
-    def _answer(self, environ: Environ) -> Response:
-        path: str = environ["PATH_INFO"]
-        if path not in self._pages:
-            return Response(
-                b"There is nothing here; see / for what there is.\n", HTTPStatus.NOT_FOUND
-            )
-        methods, page = self._pages[path]
-        if environ["REQUEST_METHOD"] not in methods:
+    def _route(self, request: Request) -> Response:
+        if request.path not in self._routes:
+            return Response(b"Not found; see / for the pages.\n", HTTPStatus.NOT_FOUND)
+        methods, page = self._routes[request.path]
+        if request.method not in methods:
             allow = ", ".join(methods)
             return Response(
-                f"{path} answers {allow} only.\n".encode(),
+                f"Method not allowed; {request.path} supports {allow}.\n".encode(),
                 HTTPStatus.METHOD_NOT_ALLOWED,
-                (*_PLAIN, ("Allow", allow)),
+                (*PLAIN_TEXT, ("Allow", allow)),
             )
         try:
-            answer = page(environ)
-        except Exception:  # noqa: BLE001 -- whatever is wrong with one page, the others are served
-            self._note_failure(path)
+            response = page(request)
+        except Exception:  # noqa: BLE001 -- one page that fails must not affect the others
+            self._log_failure(request.path)
             return Response(
-                b"This page could not be made; the log says why.\n",
+                b"Failed to render this page; see the log of disksla.\n",
                 HTTPStatus.INTERNAL_SERVER_ERROR,
             )
-        self._note_success(path)
-        return answer
+        self._log_recovery(request.path)
+        return response
 
-    def _note_failure(self, path: str) -> None:
-        """Log the exception at hand, unless the page failed the last time too."""
+    def _log_failure(self, path: str) -> None:
+        """Log the current exception, unless the page failed the last time too."""
         if path not in self._failing:
             self._failing.add(path)
             _LOG.exception("cannot render page", extra=fields(path=path))
 
-    def _note_success(self, path: str) -> None:
+    def _log_recovery(self, path: str) -> None:
         if path in self._failing:
             self._failing.discard(path)
             _LOG.info("page renders again", extra=fields(path=path))
 
-    def _landing(self, _environ: Environ) -> Response:
+    def _get_status_page(self, _request: Request) -> Response:
         page = status_page(self._snapshot(), self._build_info(), self._telemetry_path)
         headers = (
             ("Content-Type", "text/html; charset=utf-8"),
@@ -125,35 +108,32 @@ class App:
         )
         return Response(page.encode(), headers=headers)
 
-    def _metrics(self, environ: Environ) -> Response:
-        accept = environ.get("HTTP_ACCEPT", "")
-        encoding = environ.get("HTTP_ACCEPT_ENCODING", "")
-        names = tuple(parse_qs(environ.get("QUERY_STRING", "")).get("name[]", ()))
-        page = self._whole_page.give(
+    def _get_metrics(self, request: Request) -> Response:
+        accept = request.headers.get("accept", "")
+        encoding = request.headers.get("accept-encoding", "")
+        names = tuple(parse_qs(request.query).get("name[]", ()))
+        page = self._page_cache.get(
             (accept, encoding, names, self._build_info()),
             lambda: render_metrics(self._registry, accept, encoding, names),
         )
         return Response(page.body, headers=page.headers)
 
-    def _health(self, _environ: Environ) -> Response:
+    def _get_health(self, _request: Request) -> Response:
         if self._healthy():
             return Response(b"healthy\n")
-        return Response(
-            b"not healthy: the sampler has stopped ticking\n", HTTPStatus.SERVICE_UNAVAILABLE
-        )
+        return Response(b"not healthy: the sampler has stopped\n", HTTPStatus.SERVICE_UNAVAILABLE)
 
-    def _readiness(self, _environ: Environ) -> Response:
+    def _get_readiness(self, _request: Request) -> Response:
         if self._ready():
             return Response(b"ready\n")
         return Response(
-            b"not ready: the disks were not found and sampled yet\n",
-            HTTPStatus.SERVICE_UNAVAILABLE,
+            b"not ready: the disks have not been sampled yet\n", HTTPStatus.SERVICE_UNAVAILABLE
         )
 
-    def _reloaded(self, _environ: Environ) -> Response:
+    def _post_reload(self, _request: Request) -> Response:
         try:
             self._reload()
         except DiskslaError as error:
-            text = f"not reloaded, nothing changed: {error}\n"
+            text = f"cannot reload, the configuration is unchanged: {error}\n"
             return Response(text.encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR)
         return Response(b"reloaded\n")

@@ -1,9 +1,9 @@
-"""Whether clients know the passwords of those they say they are.
+"""HTTP basic authentication against bcrypt hashes.
 
-To hold a password against its hash is slow on purpose. So that neither scrapes nor the sampler
-wait for it, a thread of its own does it, one after the other; what came out is remembered, and
-when too many wait, the next is told to come back. Of a password nothing is kept but a digest
-under a key that this process made up, which says nothing without the key.
+bcrypt is slow by design. Hashes are verified one after the other by a thread of their own, so
+that neither scrapes nor the sampler wait for it. Results are cached, and requests beyond a limit
+of pending ones are rejected. No password is stored: the cache holds digests under a random key of
+this process.
 """
 
 import asyncio
@@ -17,111 +17,112 @@ from concurrent.futures import ThreadPoolExecutor
 
 from disksla.errors import DiskslaError
 
-MOST_LOOKS = 16
-"""Passwords that wait to be looked at."""
-MOST_LOOKS_OF_ONE = 4
+MAX_PENDING = 16
+"""Passwords waiting to be verified."""
+MAX_PENDING_PER_CLIENT = 4
 """Of one address, so that one client cannot take all places."""
-MOST_CLIENTS = 128
-"""Clients that wait; those that sent the same wait for one look."""
-MOST_REMEMBERED = 100
-_USED_BY_BCRYPT_BYTES = 72
-"""bcrypt has always overlooked the rest; the Python library refuses it."""
-_NOBODYS_SALT_AND_HASH = b"." * 53
+MAX_WAITING = 128
+"""Requests waiting for a result; those with the same credentials wait for the same one."""
+MAX_CACHED = 100
+"""Results of each kind, accepted and rejected."""
+_BCRYPT_BYTES = 72
+"""bcrypt ignores the rest of a password; the Python library raises ValueError for a longer one."""
+_SALT_AND_HASH_OF_NO_PASSWORD = b"." * 53
 
 
 class TooManyAttemptsError(DiskslaError):
-    """Too many passwords wait to be looked at."""
+    """Too many passwords are waiting to be verified."""
 
 
 class BasicAuth:
-    """Remembers who was right; to be asked by one event loop only."""
+    """Verifies credentials, and caches the results; for use from one event loop."""
 
-    def __init__(self, look: Callable[[bytes, bytes], bool] | None = None) -> None:
-        """Begin without having looked at any; `look` is bcrypt's unless told."""
-        self._look_at = look or _is_password
+    def __init__(self, verify: Callable[[bytes, bytes], bool] | None = None) -> None:
+        """Begin with an empty cache; `verify` is bcrypt's by default."""
+        self._verify_hash = verify or _verify_bcrypt
         self._secret = os.urandom(hashlib.blake2b.MAX_KEY_SIZE)
-        self._right = _Remembered()
-        self._wrong = _Remembered()
-        self._looker = ThreadPoolExecutor(1, thread_name_prefix="web-password")
-        self._looks: dict[bytes, asyncio.Future[bool]] = {}
-        self._peers: Counter[str] = Counter()
-        self._clients = 0
+        self._accepted = _RecentDigests()
+        self._rejected = _RecentDigests()
+        self._verifier = ThreadPoolExecutor(1, thread_name_prefix="web-password")
+        self._pending: dict[bytes, asyncio.Future[bool]] = {}
+        self._pending_by_client: Counter[str] = Counter()
+        self._waiting = 0
 
-    async def accept(self, users: Mapping[str, bytes], authorization: bytes, peer: str) -> bool:
-        """Tell whether a header names one of `users` and the right password.
+    async def accept(self, users: Mapping[str, bytes], authorization: bytes, client: str) -> bool:
+        """Return whether an Authorization header has the password of one of `users`.
 
-        Raises Crowded where that would have to wait too long.
+        Raise TooManyAttemptsError if too many passwords are waiting to be verified.
         """
         credentials = _credentials(authorization)
         if credentials is None:
             return False
         name, _, password = credentials.partition(b":")
-        known = {user.encode(errors="surrogatepass"): hashed for user, hashed in users.items()}
-        hashed = known.get(name) or _nobodys_hash(known.values())
-        # A name holds no colon and a hash has its length, so no two of these read the same.
+        hashes = {user.encode(errors="surrogatepass"): hashed for user, hashed in users.items()}
+        hashed = hashes.get(name) or _hash_of_no_password(hashes.values())
+        # A name has no colon and hashes are of one length, so this concatenation is unambiguous.
         digest = hashlib.blake2b(hashed + credentials, key=self._secret).digest()
-        if self._right.has(digest):
-            return name in known
-        if self._wrong.has(digest):
+        if digest in self._accepted:
+            return name in hashes
+        if digest in self._rejected:
             return False
-        is_right = await self._look(digest, hashed, password, peer) and name in known
-        (self._right if is_right else self._wrong).add(digest)
-        return is_right
+        is_accepted = await self._verify(digest, hashed, password, client) and name in hashes
+        (self._accepted if is_accepted else self._rejected).add(digest)
+        return is_accepted
 
-    async def _look(self, digest: bytes, hashed: bytes, password: bytes, peer: str) -> bool:
-        """Hold a password against a hash; who asks the same at the same time gets that answer."""
-        if self._clients >= MOST_CLIENTS:
+    async def _verify(self, digest: bytes, hashed: bytes, password: bytes, client: str) -> bool:
+        """Verify a password once for all requests that wait for the same result."""
+        if self._waiting >= MAX_WAITING:
             raise TooManyAttemptsError
-        look = self._looks.get(digest) or self._begun_look(digest, hashed, password, peer)
-        self._clients += 1
+        pending = self._pending.get(digest) or self._start(digest, hashed, password, client)
+        self._waiting += 1
         try:
-            return await asyncio.shield(look)  # whoever else waits for it goes on waiting
+            return await asyncio.shield(pending)  # other requests may wait for it as well
         finally:
-            self._clients -= 1
+            self._waiting -= 1
 
-    def _begun_look(
-        self, digest: bytes, hashed: bytes, password: bytes, peer: str
+    def _start(
+        self, digest: bytes, hashed: bytes, password: bytes, client: str
     ) -> asyncio.Future[bool]:
-        of_one = self._peers[peer]
-        if len(self._looks) >= MOST_LOOKS or of_one >= MOST_LOOKS_OF_ONE:
+        of_client = self._pending_by_client[client]
+        if len(self._pending) >= MAX_PENDING or of_client >= MAX_PENDING_PER_CLIENT:
             raise TooManyAttemptsError
         loop = asyncio.get_running_loop()
-        look = loop.run_in_executor(self._looker, self._look_at, password, hashed)
-        self._looks[digest] = look
-        self._peers[peer] = of_one + 1
-        look.add_done_callback(lambda _: self._end_look(digest, peer))
-        return look
+        pending = loop.run_in_executor(self._verifier, self._verify_hash, password, hashed)
+        self._pending[digest] = pending
+        self._pending_by_client[client] = of_client + 1
+        pending.add_done_callback(lambda _: self._finish(digest, client))
+        return pending
 
-    def _end_look(self, digest: bytes, peer: str) -> None:
-        del self._looks[digest]
-        self._peers -= Counter([peer])  # which also forgets a peer that has none left
+    def _finish(self, digest: bytes, client: str) -> None:
+        del self._pending[digest]
+        self._pending_by_client -= Counter([client])  # which also removes counts of 0
 
     def stop(self) -> None:
-        """Look at no more of them."""
-        self._looker.shutdown(wait=False, cancel_futures=True)
+        """Verify no more passwords."""
+        self._verifier.shutdown(wait=False, cancel_futures=True)
 
 
-class _Remembered:
-    """The digests that were asked for last."""
+class _RecentDigests:
+    """The digests that were used last."""
 
     def __init__(self) -> None:
         self._digests: dict[bytes, None] = {}
 
-    def has(self, digest: bytes) -> bool:
+    def __contains__(self, digest: bytes) -> bool:
         if digest not in self._digests:
             return False
         del self._digests[digest]
-        self._digests[digest] = None  # now the youngest
+        self._digests[digest] = None  # now the most recent
         return True
 
     def add(self, digest: bytes) -> None:
         self._digests[digest] = None
-        if len(self._digests) > MOST_REMEMBERED:
+        if len(self._digests) > MAX_CACHED:
             del self._digests[next(iter(self._digests))]
 
 
 def _credentials(authorization: bytes) -> bytes | None:
-    """Give `name:password` of a header; None where there is none in it."""
+    """Return `name:password` of an Authorization header; None if it has none."""
     scheme, _, encoded = authorization.partition(b" ")
     if scheme.lower() != b"basic":
         return None
@@ -132,17 +133,17 @@ def _credentials(authorization: bytes) -> bytes | None:
     return credentials if b":" in credentials else None
 
 
-def _nobodys_hash(hashes: Iterable[bytes]) -> bytes:
-    """Give a hash that no password has and that takes as long to look at as any of `hashes`."""
+def _hash_of_no_password(hashes: Iterable[bytes]) -> bytes:
+    """Return a hash that no password has, and that takes as long to verify as any of `hashes`."""
     cost = max(hashed[4:6] for hashed in hashes)
-    return b"$2b$" + cost + b"$" + _NOBODYS_SALT_AND_HASH
+    return b"$2b$" + cost + b"$" + _SALT_AND_HASH_OF_NO_PASSWORD
 
 
-def _is_password(password: bytes, hashed: bytes) -> bool:
-    """Hold a password against a hash, for as long as its cost says."""
-    import bcrypt  # noqa: PLC0415 -- 0.5 MiB that only those carry who use passwords
+def _verify_bcrypt(password: bytes, hashed: bytes) -> bool:
+    """Return whether `hashed` is a hash of a password."""
+    import bcrypt  # noqa: PLC0415 -- 0.5 MiB, needed only if there are users
 
     try:
-        return bcrypt.checkpw(password[:_USED_BY_BCRYPT_BYTES], hashed)
-    except ValueError:  # a NUL within the password, to older versions
+        return bcrypt.checkpw(password[:_BCRYPT_BYTES], hashed)
+    except ValueError:  # a NUL in the password, in old versions of bcrypt
         return False

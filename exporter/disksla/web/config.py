@@ -1,8 +1,8 @@
-"""Who may use the web side, and how: the records of the web configuration file.
+"""Schema of the web configuration file: TLS, headers, users and rate limit.
 
-The format is that of Prometheus' exporter-toolkit, and a file means here what it means to
-node_exporter. Where that cannot be had, or where a file asks for something and node_exporter
-would not do it, it is refused.
+The format is that of Prometheus' exporter-toolkit, and a file has the meaning that it has for
+node_exporter. A file is invalid here if Python cannot do what it requests, or if node_exporter
+would ignore a part of it.
 """
 
 import re
@@ -31,20 +31,20 @@ CIPHERS: Mapping[str, str] = {
     "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
     "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
 }
-"""Go's names of the suites up to TLS 1.2 that it counts as secure, best first; and OpenSSL's."""
+"""Suites up to TLS 1.2 that Go considers secure, best first: Go's name, and OpenSSL's."""
 TLS13_CIPHERS = (
     "TLS_AES_128_GCM_SHA256",
     "TLS_AES_256_GCM_SHA384",
     "TLS_CHACHA20_POLY1305_SHA256",
 )
-"""May be named and are always on: nobody lets them be chosen."""
+"""May be listed, and are always enabled: neither Go nor Python can select them."""
 CURVES: Mapping[str, str] = {
     "CurveP256": "prime256v1",
     "CurveP384": "secp384r1",
     "CurveP521": "secp521r1",
     "X25519": "X25519",
 }
-"""Go's names, and OpenSSL's."""
+"""Go's name, and OpenSSL's."""
 
 _LONGEST_PEM = 256 * 1024
 _LONGEST_HEADER = 8 * 1024
@@ -63,9 +63,9 @@ _BCRYPT_HASH = re.compile(r"\$2[abxy]\$(0[4-9]|[12]\d|3[01])\$[./A-Za-z0-9]{53}"
 
 
 def _parse_flag(text: str) -> bool:
-    """As YAML 1.1 has it, and so the toolkit."""
-    for value, words in ((True, "y yes on true"), (False, "n no off false")):
-        if any(text in {each, each.capitalize(), each.upper()} for each in words.split()):
+    """Parse a boolean of YAML 1.1, as the toolkit does."""
+    for value, spellings in ((True, "y yes on true"), (False, "n no off false")):
+        if any(text in {each, each.capitalize(), each.upper()} for each in spellings.split()):
             return value
     raise ValueError(f"found '{text}'; expected true or false")
 
@@ -73,36 +73,36 @@ def _parse_flag(text: str) -> bool:
 def _parse_client_auth(text: str) -> str:
     if text in {"RequireAnyClientCert", "RequireClientCert"}:
         raise ValueError(
-            f"'{text}' takes any certificate, whoever made it, and cannot be had here;"
+            f"'{text}' accepts certificates of any issuer, which is not supported;"
             " expected RequireAndVerifyClientCert with client_ca_file"
         )
-    return str(_CLIENT_AUTH_WORD.parse(text))
+    return str(_CLIENT_AUTH_CHOICE.parse(text))
 
 
 def _parse_cipher(text: str) -> str:
-    known = (*CIPHERS, *TLS13_CIPHERS)
-    if text not in known:
+    supported = (*CIPHERS, *TLS13_CIPHERS)
+    if text not in supported:
         raise ValueError(
-            f"found '{text}'{close_match(text, known)}; expected one that Go counts as secure:"
-            f" {', '.join(known)}"
+            f"found '{text}'{close_match(text, supported)}; expected a suite that Go considers"
+            f" secure: {', '.join(supported)}"
         )
     return text
 
 
 def _parse_header(text: str) -> str:
     if not re.fullmatch(r"[\x20-\x7e]*", text):
-        raise ValueError("has characters that a header cannot have; expected printable ASCII")
+        raise ValueError("found characters that a header must not have; expected printable ASCII")
     return text
 
 
 def _parse_hash(text: str) -> bytes:
     if not _BCRYPT_HASH.fullmatch(text):
-        raise ValueError(f"what was found is none; expected {_HASH_EXPECTED}")
+        raise ValueError(f"found something else (not shown); expected {_HASH_EXPECTED}")
     return text.encode()
 
 
 def _parse_go_duration(text: str) -> float:
-    """As Go has it, '1m30s', which is what the toolkit takes; raises ValueError."""
+    """Parse a duration of Go, such as '1m30s', in seconds. Raise ValueError for anything else."""
     if text == "0":
         return 0.0
     parts = _GO_PART.findall(text)
@@ -117,17 +117,17 @@ def _parse_count(text: str) -> int:
     return int(text)
 
 
-_CLIENT_AUTH_WORD = choice(
+_CLIENT_AUTH_CHOICE = choice(
     "NoClientCert", "RequestClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
 )
-_CLIENT_AUTH = FieldType(_CLIENT_AUTH_WORD.expected, _parse_client_auth)
+_CLIENT_AUTH = FieldType(_CLIENT_AUTH_CHOICE.expected, _parse_client_auth)
 _HASH_EXPECTED = (
-    "a bcrypt hash such as $2b$10$..., of 60 characters, as `htpasswd -nBC 10 ''` makes it"
+    "a bcrypt hash such as $2b$10$..., of 60 characters, as printed by `htpasswd -nBC 10 ''`"
 )
 _DURATION_EXPECTED = "a duration such as 1s, 100ms or 1m30s, or 0"
 
 FILE = FieldType("a path of a file, relative to this one", str.strip)
-"""Only whoever reads files can say whether it is there: a rule."""
+"""config_file.py overrides this field type, to read the file."""
 
 _File = Annotated[str, FILE]
 _Pem = Annotated[str, FieldType("certificates in PEM", str, longest=_LONGEST_PEM)]
@@ -145,53 +145,53 @@ _Hash = Annotated[bytes, FieldType(_HASH_EXPECTED, _parse_hash, is_secret=True)]
 
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Base of all sections."""
+    """Base of all sections: unknown keys are problems."""
 
 
 class TlsServer(_Strict, frozen=True):
-    """What the server shows of itself, and asks of clients."""
+    """Section tls_server_config: certificate, client certificates, versions and ciphers."""
 
     cert: _Pem = ""
     key: _SecretPem = ""
     client_ca: _Pem = ""
     cert_file: _File = ""
-    """Where both are given, the file counts."""
+    """Used instead of `cert` if both are set."""
     key_file: _File = ""
     client_auth: Annotated[ClientAuth, _CLIENT_AUTH] | None = msgspec.field(
         default=None, name="client_auth_type"
     )
-    """None is as NoClientCert; and RequestClientCert too, since nothing is made of what comes."""
+    """None is NoClientCert, and so is RequestClientCert: what clients send would not be used."""
     client_ca_file: _File = ""
     client_allowed_sans: tuple[Annotated[str, pattern("a name")], ...] | None = None
-    """One of them must stand in the client's certificate; None for no such wish."""
+    """The client's certificate must have one of these names; None for any."""
     min_version: _Version = "TLS12"
     max_version: _Version = "TLS13"
     cipher_suites: tuple[_Cipher, ...] = ()
-    """For TLS 1.2 and older; none for those that Go takes by itself."""
+    """For TLS 1.2 and older; empty for Go's default."""
     curve_preferences: tuple[_Curve, ...] = ()
     prefer_server_cipher_suites: _Flag = True
 
     def __post_init__(self) -> None:
-        """Refuse what contradicts itself, and what would let nobody in, or anybody."""
+        """Reject settings that contradict each other, reject all clients, or disable TLS."""
         if all(getattr(self, each.name) == each.default for each in msgspec.structs.fields(self)):
             return
-        asks = "expected client_auth_type: RequireAndVerifyClientCert"
-        for is_wrong, text in (
-            (not self.is_wanted, "no certificate; expected cert_file, or cert"),
-            (not (self.key or self.key_file), "no private key; expected key_file, or key"),
+        expected = "expected client_auth_type: RequireAndVerifyClientCert"
+        for is_invalid, text in (
+            (not self.is_enabled, "no certificate; expected cert_file or cert"),
+            (not (self.key or self.key_file), "no private key; expected key_file or key"),
             (
                 bool(self.client_ca or self.client_ca_file)
                 and self.client_auth in {None, "NoClientCert"},
-                f"client_ca_file, but clients are asked for no certificate; {asks}",
+                f"client_ca_file is set, but client certificates are not requested; {expected}",
             ),
             (
                 self.client_allowed_sans is not None
                 and self.client_auth != "RequireAndVerifyClientCert",
-                f"client_allowed_sans, but a client may come without a certificate; {asks}",
+                f"client_allowed_sans is set, but client certificates are optional; {expected}",
             ),
             (
                 self.min_version > self.max_version,
-                f"min_version {self.min_version} is above max_version; expected no more than that",
+                f"min_version {self.min_version} is above max_version; expected it at or below",
             ),
             (
                 not self.old_ciphers and self.max_version != "TLS13",
@@ -199,26 +199,26 @@ class TlsServer(_Strict, frozen=True):
             ),
             (
                 len(self.curve_preferences) > 1,
-                "curve_preferences: several cannot be had here; expected one, or none for all",
+                "curve_preferences has several curves; expected one, or none to allow all",
             ),
         ):
-            if is_wrong:
+            if is_invalid:
                 raise ValueError(text)
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether TLS is spoken."""
+    def is_enabled(self) -> bool:
+        """Whether the server uses TLS."""
         return bool(self.cert or self.cert_file)
 
     @property
     def old_ciphers(self) -> tuple[str, ...]:
-        """OpenSSL's names of the suites for TLS 1.2 and older; none if none of those is wanted."""
-        wanted = self.cipher_suites or CIPHERS
-        return tuple(CIPHERS[name] for name in wanted if name in CIPHERS)
+        """OpenSSL's names of the suites for TLS 1.2 and older; empty if only TLS 1.3 is used."""
+        names = self.cipher_suites or CIPHERS
+        return tuple(CIPHERS[name] for name in names if name in CIPHERS)
 
 
 class Headers(_Strict, frozen=True):
-    """Headers that every answer carries; the toolkit knows these and no others."""
+    """Headers of every response; the toolkit supports no others."""
 
     content_security_policy: _Header = msgspec.field(default="", name="Content-Security-Policy")
     frame_options: Annotated[str, choice("deny", "sameorigin")] = msgspec.field(
@@ -233,8 +233,8 @@ class Headers(_Strict, frozen=True):
     )
 
     @property
-    def given(self) -> tuple[tuple[str, str], ...]:
-        """Names and values of those that are not left empty."""
+    def lines(self) -> tuple[tuple[str, str], ...]:
+        """Names and values of the headers that are not empty."""
         pairs = (
             (each.encode_name, str(getattr(self, each.name)))
             for each in msgspec.structs.fields(self)
@@ -243,27 +243,27 @@ class Headers(_Strict, frozen=True):
 
 
 class HttpServer(_Strict, frozen=True):
-    """How HTTP is spoken."""
+    """Section http_server_config: HTTP versions and headers."""
 
     http2: _Flag | None = None
-    """Taken, and without effect: HTTP/1.1 is spoken."""
+    """Accepted without effect; HTTP/1.1 is used."""
     headers: Headers = Headers()
 
 
 class RateLimit(_Strict, frozen=True):
-    """How many requests are answered, whoever sends them."""
+    """Section rate_limit: a limit on the requests of all clients together."""
 
     interval_s: Annotated[float, FieldType(_DURATION_EXPECTED, _parse_go_duration)] = (
         msgspec.field(default=0.0, name="interval")
     )
-    """Time between two requests in the long run; 0 for no limit."""
+    """Mean time between two requests; 0 for no limit."""
     burst: Annotated[int, FieldType("a whole number such as 10", _parse_count)] = 0
-    """Requests that may come at once."""
+    """Requests that may arrive at once."""
 
     def __post_init__(self) -> None:
-        """Refuse a limit that no request would pass."""
+        """Reject a limit that rejects every request."""
         if self.interval_s and not self.burst:
-            raise ValueError("no burst, so that no request would pass; expected burst: 1 or more")
+            raise ValueError("burst is 0, which rejects every request; expected 1 or more")
 
 
 class WebConfig(_Strict, frozen=True):
@@ -272,22 +272,22 @@ class WebConfig(_Strict, frozen=True):
     tls: TlsServer = msgspec.field(default=TlsServer(), name="tls_server_config")
     http: HttpServer = msgspec.field(default=HttpServer(), name="http_server_config")
     users: Mapping[str, _Hash] = msgspec.field(default={}, name="basic_auth_users")
-    """bcrypt hashes of passwords by name of the user; none for no passwords."""
+    """bcrypt hashes of passwords by user name; empty for no authentication."""
     rate_limit: RateLimit = RateLimit()
 
 
 def describe(config: WebConfig) -> str:
-    """Say in a few words what a configuration asks for."""
+    """Return a short summary, such as 'TLS 1.2 to 1.3, 1 user'."""
     tls = config.tls
     versions = f"TLS {_dotted(tls.min_version)} to {_dotted(tls.max_version)}"
-    asked = {
+    client_certificates = {
         "VerifyClientCertIfGiven": ", client certificates verified if given",
         "RequireAndVerifyClientCert": ", client certificates required",
-    }
+    }.get(tls.client_auth or "", "")
     users = f"{len(config.users)} user{'' if len(config.users) == 1 else 's'}"
     return ", ".join(
         [
-            versions + asked.get(tls.client_auth or "", "") if tls.is_wanted else "no TLS",
+            versions + client_certificates if tls.is_enabled else "no TLS",
             users if config.users else "no passwords",
             *(["rate limit"] if config.rate_limit.interval_s else []),
         ]

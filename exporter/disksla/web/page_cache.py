@@ -1,7 +1,8 @@
-"""A page for many: made by one worker at a time, and given to all who ask the same in time.
+"""Cache of one rendered page, so that many concurrent scrapes cost little more than one.
 
-Printing the metrics of many disks takes tens of milliseconds of a core, and nothing new can be
-seen before the next tick. So a hundred scrapers at once cost little more than one.
+Rendering the metrics of many disks takes tens of milliseconds of CPU, and nothing changes before
+the next tick. One thread renders at a time; the others wait, and get its page if they asked for
+the same.
 """
 
 import threading
@@ -12,29 +13,29 @@ from typing import Generic, NamedTuple, TypeVar
 Page = TypeVar("Page")
 
 
-class _Kept(NamedTuple, Generic[Page]):
-    asked: Hashable
+class _Entry(NamedTuple, Generic[Page]):
+    key: Hashable
     begun_s: float
     page: Page
 
 
 class PageCache(Generic[Page]):
-    """Keeps the page that was made last."""
+    """The last page, with its key and the time of rendering."""
 
     def __init__(self, share_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Share a page for so long after its making was begun; 0 for not at all."""
+        """Share a page for `share_s` from the start of rendering; 0 disables the cache."""
         self._share_s = share_s
         self._now_s = now_s
-        self._making = threading.Lock()
-        self._kept: _Kept[Page] | None = None
+        self._rendering = threading.Lock()
+        self._entry: _Entry[Page] | None = None
 
-    def give(self, asked: Hashable, make: Callable[[], Page]) -> Page:
-        """Give the page that was made for the same, if it is young enough; or make it."""
-        with self._making:
+    def get(self, key: Hashable, render: Callable[[], Page]) -> Page:
+        """Return the page with this key, from the cache if it is recent enough."""
+        with self._rendering:
             now_s = self._now_s()
-            kept = self._kept
-            if kept and kept.asked == asked and now_s - kept.begun_s < self._share_s:
-                return kept.page
-            page = make()
-            self._kept = _Kept(asked, now_s, page) if self._share_s else None
+            entry = self._entry
+            if entry and entry.key == key and now_s - entry.begun_s < self._share_s:
+                return entry.page
+            page = render()
+            self._entry = _Entry(key, now_s, page) if self._share_s else None
             return page

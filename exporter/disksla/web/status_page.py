@@ -1,4 +1,4 @@
-"""The landing page: what is watched and how it does, in HTML that needs no JavaScript."""
+"""The status page: one row per disk, in HTML without JavaScript."""
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
@@ -11,7 +11,7 @@ from disksla.pipeline import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.verdict import VERDICTS, Verdict
 
-_SHEET = HtmlPage("""
+_PAGE = HtmlPage("""
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
 h1 small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
 nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
@@ -41,20 +41,20 @@ meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
 }
 """)
 
-CONTENT_SECURITY_POLICY = f"{_SHEET.policy}; frame-ancestors 'none'"
+CONTENT_SECURITY_POLICY = f"{_PAGE.policy}; frame-ancestors 'none'"
 
 _ReadAndWrite = tuple[float | None, float | None]
-_DASH = "–"  # noqa: RUF001 -- an en dash is what stands for nothing in tables
+_DASH = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
 _UNKNOWN = f'<span class="soft">{_DASH}</span>'
 _COLUMNS = (
     "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
 )  # fmt: skip
-_MOST_TROUBLES = 10
-_BAD_NEWS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
+_MAX_PROBLEMS = 10
+_BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 
 
 def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) -> str:
-    """Give the page as HTML; everything a device or a person named is escaped."""
+    """Return the page as HTML; names from devices, users and the configuration are escaped."""
     metrics = escape_html(telemetry_path)
     body = f"""<header>
 <h1>disksla <small>{escape_html(build_info.version)}</small></h1>
@@ -64,11 +64,11 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) 
 {_problems(snapshot.sampler, build_info)}
 {_disks(snapshot.disks)}
 {_sampler(snapshot.sampler)}
-<p class="soft">Read / write throughout. Limits are what the terms promise for the size of the
-disk. Now is the mean of the last second. Load is the share of the promise in use: 100 % is
-exactly at it. Peak is the highest 100 ms window within the last 60 s. The verdict is that on the
-last window, with the share of bad ones since the daemon began to look.</p>"""
-    return _SHEET.page("disksla", body)
+<p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
+is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
+limit. Peak is the highest 100 ms window of the last 60 s. The verdict is that of the last window,
+with the shares of throttled, below and stalled since the daemon started.</p>"""
+    return _PAGE.page("disksla", body)
 
 
 def _problems(sampler: SamplerSnapshot, build_info: BuildInfo) -> str:
@@ -76,24 +76,24 @@ def _problems(sampler: SamplerSnapshot, build_info: BuildInfo) -> str:
     problems = []
     if not build_info.reload_successful:
         problems.append(
-            "The configuration was refused when it was last read; the one before is in force."
-            " The log says why."
+            "The last reload failed; the previous configuration is in force."
+            " See the log of disksla."
         )
     if unreadable:
-        problems.append(f"Cannot be read now: {escape_html(', '.join(unreadable))}.")
-    words = [f"{where}: {what}" for where, what in sampler.problems.items()]
-    if len(words) > _MOST_TROUBLES:
-        words[_MOST_TROUBLES:] = [f"and {len(words) - _MOST_TROUBLES} more"]
+        problems.append(f"Cannot read: {escape_html(', '.join(unreadable))}.")
+    details = [f"{source}: {text}" for source, text in sampler.problems.items()]
+    if len(details) > _MAX_PROBLEMS:
+        details[_MAX_PROBLEMS:] = [f"and {len(details) - _MAX_PROBLEMS} more"]
     return "\n".join(
         [f'<p class="alarm">{problem}</p>' for problem in problems]
-        + [f"<p>{escape_html(told)}</p>" for told in words]
+        + [f"<p>{escape_html(detail)}</p>" for detail in details]
     )
 
 
 def _disks(disks: Iterable[DiskSnapshot]) -> str:
     rows = "\n".join(_row(disk) for disk in disks)
     if not rows:
-        return "<p>No disk is watched. <code>disksla discover</code> tells why.</p>"
+        return "<p>No disk is monitored; <code>disksla discover</code> shows why.</p>"
     headings = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
@@ -133,7 +133,7 @@ def _traffic(traffic: Traffic | None) -> str:
 
 def _limits(limits: Limits) -> str:
     rates = limits.rates
-    promised = _rates(
+    lines = _rates(
         (rates.read_iops, rates.write_iops),
         (rates.read_bytes_per_second, rates.write_bytes_per_second),
     )
@@ -143,11 +143,11 @@ def _limits(limits: Limits) -> str:
         notes.append(", ".join(filter(None, (latency, limits.latency_kind))))
     if limits.budget in {"sum", "time_shared"}:
         notes.append("shared")
-    return promised + _lines(soft=notes) or '<span class="soft">none promised</span>'
+    return lines + _lines(soft=notes) or '<span class="soft">none</span>'
 
 
 def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> str:
-    """Give rates of reads and writes, a line for each kind of which anything is known."""
+    """Return a line for IOPS and one for throughput, each without those that are unknown."""
     lines = []
     if iops != (None, None):
         lines.append(" / ".join(_or_dash(rate, format_count) for rate in iops) + " IOPS")
@@ -156,8 +156,8 @@ def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> str:
     return "".join(f'<span class="rate">{line}</span>' for line in lines)
 
 
-def _or_dash(number: float | None, write: Callable[[float], str]) -> str:
-    return _DASH if number is None else write(number)
+def _or_dash(number: float | None, format_number: Callable[[float], str]) -> str:
+    return _DASH if number is None else format_number(number)
 
 
 def _load(load: float | None) -> str:
@@ -168,17 +168,17 @@ def _load(load: float | None) -> str:
 
 
 def _verdict(snapshot: DiskSnapshot) -> str:
-    """Give the verdict on the last window, and the shares of bad ones since we look."""
+    """Return the verdict of the last window, and the shares of bad ones since the start."""
     by_verdict = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
-    looked_s = sum(by_verdict.values())
+    total_s = sum(by_verdict.values())
     notes = [
-        f"{verdict} {_percent(by_verdict[verdict] / looked_s)}"
-        for verdict in _BAD_NEWS
+        f"{verdict} {_percent(by_verdict[verdict] / total_s)}"
+        for verdict in _BAD_VERDICTS
         if by_verdict[verdict]
     ]
     if snapshot.verdict is None:
         return _UNKNOWN + _lines(soft=notes)
-    style = ' class="alarm"' if snapshot.verdict in _BAD_NEWS else ""
+    style = ' class="alarm"' if snapshot.verdict in _BAD_VERDICTS else ""
     return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=notes)
 
 
@@ -187,16 +187,16 @@ def _percent(share: float) -> str:
 
 
 def _sampler(sampler: SamplerSnapshot) -> str:
-    gaps = _counted(sampler.gaps) or "none"
-    errors = _counted(sampler.errors) or "none"
+    gaps = _counts(sampler.gaps) or "none"
+    errors = _counts(sampler.errors) or "none"
     return (
         f"<p>Sampler: {sampler.ticks} ticks, {sampler.missed_ticks} missed,"
-        f" {_punctuality(sampler.lateness_s)}. Gaps: {gaps}. Errors: {errors}.</p>"
+        f" {_lateness(sampler.lateness_s)}. Gaps: {gaps}. Errors: {errors}.</p>"
     )
 
 
-def _punctuality(lateness_s: Histogram) -> str:
-    """Say within which bound 99 % of the ticks came."""
+def _lateness(lateness_s: Histogram) -> str:
+    """Return a bound on the lateness of 99 % of the ticks."""
     for bound, count in zip(
         lateness_s.bounds, itertools.accumulate(lateness_s.counts), strict=False
     ):
@@ -205,8 +205,8 @@ def _punctuality(lateness_s: Histogram) -> str:
     return f"1 % more than {format_duration(lateness_s.bounds[-1])} late"
 
 
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{escape_html(what)} {count}" for what, count in counts.items() if count)
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{escape_html(name)} {count}" for name, count in counts.items() if count)
 
 
 def _lines(texts: Iterable[str] = (), soft: Iterable[str] = ()) -> str:

@@ -1,14 +1,22 @@
-"""TLS as the web configuration wants it: from certificates and wishes to Python's context."""
+"""TLS: contexts from the web configuration, and the encrypted stream of a connection."""
 
+import asyncio
 import ipaddress
 import os
 import ssl
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 from disksla.web.config import CURVES, TlsServer, TlsVersion
+from disksla.web.connection import CHUNK_BYTES, ByteStream
+
+Value = TypeVar("Value")
+
+_SEND_BYTES = 64 * 1024
+"""Encrypted and handed to the kernel at once."""
 
 _VERSIONS: dict[TlsVersion, ssl.TLSVersion] = {
     "TLS10": ssl.TLSVersion.TLSv1,
@@ -16,11 +24,11 @@ _VERSIONS: dict[TlsVersion, ssl.TLSVersion] = {
     "TLS12": ssl.TLSVersion.TLSv1_2,
     "TLS13": ssl.TLSVersion.TLSv1_3,
 }
-_NAMED_IN_CERTIFICATES = {"DNS", "email", "URI", "IP Address"}
+_SAN_KINDS = {"DNS", "email", "URI", "IP Address"}
 
 
 class CertificateFiles(NamedTuple):
-    """What the server shows, and holds clients' certificates against, in PEM."""
+    """Certificate and key of the server, and the authorities of clients, in PEM."""
 
     certificate: bytes
     key: bytes
@@ -28,79 +36,156 @@ class CertificateFiles(NamedTuple):
     """None for the authorities that the system trusts."""
 
 
-def make_context(tls: TlsServer, papers: CertificateFiles) -> ssl.SSLContext:
-    """Give the context; raises ValueError with what is wrong with the papers."""
+class TlsStream(ByteStream):
+    """An encrypted connection; nothing can be sent or received before `do_handshake`.
+
+    TLS runs on memory buffers, not in asyncio's SSLProtocol, which needs 280 KiB for each
+    connection and counts a response as sent as soon as it is encrypted (ADR 18).
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext
+    ) -> None:
+        """Wrap a connection that was just accepted."""
+        super().__init__(reader, writer)
+        self._context = context
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+
+    @property
+    def context(self) -> ssl.SSLContext | None:
+        """The TLS context of the connection."""
+        return self._context
+
+    async def do_handshake(self) -> None:
+        """Do the TLS handshake. Raise ssl.SSLError if it fails, after sending the alert."""
+        await self._run(self._tls.do_handshake)
+
+    def client_certificate(self) -> dict[str, Any]:
+        """Return the client's certificate in the form of the ssl module; empty without one."""
+        return dict(self._tls.getpeercert() or {})
+
+    async def receive(self) -> bytes:
+        """Return the next bytes, at least one. Raise EOFError at the end of the stream."""
+        received = await self._run(partial(self._tls.read, CHUNK_BYTES))
+        if not received:
+            raise EOFError
+        return received
+
+    async def send(self, data: bytes) -> None:
+        """Send, and return when the kernel has all of it."""
+        remaining = memoryview(data)
+        while remaining:
+            written = await self._run(partial(self._tls.write, remaining[:_SEND_BYTES]))
+            remaining = remaining[written:]
+
+    async def send_unencrypted(self, data: bytes) -> None:
+        """Send to a client that does not use TLS."""
+        await super().send(data)
+
+    def close(self) -> None:
+        """Send the client the end of the stream, and close the connection."""
+        with suppress(ssl.SSLError):
+            self._tls.unwrap()  # raises because the client's answer is not waited for
+        if not self.transport.is_closing():
+            self._writer.write(self._outgoing.read())
+        super().close()
+
+    async def _run(self, step: Callable[[], Value]) -> Value:
+        """Run a step of TLS; receive bytes as it needs them, and send those that it produces."""
+        while True:
+            try:
+                result = step()
+            except ssl.SSLWantReadError:
+                await self._flush()
+                self._incoming.write(await super().receive())
+            except ssl.SSLError:
+                await self._flush()
+                raise
+            else:
+                await self._flush()
+                return result
+
+    async def _flush(self) -> None:
+        if self._outgoing.pending:
+            await super().send(self._outgoing.read())
+
+
+def make_context(tls: TlsServer, files: CertificateFiles) -> ssl.SSLContext:
+    """Return the context. Raise ValueError if certificates or settings cannot be used."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    _show(context, papers)
+    _load_certificate(context, files)
     try:
-        _speak(context, tls)
+        _apply_settings(context, tls)
     except ssl.SSLError as error:
-        raise ValueError(f"OpenSSL cannot do what is asked for: {_reason(error)}") from error
+        raise ValueError(f"OpenSSL rejected the TLS settings: {_reason(error)}") from error
     if tls.client_auth in {"VerifyClientCertIfGiven", "RequireAndVerifyClientCert"}:
         required = tls.client_auth == "RequireAndVerifyClientCert"
         context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-        # As Go has it: a certificate that is given to be trusted is, whoever signed it.
+        # As in Go: a certificate in the list of authorities is trusted, whatever its issuer.
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        if papers.client_ca is None:
+        if files.client_ca is None:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
-    if papers.client_ca is not None:
+    if files.client_ca is not None:
         try:
-            context.load_verify_locations(cadata=papers.client_ca.decode("ascii", "replace"))
+            context.load_verify_locations(cadata=files.client_ca.decode("ascii", "replace"))
         except ssl.SSLError as error:
             raise ValueError(
-                "client_ca_file or client_ca holds no certificates; expected some in PEM"
+                "no certificates in client_ca_file or client_ca; expected at least one in PEM"
             ) from error
     return context
 
 
-def names_of(certificate: dict[str, Any]) -> set[str]:
-    """Give the alternative names that a certificate is for, as Go writes them."""
+def alternative_names(certificate: dict[str, Any]) -> set[str]:
+    """Return the subject alternative names of a certificate, in the notation of Go."""
     return {
-        _address(name) if kind == "IP Address" else name
+        _format_address(name) if kind == "IP Address" else name
         for kind, name in certificate.get("subjectAltName", ())
-        if kind in _NAMED_IN_CERTIFICATES
+        if kind in _SAN_KINDS
     }
 
 
-def _address(text: str) -> str:
-    """Write an IP address as Go does: short, small letters."""
+def _format_address(text: str) -> str:
+    """Format an IP address as Go does: shortened, in lower case."""
     try:
         address = ipaddress.ip_address(text)
-    except ValueError:  # OpenSSL's word for what is none
+    except ValueError:  # OpenSSL writes <invalid>
         return text
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 
-def _show(context: ssl.SSLContext, papers: CertificateFiles) -> None:
-    if b"-----BEGIN CERTIFICATE-----" not in papers.certificate:
-        raise ValueError("cert_file or cert holds no certificate; expected one in PEM")
-    if b"PRIVATE KEY-----" not in papers.key:
-        raise ValueError("key_file or key holds no private key; expected one in PEM")
-    if b"ENCRYPTED" in papers.key:
-        raise ValueError("the private key is encrypted; expected one that needs no password")
+def _load_certificate(context: ssl.SSLContext, files: CertificateFiles) -> None:
+    if b"-----BEGIN CERTIFICATE-----" not in files.certificate:
+        raise ValueError("no certificate in cert_file or cert; expected one in PEM")
+    if b"PRIVATE KEY-----" not in files.key:
+        raise ValueError("no private key in key_file or key; expected one in PEM")
+    if b"ENCRYPTED" in files.key:
+        raise ValueError("the private key is encrypted; expected one without a password")
     try:
-        with _readable(papers.certificate) as certificate, _readable(papers.key) as key:
+        with _as_file(files.certificate) as certificate, _as_file(files.key) as key:
             context.load_cert_chain(certificate, key, password="")
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            raise ValueError("certificate and private key do not belong together") from error
-        raise ValueError(
-            f"OpenSSL cannot use certificate and private key: {_reason(error)}"
-        ) from error
+            raise ValueError("the private key does not match the certificate") from error
+        raise ValueError(f"cannot load certificate and private key: {_reason(error)}") from error
 
 
-def _speak(context: ssl.SSLContext, tls: TlsServer) -> None:
-    """Set what is spoken. Nothing is resumed: clients stay connected, and sessions take room."""
+def _apply_settings(context: ssl.SSLContext, tls: TlsServer) -> None:
+    """Set versions, ciphers and curves; disable session resumption.
+
+    Scrapers keep their connections, and each stored session would need memory.
+    """
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     context.set_alpn_protocols(["http/1.1"])
     minimum = tls.min_version if tls.old_ciphers else "TLS13"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # who asks for TLS 1.0 was told
+        warnings.simplefilter("ignore", DeprecationWarning)  # TLS 1.0 is only used if configured
         context.minimum_version = _VERSIONS[minimum]
         context.maximum_version = _VERSIONS[tls.max_version]
     if tls.old_ciphers:
-        # OpenSSL speaks what is older than TLS 1.2 at its lowest level of security only.
+        # OpenSSL has versions older than TLS 1.2 at its lowest security level only.
         level = ":@SECLEVEL=0" if minimum < "TLS12" else ""
         context.set_ciphers(":".join(tls.old_ciphers) + level)
     if not tls.prefer_server_cipher_suites:
@@ -108,17 +193,17 @@ def _speak(context: ssl.SSLContext, tls: TlsServer) -> None:
     for curve in tls.curve_preferences:
         try:
             context.set_ecdh_curve(CURVES[curve])
-        except ssl.SSLError as error:  # X25519, to Python 3.11.2, which Debian 12 has
+        except ssl.SSLError as error:  # X25519 up to Python 3.11.2, which Debian 12 has
             raise ValueError(
-                f"curve_preferences: this Python cannot be held to {curve}; expected another"
-                " curve, or none named, by which all are spoken"
+                f"curve_preferences: this Python cannot restrict TLS to {curve}; expected another"
+                " curve, or an empty list to allow all"
             ) from error
 
 
 @contextmanager
-def _readable(data: bytes) -> Iterator[str]:
-    """Lend a path to what lies in memory only: Python loads certificates from paths."""
-    descriptor = os.memfd_create("papers")
+def _as_file(data: bytes) -> Iterator[str]:
+    """Yield a path to data in memory: Python loads certificates from paths only."""
+    descriptor = os.memfd_create("certificate")
     try:
         with open(descriptor, "wb", closefd=False) as file:
             file.write(data)

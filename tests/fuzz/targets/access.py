@@ -1,4 +1,4 @@
-"""The web configuration file, and bytes on a socket that wants TLS and a password."""
+"""The web configuration file, and bytes sent to a port that requires TLS and a password."""
 
 import base64
 import http.client
@@ -23,50 +23,60 @@ from disksla.web.listen import ListenAddress
 from disksla.web.server import Timeouts, WebServer
 from fuzz.target import Target
 from fuzz.targets.settings import YAML, loads_yaml
-from fuzz.targets.web import PATIENCE_S, STATUSES, a_site, heard, logged, requests, statuses_in
+from fuzz.targets.web import (
+    STATUSES,
+    TIMEOUT_S,
+    logged_errors,
+    make_app,
+    requests,
+    send_and_read,
+    statuses_in,
+)
 from support.certificates import make_authority, make_signed
 
-WEBCONFIGS = Path(__file__).parent.parent.parent / "web" / "configurations"
+CONFIGURATIONS = Path(__file__).parent.parent.parent / "web" / "configurations"
 PASSWORD = b"correct horse"
 ALICE = base64.b64encode(b"alice:" + PASSWORD).decode()
-TURNED_AWAY = {401, 429}
+REJECTED = {401, 429}
 _ALERT = b"\x15\x03"
-"""How TLS begins to say no."""
+"""The beginning of a TLS alert."""
 _LAST = b"\r\n\r\nGET /-/healthy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 LONG = 20
-"""A secret as short as this may stand in any sentence."""
+"""A shorter secret may be part of any message by chance."""
 
 
 @cache
-def _room() -> tempfile.TemporaryDirectory[str]:
-    """Give a directory with certificates, that is gone with this process."""
+def _directory() -> tempfile.TemporaryDirectory[str]:
+    """Return a directory with certificates, which is removed at the end of the process."""
     if shutil.which("openssl") is None:
-        pytest.skip("NOT TESTED: certificates are made by openssl (apt install openssl)")
-    room: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory(prefix="disksla-fuzz-")
-    make_authority(Path(room.name), "authority")
-    make_signed(Path(room.name), "server", "DNS:localhost")
-    return room
+        pytest.skip("NOT TESTED: needs openssl to make certificates (apt install openssl)")
+    directory: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory(
+        prefix="disksla-fuzz-"
+    )
+    make_authority(Path(directory.name), "authority")
+    make_signed(Path(directory.name), "server", "DNS:localhost")
+    return directory
 
 
 def web_configuration(content: bytes) -> bool:
-    """It is refused with a place for each problem and no secret; or it can be said in words."""
-    path = Path(_room().name) / "fuzzed.yml"
+    """Each problem has its line and no secret; or the configuration can be described."""
+    path = Path(_directory().name) / "fuzzed.yml"
     path.write_bytes(content)
     file = read_web_file(path)
     assert (file.config is None) <= (file.problem is not None)
-    _assert_fit_to_be_shown(file.problem or "", content)
+    _assert_safe_to_show(file.problem or "", content)
     try:
         config = parse_record(content, "web.yml", WebConfig, {})
     except DiskslaError as error:
-        _assert_fit_to_be_shown(str(error), content)
+        _assert_safe_to_show(str(error), content)
         return False
     assert describe(config).isprintable()
     assert parse_record(content, "web.yml", WebConfig, {}) == config
-    assert all(value.isprintable() for _, value in config.http.headers.given)
+    assert all(value.isprintable() for _, value in config.http.headers.lines)
     return True
 
 
-def _assert_fit_to_be_shown(problem: str, content: bytes) -> None:
+def _assert_safe_to_show(problem: str, content: bytes) -> None:
     lines = problem.split("\n")
     assert len(lines) <= MAX_PROBLEMS + 1
     for line in lines:
@@ -76,7 +86,7 @@ def _assert_fit_to_be_shown(problem: str, content: bytes) -> None:
 
 
 def _secrets(content: bytes) -> list[str]:
-    """Give what stands where hashes of passwords belong, and nowhere else."""
+    """Return the values in place of password hashes that occur nowhere else."""
     try:
         tree = loads_yaml(content)
     except ValueError:
@@ -92,53 +102,53 @@ def _secrets(content: bytes) -> list[str]:
 
 @cache
 def _secure_port() -> int:
-    """Begin to serve in TLS, and to who knows the password, until this process ends."""
-    web = Path(_room().name) / "web.yml"
-    known = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(4)).decode()
+    """Serve with TLS and a password until this process ends, and return the port."""
+    web = Path(_directory().name) / "web.yml"
+    hashed = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(4)).decode()
     web.write_text(
         "tls_server_config: {cert_file: server.crt, key_file: server.key}\n"
-        f"basic_auth_users: {{alice: {known}}}\n"
+        f"basic_auth_users: {{alice: {hashed}}}\n"
     )
     listen = [ListenAddress("127.0.0.1", 0)]
-    patience = Timeouts(PATIENCE_S, PATIENCE_S)
-    [bound] = WebServer(a_site(), listen, patience, AccessControl(web)).start()
+    timeouts = Timeouts(TIMEOUT_S, TIMEOUT_S)
+    [bound] = WebServer(make_app(), listen, timeouts, AccessControl(web)).start()
     return bound.port
 
 
 @cache
 def _context() -> ssl.SSLContext:
-    return ssl.create_default_context(cafile=Path(_room().name) / "authority.crt")
+    return ssl.create_default_context(cafile=Path(_directory().name) / "authority.crt")
 
 
-def stranger(content: bytes) -> bool:
-    """Who has no password is told nothing, in clear or in TLS, and keeps nobody from coming in."""
-    logged()
-    in_clear, in_tls = _told_in_clear(content), statuses_in(_told_in_tls(content))
-    assert in_clear.startswith(_ALERT) or set(statuses_in(in_clear)) <= {400}, in_clear
-    assert set(in_tls) <= (STATUSES | TURNED_AWAY) - {200}, in_tls
+def unauthenticated(content: bytes) -> bool:
+    """Without the password no page is served, and clients with it still get theirs."""
+    logged_errors()
+    plain, encrypted = _send_unencrypted(content), statuses_in(_send_over_tls(content))
+    assert plain.startswith(_ALERT) or set(statuses_in(plain)) <= {400}, plain
+    assert set(encrypted) <= (STATUSES | REJECTED) - {200}, encrypted
     connection = http.client.HTTPSConnection(
-        "localhost", _secure_port(), timeout=PATIENCE_S, context=_context()
+        "localhost", _secure_port(), timeout=TIMEOUT_S, context=_context()
     )
     connection.request("GET", "/-/healthy", headers={"Authorization": f"Basic {ALICE}"})
     assert connection.getresponse().read() == b"healthy\n"
     connection.close()
-    assert not logged().said, logged().said
-    return 401 in in_tls
+    assert not logged_errors().lines, logged_errors().lines
+    return 401 in encrypted
 
 
-def _told_in_clear(content: bytes) -> bytes:
-    with _connected() as client:
-        return heard(client, content, lambda: client.shutdown(socket.SHUT_WR))
+def _send_unencrypted(content: bytes) -> bytes:
+    with _connect() as client:
+        return send_and_read(client, content, lambda: client.shutdown(socket.SHUT_WR))
 
 
-def _told_in_tls(content: bytes) -> bytes:
-    """The end of a connection in TLS cannot be said and the answer be listened to."""
-    with _context().wrap_socket(_connected(), server_hostname="localhost") as client:
-        return heard(client, content + _LAST, lambda: None)
+def _send_over_tls(content: bytes) -> bytes:
+    """Send a last request too: in TLS, one cannot end the sending and still read."""
+    with _context().wrap_socket(_connect(), server_hostname="localhost") as client:
+        return send_and_read(client, content + _LAST, lambda: None)
 
 
-def _connected() -> socket.socket:
-    return socket.create_connection(("127.0.0.1", _secure_port()), timeout=PATIENCE_S)
+def _connect() -> socket.socket:
+    return socket.create_connection(("127.0.0.1", _secure_port()), timeout=TIMEOUT_S)
 
 
 _BAD_HELLO = bytes.fromhex("16 0301 0005 01 000001 00")
@@ -147,7 +157,7 @@ TARGETS = (
     Target(
         "web-configuration",
         web_configuration,
-        lambda: [path.read_bytes() for path in sorted(WEBCONFIGS.glob("good-*.yml"))],
+        lambda: [path.read_bytes() for path in sorted(CONFIGURATIONS.glob("good-*.yml"))],
         words=(
             *(
                 b"tls_server_config: ",
@@ -171,8 +181,8 @@ TARGETS = (
         tree=YAML,
     ),
     Target(
-        "stranger",
-        stranger,
+        "unauthenticated",
+        unauthenticated,
         lambda: [each for each in requests() if b"/-/reload" not in each],
         words=(
             *(b"Authorization: Basic ", b"Authorization: Bearer x\r\n", b"YWxpY2U6", b"OnB3"),

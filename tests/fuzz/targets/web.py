@@ -1,4 +1,4 @@
-"""What comes over the network, and the addresses that are listened on."""
+"""Bytes sent to the web server, and listen addresses."""
 
 import logging
 import re
@@ -13,37 +13,35 @@ from disksla.web.server import Timeouts, WebServer
 from fuzz.target import Target
 from support.snapshots import ABOUT, disk_view, view
 
-PATIENCE_S = 20.0
-STATUSES = {200, 400, 404, 405, 411, 413, 414, 417, 431, 501, 503, 505}
-"""What a client may be told; 500 would be a fault of ours."""
+TIMEOUT_S = 20.0
+STATUSES = {200, 400, 404, 405, 431, 501, 503, 505}
+"""Statuses of valid responses; 500 would be a bug."""
 _HEAD = re.compile(rb"HTTP/1\.[01] (\d{3}) [ -~]+\r\n((?:[!-~]+: [ -~]*\r\n)*)\r\n")
-_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-"""What a client may ask to be told before it sends a body."""
 _LENGTH = re.compile(rb"(?i)^content-length: (\d+)\r$", re.MULTILINE)
 
 
 class _Errors(logging.Handler):
-    """Keeps what the server logs as an error: an exception that nobody foresaw."""
+    """Collects the errors that the server logs: unexpected exceptions."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
-        self.said: list[str] = []
+        self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(self.format(record))
+        self.lines.append(self.format(record))
 
 
 @cache
-def logged() -> _Errors:
-    """Give the errors that were logged since this was first called."""
+def logged_errors() -> _Errors:
+    """Return the errors that were logged since the first call."""
     handler = _Errors()
     for name in ("disksla.web", "asyncio"):
         logging.getLogger(name).addHandler(handler)
     return handler
 
 
-def a_site() -> App:
-    """Give something to serve."""
+def make_app() -> App:
+    """Return an application to serve."""
     return App(
         lambda: view(disk_view()),
         lambda: ABOUT,
@@ -55,65 +53,64 @@ def a_site() -> App:
 
 @cache
 def _port() -> int:
-    """Begin to serve, until this process ends."""
-    server = WebServer(a_site(), [ListenAddress("127.0.0.1", 0)], Timeouts(PATIENCE_S, PATIENCE_S))
+    """Serve until this process ends, and return the port."""
+    server = WebServer(make_app(), [ListenAddress("127.0.0.1", 0)], Timeouts(TIMEOUT_S, TIMEOUT_S))
     [bound] = server.start()
     return bound.port
 
 
 def request(content: bytes) -> bool:
-    """Every answer is whole and foreseen, and the next client is served."""
+    """Every response is complete and expected, and the next client is served."""
     statuses = statuses_in(_exchange(content))
     assert set(statuses) <= STATUSES, statuses
     assert b"\nhealthy\n" in _exchange(b"GET /-/healthy HTTP/1.1\r\nHost: x\r\n\r\n")
-    assert not logged().said, logged().said
+    assert not logged_errors().lines, logged_errors().lines
     return 200 in statuses
 
 
 def statuses_in(rest: bytes) -> list[int]:
-    """Give the statuses of whole answers, and nothing else."""
+    """Return the statuses of the responses; fail if they are incomplete or malformed."""
     statuses = []
     while rest:
-        rest = rest.removeprefix(_CONTINUE)
         head = _HEAD.match(rest)
         assert head, rest[:200]
         statuses.append(int(head[1]))
         length = _LENGTH.search(head[2])
         assert length, head[0]
-        # An answer to HEAD names the length of what it leaves out.
+        # A response to HEAD has the length of the body that it leaves out.
         body = rest[head.end() :]
         rest = body if body.startswith(b"HTTP/1.") else body[int(length[1]) :]
     return statuses
 
 
 def _exchange(content: bytes) -> bytes:
-    logged()
-    with socket.create_connection(("127.0.0.1", _port()), timeout=PATIENCE_S) as client:
-        return heard(client, content, lambda: client.shutdown(socket.SHUT_WR))
+    logged_errors()
+    with socket.create_connection(("127.0.0.1", _port()), timeout=TIMEOUT_S) as client:
+        return send_and_read(client, content, lambda: client.shutdown(socket.SHUT_WR))
 
 
-def heard(client: socket.socket, content: bytes, end: Callable[[], None]) -> bytes:
-    """Send everything, `end` that, then listen to the end."""
-    said = bytearray()
+def send_and_read(client: socket.socket, content: bytes, end: Callable[[], None]) -> bytes:
+    """Send everything, call `end`, then read to the end of the stream."""
+    received = bytearray()
     try:
         client.sendall(content)
         end()
         while chunk := client.recv(65536):
-            said += chunk
+            received += chunk
     except TimeoutError:
         raise
-    except OSError:  # it was told to go away before it had said all
+    except OSError:  # disconnected before everything was sent
         pass
-    return bytes(said)
+    return bytes(received)
 
 
 def listen_address(content: bytes) -> bool:
-    """It is read and written alike, or refused; a host is one that can be looked up."""
+    """It survives a round trip, or is rejected; a host has only characters of host names."""
     text = content.decode(errors="surrogateescape")
     try:
         address = parse_listen_address(text)
     except DiskslaError as error:
-        assert "is not an address to listen on" in str(error)
+        assert "invalid listen address" in str(error)
         return False
     assert parse_listen_address(str(address)) == address
     assert 0 <= address.port <= 65535
@@ -122,19 +119,20 @@ def listen_address(content: bytes) -> bool:
     return True
 
 
-def a_request(line: str, *headers: str, body: bytes = b"") -> bytes:
+def make_request(line: str, *headers: str, body: bytes = b"") -> bytes:
     return "\r\n".join([line, "Host: x", *headers, "", ""]).encode() + body
 
 
 def requests() -> list[bytes]:
     openmetrics = "Accept: application/openmetrics-text;version=1.0.0"
     return [
-        a_request("GET / HTTP/1.1"),
-        a_request("GET /metrics?name[]=disksla_disk_info HTTP/1.1", "Accept-Encoding: gzip"),
-        a_request("GET /metrics HTTP/1.0", openmetrics),
-        a_request("HEAD /-/ready HTTP/1.1") + a_request("GET /-/healthy HTTP/1.1"),
-        a_request("POST /-/reload HTTP/1.1", "Content-Length: 0") + a_request("GET / HTTP/1.0"),
-        a_request(
+        make_request("GET / HTTP/1.1"),
+        make_request("GET /metrics?name[]=disksla_disk_info HTTP/1.1", "Accept-Encoding: gzip"),
+        make_request("GET /metrics HTTP/1.0", openmetrics),
+        make_request("HEAD /-/ready HTTP/1.1") + make_request("GET /-/healthy HTTP/1.1"),
+        make_request("POST /-/reload HTTP/1.1", "Content-Length: 0")
+        + make_request("GET / HTTP/1.0"),
+        make_request(
             "POST /-/reload HTTP/1.1", "Transfer-Encoding: chunked", body=b"2\r\nhi\r\n0\r\n\r\n"
         ),
     ]
@@ -151,6 +149,7 @@ TARGETS = (
             *(b"ffffffffffffffff\r\n", b"%00", b"%2f..%2f", b"//", b"http://[", b"*", b"&" * 2000),
             *(b"Accept: ", b"version=abc", b"?name[]=", b"Connection: keep-alive\r\n"),
             *(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"Host: x\r\n"),
+            *(b"\r\n ", b" " * 9000 + b"\x0b", b"Content-Length: 4, 5\r\n", b"Upgrade: h2c\r\n"),
         ),
     ),
     Target(

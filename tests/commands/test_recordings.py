@@ -37,7 +37,7 @@ def test_explain_tells_the_story_of_a_recording(capsys: Captured) -> None:
         out.split()
     )
     assert main(["explain", "vdz", "--recording", str(HOST)]) == 2
-    assert "no disk is called 'vdz'; there are: vda, vdb" in capsys.readouterr().err
+    assert "no disk named 'vdz'; expected one of: vda, vdb" in capsys.readouterr().err
 
 
 def test_replay_gives_a_row_for_each_tick_and_disk(capsys: Captured) -> None:

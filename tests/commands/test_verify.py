@@ -115,7 +115,7 @@ def test_a_disk_that_cannot_be_opened_is_not_measured(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["vdxz"], "no disk is called 'vdxz'"),
+        (["vdxz"], "no disk named 'vdxz'"),
         (["vdxa1"], "vdxa1 is a part of vdxa, which is what was sold"),
         (["vdxa"], "nothing is promised that could be verified: nothing in the configuration"),
         (["vdxa", "--size=1GiB"], "--size without --terms, and nothing is configured for vdxa"),

@@ -116,7 +116,7 @@ def start_daemon(papers: Path, tmp_path: Path) -> Iterator[StartDaemon]:
 
 def test_everything_is_behind_the_certificate_and_the_password(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(VERIFIED + USERS)
-    assert daemon.said.startswith(f"disksla: look at https://127.0.0.1:{daemon.port}/ and scrape")
+    assert daemon.said.startswith(f"disksla: status page on https://127.0.0.1:{daemon.port}/,")
     assert "client certificates required, 1 user" in daemon.log()
     for path, method in (
         *(("/", "GET"), ("/metrics", "GET"), ("/-/healthy", "GET"), ("/-/ready", "GET")),

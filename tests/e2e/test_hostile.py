@@ -60,7 +60,7 @@ def test_a_device_with_a_name_of_no_driver_is_left_out_and_said(flags: tuple[str
 
 def test_complaints_hold_nothing_that_a_terminal_obeys(flags: tuple[str, ...]) -> None:
     ended = run("explain", "vd\x1b[2Jx", *flags, status=2)
-    assert r"no disk is called 'vd\x1b[2Jx'" in ended.stderr
+    assert r"no disk named 'vd\x1b[2Jx'" in ended.stderr
     assert not UNSEEN.search(ended.stderr)
 
 

@@ -232,7 +232,7 @@ def test_one_by_hand_that_fails_says_why(loop_device: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("device", "words"),
-    [("disksla-nowhere", "no disk is called"), (None, "is not watched (loop device)")],
+    [("disksla-nowhere", "no disk named"), (None, "is not watched (loop device)")],
 )
 def test_what_cannot_be_probed(device: str | None, words: str, loop_device: str) -> None:
     ended = disksla_probe(device or loop_device)

@@ -68,7 +68,7 @@ def test_an_option_of_several_commands_is_explained_once(shown: str) -> None:
 @needs_mandoc
 def test_what_can_be_chosen_and_the_default_are_told(shown: str) -> None:
     assert "--log.format logfmt|json" in shown
-    assert "form of log lines (default: logfmt)" in shown
+    assert "format of log lines (default: logfmt)" in shown
 
 
 @needs_mandoc

@@ -12,7 +12,7 @@ StartDaemon = Callable[..., Daemon]
 
 ROUNDS = 5
 MAX_GROWTH_BYTES = 16 * 2**20
-"""Room for one response to each scraper, until it is sent."""
+"""Memory for one unsent response to each scraper."""
 
 
 def test_missed_share_is_relative_to_due_ticks() -> None:

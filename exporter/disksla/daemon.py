@@ -100,7 +100,7 @@ class Daemon:
         self._scheduler.every(REPORTS_EVERY_S, self.read_reports, "read verification reports")
         self._sampler.on_clock_set = self._scheduler.clock_was_set
 
-        # systemd: status messages, and a keep-alive for the watchdog after each tick.
+        # systemd: status messages as a job, and the watchdog, which each tick feeds.
         self._manager = manager
         if manager.is_present:
             self._scheduler.every(STATUS_EVERY_S, self.notify_status, "notify systemd")

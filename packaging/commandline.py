@@ -1,28 +1,28 @@
-"""The command line as data: what the man page and the completions are made from."""
+"""Read the commands and arguments of argparse, for the man page and the completions."""
 
 import argparse
 from collections.abc import Iterator, Mapping
 
 
 def commands(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
-    """Give the parser of each command."""
-    [chooser] = [
+    """Return the parser of each command, by name."""
+    [subparsers] = [
         action
-        for action in parser._actions  # noqa: SLF001 -- argparse has no other way to be asked
+        for action in parser._actions  # noqa: SLF001 -- argparse has no public way
         if isinstance(action, argparse._SubParsersAction)  # noqa: SLF001
     ]
-    return chooser.choices
+    return subparsers.choices
 
 
 def arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Give the positional arguments and options of one command, in the order of its help."""
+    """Yield the positional arguments and options of one command, in the order of its help."""
     for action in parser._actions:  # noqa: SLF001 -- as above
         if not isinstance(action, argparse._HelpAction):  # noqa: SLF001
             yield action
 
 
 def placeholder(action: argparse.Action) -> str:
-    """Give what stands for the value in help; empty for a switch."""
+    """Return the placeholder of the value in help; empty for a flag."""
     if action.nargs == 0:
         return ""
     if action.choices is not None:
@@ -32,5 +32,5 @@ def placeholder(action: argparse.Action) -> str:
 
 
 def explanation(action: argparse.Action) -> str:
-    """Give the help of an argument, its default filled in."""
+    """Return the help of an argument, including its default."""
     return (action.help or "") % vars(action)

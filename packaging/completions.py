@@ -1,6 +1,6 @@
-"""Completion of the command line in shells: `python packaging/completions.py bash|zsh`.
+"""Generate shell completion: `python packaging/completions.py bash|zsh`.
 
-shtab makes it from the parser; what it cannot know is which values are files, devices or terms.
+shtab generates it from the parser. This module adds which values are files, devices or terms.
 """
 
 import argparse
@@ -31,11 +31,11 @@ KINDS: Mapping[str, Mapping[str, object]] = {
     "FILE": shtab.FILE,
     "RESULT": shtab.FILE,
 }
-"""How a value is completed, by what stands for it in help."""
+"""Completion of a value, by its placeholder in help."""
 
 
 def script(parser: argparse.ArgumentParser, shell: str, terms: Iterable[str]) -> str:
-    """Give the completion for one of SHELLS, where terms have one of these ids."""
+    """Return the completion script for a shell of SHELLS; `terms` are the ids of all terms."""
     ids = tuple(terms)
     for command in commands(parser).values():
         for action in arguments(command):
@@ -43,7 +43,7 @@ def script(parser: argparse.ArgumentParser, shell: str, terms: Iterable[str]) ->
             if name in {"TERMS", "ID"}:
                 action.choices = ids
             elif name in KINDS:
-                # It is looked for under this name, which argparse does not know.
+                # shtab reads this attribute, which argparse does not declare.
                 vars(action)["complete"] = KINDS[name]
     return str(shtab.complete(parser, shell, preamble=DEVICES_OF_BASH if shell == "bash" else ""))
 

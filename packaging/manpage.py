@@ -1,7 +1,7 @@
-"""The man page disksla(1), from the parser: `SOURCE_DATE_EPOCH=0 python packaging/manpage.py`.
+"""Generate the man page disksla(1): `SOURCE_DATE_EPOCH=0 python packaging/manpage.py`.
 
-Options that several commands share are told once. argparse-manpage would repeat them fourteen
-times, and breaks the lines of a synopsis at the blanks inside of its brackets.
+Options that several commands share are listed once. argparse-manpage would repeat them fourteen
+times, and breaks the lines of a synopsis at the spaces inside brackets.
 """
 
 import argparse
@@ -17,14 +17,14 @@ from commandline import arguments, commands, explanation, placeholder
 from disksla.cli import build_parser
 
 SHARED_BY = 4
-"""An option that so many commands have is told once, apart from them."""
+"""An option of at least this many commands is listed once, in a section of its own."""
 
 WIDTH = 70
-"""Of a line of the source, before hyphens are escaped."""
+"""Maximum length of a line of the source, before hyphens are escaped."""
 
 HEAD = """\
 .SH NAME
-disksla \\- say why a cloud disk is slow
+disksla \\- explain why a cloud disk is slow
 .SH SYNOPSIS
 .B disksla
 .I COMMAND
@@ -32,71 +32,73 @@ disksla \\- say why a cloud disk is slow
 .br
 .B disksla \\-\\-version
 .SH DESCRIPTION
-A cloud disk is sold by type and size, so many requests and bytes per second,
-and the provider holds it to that in windows of about 100 ms without telling
-the machine that uses it.
+Cloud disks have limits on IOPS and throughput that depend on their type and
+size.
+The provider throttles requests above these limits in windows of about 100 ms,
+without any notice to the virtual machine.
 .B disksla
-samples every disk of a host ten times a second, holds what it did against what
-its type and size were promised, and gives a verdict on each window to
-Prometheus: held at the limit that was bought, given less than was promised,
-out of burst credits, or none of these.
+samples every disk of a host ten times a second, compares the samples with the
+limits of the disk, and exports a verdict on each window to Prometheus:
+throttled at the limit, less than promised, out of burst credits, or none of
+these.
 .PP
 .B disksla serve
 is the daemon; the unit
 .I disksla\\-exporter.service
 runs it.
-The other commands look, reckon and measure for a person, and need no daemon.
-Options say where to look; the configuration file says what to make of it.
+The other commands show, compute and measure interactively, and do not need the
+daemon.
+Options set paths and addresses; the configuration file sets disks and terms.
 """
 
 TAIL = """\
 .SH EXIT STATUS
 .TP
 .B 0
-Yes: it was done, the promise is kept, the file is good.
+Success: the command completed, the promise is kept, or the file is valid.
 .TP
 .B 1
-No: the promise is not kept.
+The promise is not kept.
 .TP
 .B 2
-It could not be done or told: a wrong option, a bad file, no such disk.
-Standard error says which.
+The command failed: an invalid option, an invalid file, or an unknown disk.
+The reason is on standard error.
 .SH SIGNALS
 .TP
 .B SIGHUP
 .B disksla serve
-reads its configuration again; a bad one changes nothing.
+reads its configuration again; an invalid one changes nothing.
 .TP
 .BR SIGTERM ", " SIGINT
-It saves its state and ends.
+The daemon saves its state and exits.
 .SH FILES
 .TP
 .I /etc/disksla/disksla.yml
-Configuration of the daemon, as the package installs it; without entries,
-everything is watched and nothing is held against a promise.
+Configuration of the daemon. The package installs it without entries: all disks
+are monitored, without limits.
 .TP
 .I /etc/default/disksla\\-exporter
-Options of that daemon.
+Options of the daemon.
 .TP
 .I /var/lib/disksla
-Its state: burst credits, and results of
+State of the daemon: burst credits, and reports of
 .BR "disksla verify" .
 .TP
 .I /usr/share/disksla
 Rules and alerts for Prometheus, dashboards for Grafana.
 .TP
 .I /usr/share/doc/disksla\\-exporter
-The configuration, the metrics, the runbook and the rest in full.
+Documentation: configuration, metrics, runbook and more.
 .SH EXAMPLES
 .TP
 .B disksla limits vk.ceph\\-ssd 100GiB
-What a disk of that type and size was promised, with the arithmetic.
+Show the limits of a disk of this type and size, and how they are computed.
 .TP
 .B disksla explain vdb
-What happened to a disk in the last seconds, in sentences.
+Explain what throttled a disk in the last seconds.
 .TP
 .B disksla check\\-config /etc/disksla/disksla.yml
-Everything that is wrong with a configuration, before the daemon is told of it.
+List all problems of a configuration before it is loaded.
 .SH SEE ALSO
 .BR fio (1),
 .BR iostat (1),
@@ -105,7 +107,7 @@ Everything that is wrong with a configuration, before the daemon is told of it.
 
 
 def manual(parser: argparse.ArgumentParser, version: str, day: str) -> str:
-    """Give the source of the page."""
+    """Return the source of the page."""
     shared = _shared(commands(parser).values())
     lines = [f'.TH DISKSLA 1 "{day}" "disksla {version}" "User Commands"', HEAD.rstrip()]
     lines.append(".SH COMMANDS")
@@ -118,13 +120,13 @@ def manual(parser: argparse.ArgumentParser, version: str, day: str) -> str:
 
 
 def _shared(parsers: Iterable[argparse.ArgumentParser]) -> dict[str, argparse.Action]:
-    """Give the options that many commands have with the same explanation, by name."""
+    """Return the options that many commands have with the same explanation, by name."""
     found = [action for parser in parsers for action in arguments(parser)]
-    told = Counter((_name(action), explanation(action)) for action in found)
+    counts = Counter((_name(action), explanation(action)) for action in found)
     return {
         _name(action): action
         for action in found
-        if told[_name(action), explanation(action)] >= SHARED_BY
+        if counts[_name(action), explanation(action)] >= SHARED_BY
     }
 
 
@@ -166,13 +168,13 @@ def _prose(text: str) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """Let roff print a text as it is; hyphens too, so that an option can be copied."""
+    """Escape text for roff; hyphens too, so that an option can be copied."""
     plain = text.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
     return f"\\&{plain}" if plain.startswith((".", "'")) else plain
 
 
 def _day() -> str:
-    """Give the day of the sources, which is the same for everybody who builds them."""
+    """Return the date of SOURCE_DATE_EPOCH, which makes the page reproducible."""
     epoch = int(os.environ["SOURCE_DATE_EPOCH"])
     return dt.datetime.fromtimestamp(epoch, dt.UTC).date().isoformat()
 

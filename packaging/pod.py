@@ -1,11 +1,11 @@
-"""The pod of packaging/kubernetes as an OCI runtime takes it, to be tried where no kubelet is.
+"""Convert the pod of packaging/kubernetes for an OCI runtime, to test it without a kubelet.
 
     python packaging/pod.py ROOT CONFIG EMPTY >bundle/config.json
 
-ROOT is the file system of the image, CONFIG the directory that stands in for the ConfigMap, EMPTY
-one for what this host lacks, such as /run/udev without a udevd. What the kubelet and its runtime
-make of the manifest is made here by hand: namespaces, mounts, user, rights. The network is the
-pod's own, with nothing but loopback.
+ROOT is the file system of the image, and CONFIG the directory mounted for the ConfigMap. EMPTY is
+mounted for directories that the host lacks, such as /run/udev without udevd. Namespaces, mounts,
+user and capabilities are derived from the manifest as the kubelet does it. The network namespace
+has only a loopback interface.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import yaml
 
 MANIFEST = Path(__file__).resolve().parent / "kubernetes" / "daemonset.yaml"
 COMMAND = "/usr/bin/disksla"
-"""The image's entry point."""
+"""Entry point of the image."""
 
 OWN_MOUNTS = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
@@ -29,9 +29,9 @@ OWN_MOUNTS = [
 
 
 def pod() -> dict[str, Any]:
-    """Give the specification of the pod."""
+    """Return the specification of the pod."""
     documents = yaml.safe_load_all(MANIFEST.read_text(encoding="utf-8"))
-    [daemon_set] = [one for one in documents if one["kind"] == "DaemonSet"]
+    [daemon_set] = [each for each in documents if each["kind"] == "DaemonSet"]
     specification: dict[str, Any] = daemon_set["spec"]["template"]["spec"]
     return specification
 
@@ -39,24 +39,27 @@ def pod() -> dict[str, Any]:
 def bundle(
     specification: Mapping[str, Any], root: Path, config: Path, empty: Path
 ) -> dict[str, Any]:
-    """Give the configuration of the runtime."""
+    """Return the configuration for the runtime.
+
+    Raises ValueError if the pod needs privileges or volumes that are not supported here.
+    """
     [container] = specification["containers"]
-    whose, rights = specification["securityContext"], container["securityContext"]
-    if rights["privileged"] or rights["capabilities"] != {"drop": ["ALL"]}:
-        raise ValueError("the pod has rights that are not known how to be given here")
+    user, security = specification["securityContext"], container["securityContext"]
+    if security["privileged"] or security["capabilities"] != {"drop": ["ALL"]}:
+        raise ValueError("found a pod with privileges; expected one without capabilities")
     return {
         "ociVersion": "1.0.2",
-        "root": {"path": str(root), "readonly": rights["readOnlyRootFilesystem"]},
+        "root": {"path": str(root), "readonly": security["readOnlyRootFilesystem"]},
         "process": {
             "user": {
-                "uid": whose["runAsUser"],
-                "gid": whose["runAsGroup"],
-                "additionalGids": [whose["fsGroup"]],
+                "uid": user["runAsUser"],
+                "gid": user["runAsGroup"],
+                "additionalGids": [user["fsGroup"]],
             },
             "args": [COMMAND, *container["args"]],
             "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
             "cwd": "/",
-            "noNewPrivileges": not rights["allowPrivilegeEscalation"],
+            "noNewPrivileges": not security["allowPrivilegeEscalation"],
             "capabilities": {},
         },
         "mounts": [*OWN_MOUNTS, *_mounts(specification, container, config, empty)],
@@ -74,18 +77,22 @@ def _mounts(
     volumes = {volume["name"]: volume for volume in specification["volumes"]}
     for mount in container["volumeMounts"]:
         volume = volumes.pop(mount["name"])
-        made: dict[str, Any] = {"destination": mount["mountPath"]}
+        entry: dict[str, Any] = {"destination": mount["mountPath"]}
         if "emptyDir" in volume:
-            made |= {"type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=1777"]}
+            entry |= {"type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=1777"]}
         else:
             source = Path(volume["hostPath"]["path"]) if "hostPath" in volume else config
             source = source if source.exists() else empty
-            spread = "rslave" if mount.get("mountPropagation") == "HostToContainer" else "rprivate"
-            right = "ro" if mount.get("readOnly") else "rw"
-            made |= {"type": "bind", "source": str(source), "options": ["rbind", spread, right]}
-        yield made
+            is_slave = mount.get("mountPropagation") == "HostToContainer"
+            options = [
+                "rbind",
+                "rslave" if is_slave else "rprivate",
+                "ro" if mount.get("readOnly") else "rw",
+            ]
+            entry |= {"type": "bind", "source": str(source), "options": options}
+        yield entry
     if volumes:
-        raise ValueError(f"volumes that are mounted nowhere: {', '.join(volumes)}")
+        raise ValueError(f"found volumes without a mount: {', '.join(volumes)}")
 
 
 if __name__ == "__main__":
@@ -93,5 +100,5 @@ if __name__ == "__main__":
     parser.add_argument("root", type=Path)
     parser.add_argument("config", type=Path)
     parser.add_argument("empty", type=Path)
-    given = parser.parse_args()
-    json.dump(bundle(pod(), given.root, given.config, given.empty), sys.stdout, indent=2)
+    options = parser.parse_args()
+    json.dump(bundle(pod(), options.root, options.config, options.empty), sys.stdout, indent=2)

@@ -1,7 +1,7 @@
-"""What a package is made of, as CycloneDX 1.5: `python packaging/sbom.py LIBRARIES REPORT`.
+"""Write the bill of materials in CycloneDX 1.5: `python packaging/sbom.py LIBRARIES REPORT`.
 
-LIBRARIES is the directory that travels in the package, REPORT what pip said when it filled it.
-The same package gives the same bytes.
+LIBRARIES is the library directory of the package, REPORT the file that
+`pip install --report` wrote for it. The same package gives the same bytes.
 """
 
 import argparse
@@ -16,18 +16,20 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
-US = "disksla-exporter"
+OWN_NAME = "disksla-exporter"
 
 
 def bill(directory: Path, report: Mapping[str, Any], made_s: int) -> dict[str, Any]:
-    """Give the document; `report` is that of `pip install --report`.
+    """Return the document; `report` is that of `pip install --report`.
 
-    Raises ValueError if something lies in the directory that pip does not account for.
+    Raises ValueError if the libraries in the directory differ from those in the report.
     """
-    found = {_plain(one.name): one for one in distributions(path=[str(directory)])}
-    wheels = {_plain(one["metadata"]["name"]): one["download_info"] for one in report["install"]}
-    if found.keys() - wheels.keys() != {US}:
-        raise ValueError(f"{directory} and the report of pip are not of one making")
+    found = {_plain(library.name): library for library in distributions(path=[str(directory)])}
+    wheels = {
+        _plain(item["metadata"]["name"]): item["download_info"] for item in report["install"]
+    }
+    if found.keys() - wheels.keys() != {OWN_NAME}:
+        raise ValueError(f"found other libraries in {directory} than in the report of pip")
     libraries = [_library(found[name], wheels[name]) for name in sorted(wheels)]
     when = dt.datetime.fromtimestamp(made_s, dt.UTC)
     document = {
@@ -37,61 +39,66 @@ def bill(directory: Path, report: Mapping[str, Any], made_s: int) -> dict[str, A
         "version": 1,
         "metadata": {
             "timestamp": when.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "component": _component(found[US], "application"),
+            "component": _component(found[OWN_NAME], "application"),
         },
         "components": libraries,
         "dependencies": [
-            {"ref": _ref(one), "dependsOn": [_ref(found[name]) for name in _needs(one, found)]}
-            for _, one in sorted(found.items())
+            {
+                "ref": _ref(library),
+                "dependsOn": [_ref(found[name]) for name in _needs(library, found)],
+            }
+            for _, library in sorted(found.items())
         ],
     }
     name = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps(document, sort_keys=True))
     return {**document, "serialNumber": f"urn:uuid:{name}"}
 
 
-def _library(one: Distribution, wheel: Mapping[str, Any]) -> dict[str, Any]:
+def _library(library: Distribution, wheel: Mapping[str, Any]) -> dict[str, Any]:
     sha256 = wheel["archive_info"]["hashes"]["sha256"]
     return {
-        **_component(one, "library"),
+        **_component(library, "library"),
         "hashes": [{"alg": "SHA-256", "content": sha256}],
         "properties": [{"name": "disksla:wheel", "value": wheel["url"].rpartition("/")[2]}],
     }
 
 
-def _component(one: Distribution, kind: str) -> dict[str, Any]:
+def _component(library: Distribution, kind: str) -> dict[str, Any]:
     return {
         "type": kind,
-        "bom-ref": _ref(one),
-        "name": one.name,
-        "version": one.version,
-        "purl": _ref(one),
-        "licenses": [_licence(one)],
+        "bom-ref": _ref(library),
+        "name": library.name,
+        "version": library.version,
+        "purl": _ref(library),
+        "licenses": [_licence(library)],
     }
 
 
-def _licence(one: Distribution) -> dict[str, Any]:
-    """Give the licence as its author wrote it down: an expression of SPDX, or else a name."""
-    told = one.metadata.json
-    if expression := told.get("license_expression"):
+def _licence(library: Distribution) -> dict[str, Any]:
+    """Return the licence as the author declared it: an SPDX expression, or else a name."""
+    metadata = library.metadata.json
+    if expression := metadata.get("license_expression"):
         return {"expression": expression}
     classified = [
-        text.rpartition(" :: ")[2] for text in told["classifier"] if text.startswith("License ::")
+        text.rpartition(" :: ")[2]
+        for text in metadata["classifier"]
+        if text.startswith("License ::")
     ]
-    return {"license": {"name": told.get("license") or classified[0]}}
+    return {"license": {"name": metadata.get("license") or classified[0]}}
 
 
-def _needs(one: Distribution, found: Mapping[str, Distribution]) -> list[str]:
-    """Name what it needs; what only extras or other systems need does not travel along."""
+def _needs(library: Distribution, found: Mapping[str, Distribution]) -> list[str]:
+    """Return its dependencies in the package; those of extras or other systems are not there."""
     needed = {
         _plain(match[0])
-        for requirement in one.requires or []
+        for requirement in library.requires or []
         if "extra ==" not in requirement and (match := re.match(r"[\w.-]+", requirement))
     }
     return sorted(needed & found.keys())
 
 
-def _ref(one: Distribution) -> str:
-    return f"pkg:pypi/{_plain(one.name)}@{one.version}"
+def _ref(library: Distribution) -> str:
+    return f"pkg:pypi/{_plain(library.name)}@{library.version}"
 
 
 def _plain(name: str) -> str:
@@ -102,8 +109,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("libraries", type=Path)
     parser.add_argument("report", type=Path)
-    given = parser.parse_args()
-    report = json.loads(given.report.read_text(encoding="utf-8"))
-    made = bill(given.libraries, report, int(os.environ["SOURCE_DATE_EPOCH"]))
-    json.dump(made, sys.stdout, indent=2, ensure_ascii=False)
+    options = parser.parse_args()
+    report = json.loads(options.report.read_text(encoding="utf-8"))
+    document = bill(options.libraries, report, int(os.environ["SOURCE_DATE_EPOCH"]))
+    json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")

@@ -1,9 +1,10 @@
-"""The command line as a whole."""
+"""The command line: options, errors and signals."""
 
 import contextlib
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from support.daemon_process import DISKSLA, PATIENCE_S
 from support.loop_device import eventually
 
 
-def test_every_command_has_its_options(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
     parser = build_parser()
     for command in COMMANDS:
         with pytest.raises(SystemExit) as ended:
@@ -23,7 +24,16 @@ def test_every_command_has_its_options(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    "words",
+    "command", [[str(DISKSLA)], [sys.executable, "-m", "disksla"]], ids=["script", "module"]
+)
+def test_script_and_module_run_the_same_command(command: list[str]) -> None:
+    ended = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.startswith("usage: disksla [-h]")
+
+
+@pytest.mark.parametrize(
+    "arguments",
     [
         [],
         ["nonsense"],
@@ -32,13 +42,13 @@ def test_every_command_has_its_options(capsys: pytest.CaptureFixture[str]) -> No
         ["serve", "--log.level", "loud"],
     ],
 )
-def test_a_wrong_command_line_is_refused(words: list[str]) -> None:
+def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(words)
+        main(arguments)
     assert ended.value.code == 2
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_closed_output_pipe_is_not_an_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)
     command = [str(DISKSLA), "catalog", "--json"]
@@ -48,19 +58,20 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     assert ended.stderr == b""
 
 
-def test_ctrl_c_ends_without_a_traceback() -> None:
+def test_sigint_exits_without_traceback() -> None:
     command = [str(DISKSLA), "once", "--duration", "1h"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        opened = Path(f"/proc/{process.pid}/fd")
+        descriptors = Path(f"/proc/{process.pid}/fd")
 
-        def samples() -> bool:
-            """The sampler holds the file open once it runs."""
-            with contextlib.suppress(FileNotFoundError):  # closed while we look
-                return Path("/proc/diskstats") in [file.readlink() for file in opened.iterdir()]
+        def is_sampling() -> bool:
+            """Return whether the sampler has opened /proc/diskstats."""
+            with contextlib.suppress(FileNotFoundError):  # closed after it was listed
+                files = [descriptor.readlink() for descriptor in descriptors.iterdir()]
+                return Path("/proc/diskstats") in files
             return False
 
-        assert eventually(samples, PATIENCE_S)
+        assert eventually(is_sampling, PATIENCE_S)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=PATIENCE_S)
+        _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
-    assert said == b""
+    assert errors == b""

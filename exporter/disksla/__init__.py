@@ -1,1 +1,1 @@
-"""Say why a cloud disk is slow: watch it at 100 ms and hold it against what it was sold as."""
+"""Prometheus exporter that explains why a cloud disk is slow."""

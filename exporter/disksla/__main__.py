@@ -1,4 +1,4 @@
-"""`python -m disksla` is the command `disksla`."""
+"""Run the command line: `python -m disksla` does the same as `disksla`."""
 
 import sys
 

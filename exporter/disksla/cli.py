@@ -15,32 +15,33 @@ from disksla.text import escape_control
 COULD_NOT = 2
 
 COMMANDS = {
-    "serve": "watch the disks of this machine and serve what is seen",
-    "once": "sample for a moment and print the metrics",
-    "discover": "list the disks, what was recognised, and their limits",
-    "explain": "say which terms a disk is held against, why, and how it does",
-    "limits": "work out what terms promise for a size",
-    "catalog": "list all known terms, with their sources",
-    "probe": "measure the latency of a disk once, gently",
-    "check-config": "name every problem of a configuration file",
-    "record": "write what the machine says, tick by tick, to a file",
-    "replay": "send a recording through the same reckoning",
-    "verify": "test a disk as its provider does, and say whether the promise is kept",
-    "judge": "hold a result of fio or DiskSpd that was made elsewhere against terms",
-    "sweep": "measure the workload matrix of a disk",
-    "identify": "say what medium a disk really is, by how it seeks",
+    "serve": "run the exporter: sample all disks and serve metrics",
+    "once": "sample for a short time and print the metrics",
+    "discover": "list the disks of this host with their terms and limits",
+    "explain": "show the limits of a disk and what throttled it lately",
+    "limits": "compute the limits of a disk type for a size",
+    "catalog": "list the disk types of all providers, with their sources",
+    "probe": "measure the latency of a disk once, at a low rate",
+    "check-config": "validate a configuration file and list all its problems",
+    "record": "record what is read from the kernel to a file, tick by tick",
+    "replay": "run a recording through the pipeline of the exporter",
+    "verify": "run the acceptance test of the provider on a disk",
+    "judge": "compare fio or DiskSpd results with the limits of a disk type",
+    "sweep": "measure a disk under all kinds of load",
+    "identify": "measure whether a disk is an HDD, an SSD or another medium",
 }
 
 
 def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
-    """Give the parser of all commands; only `chosen` ones bring their options and their modules.
+    """Return the parser of all commands, in which only `chosen` ones have their options.
 
-    The daemon must not carry what other commands need (tables, progress bars), so a command's
-    module is loaded when the command is asked for.
+    The module of a command is imported only if the command is chosen, because the daemon must not
+    load what other commands need (tables, progress bars).
     """
     parser = argparse.ArgumentParser(
         prog="disksla",
-        description="Say why a cloud disk is slow: watch it and hold it against its terms.",
+        description="Explain why a cloud disk is slow: sample it every 100 ms and compare with"
+        " what it was sold as.",
         allow_abbrev=False,
     )
     version = importlib.metadata.version("disksla-exporter")
@@ -59,17 +60,17 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that `argv` names and give its exit status."""
+    """Run the command that `argv` names and return its exit status."""
     words = sys.argv[1:] if argv is None else argv
     try:
         arguments = build_parser([word for word in words if word in COMMANDS]).parse_args(words)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except DiskslaError as error:
-        told = error_lines(f"disksla: {escape_control(str(error))}")
-        print(told, file=sys.stderr)  # noqa: T201 -- that is what a person sees
+        message = error_lines(f"disksla: {escape_control(str(error))}")
+        print(message, file=sys.stderr)  # noqa: T201 -- the only output of a failed command
         return COULD_NOT
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader, such as `head`, closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:

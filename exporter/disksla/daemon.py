@@ -1,4 +1,8 @@
-"""The daemon: joins the parts; nothing else knows them all."""
+"""The daemon of `disksla serve`: creates the parts, connects them, starts and stops them.
+
+Ticks flow in one direction: DiskWatcher and ProbeScheduler post what they find to the Sampler,
+the Sampler advances the State, and the WebServer takes snapshots of it.
+"""
 
 import gc
 import logging
@@ -40,19 +44,20 @@ SAVE_EVERY_S = 60.0
 REPORTS_EVERY_S = 15.0
 STATUS_EVERY_S = 5.0
 READY_WITHIN_S = 5.0
-"""Where the disks cannot be looked at, whoever started us is not kept waiting for longer."""
+"""systemd is notified READY=1 after this time even if the disks cannot be discovered."""
 SHARE_S = 0.1
-"""Scrapes that come within so short a time get the same page: it would differ in nothing."""
+"""Scrapes within this time get the same page, because no tick lies between them."""
 SWITCH_S = 0.0005
-"""Threads that reckon let go of the interpreter after so long, where another waits for it.
+"""Switch interval of the interpreter: how long a busy thread keeps the GIL while others wait.
 
-A tick lets go of it a dozen times to read files, and has to get it back each time. Beside three
-busy threads and with Python's 5 ms, 5 % of ticks took longer than 170 ms; with this, 16 ms.
+A tick releases the GIL a dozen times to read files and has to acquire it again each time. With
+three busy threads, 5 % of ticks took longer than 170 ms at Python's default of 5 ms, and longer
+than 16 ms at this value.
 """
 
 
 class Daemon:
-    """Watches the disks and serves what is seen until it is told to end."""
+    """The parts of the exporter, from `start` until `stop`."""
 
     def __init__(
         self,
@@ -62,32 +67,45 @@ class Daemon:
         telemetry_path: str,
         manager: ServiceManager,
         access: AccessControl | None = None,
-        most_scrapes: int = DEFAULT_SCRAPE_LIMIT.most,
+        max_scrapes: int = DEFAULT_SCRAPE_LIMIT.most,
     ) -> None:
-        """Read the configuration; raises Refusal if anything in it is wrong."""
+        """Create all parts; raise DiskslaError if the configuration is invalid."""
+        # Configuration: the settings and the catalogue of disk types, which `reload` reads again.
         self._config_file = config_file
         configuration = read_configuration(config_file)
         settings = configuration.settings
         self._build_info = read_build_info()
+        self._reload_lock = threading.Lock()
+
+        # State directory: what the previous daemon saved, and reports of `disksla verify`.
         self._machine, self._boot = read_machine_id(), read_boot_id(roots)
-        self._state_file = StateFile(Path(settings.state.directory))
-        self._scheduler = Scheduler()
-        self._scheduler.every(SAVE_EVERY_S, self.save, "saving the state")
-        self._reports = ReportStore(Path(settings.state.directory))
+        self._open_state_directory(Path(settings.state.directory))
         self._reports.read()
-        self._scheduler.every(REPORTS_EVERY_S, self.read_reports, "reading verifications")
-        self._manager = manager
-        if manager.is_there:
-            self._scheduler.every(STATUS_EVERY_S, self.notify_status, "telling systemd")
-        self._begun_s = time.monotonic()
-        self._knows_disks = False
-        self._reloading = threading.Lock()
+
+        # Sampling: a thread takes a tick every 100 ms and advances the state.
         state = State(settings, configuration.catalog, self._previous_run())
         self._sampler = Sampler(roots, state)
+        self._started_s = time.monotonic()
+        self._has_disks = False
+        """Whether a tick had the list of disks, which may be empty."""
+
+        # Hotplug: a thread posts the list of disks whenever it changes.
         self._watcher = DiskWatcher(roots, self._sampler.post)
         self._sampler.on_unknown_device = self._watcher.rescan
-        self._sampler.on_tick_done = self._on_tick_done
+
+        # Periodic jobs. The wall clock may be set, so their times may have to be computed again.
+        self._scheduler = Scheduler()
+        self._scheduler.every(SAVE_EVERY_S, self.save, "save state")
+        self._scheduler.every(REPORTS_EVERY_S, self.read_reports, "read verification reports")
         self._sampler.on_clock_set = self._scheduler.clock_was_set
+
+        # systemd: status messages as a job, and the watchdog, which each tick feeds.
+        self._manager = manager
+        if manager.is_present:
+            self._scheduler.every(STATUS_EVERY_S, self.notify_status, "notify systemd")
+        self._sampler.on_tick_done = self._on_tick_done
+
+        # Probes: jobs of the scheduler that read the state and post results to the sampler.
         self._probe_scheduler = ProbeScheduler(
             roots,
             self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
@@ -95,6 +113,8 @@ class Daemon:
             lambda: self._sampler.state,
             self._sampler.post,
         )
+
+        # Web server: metrics and status page from snapshots, health, and reload by POST.
         app = App(
             self.snapshot,
             lambda: self._build_info,
@@ -106,13 +126,13 @@ class Daemon:
             share_s=SHARE_S,
         )
         self._access = access or AccessControl()
-        scrapes = ScrapeLimit(telemetry_path, most_scrapes)
+        scrapes = ScrapeLimit(telemetry_path, max_scrapes)
         self._server = WebServer(app, listen, access=self._access, scrapes=scrapes)
 
     def start(self) -> tuple[ListenAddress, ...]:
-        """Begin to serve and to watch; give the addresses that are served.
+        """Start all parts and return the addresses that are served.
 
-        Raises Refusal if one of them cannot be had; nothing runs then.
+        Raises DiskslaError, and starts nothing, if an address cannot be bound.
         """
         sys.setswitchinterval(SWITCH_S)
         addresses = self._server.start()
@@ -120,11 +140,11 @@ class Daemon:
         self._sampler.start()
         self._scheduler.start()
         self._probe_scheduler.configure(self._sampler.state.settings)
-        gc.freeze()  # what is loaded by now stays: the collector need not look at it again
+        gc.freeze()  # what is loaded by now stays: the garbage collector need not visit it
         return addresses
 
     def stop(self) -> None:
-        """End everything that was started, a probe that runs among it."""
+        """Stop all parts, a running probe included, and save the state."""
         self._manager.stopping()
         self._probe_scheduler.stop()
         self._server.stop()
@@ -133,70 +153,9 @@ class Daemon:
         self._scheduler.stop()
         self.save()
 
-    def save(self) -> None:
-        """Save what a later daemon can use."""
-        state = to_saved_state(self._sampler.state, self._machine, self._boot)
-        if state is not None:
-            self._state_file.write(encode(state))
-
-    def read_reports(self) -> None:
-        """Look for what `disksla verify` left in the state directory."""
-        self._reports.read()
-
-    def notify_status(self) -> None:
-        """Tell systemd in a line how it goes."""
-        if self._manager.is_there:
-            self._manager.status(status_line(self.snapshot(), self._build_info))
-
-    def _on_tick_done(self, tick: Tick) -> None:
-        """Let systemd know, from the sampler's own thread, that it ticks."""
-        self._knows_disks = self._knows_disks or tick.disks is not None
-        is_late = tick.clocks.monotonic_s - self._begun_s > READY_WITHIN_S
-        if not self._manager.was_ready and (is_late or self.is_ready()):
-            self._manager.ready()
-            self.notify_status()
-        self._manager.beat(tick.clocks.monotonic_s)
-
-    def _previous_run(self) -> PreviousRun | None:
-        saved = self._state_file.read(lambda text: decode(text, self._machine, read_clocks()))
-        return PreviousRun(saved, self._boot) if saved is not None else None
-
-    def snapshot(self) -> Snapshot:
-        """Return everything known now, with the health of every part of the daemon."""
-        return take_snapshot(self._sampler.state).with_health(self._health())
-
-    def reports(self) -> Mapping[str, VerificationReport]:
-        """Return the last verification report of each disk, by `disk_key`."""
-        return self._reports.by_key
-
-    def _health(self) -> Iterator[SourceHealth]:
-        watcher = self._watcher.health
-        yield SourceHealth(
-            "disks", watcher.errors, watcher.success, "; ".join(watcher.problems) or None
-        )
-        state = self._state_file
-        yield SourceHealth("state", state.errors, state.problem is None, state.problem)
-        probes = self._probe_scheduler
-        if probes.is_wanted:
-            yield SourceHealth("probes", probes.errors, probes.problem is None, probes.problem)
-        yield SourceHealth("verification", self._reports.errors, self._reports.success)
-        if self._manager.is_there:
-            yield SourceHealth("systemd", self._manager.errors, works=None)
-        if self._access.is_wanted:  # what is wrong is in the log only: it names files
-            yield SourceHealth("web", self._access.errors, self._access.problem is None)
-
-    def is_healthy(self) -> bool:
-        """Tell whether the sampler ticks."""
-        interval_s = self._sampler.state.settings.sampling.interval_s
-        return is_alive(self._sampler.ticked_at_s, time.monotonic(), interval_s)
-
-    def is_ready(self) -> bool:
-        """Tell whether there is something to scrape: the disks, if any, were found and sampled."""
-        return self._knows_disks and self._sampler.state.clocks is not None
-
     def reload(self) -> None:
-        """Read the configuration again; raises Refusal, and changes nothing, if it is wrong."""
-        with self._reloading, self._manager.reloading():
+        """Read the configuration again; raise DiskslaError, and keep the old one, if invalid."""
+        with self._reload_lock, self._manager.reloading():
             try:
                 configuration = read_configuration(self._config_file)
             except DiskslaError as error:
@@ -209,10 +168,78 @@ class Daemon:
             settings = configuration.settings
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
-                self._state_file = StateFile(directory)
-                self._reports = ReportStore(directory)
+                self._open_state_directory(directory)
             self._probe_scheduler.configure(settings)
             self._build_info = msgspec.structs.replace(
                 self._build_info, reload_successful=True, reload_success_timestamp_s=time.time()
             )
             log.info("configuration reloaded")
+
+    # What the web server shows.
+
+    def snapshot(self) -> Snapshot:
+        """Return the snapshot of the present state, with the health of every part."""
+        return take_snapshot(self._sampler.state).with_health(self._health())
+
+    def reports(self) -> Mapping[str, VerificationReport]:
+        """Return the last verification report of each disk, by `disk_key`."""
+        return self._reports.by_key
+
+    def is_healthy(self) -> bool:
+        """Return whether the sampler ticks."""
+        interval_s = self._sampler.state.settings.sampling.interval_s
+        return is_alive(self._sampler.ticked_at_s, time.monotonic(), interval_s)
+
+    def is_ready(self) -> bool:
+        """Return whether there is something to scrape: the disks were discovered and sampled."""
+        return self._has_disks and self._sampler.state.clocks is not None
+
+    def _health(self) -> Iterator[SourceHealth]:
+        watcher = self._watcher.health
+        yield SourceHealth(
+            "disks", watcher.errors, watcher.success, "; ".join(watcher.problems) or None
+        )
+        state = self._state_file
+        yield SourceHealth("state", state.errors, state.problem is None, state.problem)
+        probes = self._probe_scheduler
+        if probes.is_wanted:
+            yield SourceHealth("probes", probes.errors, probes.problem is None, probes.problem)
+        yield SourceHealth("verification", self._reports.errors, self._reports.success)
+        if self._manager.is_present:
+            yield SourceHealth("systemd", self._manager.errors, works=None)
+        if self._access.is_wanted:  # the problem is only in the log, because it names files
+            yield SourceHealth("web", self._access.errors, self._access.problem is None)
+
+    # Jobs of the scheduler.
+
+    def save(self) -> None:
+        """Save what the next daemon can use."""
+        state = to_saved_state(self._sampler.state, self._machine, self._boot)
+        if state is not None:
+            self._state_file.write(encode(state))
+
+    def read_reports(self) -> None:
+        """Read the reports that `disksla verify` saved in the state directory."""
+        self._reports.read()
+
+    def notify_status(self) -> None:
+        """Send the status line to systemd."""
+        if self._manager.is_present:
+            self._manager.status(status_line(self.snapshot(), self._build_info))
+
+    def _on_tick_done(self, tick: Tick) -> None:
+        """Notify systemd that the sampler ticks; runs in the sampler's thread."""
+        self._has_disks = self._has_disks or tick.disks is not None
+        is_late = tick.clocks.monotonic_s - self._started_s > READY_WITHIN_S
+        if not self._manager.was_ready and (is_late or self.is_ready()):
+            self._manager.ready()
+            self.notify_status()
+        self._manager.feed_watchdog(tick.clocks.monotonic_s)
+
+    def _open_state_directory(self, directory: Path) -> None:
+        self._state_file = StateFile(directory)
+        self._reports = ReportStore(directory)
+
+    def _previous_run(self) -> PreviousRun | None:
+        saved = self._state_file.read(lambda text: decode(text, self._machine, read_clocks()))
+        return PreviousRun(saved, self._boot) if saved is not None else None

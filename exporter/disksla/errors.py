@@ -1,13 +1,13 @@
-"""Exceptions: one base, whose text is written for the person at the keyboard."""
+"""Exceptions: `DiskslaError`, the base of all, and what decoding JSON may raise."""
 
 import msgspec
 
 
 class DiskslaError(Exception):
-    """Base of all exceptions of disksla: something that was asked for could not be done.
+    """Base of all exceptions of disksla: a request could not be carried out.
 
-    The text has the form `WHAT failed: WHY; HINT`, or `found X; expected Y`. A command prints it
-    and exits with status 2; a reload that raises it changes nothing.
+    The message has the form `WHAT failed: WHY; HINT`, or `found X; expected Y`. A command prints
+    it and exits with status 2; a reload that raises it changes nothing.
     """
 
 

@@ -61,7 +61,7 @@ def test_discover_table(
     (row,) = (line.split() for line in out.splitlines() if line.startswith("vdb"))
     assert row == ["vdb", "100", "GiB", SERIAL, "yandex.network-hdd", "600", "IOPS", "600", "IOPS"]
     assert "/data" in out
-    assert "Not watched: loop0 (loop device)" in out
+    assert "Not monitored: loop0 (loop device)" in out
 
 
 def test_discover_without_configuration(
@@ -148,7 +148,7 @@ def test_explain_unknown_device_lists_known_ones(
     assert main(["explain", "--duration=300ms", "/dev/sda", *flags]) == 2
     assert (
         capsys.readouterr().err
-        == "disksla: no disk is called '/dev/sda'; there are: loop0, vda, vda1, vdb\n"
+        == "disksla: no disk named '/dev/sda'; expected one of: loop0, vda, vda1, vdb\n"
     )
 
 

@@ -117,7 +117,7 @@ def test_missing_device_is_not_measured(
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["vdxz"], "no disk is called 'vdxz'"),
+        (["vdxz"], "no disk named 'vdxz'"),
         (["vdxa1"], "cannot verify vdxa1: it is a partition"),
         (["vdxa"], "vdxa has no limits to verify: no entry of the configuration"),
         (["vdxa", "--size=1GiB"], "--size needs --terms: the configuration has no entry for vdxa"),

@@ -1,4 +1,4 @@
-"""The daemon started with any options, and a loop device to watch."""
+"""Fixtures of tests with the real daemon: a function that starts it, and a loop device."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ StartDaemon = Callable[..., Daemon]
 
 @pytest.fixture
 def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
-    """Start the daemon with some options, on a port that the kernel chooses."""
+    """Return a function that starts the daemon with options, on a port that the kernel chooses."""
     with ExitStack() as stack:
 
         def start(*options: str, before: tuple[str, ...] = (), ready: bool = True) -> Daemon:
@@ -27,7 +27,7 @@ def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
                 stderr=stack.enter_context(log.open("w")),
                 text=True,
             )
-            stack.callback(_end, process)
+            stack.callback(_kill, process)
             daemon = Daemon(process, log)
             assert daemon.address, log.read_text()
             page = "/-/ready" if ready else "/-/healthy"
@@ -37,7 +37,7 @@ def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
         yield start
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _kill(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.wait()
     assert process.stdout is not None
@@ -46,11 +46,11 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 @pytest.fixture
 def loop_device(tmp_path: Path) -> Iterator[str]:
-    """Give the name of a loop device of 64 MiB."""
+    """Return the kernel name of a loop device of 64 MiB."""
     if os.geteuid() != 0 or not CONTROL.exists():
         pytest.skip("NOT TESTED: loop devices need root and /dev/loop-control")
     file = tmp_path / "disk"
-    with file.open("wb") as made:
-        os.posix_fallocate(made.fileno(), 0, 64 * 2**20)
+    with file.open("wb") as image:
+        os.posix_fallocate(image.fileno(), 0, 64 * 2**20)
     with attached(file) as device:
         yield device

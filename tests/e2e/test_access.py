@@ -116,9 +116,7 @@ def start_daemon(certificates: Path, tmp_path: Path) -> Iterator[StartDaemon]:
 
 def test_certificate_and_password_are_required(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(VERIFIED + USERS)
-    assert daemon.output.startswith(
-        f"disksla: look at https://127.0.0.1:{daemon.port}/ and scrape"
-    )
+    assert daemon.output.startswith(f"disksla: status page on https://127.0.0.1:{daemon.port}/,")
     assert "client certificates required, 1 user" in daemon.log()
     for path, method in (
         *(("/", "GET"), ("/metrics", "GET"), ("/-/healthy", "GET"), ("/-/ready", "GET")),

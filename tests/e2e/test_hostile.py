@@ -60,7 +60,7 @@ def test_device_with_impossible_name_is_left_out(options: tuple[str, ...]) -> No
 
 def test_error_messages_escape_control_characters(options: tuple[str, ...]) -> None:
     ended = run("explain", "vd\x1b[2Jx", *options, status=2)
-    assert r"no disk is called 'vd\x1b[2Jx'" in ended.stderr
+    assert r"no disk named 'vd\x1b[2Jx'" in ended.stderr
     assert not UNSAFE.search(ended.stderr)
 
 

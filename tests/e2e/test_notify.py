@@ -1,4 +1,4 @@
-"""What the daemon tells the service manager that started it."""
+"""sd_notify messages of the real daemon, from its start to its end."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from support.notify_socket import Ear, listening
 StartDaemon = Callable[..., Daemon]
 
 WATCHDOG_S = 0.4
-"""Fed every 0.1 s, which is every tick."""
+"""A keep-alive is due every 0.1 s, which is every tick."""
 SILENCE_S = 2.0
 
 
@@ -28,49 +28,49 @@ def ear(tmp_path: Path) -> Iterator[Ear]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Roots:
-    """Make a machine of files, with one disk that did nothing yet."""
-    paths = Roots(tmp_path / "proc", tmp_path / "sys", tmp_path / "udev")
-    disk = paths.sysfs / "class" / "block" / "vdx"
-    for made in (paths.procfs / "1", disk, paths.udev_data):
-        made.mkdir(parents=True)
-    (paths.procfs / "1" / "mountinfo").write_text("")
-    (paths.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
+    """Make a procfs and a sysfs with one disk, all of whose counters are 0."""
+    roots = Roots(tmp_path / "proc", tmp_path / "sys", tmp_path / "udev")
+    disk = roots.sysfs / "class" / "block" / "vdx"
+    for directory in (roots.procfs / "1", disk, roots.udev_data):
+        directory.mkdir(parents=True)
+    (roots.procfs / "1" / "mountinfo").write_text("")
+    (roots.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
     for name, text in (("dev", "254:0"), ("size", "2048"), ("inflight", "0 0")):
         (disk / name).write_text(f"{text}\n")
-    has_read(paths, 0)
-    return paths
+    set_reads(roots, 0)
+    return roots
 
 
-def has_read(paths: Roots, reads: int) -> None:
+def set_reads(roots: Roots, reads: int) -> None:
     line = f" 254 0 vdx {reads} 0 {8 * reads} 0 0 0 0 0 0 0 0\n"
-    (paths.procfs / "diskstats").write_text(line)
+    (roots.procfs / "diskstats").write_text(line)
 
 
-def options(paths: Roots) -> tuple[str, ...]:
+def options(roots: Roots) -> tuple[str, ...]:
     return (
-        *("--path.procfs", str(paths.procfs), "--path.sysfs", str(paths.sysfs)),
-        *("--path.udev-data", str(paths.udev_data)),
+        *("--path.procfs", str(roots.procfs), "--path.sysfs", str(roots.sysfs)),
+        *("--path.udev-data", str(roots.udev_data)),
     )
 
 
-def told(ear: Ear, watchdog_s: float | None = None) -> tuple[str, ...]:
-    """Give the command that tells a program whom to notify; it becomes that program."""
+def notifying(ear: Ear, watchdog_s: float | None = None) -> tuple[str, ...]:
+    """Return the prefix that makes a command notify `ear`."""
     watchdog = () if watchdog_s is None else (f"WATCHDOG_USEC={watchdog_s * 1e6:.0f}",)
     return ("env", f"NOTIFY_SOCKET={ear.address}", *watchdog)
 
 
 def states(ear: Ear) -> list[str]:
-    """Give what was said but for status lines and the watchdog, the first line of each."""
-    words = [message.partition("\n")[0] for message in ear.listen()]
-    return [word for word in words if not word.startswith(("STATUS=", "WATCHDOG="))]
+    """Return the first line of each message other than status lines and keep-alives."""
+    lines = [message.partition("\n")[0] for message in ear.listen()]
+    return [line for line in lines if not line.startswith(("STATUS=", "WATCHDOG="))]
 
 
-def test_a_life_is_told_from_its_first_sample_to_its_end(
+def test_ready_reload_and_stop_are_reported(
     start_daemon: StartDaemon, tree: Roots, ear: Ear, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.yml"
     config.write_text("")
-    daemon = start_daemon(*options(tree), "--config.file", str(config), before=told(ear))
+    daemon = start_daemon(*options(tree), "--config.file", str(config), before=notifying(ear))
     assert eventually(lambda: "STATUS=1 disk monitored" in ear.listen(), PATIENCE_S)
     assert states(ear) == ["READY=1"]
     daemon.process.send_signal(signal.SIGHUP)
@@ -84,36 +84,36 @@ def test_a_life_is_told_from_its_first_sample_to_its_end(
     assert states(ear)[5:] == ["STOPPING=1"]
 
 
-def test_a_machine_without_disks_is_ready_too(
+def test_host_without_disks_becomes_ready(
     start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
     shutil.rmtree(tree.sysfs / "class" / "block" / "vdx")
     (tree.procfs / "diskstats").write_text("")
-    start_daemon(*options(tree), before=told(ear))  # which waits for /-/ready
+    start_daemon(*options(tree), before=notifying(ear))  # waits for /-/ready
     assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
     assert eventually(lambda: "STATUS=0 disks monitored" in ear.listen(), PATIENCE_S)
 
 
-def test_where_disks_cannot_be_looked_at_nobody_is_kept_waiting(
+def test_ready_is_sent_although_disks_cannot_be_discovered(
     start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
     shutil.rmtree(tree.sysfs)
-    daemon = start_daemon(*options(tree), before=told(ear), ready=False)
+    daemon = start_daemon(*options(tree), before=notifying(ear), ready=False)
     assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
     assert daemon.get("/-/ready")[0] == 503
     problem = "STATUS=0 disks monitored; cannot read: disks"
-    assert eventually(lambda: any(said.startswith(problem) for said in ear.listen()), PATIENCE_S)
+    assert eventually(lambda: any(m.startswith(problem) for m in ear.listen()), PATIENCE_S)
 
 
-def test_a_sampler_that_is_stuck_feeds_no_watchdog(
+def test_blocked_sampler_does_not_feed_the_watchdog(
     start_daemon: StartDaemon, tree: Roots, ear: Ear
 ) -> None:
-    daemon = start_daemon(*options(tree), before=told(ear, WATCHDOG_S))
+    daemon = start_daemon(*options(tree), before=notifying(ear, WATCHDOG_S))
     assert eventually(lambda: ear.listen().count("WATCHDOG=1") >= 3, PATIENCE_S)
     inflight = tree.sysfs / "class" / "block" / "vdx" / "inflight"
     inflight.unlink()
-    os.mkfifo(inflight)  # whoever opens it waits, as for a file of a driver that hangs
-    has_read(tree, 1)  # so that the disk is awake, and the file wanted
+    os.mkfifo(inflight)  # opening it blocks, like a file of a driver that hangs
+    set_reads(tree, 1)  # the disk is active, so that its file is read
     assert eventually(lambda: ear.is_silent_for(SILENCE_S), PATIENCE_S)
     assert daemon.get("/metrics")[0] == 200
     fed = ear.listen().count("WATCHDOG=1")
@@ -121,10 +121,8 @@ def test_a_sampler_that_is_stuck_feeds_no_watchdog(
         assert eventually(lambda: ear.listen().count("WATCHDOG=1") > fed, PATIENCE_S)
 
 
-def test_what_the_watchdog_ends_tells_where_it_was(
-    start_daemon: StartDaemon, tree: Roots, ear: Ear
-) -> None:
-    daemon = start_daemon(*options(tree), before=told(ear))
+def test_sigabrt_logs_a_stack_trace(start_daemon: StartDaemon, tree: Roots, ear: Ear) -> None:
+    daemon = start_daemon(*options(tree), before=notifying(ear))
     daemon.process.send_signal(signal.SIGABRT)
     assert daemon.process.wait(PATIENCE_S) == -signal.SIGABRT
     log = "\n".join(daemon.log())

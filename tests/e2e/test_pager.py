@@ -1,8 +1,8 @@
-"""From a disk that is really held back to the pager, with all that lies between.
+"""Alerts end to end: throttled disk, daemon, Prometheus, Alertmanager, webhook.
 
-The daemon watches a disk of the lab that is held at what was promised, then below it, then at it
-again, and then is free. Prometheus scrapes it and evaluates our rules at short intervals, and
-Alertmanager, with our example, sends what comes of it to a webhook.
+The daemon monitors a disk of the lab that is throttled at its promise, then below it, then at it
+again, and then not at all. Prometheus scrapes the daemon and evaluates the recording and alerting
+rules at short intervals. Alertmanager, with the example configuration, notifies a webhook.
 """
 
 import json
@@ -44,7 +44,7 @@ pytestmark = [
 ]
 
 SCENARIO = """
-caption: held at what was promised, then below it, then at it again, then free
+caption: throttled at the promise, then below it, then at it again, then not at all
 disks:
   - disk:
       meters: [{limit: iops, iops: 1000}]
@@ -76,7 +76,7 @@ PATIENCE_S = 60.0
 
 @contextmanager
 def loaded(device: str) -> Iterator[None]:
-    """Read from a disk, 32 requests deep, for as long as somebody looks."""
+    """Read from a disk with queue depth 32 until the end of the block."""
     command = [
         *("fio", "--output=/dev/null", "--name=load", f"--filename=/dev/{device}"),
         *("--ioengine=libaio", "--direct=1", "--iodepth=32", "--rw=randread", "--bs=4k"),
@@ -90,8 +90,8 @@ def loaded(device: str) -> Iterator[None]:
         process.wait()
 
 
-def config_of_the_daemon(device: str, room: Path) -> str:
-    config = room / "disksla.yml"
+def daemon_config(device: str, directory: Path) -> str:
+    config = directory / "disksla.yml"
     entry = {"match": {"device": device}, "terms": TERMS}
     config.write_text(
         json.dumps({"discovery": {"include": [f"^{device}$"]}, "disks": [entry]}), encoding="utf-8"
@@ -99,48 +99,48 @@ def config_of_the_daemon(device: str, room: Path) -> str:
     return str(config)
 
 
-def config_of_alertmanager(receiver: str, room: Path) -> Path:
-    """Take our example as it is, but send quickly, and to us."""
+def alertmanager_config(receiver: str, directory: Path) -> Path:
+    """Write the example configuration, with short intervals and the webhook as receiver."""
     content = yaml.safe_load((HERE / "alertmanager.example.yml").read_text(encoding="utf-8"))
-    for named in content["receivers"]:
-        for hook in named.get("webhook_configs", []):
-            hook["url"] = f"http://{receiver}/{named['name']}"
-    [ours] = content["route"]["routes"]
-    for route in (ours, *ours["routes"]):
+    for entry in content["receivers"]:
+        for webhook in entry.get("webhook_configs", []):
+            webhook["url"] = f"http://{receiver}/{entry['name']}"
+    [parent] = content["route"]["routes"]
+    for route in (parent, *parent["routes"]):
         route.update(group_wait="1s", group_interval="1s")
-    config = room / "alertmanager.yml"
+    config = directory / "alertmanager.yml"
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
     return config
 
 
-def config_of_prometheus(daemon: str, alerting: str, room: Path) -> Path:
-    write(render_rules(SHORT), room / "rules")
+def prometheus_config(daemon: str, alerting: str, directory: Path) -> Path:
+    write(render_rules(SHORT), directory / "rules")
     content = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(room / "rules" / "*.yaml")],
+        "rule_files": [str(directory / "rules" / "*.yaml")],
         "scrape_configs": [
             {"job_name": "disksla", "static_configs": [{"targets": [daemon]}]},
         ],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alerting]}]}]},
     }
-    config = room / "prometheus.yml"
+    config = directory / "prometheus.yml"
     config.write_text(yaml.safe_dump(content), encoding="utf-8")
     return config
 
 
-def has_come(to: Pager, name: str, status: str) -> bool:
-    return eventually(lambda: bool(to.alerts(name, status)), PATIENCE_S)
+def received(receiver: Pager, name: str, status: str) -> bool:
+    return eventually(lambda: bool(receiver.alerts(name, status)), PATIENCE_S)
 
 
-def story(to: Pager) -> list[tuple[str, str]]:
+def history(receiver: Pager) -> list[tuple[str, str]]:
     return [
         (alert["labels"]["alertname"], alert["status"])
-        for message in to.messages
+        for message in receiver.messages
         for alert in message["alerts"]
     ]
 
 
-def test_a_disk_below_its_promise_reaches_the_pager_and_leaves_it(
+def test_disk_below_its_promise_fires_and_resolves_an_alert(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
     scenario = tmp_path / "scenario.yml"
@@ -148,28 +148,29 @@ def test_a_disk_below_its_promise_reaches_the_pager_and_leaves_it(
     with (
         pager() as receiver,
         alertmanager(
-            config_of_alertmanager(receiver.address, tmp_path), tmp_path / "alerts"
+            alertmanager_config(receiver.address, tmp_path), tmp_path / "alerts"
         ) as alerting,
         made(scenario, 0, read_scenario(scenario).disks[0], tmp_path) as disk,
     ):
-        daemon = start_daemon("--config.file", config_of_the_daemon(disk.device, tmp_path))
-        config = config_of_prometheus(daemon.address, alerting.address, tmp_path)
-        with prometheus(config, tmp_path / "series") as asked, loaded(disk.device):
+        daemon = start_daemon("--config.file", daemon_config(disk.device, tmp_path))
+        config = prometheus_config(daemon.address, alerting.address, tmp_path)
+        with prometheus(config, tmp_path / "series") as server, loaded(disk.device):
             disk.begin()
-            assert has_come(receiver, "DiskThrottled", "firing"), receiver.messages
+            assert received(receiver, "DiskThrottled", "firing"), receiver.messages
             assert receiver.alerts("DiskBelowPromise", "firing") == []
-            assert has_come(receiver, "DiskBelowPromise", "firing"), receiver.messages
-            is_told_in_full(receiver, daemon, disk.device)
-            assert has_come(receiver, "DiskBelowPromise", "resolved"), receiver.messages
-            stays_in_memory(asked, disk.device)
-            counts_every_second_once(asked)
-            assert eventually(lambda: is_over(asked), PATIENCE_S), story(receiver)
-    told = story(receiver)
-    assert told.index(("DiskThrottled", "resolved")) < told.index(("DiskBelowPromise", "resolved"))
-    assert {name for name, _ in told} <= {"DiskThrottled", "DiskBelowPromise"}
+            assert received(receiver, "DiskBelowPromise", "firing"), receiver.messages
+            check_alert(receiver, daemon, disk.device)
+            assert received(receiver, "DiskBelowPromise", "resolved"), receiver.messages
+            check_compliance(server, disk.device)
+            check_proven_seconds(server)
+            assert eventually(lambda: no_alert_fires(server), PATIENCE_S), history(receiver)
+    alerts = history(receiver)
+    throttled, below = ("DiskThrottled", "resolved"), ("DiskBelowPromise", "resolved")
+    assert alerts.index(throttled) < alerts.index(below)
+    assert {name for name, _ in alerts} <= {"DiskThrottled", "DiskBelowPromise"}
 
 
-def is_told_in_full(receiver: Pager, daemon: Daemon, device: str) -> None:
+def check_alert(receiver: Pager, daemon: Daemon, device: str) -> None:
     alert = receiver.alerts("DiskBelowPromise", "firing")[0]
     assert alert["labels"] == {
         "alertname": "DiskBelowPromise",
@@ -183,23 +184,23 @@ def is_told_in_full(receiver: Pager, daemon: Daemon, device: str) -> None:
     assert description.startswith(f"Disk {device} on {daemon.address} (serial unknown, model")
     assert "Reads promised: 1k/s." in description
     assert alert["annotations"]["runbook_url"].endswith("/runbook.md#diskbelowpromise")
-    [message] = [one for one in receiver.messages if alert in one["alerts"]]
+    [message] = [each for each in receiver.messages if alert in each["alerts"]]
     assert message["path"] == "/team"
 
 
-def stays_in_memory(asked: Prometheus, device: str) -> None:
-    """The pager is silent again; compliance of the day is not what it was."""
-    [shown] = asked.query("instance_device:disksla_sla_compliance:ratio1d")
-    assert shown["metric"]["device"] == device
-    assert 0.2 < float(shown["value"][1]) < 0.8
+def check_compliance(server: Prometheus, device: str) -> None:
+    """Check that compliance of the day shows the failure after the alert is resolved."""
+    [compliance] = server.query("instance_device:disksla_sla_compliance:ratio1d")
+    assert compliance["metric"]["device"] == device
+    assert 0.2 < float(compliance["value"][1]) < 0.8
 
 
-def counts_every_second_once(asked: Prometheus) -> None:
-    """What was added up in steps is what the counters say, but for the step at either end."""
-    [added] = asked.query("instance_device:disksla_proven_seconds:sum1h")
-    [counted] = asked.query('sum(disksla_verdict_seconds_total{verdict=~"met|throttled|below"})')
+def check_proven_seconds(server: Prometheus) -> None:
+    """Check that the sum over steps equals the counters, except for the step at either end."""
+    [added] = server.query("instance_device:disksla_proven_seconds:sum1h")
+    [counted] = server.query('sum(disksla_verdict_seconds_total{verdict=~"met|throttled|below"})')
     assert abs(float(added["value"][1]) - float(counted["value"][1])) < 12
 
 
-def is_over(asked: Prometheus) -> bool:
-    return asked.query('ALERTS{alertstate="firing"}') == []
+def no_alert_fires(server: Prometheus) -> bool:
+    return server.query('ALERTS{alertstate="firing"}') == []

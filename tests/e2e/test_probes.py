@@ -228,7 +228,7 @@ def test_failed_probe_prints_the_reason(loop_device: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("device", "message"),
-    [("disksla-nowhere", "no disk is called"), (None, "it is not monitored (loop device)")],
+    [("disksla-nowhere", "no disk named"), (None, "it is not monitored (loop device)")],
 )
 def test_unknown_or_excluded_disk_is_refused(
     device: str | None, message: str, loop_device: str

@@ -1,4 +1,4 @@
-"""What faults happen to: the daemon as its users start it, and a machine made of files."""
+"""Fixtures of fault tests: the real daemon, and a host of files."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
-"""Run a command where lxcfs shows some files, as in a container: `FILE... -- COMMAND...`.
+"""Run a command that sees some files through FUSE, as by lxcfs: `FILE... -- COMMAND...`.
 
-Each FILE is covered by a FUSE mount of the type fuse.lxcfs that shows what was in it, in a mount
-namespace of the command's own. What answers is a process, a child of the command: it can be
-stopped, which is how a FUSE file system hangs, and it ends with the command.
+Each FILE is covered by a FUSE mount of type fuse.lxcfs with the same content, in a mount namespace
+of the command. Each mount is served by a child process of the command: the tests stop it to
+simulate a FUSE file system that hangs, and it ends with the command.
 """
 
 import ctypes
@@ -27,8 +27,8 @@ needs_fuse = pytest.mark.skipif(
 )
 
 
-def shown_by_lxcfs(*files: Path) -> tuple[str, ...]:
-    """Give what lets a command see files through lxcfs, when put before it."""
+def through_lxcfs(*files: Path) -> tuple[str, ...]:
+    """Return the prefix that makes a command see files through fuse.lxcfs."""
     path = os.pathsep.join(sys.path)
     return (
         *("env", f"PYTHONPATH={path}", "unshare", "--mount", "--propagation", "private"),
@@ -37,33 +37,33 @@ def shown_by_lxcfs(*files: Path) -> tuple[str, ...]:
 
 
 def serve(descriptor: int, content: bytes) -> None:
-    """Answer for a file until it is unmounted."""
+    """Serve a file until it is unmounted."""
     with mmap.mmap(-1, len(content)) as memory:
         memory[:] = content
         channel = Channel(descriptor, memory)
         while True:
             select.select([descriptor], [], [])
-            asked = channel.receive()
-            if asked is None:
+            message = channel.receive()
+            if message is None:
                 continue
-            if asked.request is not None:
-                channel.answer(asked.request)
+            if message.request is not None:
+                channel.answer(message.request)
             else:
-                channel.answer_other(asked)
+                channel.answer_other(message)
 
 
 def main() -> None:
-    """Cover the files, and become the command."""
+    """Mount over the files, start their servers, and execute the command."""
     end = sys.argv.index("--")
-    served = [(Path(word).read_bytes(), mount(Path(word), "lxcfs")) for word in sys.argv[1:end]]
-    for content, descriptor in served:
+    mounts = [(Path(file).read_bytes(), mount(Path(file), "lxcfs")) for file in sys.argv[1:end]]
+    for content, descriptor in mounts:
         if os.fork() == 0:
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
             try:
                 serve(descriptor, content)
             except Gone:
                 os._exit(0)
-    for _, descriptor in served:
+    for _, descriptor in mounts:
         os.close(descriptor)
     command = sys.argv[end + 1 :]
     os.execvp(command[0], command)

@@ -1,4 +1,4 @@
-"""A hundred scrapers at once on the real daemon: what that does to its sampler and its memory."""
+"""100 concurrent scrapers of the real daemon: what they cost its sampler and its memory."""
 
 import http.client
 import threading
@@ -11,8 +11,8 @@ SCRAPERS = 100
 _PATIENCE_S = 60.0
 
 
-class Account(NamedTuple):
-    """What the daemon says of itself."""
+class SelfMetrics(NamedTuple):
+    """Metrics of the daemon about itself."""
 
     ticks: float
     missed_ticks: float
@@ -20,53 +20,55 @@ class Account(NamedTuple):
     cpu_s: float
 
 
-class Flood(NamedTuple):
-    """What scraping came to."""
+class ScrapeResult(NamedTuple):
+    """Result of some rounds of scraping."""
 
-    answers: dict[int, int]
-    """By status."""
+    responses: dict[int, int]
+    """Number of responses by status."""
     seconds: float
     slowest_s: float
-    before: Account
-    after: Account
+    before: SelfMetrics
+    after: SelfMetrics
 
     @property
     def missed_share(self) -> float:
-        """Of the ticks that were due."""
+        """Missed ticks as a share of those that were due."""
         missed = self.after.missed_ticks - self.before.missed_ticks
         return missed / (missed + self.after.ticks - self.before.ticks)
 
     @property
-    def grown_bytes(self) -> float:
-        """By which the daemon is larger afterwards."""
+    def growth_bytes(self) -> float:
+        """Growth of the daemon's resident memory."""
         return self.after.resident_bytes - self.before.resident_bytes
 
 
-def account(address: str) -> Account:
-    """Ask the daemon."""
+def self_metrics(address: str) -> SelfMetrics:
+    """Scrape the metrics of the daemon about itself."""
     connection = http.client.HTTPConnection(address, timeout=_PATIENCE_S)
     connection.request("GET", "/metrics")
     page = connection.getresponse().read().decode()
     connection.close()
-    told = {
+    values = {
         sample.name: sample.value
         for family in text_string_to_metric_families(page)
         for sample in family.samples
         if not sample.labels
     }
-    return Account(
-        told["disksla_sampler_ticks_total"],
-        told["disksla_sampler_missed_ticks_total"],
-        told["process_resident_memory_bytes"],
-        told["process_cpu_seconds_total"],
+    return SelfMetrics(
+        values["disksla_sampler_ticks_total"],
+        values["disksla_sampler_missed_ticks_total"],
+        values["process_resident_memory_bytes"],
+        values["process_cpu_seconds_total"],
     )
 
 
-def flood(address: str, rounds: int, pause_s: float, scrapers: int = SCRAPERS) -> Flood:
-    """Scrape in rounds: all scrapers at once, each on its connection, with a pause between."""
-    answers: dict[int, int] = {}
+def scrape_in_rounds(
+    address: str, rounds: int, pause_s: float, scrapers: int = SCRAPERS
+) -> ScrapeResult:
+    """Scrape in rounds: all scrapers at once, each on its own connection, then a pause."""
+    responses: dict[int, int] = {}
     slowest_s = 0.0
-    counting = threading.Lock()
+    lock = threading.Lock()
     start = threading.Barrier(scrapers)
 
     def scrape() -> None:
@@ -74,49 +76,50 @@ def flood(address: str, rounds: int, pause_s: float, scrapers: int = SCRAPERS) -
         connection = http.client.HTTPConnection(address, timeout=_PATIENCE_S)
         for _ in range(rounds):
             start.wait()
-            begun_s = time.monotonic()
+            started_s = time.monotonic()
             connection.request("GET", "/metrics", headers={"Accept-Encoding": "gzip"})
-            answer = connection.getresponse()
-            answer.read()
-            took_s = time.monotonic() - begun_s
-            with counting:
-                answers[answer.status] = answers.get(answer.status, 0) + 1
+            response = connection.getresponse()
+            response.read()
+            took_s = time.monotonic() - started_s
+            with lock:
+                responses[response.status] = responses.get(response.status, 0) + 1
                 slowest_s = max(slowest_s, took_s)
             threading.Event().wait(pause_s)
         connection.close()
 
-    before = account(address)
-    begun_s = time.monotonic()
+    before = self_metrics(address)
+    started_s = time.monotonic()
     threads = [threading.Thread(target=scrape) for _ in range(scrapers)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return Flood(answers, time.monotonic() - begun_s, slowest_s, before, account(address))
+    seconds = time.monotonic() - started_s
+    return ScrapeResult(responses, seconds, slowest_s, before, self_metrics(address))
 
 
-def quiet(address: str, seconds: float) -> Flood:
-    """Let the daemon be for a while: what it misses then is the machine's doing."""
-    before = account(address)
+def idle(address: str, seconds: float) -> ScrapeResult:
+    """Do not scrape for a while: ticks missed then are missed because of the machine."""
+    before = self_metrics(address)
     threading.Event().wait(seconds)
-    return Flood({}, seconds, 0.0, before, account(address))
+    return ScrapeResult({}, seconds, 0.0, before, self_metrics(address))
 
 
-def head() -> str:
-    """Give the headings of the table."""
+def header() -> str:
+    """Return the header of the table."""
     return (
         "| scrapers | scrapes | per s | slowest ms | ticks | missed | RSS MiB before | after |"
         " CPU |\n|:--|--:|--:|--:|--:|--:|--:|--:|--:|"
     )
 
 
-def row(name: str, seen: Flood) -> str:
-    """Give the row of one flood."""
-    scrapes = sum(seen.answers.values())
-    ticks = seen.after.ticks - seen.before.ticks
+def table_row(name: str, result: ScrapeResult) -> str:
+    """Return the table row of one result."""
+    before, after = result.before, result.after
+    scrapes = sum(result.responses.values())
     return (
-        f"| {name} | {scrapes} | {scrapes / seen.seconds:.0f} | {1e3 * seen.slowest_s:.0f} |"
-        f" {ticks:.0f} | {seen.missed_share:.2%} | {seen.before.resident_bytes / 2**20:.1f} |"
-        f" {seen.after.resident_bytes / 2**20:.1f} |"
-        f" {(seen.after.cpu_s - seen.before.cpu_s) / seen.seconds:.0%} |"
+        f"| {name} | {scrapes} | {scrapes / result.seconds:.0f} | {1e3 * result.slowest_s:.0f} |"
+        f" {after.ticks - before.ticks:.0f} | {result.missed_share:.2%} |"
+        f" {before.resident_bytes / 2**20:.1f} | {after.resident_bytes / 2**20:.1f} |"
+        f" {(after.cpu_s - before.cpu_s) / result.seconds:.0%} |"
     )

@@ -1,8 +1,8 @@
-"""A day of a restless machine in minutes: every tick of it through the real pipeline, as replay.
+"""Soak test: a day of ticks of a simulated machine through the real pipeline, in minutes.
 
-Each tick is written as a line of a recording and read again, as `disksla replay` does; beside it
-goes on what the daemon does: scrapes, the status page, saving and reading the state, reloads.
-What is measured is the memory of this process, once it has been warmed up.
+Each tick is encoded as a line of a recording and decoded again, as by `disksla replay`. In
+between, the test does what the daemon does: it scrapes, renders the status page, saves and reads
+the state, and reloads the configuration. It measures the memory of this process after a warm-up.
 """
 
 import gc
@@ -28,7 +28,7 @@ from disksla.system.state_file import StateFile
 from disksla.verdict.verdict import VERDICTS
 from disksla.web.app import App
 from disksla.web.http import Request
-from faults.restless import CONFIG, OTHER_CONFIG, RestlessMachine
+from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 
 DAY_TICKS = 864_000
 WARM_UP_SHARE = 0.1
@@ -39,49 +39,49 @@ SCRAPE_EVERY, SAVE_EVERY, RELOAD_EVERY, PAGE_EVERY = 150, 600, 3000, 900
 _PAGE_BYTES = 4096
 
 
-class Weight(NamedTuple):
-    """What the process weighs after so many ticks."""
+class MemoryUsage(NamedTuple):
+    """Memory of the process after a number of ticks."""
 
     ticks: int
     elapsed_s: float
     resident_bytes: int
     allocated_blocks: int
-    """Of Python's allocator (sys.getallocatedblocks)."""
+    """Blocks of Python's allocator (sys.getallocatedblocks)."""
     objects: int
-    """That the collector follows."""
+    """Objects that the garbage collector tracks."""
 
 
 class Soak:
     """The daemon's work without its threads and its clock."""
 
     def __init__(self, directory: Path, seed: int) -> None:
-        """Take a directory for a configuration and a state."""
+        """Set the directory for configurations and saved state."""
         self._directory = directory
         self._catalog = load_catalog()
         self._configs = [directory / "one.yml", directory / "other.yml"]
         for config, text in zip(self._configs, (CONFIG, OTHER_CONFIG), strict=True):
             config.write_text(text, encoding="utf-8")
         self._file = StateFile(directory)
-        self._machine = RestlessMachine(seed)
+        self._machine = SoakMachine(seed)
         self.state = State(read_settings(self._configs[0], self._catalog), self._catalog)
-        about = read_build_info()
-        self._site = App(
+        build_info = read_build_info()
+        self._app = App(
             lambda: take_snapshot(self.state),
-            lambda: about,
+            lambda: build_info,
             healthy=lambda: True,
             ready=lambda: True,
             reload=lambda: None,
         )
 
-    def run(self, ticks: int) -> Iterator[Weight]:
-        """Take so many ticks; give the weight now and then, first at the end of the warm-up."""
-        begun_s = time.monotonic()
+    def run(self, ticks: int) -> Iterator[MemoryUsage]:
+        """Run the ticks; yield the memory used at the end of the warm-up and at intervals."""
+        started_s = time.monotonic()
         warm = int(ticks * WARM_UP_SHARE)
         every = max(1, (ticks - warm) // CHECKPOINTS)
         for number in range(1, ticks + 1):
             self._tick(number)
             if number >= warm and (number - warm) % every == 0:
-                yield weigh(number, time.monotonic() - begun_s)
+                yield measure_memory(number, time.monotonic() - started_s)
 
     def _tick(self, number: int) -> None:
         line = encode(self._machine.tick(self.state))
@@ -98,59 +98,60 @@ class Soak:
 
     def _get(self, path: str, accept: str = "") -> None:
         headers = {"accept": accept, "accept-encoding": "gzip"}
-        response = self._site(Request("GET", path, headers=headers))
+        response = self._app(Request("GET", path, headers=headers))
         if response.status != 200 or not response.body:
             raise AssertionError(f"{path}: {response.status}")
 
     def _save(self) -> None:
-        """Save, and let disks that come later remember it, as after a restart."""
+        """Save the state and read it for disks that are added later, as after a restart."""
         saved = to_saved_state(self.state, "machine", "boot")
         if saved is None or self.state.clocks is None:
             return
         if not self._file.write(encode_saved(saved)):
             raise AssertionError(self._file.problem)
         clocks = self.state.clocks
-        read = self._file.read(lambda text: decode_saved(text, "machine", clocks))
-        if read is None:
+        previous = self._file.read(lambda text: decode_saved(text, "machine", clocks))
+        if previous is None:
             raise AssertionError(self._file.problem)
-        self.state = msgspec.structs.replace(self.state, previous_run=PreviousRun(read, "boot"))
+        run = PreviousRun(previous, "boot")
+        self.state = msgspec.structs.replace(self.state, previous_run=run)
 
 
-def weigh(ticks: int, elapsed_s: float) -> Weight:
-    """Weigh this process, once what is garbage is gone."""
+def measure_memory(ticks: int, elapsed_s: float) -> MemoryUsage:
+    """Measure the memory of this process after a garbage collection."""
     gc.collect()
     resident = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * _PAGE_BYTES
-    return Weight(ticks, elapsed_s, resident, sys.getallocatedblocks(), len(gc.get_objects()))
+    return MemoryUsage(ticks, elapsed_s, resident, sys.getallocatedblocks(), len(gc.get_objects()))
 
 
-def growth_bytes(weights: list[Weight]) -> int:
-    """Give by how much the process was ever heavier than when it was warm."""
-    first, *later = (weight.resident_bytes for weight in weights)
+def growth_bytes(usages: list[MemoryUsage]) -> int:
+    """Return the largest growth of resident memory since the end of the warm-up."""
+    first, *later = (usage.resident_bytes for usage in usages)
     return max(0, *(resident - first for resident in later))
 
 
-def report(soak: Soak, weights: list[Weight]) -> str:
-    """Give the table, and what the machine has been through."""
+def report(soak: Soak, usages: list[MemoryUsage]) -> str:
+    """Return the table, and counts of verdicts, gaps and errors."""
     lines = ["| ticks | hours | s | RSS MiB | blocks | objects |", "|--:|--:|--:|--:|--:|--:|"]
     lines += [
-        f"| {weight.ticks} | {weight.ticks / 36000:.1f} | {weight.elapsed_s:.0f} |"
-        f" {weight.resident_bytes / 2**20:.2f} | {weight.allocated_blocks} | {weight.objects} |"
-        for weight in weights
+        f"| {usage.ticks} | {usage.ticks / 36000:.1f} | {usage.elapsed_s:.0f} |"
+        f" {usage.resident_bytes / 2**20:.2f} | {usage.allocated_blocks} | {usage.objects} |"
+        for usage in usages
     ]
-    view = take_snapshot(soak.state)
-    ledgers = [disk.verdict_totals.seconds for disk in view.disks]
+    snapshot = take_snapshot(soak.state)
+    totals = [disk.verdict_totals.seconds for disk in snapshot.disks]
     by_verdict: dict[str, float] = {
         verdict: sum(seconds)
-        for verdict, seconds in zip(VERDICTS, zip(*ledgers, strict=True), strict=True)
+        for verdict, seconds in zip(VERDICTS, zip(*totals, strict=True), strict=True)
     }
     lines += [
         "",
-        f"verdicts of the disks at the end, s: {_told(by_verdict)}",
-        f"gaps: {_told(view.sampler.gaps)}; errors: {_told(view.sampler.errors)}",
-        f"RSS grew by {growth_bytes(weights) / 2**20:.2f} MiB at most",
+        f"verdicts of the disks at the end, s: {_list(by_verdict)}",
+        f"gaps: {_list(snapshot.sampler.gaps)}; errors: {_list(snapshot.sampler.errors)}",
+        f"RSS growth: {growth_bytes(usages) / 2**20:.2f} MiB",
     ]
     return "\n".join(lines)
 
 
-def _told(counts: Mapping[str, float]) -> str:
+def _list(counts: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {count:.0f}" for name, count in counts.items() if count)

@@ -1,19 +1,25 @@
-"""Clocks that are set, and time that passes while nobody looks.
+"""Clocks that are set, and time that passes while no daemon runs.
 
-Nobody's clock is set for it: a library between the process and the kernel tells another wall time,
-and a time namespace another time since boot.
+The clocks of the machine are not set: libfaketime fakes the wall clock of a process, and a time
+namespace shifts its time since boot.
 """
 
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from faults.saved import A_WINDOW_OR_TWO_S, LEVEL, REFILL_IOPS, bounds, leave, state_of
+from faults.state_files import (
+    BASELINE_IOPS,
+    LEVEL,
+    Elapsed,
+    first_bounds,
+    saved_state,
+    write_state,
+)
 from support.daemon_process import Daemon
 from support.fake_host import CAPACITY, FakeMachine
 
@@ -23,8 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FAKETIME = next(
     (
         library
-        for place in (Path("/"), ROOT / ".cache" / "tools")
-        for library in place.glob("usr/lib/*/faketime/libfaketimeMT.so.1")
+        for root in (Path("/"), ROOT / ".cache" / "tools")
+        for library in root.glob("usr/lib/*/faketime/libfaketimeMT.so.1")
     ),
     None,
 )
@@ -34,14 +40,14 @@ from pathlib import Path
 from disksla.system.scheduler import Scheduler
 
 done = threading.Semaphore(0)
-schedule = Scheduler()
-schedule.every(0.1, done.release, "short")
-schedule.start()
+scheduler = Scheduler()
+scheduler.every(0.1, done.release, "short")
+scheduler.start()
 for set_to in ("+0", "-7200", "+7200", "-86400"):
     Path(sys.argv[1]).write_text(set_to)
-    schedule.clock_was_set()
+    scheduler.clock_was_set()
     assert all(done.acquire(timeout=20.0) for _ in range(3)), set_to
-schedule.stop()
+scheduler.stop()
 """
 
 
@@ -53,41 +59,43 @@ needs_time_namespace = pytest.mark.skipif(
 
 
 @pytest.mark.skipif(FAKETIME is None, reason="NOT TESTED: libfaketime is missing")
-def test_jobs_go_on_when_the_wall_clock_is_set(tmp_path: Path) -> None:
-    """Without being told, they would wait until the old time comes again."""
-    told = tmp_path / "time"
-    told.write_text("+0")
+def test_jobs_continue_after_the_wall_clock_is_set(tmp_path: Path) -> None:
+    """Without `clock_was_set`, they would wait until the old time is reached again."""
+    time_file = tmp_path / "time"
+    time_file.write_text("+0")
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(sys.path),
         "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(told),
+        "FAKETIME_TIMESTAMP_FILE": str(time_file),
         "FAKETIME_NO_CACHE": "1",
         "DONT_FAKE_MONOTONIC": "1",
     }
-    subprocess.run([sys.executable, "-c", SET_BACK, told], check=True, env=environment)
+    subprocess.run([sys.executable, "-c", SET_BACK, time_file], check=True, env=environment)
 
 
 @needs_time_namespace
-def test_time_that_passed_since_boot_while_nobody_looked_fills_the_bucket(
+def test_time_since_boot_without_a_daemon_adds_credits(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
-    """A machine that was suspended for a minute after its daemon was killed."""
-    begun_s = time.monotonic()
-    leave(machine, state_of(machine))
-    later_by_a_minute = ("unshare", "--time", "--boottime", "60")
-    lower, upper = bounds(start_daemon(*machine.options, before=later_by_a_minute))
-    most_s = 60 + time.monotonic() - begun_s + A_WINDOW_OR_TWO_S
-    assert lower == 0
-    assert LEVEL + 60 * REFILL_IOPS <= upper <= LEVEL + most_s * REFILL_IOPS
+    """As on a machine that was suspended for a minute after its daemon was killed."""
+    elapsed = Elapsed()
+    write_state(machine, saved_state(machine))
+    minute_later = ("unshare", "--time", "--boottime", "60")
+    lower, upper = first_bounds(start_daemon(*machine.options, before=minute_later))
+    gain = elapsed.gain()
+    assert 0 <= lower <= gain
+    assert 60 * BASELINE_IOPS <= upper - LEVEL <= 60 * BASELINE_IOPS + gain
 
 
 @needs_time_namespace
-def test_a_time_since_boot_that_went_back_leaves_a_doubt_of_a_minute(
+def test_time_since_boot_that_went_back_widens_the_bounds(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
-    leave(machine, state_of(machine))
+    """The wall clock is used instead, which may be wrong by a minute."""
+    elapsed = Elapsed()
+    write_state(machine, saved_state(machine))
     earlier = ("unshare", "--time", "--boottime", "-500")
-    lower, upper = bounds(start_daemon(*machine.options, before=earlier))
-    assert lower == 0
-    assert LEVEL + 60 * REFILL_IOPS <= upper <= CAPACITY
+    lower, upper = first_bounds(start_daemon(*machine.options, before=earlier))
+    assert 0 <= lower <= elapsed.gain()
+    assert LEVEL + 60 * BASELINE_IOPS <= upper <= CAPACITY

@@ -1,4 +1,4 @@
-"""Disks that hang, that are pulled under load, or that the kernel does not cease to tell of."""
+"""Disks that hang or are removed under load, and storms of uevents."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ EVENTS = 200
 NO_RUN = 'mount -t tmpfs none /run && exec "$0" "$@"'
 
 
-def watching_only(device: str, tmp_path: Path) -> tuple[str, str]:
+def monitor_only(device: str, tmp_path: Path) -> tuple[str, str]:
     config = tmp_path / "config.yml"
     config.write_text(f"discovery: {{include: ['^{device}$']}}\n")
     return ("--config.file", str(config))
@@ -42,18 +42,19 @@ def ticks(daemon: Daemon) -> float:
     return daemon.samples()["disksla_sampler_ticks_total"]
 
 
-def bugs(daemon: Daemon) -> list[str]:
-    return [line for line in daemon.log() if "bug of disksla" in line or "level=error" in line]
+def errors(daemon: Daemon) -> list[str]:
+    severe = ("level=error", "level=critical", "report it")
+    return [line for line in daemon.log() if any(word in line for word in severe)]
 
 
 @contextmanager
-def a_used_disk(
+def loaded_disk(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> Iterator[tuple[Daemon, str, subprocess.Popen[str]]]:
-    """Give a daemon, a disk that it sees used, and who answers its every request, after 2 ms."""
+    """Yield a daemon, a disk under load, and the process that serves its requests in 2 ms."""
     with made(SCENARIO, 0, read_scenario(SCENARIO).disks[0], tmp_path) as disk:
         assert disk.server is not None
-        daemon = start_daemon(*watching_only(disk.device, tmp_path))
+        daemon = start_daemon(*monitor_only(disk.device, tmp_path))
         with used(disk.device, tmp_path):
             assert eventually(lambda: reads(daemon, disk.device) > 100, PATIENCE_S)
             yield daemon, disk.device, disk.server
@@ -61,29 +62,30 @@ def a_used_disk(
 
 @needs_fuse
 @needs_loop
-def test_a_disk_that_hangs_is_stalled_until_it_answers_again(
+def test_hanging_disk_is_stalled_until_it_recovers(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
-    with a_used_disk(start_daemon, tmp_path) as (daemon, device, server):
-        assert seconds(daemon, "stalled") < 1
+    with loaded_disk(start_daemon, tmp_path) as (daemon, device, server):
+        stalled_s = seconds(daemon, "stalled")
+        assert stalled_s < 1
         server.send_signal(signal.SIGSTOP)
         try:
-            assert eventually(lambda: seconds(daemon, "stalled") > 2, PATIENCE_S)
+            assert eventually(lambda: seconds(daemon, "stalled") > stalled_s + 1, PATIENCE_S)
             assert inflight(daemon, device) == 16
             assert daemon.get("/-/healthy")[0] == 200
             before = reads(daemon, device)
         finally:
             server.send_signal(signal.SIGCONT)
         assert eventually(lambda: reads(daemon, device) > before + 100, PATIENCE_S)
-    assert bugs(daemon) == []
+    assert errors(daemon) == []
 
 
 @needs_fuse
 @needs_loop
-def test_a_disk_that_is_pulled_under_load_ends_nothing_but_itself(
+def test_disk_removed_under_load_does_not_disturb_the_daemon(
     start_daemon: StartDaemon, tmp_path: Path
 ) -> None:
-    with a_used_disk(start_daemon, tmp_path) as (daemon, device, server):
+    with loaded_disk(start_daemon, tmp_path) as (daemon, device, server):
         server.kill()
         assert eventually(lambda: inflight(daemon, device) == 0, PATIENCE_S)
     before = ticks(daemon)
@@ -92,14 +94,14 @@ def test_a_disk_that_is_pulled_under_load_ends_nothing_but_itself(
     assert eventually(lambda: daemon.samples(device=device)[size] == 0, PATIENCE_S)
     assert daemon.get("/-/healthy")[0] == 200
     assert daemon.samples(collector="diskstats")["disksla_collector_success"] == 1
-    assert bugs(daemon) == []
+    assert errors(daemon) == []
     assert daemon.end() == 0
 
 
-def test_a_storm_of_events_costs_no_window_and_no_error(
+def test_storm_of_uevents_causes_no_gap_and_no_error(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
-    daemon = start_daemon(*watching_only(loop_device, tmp_path))
+    daemon = start_daemon(*monitor_only(loop_device, tmp_path))
     before = ticks(daemon)
     with Path(f"/sys/class/block/{loop_device}/uevent").open("wb", buffering=0) as uevent:
         uevent.writelines([b"change"] * EVENTS)
@@ -113,12 +115,12 @@ def test_a_storm_of_events_costs_no_window_and_no_error(
         assert daemon.samples(reason=reason)["disksla_gaps_total"] == 0, reason
 
 
-def test_without_udev_changes_are_noticed_all_the_same(
+def test_changes_are_noticed_without_udev(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
-    """Nothing is under /run, as where udevd never ran: the kernel itself tells of changes."""
+    """/run is empty, as on a host without udevd: uevents of the kernel are enough."""
     before = ("unshare", "--mount", "--propagation", "private", "sh", "-c", NO_RUN)
-    daemon = start_daemon(*watching_only(loop_device, tmp_path), before=before)
+    daemon = start_daemon(*monitor_only(loop_device, tmp_path), before=before)
     assert daemon.samples(collector="disks")["disksla_collector_success"] == 1
     os.truncate(tmp_path / "disk", 32 * 2**20)
     subprocess.run(["losetup", "--set-capacity", f"/dev/{loop_device}"], check=True)

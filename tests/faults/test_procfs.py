@@ -1,4 +1,4 @@
-"""A procfs that does not answer, or must not be read."""
+"""A procfs that blocks or cannot be read, and a sysfs that is gone."""
 
 import os
 import platform
@@ -14,11 +14,11 @@ from support.loop_device import eventually
 
 StartDaemon = Callable[..., Daemon]
 
-AS_ONE_WITHOUT_RIGHTS = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
-"""root, but bound by the modes of files as everybody else."""
+WITHOUT_DAC_OVERRIDE = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+"""Runs a command as root without the capabilities that ignore file modes."""
 
 
-def test_a_procfs_that_does_not_answer_stops_the_sampler_and_nothing_else(
+def test_blocked_procfs_stops_only_the_sampler(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
     diskstats = machine.paths.procfs / "diskstats"
@@ -34,16 +34,16 @@ def test_a_procfs_that_does_not_answer_stops_the_sampler_and_nothing_else(
 
 
 @pytest.mark.skipif(
-    subprocess.run([*AS_ONE_WITHOUT_RIGHTS, "true"], check=False).returncode != 0,
+    subprocess.run([*WITHOUT_DAC_OVERRIDE, "true"], check=False).returncode != 0,
     reason="NOT TESTED: this needs root, and setpriv",
 )
-def test_a_procfs_that_must_not_be_read_is_said_once_until_it_may(
+def test_unreadable_procfs_is_logged_once_until_readable(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
     files = [machine.paths.procfs / name for name in ("diskstats", "stat")]
     for file in files:
         file.chmod(0)
-    daemon = start_daemon(*machine.options, before=AS_ONE_WITHOUT_RIGHTS, ready=False)
+    daemon = start_daemon(*machine.options, before=WITHOUT_DAC_OVERRIDE, ready=False)
     success = "disksla_collector_success"
     assert eventually(lambda: daemon.samples(collector="diskstats")[success] == 0, PATIENCE_S)
     assert daemon.samples(collector="iowait")[success] == 0
@@ -54,13 +54,12 @@ def test_a_procfs_that_must_not_be_read_is_said_once_until_it_may(
         file.chmod(0o400)
     assert eventually(lambda: daemon.samples(collector="diskstats")[success] == 1, PATIENCE_S)
     assert eventually(lambda: daemon.get("/-/ready")[0] == 200, PATIENCE_S)
-    said = [line for line in daemon.log() if "diskstats" in line]
-    assert len(said) == 2
-    assert "Permission denied" in said[0]
-    assert 'msg="source readable again"' in said[1]
+    failure, recovery = [line for line in daemon.log() if "diskstats" in line]
+    assert "Permission denied" in failure
+    assert 'msg="source readable again"' in recovery
 
 
-def test_a_sysfs_that_is_gone_leaves_what_was_known(
+def test_missing_sysfs_keeps_the_known_disks(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
     daemon = start_daemon(*machine.options)
@@ -82,28 +81,28 @@ procfs = Path(sys.argv[1])
 pressure = procfs / "pressure" / "io"
 pressure.parent.mkdir()
 pressure.write_text("full avg10=0 total=1 some avg10=0 total=7".ljust(31_336) + chr(10))
-asked = pressure.stat().st_size + 1  # what a file is read with as a whole
+read_bytes = pressure.stat().st_size + 1  # size of the read of a whole file
 
-# seccomp: read (0) of so many bytes says EOPNOTSUPP (95), all else is allowed.
-lines = [(0x20, 0, 0, 0), (0x15, 0, 3, 0), (0x20, 0, 0, 32), (0x15, 0, 1, asked),
-         (0x06, 0, 0, 0x50000 | 95), (0x06, 0, 0, 0x7FFF0000)]
-program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+# seccomp: read (0) of so many bytes fails with EOPNOTSUPP (95), all else is allowed.
+filters = [(0x20, 0, 0, 0), (0x15, 0, 3, 0), (0x20, 0, 0, 32), (0x15, 0, 1, read_bytes),
+           (0x06, 0, 0, 0x50000 | 95), (0x06, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in filters))
 libc = ctypes.CDLL(None, use_errno=True)
 assert libc.prctl(38, 1, 0, 0, 0) == 0
-sock_filter = struct.pack("HxxxxxxP", len(lines), ctypes.addressof(program))
+sock_filter = struct.pack("HxxxxxxP", len(filters), ctypes.addressof(program))
 files = HostWaitFiles(procfs)
-assert set(files.read()[1]) == {"pressure"}, "it is no good text, and is read"
+assert set(files.read()[1]) == {"pressure"}, "the file is read, and its text is invalid"
 assert libc.prctl(22, 2, sock_filter) == 0, ctypes.get_errno()
-host, troubles = files.read()
-assert troubles == {}, troubles
+host, problems = files.read()
+assert problems == {}, problems
 assert host.pressure_some_s is None
 assert host.iowait_s is not None
 """
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="NOT TESTED: system call numbers")
-def test_pressure_that_the_kernel_refuses_is_absent(machine: FakeMachine) -> None:
-    """A kernel that was started with psi=0 has the file, and says EOPNOTSUPP when it is read."""
+def test_pressure_disabled_in_the_kernel_is_absent(machine: FakeMachine) -> None:
+    """A kernel started with psi=0 has the file, and reading it fails with EOPNOTSUPP."""
     subprocess.run(
         [sys.executable, "-W", "error", "-c", PSI_IS_OFF, machine.paths.procfs],
         check=True,

@@ -1,4 +1,4 @@
-"""A short soak: 17 minutes of ticks where `make soak` takes a day of them."""
+"""A short soak test: 17 minutes of ticks; `make soak` runs a day of them."""
 
 import os
 import re
@@ -6,25 +6,25 @@ import subprocess
 import sys
 
 from disksla.verdict.verdict import VERDICTS
-from faults.soak import Weight, growth_bytes
+from faults.soak import MemoryUsage, growth_bytes
 
 TICKS = 10_000
 
 
-def weight(resident_bytes: int) -> Weight:
-    return Weight(1, 1.0, resident_bytes, 1, 1)
+def usage(resident_bytes: int) -> MemoryUsage:
+    return MemoryUsage(1, 1.0, resident_bytes, 1, 1)
 
 
-def test_memory_is_held_against_what_it_was_when_warm() -> None:
-    assert growth_bytes([weight(100), weight(103), weight(101)]) == 3
-    assert growth_bytes([weight(100), weight(90)]) == 0
+def test_growth_is_relative_to_the_first_measurement() -> None:
+    assert growth_bytes([usage(100), usage(103), usage(101)]) == 3
+    assert growth_bytes([usage(100), usage(90)]) == 0
 
 
-def test_memory_is_flat_whatever_the_machine_goes_through() -> None:
+def test_memory_does_not_grow_over_10000_ticks() -> None:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("COVERAGE_")  # it would be what is measured
+        if not name.startswith("COVERAGE_")  # the memory of the tracer would be measured
     }
     soak = subprocess.run(
         [sys.executable, "-W", "error", "-m", "faults", "--ticks", str(TICKS)],

@@ -1,4 +1,4 @@
-"""Faults around the state file: a killed daemon, a full or a read-only disk, files that lie."""
+"""Faults of the state file: a killed daemon, a full or read-only disk, invalid files."""
 
 import gc
 import os
@@ -6,20 +6,27 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from disksla.daemon import Daemon as DaemonInside
+from disksla.daemon import Daemon as DaemonInProcess
 from disksla.pipeline.sampler import read_clocks
 from disksla.pipeline.saved_state import SavedState, decode
 from disksla.system.machine_id import read_machine_id
 from disksla.system.systemd import ServiceManager
 from disksla.web.listen import ListenAddress
-from faults.saved import A_WINDOW_OR_TWO_S, LEVEL, REFILL_IOPS, bounds, later, leave, state_of
+from faults.state_files import (
+    BASELINE_IOPS,
+    LEVEL,
+    Elapsed,
+    first_bounds,
+    saved_state,
+    shifted_clocks,
+    write_state,
+)
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, FakeMachine
 from support.loop_device import eventually
@@ -31,7 +38,7 @@ needs_mount = pytest.mark.skipif(
     reason="NOT TESTED: mounting needs root",
 )
 
-KILLED_AGAIN_AND_AGAIN = """
+KILL_DURING_WRITES = """
 import os, random, signal, sys, time
 from pathlib import Path
 from disksla.pipeline.saved_state import decode, encode
@@ -39,9 +46,9 @@ from disksla.pipeline.sampler import read_clocks
 from disksla.system.state_file import StateFile
 import msgspec
 
-directory, chance = Path(sys.argv[1]), random.Random(4)
-clean = decode((directory / "state.json").read_bytes(), sys.argv[2], read_clocks())
-[(key, disk)] = clean.disks.items()
+directory, seeded = Path(sys.argv[1]), random.Random(4)
+original = decode((directory / "state.json").read_bytes(), sys.argv[2], read_clocks())
+[(key, disk)] = original.disks.items()
 drafts = last = 0
 for kills in range(1, 301):
     child = os.fork()
@@ -51,10 +58,10 @@ for kills in range(1, 301):
         while True:
             number += 1
             many = {f"{key}-{n}": disk for n in range(number % 100)}
-            told = msgspec.structs.replace(clean, boot=str(number), disks=many)
-            if not file.write(encode(told)):
+            state = msgspec.structs.replace(original, boot=str(number), disks=many)
+            if not file.write(encode(state)):
                 os._exit(1)
-    time.sleep(chance.uniform(0.0, 0.03))
+    time.sleep(seeded.uniform(0.0, 0.03))
     os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL, status
@@ -62,7 +69,7 @@ for kills in range(1, 301):
     file = StateFile(directory)
     found = file.read(lambda text: decode(text, sys.argv[2], read_clocks()))
     assert found is not None, file.problem
-    number = last if found is clean or not found.boot.isdigit() else int(found.boot)
+    number = last if found is original or not found.boot.isdigit() else int(found.boot)
     assert number >= last
     assert number == 0 or len(found.disks) == number % 100
     last = number
@@ -73,11 +80,11 @@ print(kills, drafts, last)
 """
 
 
-def test_a_state_is_whole_whenever_the_daemon_is_killed(machine: FakeMachine) -> None:
-    """Killed at least 30 times, and at least 5 times of these in the midst of writing."""
-    file = leave(machine, state_of(machine))
+def test_state_file_is_whole_after_kills_during_writes(machine: FakeMachine) -> None:
+    """At least 30 kills, of which at least 5 interrupt a write."""
+    file = write_state(machine, saved_state(machine))
     killed = subprocess.run(
-        [sys.executable, "-c", KILLED_AGAIN_AND_AGAIN, file.parent, read_machine_id()],
+        [sys.executable, "-c", KILL_DURING_WRITES, file.parent, read_machine_id()],
         check=False,
         capture_output=True,
         text=True,
@@ -86,51 +93,59 @@ def test_a_state_is_whole_whenever_the_daemon_is_killed(machine: FakeMachine) ->
     assert killed.returncode == 0, killed.stderr
     kills, drafts, last = map(int, killed.stdout.split())
     assert kills >= 30
-    assert drafts >= 5, "never killed while it wrote"
+    assert drafts >= 5, "too few kills interrupted a write"
     assert last > 0
     assert {path.name for path in machine.state.iterdir()} <= {"state.json", "state.json.new"}
 
 
-def test_credits_account_for_the_time_between_a_kill_and_the_next_start(
+def test_credits_include_the_time_between_kill_and_start(
     start_daemon: StartDaemon, machine: FakeMachine
 ) -> None:
-    """In it the bucket was filled, and anybody may have used the disk."""
-    leave(machine, state_of(machine))
+    """The baseline filled the bucket meanwhile, and the disk may have been used."""
+    write_state(machine, saved_state(machine))
     killed = start_daemon(*machine.options)
-    bounds(killed)
+    first_bounds(killed)
     killed.process.kill()
     killed.process.wait()
-    begun_s = time.monotonic()
-    leave(machine, state_of(machine, clocks=later(-50.0)))
-    lower, upper = bounds(start_daemon(*machine.options))
-    most_s = 50 + time.monotonic() - begun_s + A_WINDOW_OR_TWO_S
-    assert lower == 0
-    assert LEVEL + 50 * REFILL_IOPS <= upper <= LEVEL + most_s * REFILL_IOPS
+    elapsed = Elapsed()
+    write_state(machine, saved_state(machine, clocks=shifted_clocks(-50.0)))
+    lower, upper = first_bounds(start_daemon(*machine.options))
+    gain = elapsed.gain()
+    assert 0 <= lower <= gain
+    assert 50 * BASELINE_IOPS <= upper - LEVEL <= 50 * BASELINE_IOPS + gain
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("changes", "reason"),
     [
-        ({"clocks": later(7200.0)}, "s in the future; check the system clock"),
+        ({"clocks": shifted_clocks(7200.0)}, "s in the future; check the system clock"),
         ({"machine": "another"}, "saved by another machine"),
     ],
     ids=["from the future", "of another machine"],
 )
-def test_a_state_that_is_not_ours_is_set_aside(
-    start_daemon: StartDaemon, machine: FakeMachine, told: dict[str, object], reason: str
+def test_foreign_state_is_renamed_and_ignored(
+    start_daemon: StartDaemon, machine: FakeMachine, changes: dict[str, object], reason: str
 ) -> None:
-    file = leave(machine, state_of(machine, **told))
-    left = file.read_bytes()
+    file = write_state(machine, saved_state(machine, **changes))
+    content = file.read_bytes()
+    elapsed = Elapsed()
     daemon = start_daemon(*machine.options)
-    assert bounds(daemon) == (0, CAPACITY)
-    [aside] = machine.state.glob("state.json.damaged-*")
-    assert aside.read_bytes() == left
-    [said] = [line for line in daemon.log() if "is not used" in line]
-    assert reason in said
+    check_widest_bounds(daemon, elapsed)
+    [renamed] = machine.state.glob("state.json.damaged-*")
+    assert renamed.read_bytes() == content
+    [line] = [line for line in daemon.log() if "cannot use" in line]
+    assert reason in line
     assert daemon.samples(collector="state")["disksla_collector_success"] == 0
-    assert f"<p>state: {file} is not used" in daemon.get("/")[1]
+    assert f"<p>state: cannot use {file}: " in daemon.get("/")[1]
     assert daemon.end() == 0
     assert saved_in(file).disks.keys() == {"serial:vol-1"}
+
+
+def check_widest_bounds(daemon: Daemon, elapsed: Elapsed) -> None:
+    """Check that nothing is known of the credits but what the disk gained since the start."""
+    lower, upper = first_bounds(daemon)
+    assert 0 <= lower <= elapsed.gain()
+    assert upper == CAPACITY
 
 
 def saved_in(file: Path) -> SavedState:
@@ -138,23 +153,24 @@ def saved_in(file: Path) -> SavedState:
 
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "link"])
-def test_what_stands_in_the_place_of_the_state_is_neither_read_nor_waited_for(
+def test_special_file_in_place_of_the_state_is_renamed(
     start_daemon: StartDaemon, machine: FakeMachine, tmp_path: Path, kind: str
 ) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    leave(machine, state_of(machine)).rename(elsewhere)
-    left = elsewhere.read_bytes()
+    other = tmp_path / "other"
+    write_state(machine, saved_state(machine)).rename(other)
+    content = other.read_bytes()
     file = machine.state / "state.json"
     if kind == "directory":
         file.mkdir()
     elif kind == "fifo":
         os.mkfifo(file)
     else:
-        file.symlink_to(elsewhere)
+        file.symlink_to(other)
+    elapsed = Elapsed()
     daemon = start_daemon(*machine.options)
-    assert bounds(daemon) == (0, CAPACITY)
+    check_widest_bounds(daemon, elapsed)
     assert daemon.end() == 0
-    assert elsewhere.read_bytes() == left
+    assert other.read_bytes() == content
     assert len(list(machine.state.glob("state.json.damaged-*"))) == 1
     assert not file.is_symlink()
     assert saved_in(file).disks
@@ -162,7 +178,7 @@ def test_what_stands_in_the_place_of_the_state_is_neither_read_nor_waited_for(
 
 @contextmanager
 def small_disk(directory: Path) -> Iterator[None]:
-    """Let a directory be a file system of 64 KiB."""
+    """Mount a file system of 64 KiB on a new directory."""
     directory.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", directory], check=True)
     try:
@@ -182,39 +198,39 @@ def refuse_writes(directory: Path) -> None:
 
 @needs_mount
 @pytest.mark.parametrize(
-    ("spoil", "reason"),
+    ("fail_writes", "reason"),
     [(fill, "No space left on device"), (refuse_writes, "Read-only file system")],
     ids=["full", "read-only"],
 )
-def test_where_nothing_can_be_saved_the_old_state_stays_and_the_watch_goes_on(
+def test_failed_save_keeps_the_old_state_and_the_daemon(
     start_daemon: StartDaemon,
     machine: FakeMachine,
-    spoil: Callable[[Path], None],
+    fail_writes: Callable[[Path], None],
     reason: str,
 ) -> None:
     with small_disk(machine.state):
-        file = leave(machine, state_of(machine))
-        left = file.read_bytes()
-        spoil(machine.state)
+        file = write_state(machine, saved_state(machine))
+        content = file.read_bytes()
+        fail_writes(machine.state)
         daemon = start_daemon(*machine.options)
-        assert bounds(daemon)[1] < CAPACITY
+        assert first_bounds(daemon)[1] < CAPACITY
         assert daemon.end() == 0
-        [said] = [line for line in daemon.log() if "cannot save" in line]
-        assert f"cannot save to {file}: {reason}" in said
-        assert file.read_bytes() == left
+        [line] = [line for line in daemon.log() if "cannot save" in line]
+        assert f"cannot save to {file}: {reason}" in line
+        assert file.read_bytes() == content
         assert not list(machine.state.glob("*.new"))
 
 
 @needs_mount
 @pytest.mark.skipif(shutil.which("mkfs.ext4") is None, reason="NOT TESTED: needs mkfs.ext4")
-def test_while_the_disk_of_the_state_hangs_the_watch_goes_on(
+def test_hanging_state_disk_does_not_stop_the_sampler(
     machine: FakeMachine, loop_device: str
 ) -> None:
     subprocess.run(["mkfs.ext4", "-q", f"/dev/{loop_device}"], check=True)
     machine.state.mkdir()
     subprocess.run(["mount", f"/dev/{loop_device}", machine.state], check=True)
     listen = [ListenAddress("127.0.0.1", 0)]
-    daemon = DaemonInside(machine.paths, machine.config, listen, "/metrics", ServiceManager())
+    daemon = DaemonInProcess(machine.paths, machine.config, listen, "/metrics", ServiceManager())
     saving = threading.Thread(target=daemon.save)
     try:
         daemon.start()
@@ -237,7 +253,7 @@ def test_while_the_disk_of_the_state_hangs_the_watch_goes_on(
 
 @contextmanager
 def frozen(directory: Path) -> Iterator[None]:
-    """Let whoever writes to a file system wait."""
+    """Freeze a file system: writes to it block until the end of the block."""
     subprocess.run(["fsfreeze", "--freeze", directory], check=True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The command as it is installed: nobody else has a say in what it runs."""
+"""The installed command: it ignores PYTHON* variables, user packages and the directory."""
 
 import importlib
 import os
@@ -12,25 +12,26 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 LAUNCHER = ROOT / "packaging" / "files" / "disksla"
 LIBRARIES = "/usr/lib/disksla"
-HOLD = """
+RUN_SANDBOXED = """
 import os, subprocess, sys
 from disksla.fio.sandbox import ProcessLimits, sandbox_command
 def main():
     limits = ProcessLimits(os.getpid(), None, 2**32, gentle=False)
-    return subprocess.run(sandbox_command(limits, ("/bin/echo", "held")), cwd="/proc").returncode
+    command = sandbox_command(limits, ("/bin/echo", "sandboxed"))
+    return subprocess.run(command, cwd="/proc").returncode
 """
-HONEST = "import sys\ndef main():\n    print(sys.argv[1:])\n    return 7\n"
-EVIL = "raise SystemExit('led astray')\n"
+PRINT_ARGUMENTS = "import sys\ndef main():\n    print(sys.argv[1:])\n    return 7\n"
+FAIL = "raise SystemExit('imported from the wrong directory')\n"
 
 
 @pytest.fixture
 def launch(tmp_path: Path) -> list[str]:
-    """Give the command, with libraries of ours and this interpreter in the place of Debian's."""
+    """Return the command, with copied libraries and this interpreter instead of Debian's."""
     shutil.copytree(ROOT / "exporter" / "disksla", tmp_path / "lib" / "disksla")
     for library in ("msgspec", "psutil"):
-        [home] = importlib.import_module(library).__path__
-        (tmp_path / "lib" / library).symlink_to(home)
-    (tmp_path / "lib" / "disksla" / "cli.py").write_text(HONEST)
+        [directory] = importlib.import_module(library).__path__
+        (tmp_path / "lib" / library).symlink_to(directory)
+    (tmp_path / "lib" / "disksla" / "cli.py").write_text(PRINT_ARGUMENTS)
     text = LAUNCHER.read_text()
     assert text.count(LIBRARIES) == 1
     installed = tmp_path / "disksla"
@@ -39,35 +40,35 @@ def launch(tmp_path: Path) -> list[str]:
     return [sys.executable, flags, str(installed), "one", "--two"]
 
 
-def test_it_hands_on_arguments_and_status(launch: list[str]) -> None:
+def test_launcher_passes_arguments_and_status(launch: list[str]) -> None:
     ended = subprocess.run(launch, capture_output=True, text=True, check=False)
     assert (ended.stdout, ended.returncode) == ("['one', '--two']\n", 7), ended.stderr
 
 
-def test_neither_environment_nor_place_lead_it_astray(launch: list[str], tmp_path: Path) -> None:
-    evil = tmp_path / "evil"
-    site = evil / ".local" / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
-    for place in (evil, site):
-        (place / "disksla").mkdir(parents=True)
+def test_launcher_ignores_environment_and_directory(launch: list[str], tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    site = other / ".local" / "lib" / f"python3.{sys.version_info.minor}" / "site-packages"
+    for directory in (other, site):
+        (directory / "disksla").mkdir(parents=True)
         for name in ("disksla/__init__.py", "sitecustomize.py", "usercustomize.py", "sys.py"):
-            (place / name).write_text(EVIL)
+            (directory / name).write_text(FAIL)
     environment = {
         **os.environ,
-        "HOME": str(evil),
-        "PYTHONPATH": str(evil),
-        "PYTHONSTARTUP": str(evil / "sitecustomize.py"),
-        "PYTHONUSERBASE": str(evil / ".local"),
+        "HOME": str(other),
+        "PYTHONPATH": str(other),
+        "PYTHONSTARTUP": str(other / "sitecustomize.py"),
+        "PYTHONUSERBASE": str(other / ".local"),
     }
     ended = subprocess.run(
-        launch, capture_output=True, text=True, check=False, env=environment, cwd=evil
+        launch, capture_output=True, text=True, check=False, env=environment, cwd=other
     )
     assert (ended.stdout, ended.returncode) == ("['one', '--two']\n", 7), ended.stderr
 
 
-def test_nor_what_it_starts(launch: list[str], tmp_path: Path) -> None:
-    (tmp_path / "lib" / "disksla" / "cli.py").write_text(HOLD)
-    (tmp_path / "evil").mkdir()
-    (tmp_path / "evil" / "msgspec.py").write_text(EVIL)
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "evil")}
+def test_sandboxed_command_ignores_pythonpath(launch: list[str], tmp_path: Path) -> None:
+    (tmp_path / "lib" / "disksla" / "cli.py").write_text(RUN_SANDBOXED)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "msgspec.py").write_text(FAIL)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "other")}
     ended = subprocess.run(launch, capture_output=True, text=True, check=False, env=environment)
-    assert (ended.stdout, ended.returncode) == ("held\n", 0), ended.stderr
+    assert (ended.stdout, ended.returncode) == ("sandboxed\n", 0), ended.stderr

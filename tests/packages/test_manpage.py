@@ -1,4 +1,4 @@
-"""The man page, from the parser."""
+"""The generated man page, as mandoc shows it."""
 
 import os
 import re
@@ -24,32 +24,32 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-def mandoc(*words: str) -> str:
+def mandoc(*arguments_: str) -> str:
     ended = subprocess.run(
-        ["mandoc", *words], capture_output=True, text=True, check=False, env={**os.environ}
+        ["mandoc", *arguments_], capture_output=True, text=True, check=False, env={**os.environ}
     )
     return ended.stdout + ended.stderr
 
 
 @pytest.fixture(scope="module")
 def shown(page: Path) -> str:
-    """Give the page as a terminal 80 columns wide shows it, without bold and underline."""
+    """Return the page for a terminal of 80 columns, without bold and underline."""
     return re.sub(".\b", "", mandoc("-Tutf8", "-Owidth=78", str(page)))
 
 
 @needs_mandoc
-def test_it_is_in_order(page: Path) -> None:
+def test_page_passes_mandoc_lint(page: Path) -> None:
     assert mandoc("-Tlint", "-Wstyle", str(page)) == ""
 
 
 @needs_mandoc
-def test_it_fits_a_terminal(shown: str) -> None:
+def test_page_fits_80_columns(shown: str) -> None:
     assert max(map(len, shown.splitlines())) <= 80
 
 
 @needs_mandoc
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_is_told_with_all_its_arguments(shown: str, command: str) -> None:
+def test_each_command_has_all_its_arguments(shown: str, command: str) -> None:
     section = re.search(
         rf"^   disksla {command}\b.*?(?=^ {{0,3}}\S)", shown, re.MULTILINE | re.DOTALL
     )
@@ -60,17 +60,17 @@ def test_each_command_is_told_with_all_its_arguments(shown: str, command: str) -
 
 
 @needs_mandoc
-def test_an_option_of_several_commands_is_explained_once(shown: str) -> None:
+def test_shared_option_is_listed_once(shown: str) -> None:
     assert len(re.findall(r"^ +--path\.procfs DIR$", shown, re.MULTILINE)) == 1
     assert "mount point of procfs (default: /proc)" in shown
 
 
 @needs_mandoc
-def test_what_can_be_chosen_and_the_default_are_told(shown: str) -> None:
+def test_choices_and_defaults_are_shown(shown: str) -> None:
     assert "--log.format logfmt|json" in shown
-    assert "form of log lines (default: logfmt)" in shown
+    assert "format of log lines (default: logfmt)" in shown
 
 
 @needs_mandoc
-def test_the_version_and_the_day_are_told(shown: str) -> None:
+def test_version_and_date_are_shown(shown: str) -> None:
     assert re.search(r"disksla 1\.2\.3 +2026-11-20", shown)

@@ -54,38 +54,38 @@ def libraries(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_each_library_is_named_with_its_wheel(libraries: Path) -> None:
-    made = bill(libraries, report("leaf", "Tall_Tree"), 1_790_000_000)
-    assert made["metadata"]["timestamp"] == "2026-09-21T14:13:20Z"
-    assert made["metadata"]["component"]["purl"] == "pkg:pypi/disksla-exporter@9"
-    assert [one["purl"] for one in made["components"]] == [
+def test_each_library_is_listed_with_its_wheel(libraries: Path) -> None:
+    document = bill(libraries, report("leaf", "Tall_Tree"), 1_790_000_000)
+    assert document["metadata"]["timestamp"] == "2026-09-21T14:13:20Z"
+    assert document["metadata"]["component"]["purl"] == "pkg:pypi/disksla-exporter@9"
+    assert [library["purl"] for library in document["components"]] == [
         "pkg:pypi/leaf@1",
         "pkg:pypi/tall-tree@1",
     ]
-    for one in made["components"]:
-        assert one["hashes"] == [{"alg": "SHA-256", "content": SHA256}]
-        [wheel] = one["properties"]
-        assert wheel["value"] == f"{one['name'].lower()}-1-py3-none-any.whl"
+    for library in document["components"]:
+        assert library["hashes"] == [{"alg": "SHA-256", "content": SHA256}]
+        [wheel] = library["properties"]
+        assert wheel["value"] == f"{library['name'].lower()}-1-py3-none-any.whl"
 
 
-def test_licences_are_as_their_authors_wrote_them(libraries: Path) -> None:
-    made = bill(libraries, report("leaf", "Tall_Tree"), 0)
-    leaf, tree = made["components"]
+def test_licences_are_as_declared(libraries: Path) -> None:
+    document = bill(libraries, report("leaf", "Tall_Tree"), 0)
+    leaf, tree = document["components"]
     assert tree["licenses"] == [{"expression": "MIT AND BSD-3-Clause"}]
     assert leaf["licenses"] == [{"license": {"name": "BSD License"}}]
-    assert made["metadata"]["component"]["licenses"] == [{"license": {"name": "Apache-2.0"}}]
+    assert document["metadata"]["component"]["licenses"] == [{"license": {"name": "Apache-2.0"}}]
 
 
-def test_it_says_what_needs_what(libraries: Path) -> None:
-    made = bill(libraries, report("leaf", "Tall_Tree"), 0)
-    assert {one["ref"]: one["dependsOn"] for one in made["dependencies"]} == {
+def test_dependencies_are_listed(libraries: Path) -> None:
+    document = bill(libraries, report("leaf", "Tall_Tree"), 0)
+    assert {each["ref"]: each["dependsOn"] for each in document["dependencies"]} == {
         "pkg:pypi/disksla-exporter@9": ["pkg:pypi/tall-tree@1"],
         "pkg:pypi/tall-tree@1": ["pkg:pypi/leaf@1"],
         "pkg:pypi/leaf@1": [],
     }
 
 
-def test_it_is_the_same_twice_and_another_for_another_package(libraries: Path) -> None:
+def test_document_is_reproducible_and_unique(libraries: Path) -> None:
     once, twice = (
         bill(libraries, report(*names), 0)
         for names in (
@@ -97,6 +97,6 @@ def test_it_is_the_same_twice_and_another_for_another_package(libraries: Path) -
     assert bill(libraries, report("leaf", "Tall_Tree"), 1)["serialNumber"] != once["serialNumber"]
 
 
-def test_what_nobody_accounts_for_is_refused(libraries: Path) -> None:
-    with pytest.raises(ValueError, match="not of one making"):
+def test_unknown_library_raises_value_error(libraries: Path) -> None:
+    with pytest.raises(ValueError, match="found other libraries"):
         bill(libraries, report("leaf"), 0)

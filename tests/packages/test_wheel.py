@@ -1,4 +1,4 @@
-"""The wheel: the same bytes, whoever builds it."""
+"""The wheel: reproducible, and complete."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ PARTS = ("exporter", "packaging", "setup.cfg", "pyproject.toml", "README.md", "L
 
 
 def build(tree: Path, umask: int) -> Path:
-    """Build the wheel of a copy of this tree made under an umask, and give it."""
+    """Build the wheel from a copy of this tree made under an umask, and return its path."""
     for part in PARTS:
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, tree / part)
@@ -24,7 +24,7 @@ def build(tree: Path, umask: int) -> Path:
         path.chmod(path.stat().st_mode & ~umask)
     stale = tree / "build" / "lib" / "disksla"
     stale.mkdir(parents=True)
-    (stale / "long_gone.py").touch()
+    (stale / "deleted.py").touch()
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1790000000", "BUILD_PYTHON": sys.executable}
     subprocess.run(
         [tree / "packaging" / "wheel", "dist"],
@@ -43,18 +43,18 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return build(trees[0], umask=0o022), build(trees[1], umask=0o077)
 
 
-def test_it_is_the_same_twice(wheels: tuple[Path, Path]) -> None:
+def test_wheel_is_reproducible(wheels: tuple[Path, Path]) -> None:
     assert wheels[0].name == wheels[1].name
     assert wheels[0].read_bytes() == wheels[1].read_bytes()
 
 
-def test_it_holds_what_the_package_holds(wheels: tuple[Path, Path]) -> None:
+def test_wheel_has_all_files_of_the_package(wheels: tuple[Path, Path]) -> None:
     source = ROOT / "exporter"
-    wanted = {
+    expected = {
         str(path.relative_to(source))
         for pattern in ("*.py", "*.yaml", "py.typed")
         for path in (source / "disksla").rglob(pattern)
     }
     with zipfile.ZipFile(wheels[0]) as wheel:
-        held = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    assert held == wanted
+        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert found == expected

@@ -1,4 +1,4 @@
-"""One measurement at a time."""
+"""The measurement lock."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from disksla.errors import DiskslaError
 from disksla.system.lock import measurement_lock
 
 
-def test_the_second_is_told_that_it_is_not_alone(tmp_path: Path) -> None:
+def test_lock_is_exclusive_and_leaves_no_file(tmp_path: Path) -> None:
     with measurement_lock(tmp_path) as first, measurement_lock(tmp_path) as second:
         assert first
         assert not second
@@ -17,7 +17,7 @@ def test_the_second_is_told_that_it_is_not_alone(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_directory_that_is_not_made_yet_is_locked_by_what_is_above_it(tmp_path: Path) -> None:
+def test_lock_of_missing_directory_is_on_its_parent(tmp_path: Path) -> None:
     with (
         measurement_lock(tmp_path / "lib" / "disksla") as first,
         measurement_lock(tmp_path) as second,
@@ -27,18 +27,18 @@ def test_a_directory_that_is_not_made_yet_is_locked_by_what_is_above_it(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_cannot_be_locked_is_refused(tmp_path: Path) -> None:
+def test_lock_raises_if_directory_cannot_be_opened(tmp_path: Path) -> None:
     with (
         pytest.raises(
-            DiskslaError, match=r"cannot tell whether another measurement runs: .*File name"
+            DiskslaError, match=r"cannot check whether another measurement runs: .*File name"
         ),
         measurement_lock(tmp_path / ("x" * 300)),
     ):
-        pytest.fail("nothing was locked")
+        pytest.fail("the lock was acquired")
 
 
-def test_the_lock_ends_with_whatever_is_raised(tmp_path: Path) -> None:
+def test_lock_is_released_by_an_exception(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), measurement_lock(tmp_path):
         raise KeyboardInterrupt
-    with measurement_lock(tmp_path) as is_alone:
-        assert is_alone
+    with measurement_lock(tmp_path) as acquired:
+        assert acquired

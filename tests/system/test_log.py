@@ -1,4 +1,4 @@
-"""Log lines."""
+"""Log lines: logfmt, JSON, the journal, and exceptions that end a thread."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from disksla.system.log import LineFormatter, LogFormat, fields, is_journal
 
-BUGS = """
+THREAD_AND_PROCESS_FAIL = """
 import threading
 from disksla.system.log import set_up_logging
 set_up_logging("info", "logfmt")
@@ -42,7 +42,7 @@ def line_of(
     return LineFormatter(log_format, journal=journal).format(record)
 
 
-def test_logfmt_quotes_what_is_not_one_plain_word() -> None:
+def test_logfmt_quotes_values_that_are_not_plain_words() -> None:
     assert line_of("logfmt", "late").endswith(" level=warning component=sampler msg=late")
     assert line_of("logfmt", 'a "b"=c').endswith('msg="a \\"b\\"=c"')
     assert line_of("logfmt", "").endswith('msg=""')
@@ -72,27 +72,27 @@ def test_fields_are_keys_in_json() -> None:
     st.sampled_from(["logfmt", "json"]),
     st.dictionaries(st.sampled_from(["device", "kind", "err"]), st.text()),
 )
-def test_no_field_breaks_a_line(log_format: LogFormat, values: dict[str, str]) -> None:
+def test_fields_never_break_a_line(log_format: LogFormat, values: dict[str, str]) -> None:
     line = event_line(log_format, **values)
     assert len(line.splitlines()) == 1
     assert line.isprintable()
 
 
 @pytest.mark.parametrize("log_format", ["logfmt", "json"])
-def test_an_event_is_one_line(log_format: LogFormat) -> None:
+def test_traceback_stays_on_one_line(log_format: LogFormat) -> None:
     line = line_of(log_format, "two\nlines", failed=True)
     assert "\n" not in line
     assert "ValueError" in line
 
 
-def test_json_is_json() -> None:
+def test_json_line_can_be_parsed() -> None:
     event = json.loads(line_of("json", "läte", failed=True))
     assert event["msg"] == "läte"
     assert event["component"] == "sampler"
     assert "reason" in event["traceback"]
 
 
-def test_the_journal_is_told_the_severity_and_no_time() -> None:
+def test_journal_line_has_severity_and_no_time() -> None:
     assert line_of("logfmt", "late", journal=True) == "<4>level=warning component=sampler msg=late"
     line = line_of("json", "two\nlines", failed=True, journal=True)
     assert line.startswith("<4>{")
@@ -111,27 +111,27 @@ def test_the_journal_is_told_the_severity_and_no_time() -> None:
         (logging.DEBUG - 1, 7),
     ],
 )
-def test_severities_are_those_of_syslog(level: int, severity: int) -> None:
+def test_severity_matches_syslog(level: int, severity: int) -> None:
     assert line_of("logfmt", "x", journal=True, level=level).startswith(f"<{severity}>")
 
 
-def test_the_journal_is_known_by_its_stream(tmp_path: Path) -> None:
+def test_is_journal_compares_device_and_inode(tmp_path: Path) -> None:
     with (tmp_path / "one").open("w") as one, (tmp_path / "other").open("w") as other:
-        found = os.fstat(one.fileno())
-        told = {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"}
-        assert is_journal(one, told)
-        assert not is_journal(other, told)
+        status = os.fstat(one.fileno())
+        environment = {"JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
+        assert is_journal(one, environment)
+        assert not is_journal(other, environment)
         assert not is_journal(one, {})
-    assert not is_journal(one, told)
+    assert not is_journal(one, environment)
 
 
-def test_whatever_ends_by_a_bug_says_so_in_a_line() -> None:
-    command = [sys.executable, "-c", BUGS]
+def test_uncaught_exceptions_are_logged_on_one_line() -> None:
+    command = [sys.executable, "-c", THREAD_AND_PROCESS_FAIL]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    of_thread, of_process = ended.stderr.splitlines()
-    assert 'msg="thread ended by a bug of disksla, please report it"' in of_thread
-    assert "thread=sampler" in of_thread
-    assert "ZeroDivisionError" in of_thread
-    assert "level=critical" in of_process
-    assert "ValueError" in of_process
+    thread_line, process_line = ended.stderr.splitlines()
+    assert 'msg="thread ended by a bug of disksla, please report it"' in thread_line
+    assert "thread=sampler" in thread_line
+    assert "ZeroDivisionError" in thread_line
+    assert "level=critical" in process_line
+    assert "ValueError" in process_line

@@ -1,4 +1,4 @@
-"""Which machine this is, and which boot of it."""
+"""Identity of the machine and of its boot."""
 
 import re
 from pathlib import Path
@@ -11,30 +11,30 @@ from disksla.system.roots import Roots
 BOOT = "a7f0f4d0-2b0a-4c1d-9a0c-0f5f0f3a9b11"
 
 
-def a_procfs(tmp_path: Path, boot_id: bytes) -> Roots:
+def procfs_with(tmp_path: Path, boot_id: bytes) -> Roots:
     random = tmp_path / "sys" / "kernel" / "random"
     random.mkdir(parents=True)
     (random / "boot_id").write_bytes(boot_id)
     return Roots(procfs=tmp_path)
 
 
-def test_the_boot_is_what_the_kernel_calls_it(tmp_path: Path) -> None:
-    assert read_boot_id(a_procfs(tmp_path, f"{BOOT}\n".encode())) == BOOT
+def test_boot_id_is_that_of_the_kernel(tmp_path: Path) -> None:
+    assert read_boot_id(procfs_with(tmp_path, f"{BOOT}\n".encode())) == BOOT
 
 
-def test_this_boot_is_the_same_each_time_it_is_read() -> None:
+def test_boot_id_of_this_machine_is_stable() -> None:
     assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", read_boot_id(Roots()))
     assert read_boot_id(Roots()) == read_boot_id(Roots())
 
 
-def test_boots_that_are_not_known_are_never_the_same(tmp_path: Path) -> None:
-    nowhere = Roots(procfs=tmp_path / "nowhere")
-    assert read_boot_id(nowhere) != read_boot_id(nowhere)
-    garbled = a_procfs(tmp_path, b"\xff\xfe\n")
-    assert read_boot_id(garbled) != read_boot_id(garbled)
+def test_unreadable_boot_ids_are_never_equal(tmp_path: Path) -> None:
+    missing = Roots(procfs=tmp_path / "missing")
+    assert read_boot_id(missing) != read_boot_id(missing)
+    invalid = procfs_with(tmp_path, b"\xff\xfe\n")
+    assert read_boot_id(invalid) != read_boot_id(invalid)
 
 
-def test_the_machine_is_known_by_a_hash_of_its_id(tmp_path: Path) -> None:
+def test_machine_id_is_hashed(tmp_path: Path) -> None:
     file = tmp_path / "machine-id"
     file.write_text("0123456789abcdef0123456789abcdef\n")
     machine = read_machine_id(file)
@@ -47,7 +47,7 @@ def test_the_machine_is_known_by_a_hash_of_its_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "uninitialized\n"])
-def test_a_machine_without_an_id_is_unknown(tmp_path: Path, content: str | None) -> None:
+def test_machine_without_id_is_unknown(tmp_path: Path, content: str | None) -> None:
     file = tmp_path / "machine-id"
     if content is not None:
         file.write_text(content)

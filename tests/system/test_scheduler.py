@@ -1,4 +1,4 @@
-"""Jobs that are done every so often."""
+"""Periodic jobs."""
 
 import logging
 import threading
@@ -12,70 +12,71 @@ from hypothesis import strategies as st
 from disksla.system.scheduler import JobTimes, OffsetTrigger, RepeatTrigger, Scheduler
 from support.log_events import events
 
-WITHIN_S = 10.0
-OFTEN_S = 0.02
+PATIENCE_S = 10.0
+PERIOD_S = 0.02
 
 
 @pytest.fixture
-def schedule() -> Iterator[Scheduler]:
-    schedule = Scheduler()
-    yield schedule
-    schedule.stop()
+def scheduler() -> Iterator[Scheduler]:
+    scheduler = Scheduler()
+    yield scheduler
+    scheduler.stop()
 
 
-def test_a_job_is_done_again_and_again_until_the_end(schedule: Scheduler) -> None:
+def test_job_repeats_until_stop(scheduler: Scheduler) -> None:
     done = threading.Semaphore(0)
-    schedule.every(OFTEN_S, done.release, "counting")
-    schedule.start()
+    scheduler.every(PERIOD_S, done.release, "counting")
+    scheduler.start()
     for _ in range(3):
-        assert done.acquire(timeout=WITHIN_S)
-    schedule.stop()
+        assert done.acquire(timeout=PATIENCE_S)
+    scheduler.stop()
     while done.acquire(blocking=False):
         pass
-    assert not done.acquire(timeout=5 * OFTEN_S)
-    schedule.stop()
+    assert not done.acquire(timeout=5 * PERIOD_S)
+    scheduler.stop()
 
 
-def test_jobs_are_done_one_after_another(schedule: Scheduler) -> None:
-    at_once = threading.Lock()
+def test_short_jobs_do_not_overlap(scheduler: Scheduler) -> None:
+    running = threading.Lock()
     done = threading.Semaphore(0)
     overlaps = []
 
     def job() -> None:
-        if not at_once.acquire(blocking=False):
+        if not running.acquire(blocking=False):
             overlaps.append(True)
             return
         done.release()
-        at_once.release()
+        running.release()
 
-    schedule.every(OFTEN_S, job, "one")
-    schedule.every(OFTEN_S, job, "other")
-    schedule.start()
+    scheduler.every(PERIOD_S, job, "one")
+    scheduler.every(PERIOD_S, job, "other")
+    scheduler.start()
     for _ in range(6):
-        assert done.acquire(timeout=WITHIN_S)
+        assert done.acquire(timeout=PATIENCE_S)
     assert overlaps == []
 
 
-def test_a_job_that_fails_is_said_once_and_goes_on(
-    schedule: Scheduler, caplog: pytest.LogCaptureFixture
+def test_failing_job_is_logged_once_and_repeated(
+    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    tried = threading.Semaphore(0)
-    works = threading.Event()
+    attempts, successes = threading.Semaphore(0), threading.Semaphore(0)
+    is_repaired = threading.Event()
 
     def job() -> None:
-        tried.release()
-        if not works.is_set():
+        attempts.release()
+        if not is_repaired.is_set():
             raise RuntimeError("out of order")
+        successes.release()
 
-    schedule.every(OFTEN_S, job, "counting")
-    schedule.start()
+    scheduler.every(PERIOD_S, job, "counting")
+    scheduler.start()
     for _ in range(3):
-        assert tried.acquire(timeout=WITHIN_S)
-    works.set()
+        assert attempts.acquire(timeout=PATIENCE_S)
+    is_repaired.set()
     for _ in range(3):
-        assert tried.acquire(timeout=WITHIN_S)
-    schedule.stop()
+        assert successes.acquire(timeout=PATIENCE_S)
+    scheduler.stop()
     assert events(caplog) == [
         ("error", "job failed by a bug of disksla, please report it", {"job": "counting"}),
         ("info", "job recovered", {"job": "counting"}),
@@ -83,57 +84,57 @@ def test_a_job_that_fails_is_said_once_and_goes_on(
     assert caplog.records[0].exc_info is not None
 
 
-def test_a_long_job_does_not_hold_up_a_short_one(schedule: Scheduler) -> None:
-    begun, may_end = threading.Event(), threading.Event()
+def test_long_job_does_not_delay_a_short_one(scheduler: Scheduler) -> None:
+    started, may_end = threading.Event(), threading.Event()
     done = threading.Semaphore(0)
 
     def long() -> None:
-        begun.set()
-        may_end.wait(WITHIN_S)
+        started.set()
+        may_end.wait(PATIENCE_S)
 
-    schedule.at(JobTimes(every_s=OFTEN_S), long, "long")
-    schedule.every(OFTEN_S, done.release, "short")
-    schedule.start()
-    assert begun.wait(WITHIN_S)
+    scheduler.at(JobTimes(every_s=PERIOD_S), long, "long")
+    scheduler.every(PERIOD_S, done.release, "short")
+    scheduler.start()
+    assert started.wait(PATIENCE_S)
     for _ in range(3):
-        assert done.acquire(timeout=WITHIN_S)
+        assert done.acquire(timeout=PATIENCE_S)
     may_end.set()
 
 
-def test_long_jobs_are_done_one_after_another_until_they_are_removed(schedule: Scheduler) -> None:
+def test_long_jobs_do_not_overlap_and_can_be_removed(scheduler: Scheduler) -> None:
     done = threading.Semaphore(0)
-    at_once = threading.Lock()
+    running = threading.Lock()
     overlaps = []
 
     def job() -> None:
-        if not at_once.acquire(blocking=False):
+        if not running.acquire(blocking=False):
             overlaps.append(True)
             return
         done.release()
-        at_once.release()
+        running.release()
 
-    removes = [schedule.at(JobTimes(every_s=OFTEN_S), job, name) for name in ("one", "other")]
-    schedule.start()
+    removes = [scheduler.at(JobTimes(every_s=PERIOD_S), job, name) for name in ("one", "other")]
+    scheduler.start()
     for _ in range(6):
-        assert done.acquire(timeout=WITHIN_S)
+        assert done.acquire(timeout=PATIENCE_S)
     for remove in removes:
         remove()
     after = threading.Semaphore(0)
-    schedule.at(JobTimes(every_s=OFTEN_S), after.release, "after what was begun")
-    assert after.acquire(timeout=WITHIN_S)
+    scheduler.at(JobTimes(every_s=PERIOD_S), after.release, "after running jobs")
+    assert after.acquire(timeout=PATIENCE_S)
     while done.acquire(blocking=False):
         pass
-    assert after.acquire(timeout=WITHIN_S)
+    assert after.acquire(timeout=PATIENCE_S)
     assert not done.acquire(blocking=False)
     assert overlaps == []
 
 
-def test_a_job_of_every_so_often_is_never_due_in_the_past() -> None:
-    again = RepeatTrigger(60.0)
-    assert again.get_next_fire_time(None, NOW) == NOW + timedelta(seconds=60)
+def test_repeat_trigger_is_never_due_in_the_past() -> None:
+    trigger = RepeatTrigger(60.0)
+    assert trigger.get_next_fire_time(None, NOW) == NOW + timedelta(seconds=60)
     before = NOW - timedelta(seconds=1)
-    assert again.get_next_fire_time(before, NOW) == NOW + timedelta(seconds=59)
-    assert again.get_next_fire_time(NOW - timedelta(hours=2), NOW) == NOW + timedelta(seconds=60)
+    assert trigger.get_next_fire_time(before, NOW) == NOW + timedelta(seconds=59)
+    assert trigger.get_next_fire_time(NOW - timedelta(hours=2), NOW) == NOW + timedelta(seconds=60)
 
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
@@ -146,7 +147,7 @@ moments = st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.
     st.floats(0, 1, exclude_max=True),
     st.floats(0, 0.5),
 )
-def test_turns_stay_on_the_grid_whatever_chance_adds(
+def test_runs_stay_on_the_grid_despite_jitter(
     now: datetime, every_s: int, offset_share: float, jitter_share: float
 ) -> None:
     offset_s, jitter_s = offset_share * every_s, jitter_share * every_s
@@ -163,7 +164,7 @@ def test_turns_stay_on_the_grid_whatever_chance_adds(
         previous = now = due
 
 
-def test_turns_by_crontab_are_shifted_too() -> None:
+def test_crontab_runs_are_shifted_by_the_offset() -> None:
     trigger = OffsetTrigger(JobTimes(cron="30 4 * * mon-fri", offset_s=90.0))
     first = trigger.get_next_fire_time(None, NOW)  # a Friday
     assert first == datetime(2026, 11, 23, 4, 31, 30, tzinfo=UTC)
@@ -172,11 +173,11 @@ def test_turns_by_crontab_are_shifted_too() -> None:
     )
 
 
-def test_a_day_that_never_comes_has_no_turn() -> None:
+def test_impossible_crontab_has_no_run() -> None:
     assert OffsetTrigger(JobTimes(cron="0 0 30 feb *")).get_next_fire_time(None, NOW) is None
 
 
-def test_missed_turns_are_left_behind() -> None:
+def test_missed_runs_are_skipped() -> None:
     trigger = OffsetTrigger(JobTimes(every_s=600.0))
-    late = NOW + timedelta(hours=5, seconds=1)
-    assert trigger.get_next_fire_time(NOW, late) == NOW + timedelta(hours=5, minutes=10)
+    now = NOW + timedelta(hours=5, seconds=1)
+    assert trigger.get_next_fire_time(NOW, now) == NOW + timedelta(hours=5, minutes=10)

@@ -1,4 +1,4 @@
-"""Sockets that were passed on."""
+"""Socket activation: sockets inherited from systemd."""
 
 import os
 import socket
@@ -10,7 +10,7 @@ from disksla.errors import DiskslaError
 from disksla.system.systemd import inherited_sockets
 
 
-def told(count: object, pid: int | None = None) -> dict[str, str]:
+def listen_variables(count: object, pid: int | None = None) -> dict[str, str]:
     return {
         "LISTEN_PID": str(os.getpid() if pid is None else pid),
         "LISTEN_FDS": str(count),
@@ -18,11 +18,11 @@ def told(count: object, pid: int | None = None) -> dict[str, str]:
     }
 
 
-def test_a_socket_that_was_passed_is_taken_and_no_child_gets_it() -> None:
-    environment = told(1)
-    with socket.create_server(("127.0.0.1", 0)) as made:
-        os.set_inheritable(made.fileno(), True)
-        (passed,) = inherited_sockets(environment, first=made.detach())
+def test_inherited_socket_is_used_and_not_passed_to_children() -> None:
+    environment = listen_variables(1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        os.set_inheritable(server.fileno(), True)
+        (passed,) = inherited_sockets(environment, first=server.detach())
     with closing(passed):
         assert environment == {}
         assert not passed.get_inheritable()
@@ -30,14 +30,16 @@ def test_a_socket_that_was_passed_is_taken_and_no_child_gets_it() -> None:
             passed.accept()[0].close()
 
 
-@pytest.mark.parametrize("environment", [{}, told(1, pid=1), told("none"), told(0)])
-def test_without_sockets_for_us_there_are_none(environment: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "environment", [{}, listen_variables(1, pid=1), listen_variables("none"), listen_variables(0)]
+)
+def test_no_sockets_without_matching_variables(environment: dict[str, str]) -> None:
     assert inherited_sockets(environment, first=10_000) == ()
 
 
-def test_what_is_not_even_open_is_refused() -> None:
-    with pytest.raises(DiskslaError, match="systemd passed descriptor 10000: Bad file descriptor"):
-        inherited_sockets(told(1), first=10_000)
+def test_closed_descriptor_is_rejected() -> None:
+    with pytest.raises(DiskslaError, match="cannot use descriptor 10000 from systemd: Bad file"):
+        inherited_sockets(listen_variables(1), first=10_000)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +50,7 @@ def test_what_is_not_even_open_is_refused() -> None:
         (socket.AF_UNIX, socket.SOCK_STREAM),
     ],
 )
-def test_what_no_scraper_can_connect_to_is_refused(family: int, kind: int) -> None:
+def test_socket_that_does_not_listen_on_tcp_is_rejected(family: int, kind: int) -> None:
     descriptor = socket.socket(family, kind).detach()
-    with pytest.raises(DiskslaError, match=r"on which nobody can connect by TCP; .*Accept=no"):
-        inherited_sockets(told(1), first=descriptor)
+    with pytest.raises(DiskslaError, match=r"not a listening TCP socket; .*Accept=no"):
+        inherited_sockets(listen_variables(1), first=descriptor)

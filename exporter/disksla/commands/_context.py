@@ -1,4 +1,4 @@
-"""What `discover` and `explain` look at: this machine's disks, held against the configuration."""
+"""What commands start from: the disks of this host, the configuration and the catalogue."""
 
 import argparse
 import sys
@@ -19,34 +19,34 @@ from disksla.text import escape_control
 
 
 class HostContext(msgspec.Struct, frozen=True):
-    """All block devices, and what decides over them."""
+    """All block devices of the host, the settings, and the catalogue of disk types."""
 
     disks: tuple[Disk, ...]
     settings: Settings
     catalog: Catalog
 
     def find(self, device: str) -> Disk:
-        """Give the disk of a kernel name or one under /dev/disk/by-id, with or without directory.
+        """Return the disk of a kernel name or a /dev/disk/by-id name, with or without directory.
 
-        Raises Refusal, with the disks there are, if none has that name.
+        Raises DiskslaError, which lists all disks, if no disk has that name.
         """
         name = device.removeprefix("/dev/").removeprefix("disk/by-id/")
         for disk in self.disks:
             if name == disk.name or name in disk.by_id:
                 return disk
-        known = ", ".join(disk.name for disk in self.disks) or "none at all"
-        raise DiskslaError(f"no disk is called '{device}'; there are: {known}")
+        names = ", ".join(disk.name for disk in self.disks) or "(no disks found)"
+        raise DiskslaError(f"no disk named '{device}'; expected one of: {names}")
 
     def why_unwatched(self, disk: Disk) -> str | None:
-        """Say in a few words why a disk is not watched, or None if it is."""
+        """Return in a few words why a disk is not monitored, or None if it is."""
         return why_unwatched(disk, self.settings)
 
     def assignment(self, disk: Disk) -> Assignment:
-        """Give the terms a disk is held against, or would be."""
+        """Return the terms of a disk and its limits, whether or not it is monitored."""
         return assign(disk, self.settings, self.catalog)
 
     def entry(self, disk: Disk) -> DiskEntry | None:
-        """Give what the configuration says of a disk; None if it says nothing."""
+        """Return the configuration entry that matches a disk, or None."""
         found = find_entry(disk, self.settings)
         return None if found is None else found[1]
 
@@ -58,7 +58,10 @@ def add_context_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_context(arguments: argparse.Namespace) -> HostContext:
-    """Read configuration and devices; what could not be understood of them goes to stderr."""
+    """Read configuration and devices; print problems with devices to standard error.
+
+    Raises DiskslaError if the configuration or the list of devices cannot be read.
+    """
     configuration = read_configuration(arguments.config_file)
     inventory = read_disks(roots_of(arguments))
     for problem in inventory.problems:
@@ -69,9 +72,12 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
 def prepare_sampler(
     arguments: argparse.Namespace, on_tick: Callable[[Tick], None] = lambda _: None
 ) -> Sampler:
-    """Read configuration and disks; raises Refusal if one of them cannot be read."""
-    paths = roots_of(arguments)
+    """Return a sampler for the disks and the configuration of this host.
+
+    Raises DiskslaError if one of them cannot be read.
+    """
+    roots = roots_of(arguments)
     configuration = read_configuration(arguments.config_file)
-    sampler = Sampler(paths, State(configuration.settings, configuration.catalog), on_tick)
-    sampler.post(read_disks(paths).disks)
+    sampler = Sampler(roots, State(configuration.settings, configuration.catalog), on_tick)
+    sampler.post(read_disks(roots).disks)
     return sampler

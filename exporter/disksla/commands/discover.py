@@ -1,4 +1,4 @@
-"""`disksla discover`: list the disks, what was recognised, and their limits."""
+"""`disksla discover`: list the disks of this host with their terms and limits."""
 
 import argparse
 from collections import defaultdict
@@ -16,15 +16,15 @@ from disksla.units import format_bandwidth, format_count, format_size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --json and where to look."""
+    """Add --json, --config.file and --path.*."""
     parser.add_argument(
-        "--json", action="store_true", help="print a list of all devices, in base units"
+        "--json", action="store_true", help="print all block devices as JSON, in base units"
     )
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the disks of this machine."""
+    """Print the disks of this host."""
     host = read_context(arguments)
     if arguments.json:
         print(to_json([_document(host, disk) for disk in host.disks]))
@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _document(host: HostContext, disk: Disk) -> dict[str, Any]:
-    why_unwatched = host.why_unwatched(disk)
-    assignment = None if why_unwatched else host.assignment(disk)
+    exclusion = host.why_unwatched(disk)
+    assignment = None if exclusion else host.assignment(disk)
     return {
         "device": disk.name,
         "identity": {
@@ -44,7 +44,7 @@ def _document(host: HostContext, disk: Disk) -> dict[str, Any]:
         "watched": assignment is not None,
         "terms": assignment.terms if assignment else None,
         "provider": assignment.provider if assignment else None,
-        "reason": assignment.reason if assignment else why_unwatched,
+        "reason": assignment.reason if assignment else exclusion,
         "limits": limits_document(assignment.limits) if assignment else None,
     }
 
@@ -56,21 +56,21 @@ def _print(host: HostContext) -> None:
     table.add_column("size", no_wrap=True)
     table.add_column("model, serial", overflow="fold")
     table.add_column("terms, mounts", overflow="fold")
-    table.add_column("reads", no_wrap=True, justify="right")
-    table.add_column("writes", no_wrap=True, justify="right")
-    unwatched: defaultdict[str, list[str]] = defaultdict(list)
+    table.add_column("read limit", no_wrap=True, justify="right")
+    table.add_column("write limit", no_wrap=True, justify="right")
+    excluded: defaultdict[str, list[str]] = defaultdict(list)
     for disk in host.disks:
-        if why := host.why_unwatched(disk):
-            unwatched[why].append(disk.name)
+        if reason := host.why_unwatched(disk):
+            excluded[reason].append(disk.name)
         else:
             table.add_row(*_row(host, disk))
     if table.row_count:
         console.print(table)
     else:
-        console.print("No disk is watched.")
-    if unwatched:
-        groups = "; ".join(f"{', '.join(names)} ({why})" for why, names in unwatched.items())
-        console.print(Text(f"\nNot watched: {groups}", style="dim"))
+        console.print("No disk is monitored.")
+    if excluded:
+        groups = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in excluded.items())
+        console.print(Text(f"\nNot monitored: {groups}", style="dim"))
 
 
 def _row(host: HostContext, disk: Disk) -> list[Text]:
@@ -79,19 +79,19 @@ def _row(host: HostContext, disk: Disk) -> list[Text]:
     return [
         Text(disk.name),
         Text(format_size(disk.size_bytes)),
-        _lines(disk.model, disk.serial),
-        _lines(assignment.terms, ", ".join(disk.mount_points)),
-        _promise(rates.read_iops, rates.read_bytes_per_second),
-        _promise(rates.write_iops, rates.write_bytes_per_second),
+        _cell(disk.model, disk.serial),
+        _cell(assignment.terms, ", ".join(disk.mount_points)),
+        _limit_cell(rates.read_iops, rates.read_bytes_per_second),
+        _limit_cell(rates.write_iops, rates.write_bytes_per_second),
     ]
 
 
-def _promise(iops: float | None, bytes_per_second: float | None) -> Text:
-    return _lines(
+def _limit_cell(iops: float | None, bytes_per_second: float | None) -> Text:
+    return _cell(
         None if iops is None else f"{format_count(iops)} IOPS",
         None if bytes_per_second is None else format_bandwidth(bytes_per_second),
     )
 
 
-def _lines(*values: str | None) -> Text:
+def _cell(*values: str | None) -> Text:
     return Text("\n".join(value for value in values if value) or "-")

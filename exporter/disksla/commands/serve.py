@@ -1,4 +1,4 @@
-"""`disksla serve`: watch the disks of this machine and serve what is seen."""
+"""`disksla serve`: run the exporter until SIGTERM or SIGINT."""
 
 import argparse
 import contextlib
@@ -31,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="listen",
         action="append",
         metavar="ADDRESS",
-        help=f"HOST:PORT to serve on; may be given again (default: {DEFAULT_LISTEN_ADDRESS})",
+        help=f"HOST:PORT to listen on; repeatable (default: {DEFAULT_LISTEN_ADDRESS})",
     )
     parser.add_argument(
         "--web.systemd-socket",
         dest="systemd_socket",
         action="store_true",
-        help="serve on the sockets that systemd passes (socket activation)",
+        help="listen on the sockets that systemd passes (socket activation)",
     )
     parser.add_argument(
         "--web.telemetry-path",
@@ -53,53 +53,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_count,
         default=DEFAULT_SCRAPE_LIMIT.most,
         metavar="N",
-        help="scrapes that are answered at once, 0 for any number (default: %(default)s)",
+        help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
     )
     parser.add_argument(
         "--log.level",
         dest="log_level",
         choices=("debug", "info", "warning", "error"),
         default="info",
-        help="least severe log lines to write (default: %(default)s)",
+        help="minimum severity of log lines (default: %(default)s)",
     )
     parser.add_argument(
         "--log.format",
         dest="log_format",
         choices=("logfmt", "json"),
         default="logfmt",
-        help="form of log lines (default: %(default)s); in the journal of systemd, a line has its"
-        " severity in front instead of a time",
+        help="format of log lines (default: %(default)s); in the systemd journal, lines begin with"
+        " their severity and have no time",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until SIGTERM or SIGINT; read the configuration again on SIGHUP.
+    """Serve until SIGTERM or SIGINT; reload the configuration on SIGHUP.
 
-    Signals are taken one at a time by this thread and by no other, so that none of them
-    interrupts anything.
+    Signals are blocked in all threads, and this thread waits for them one at a time, so that no
+    signal interrupts a system call.
     """
     set_up_logging(arguments.log_level, arguments.log_format)
     telemetry_path = arguments.telemetry_path
     if not telemetry_path.startswith("/") or telemetry_path == "/":
         raise DiskslaError(
-            f"--web.telemetry-path is '{telemetry_path}': expected a path such as /metrics"
+            f"--web.telemetry-path: found '{telemetry_path}'; expected a path such as /metrics"
         )
-    listen = _places(arguments)
+    listen = _listen_places(arguments)
     access = AccessControl(arguments.web_config_file)
     daemon = Daemon(
         roots_of(arguments),
         arguments.config_file,
         listen,
         telemetry_path,
-        ServiceManager.of(os.environ),
+        ServiceManager.from_environment(os.environ),
         access,
         arguments.max_requests,
     )
-    faulthandler.enable()  # the watchdog ends us by SIGABRT, and the log then says where we were
+    faulthandler.enable()  # the watchdog sends SIGABRT: then log where each thread was
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         addresses = daemon.start()
-        _tell_where_to_look(addresses, telemetry_path, "https" if access.speaks_tls else "http")
+        _print_urls(addresses, telemetry_path, "https" if access.speaks_tls else "http")
         while signal.sigwait(SIGNALS) == signal.SIGHUP:
             with contextlib.suppress(DiskslaError):  # logged, and visible in the metrics
                 daemon.reload()
@@ -109,43 +109,40 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _places(arguments: argparse.Namespace) -> list[Listen]:
-    """Give where to listen: where we are told, or on what systemd passed. Raises Refusal."""
+def _listen_places(arguments: argparse.Namespace) -> list[Listen]:
+    """Return the addresses of the command line, or the sockets that systemd passed.
+
+    Raises DiskslaError if the options contradict each other or what systemd passed.
+    """
     passed = inherited_sockets(os.environ)
     if arguments.systemd_socket:
         if arguments.listen:
             raise DiskslaError(
-                "--web.systemd-socket and --web.listen-address exclude each other:"
-                " the first leaves it to the socket unit where to listen"
+                "--web.systemd-socket excludes --web.listen-address:"
+                " the socket unit names the address"
             )
         if not passed:
             raise DiskslaError(
-                "--web.systemd-socket: systemd passed no socket;"
+                "--web.systemd-socket: found no socket from systemd;"
                 " expected to be started by a socket unit"
             )
         return list(passed)
     if passed:
         raise DiskslaError(
-            f"systemd passed {len(passed)} socket(s), on which nobody would answer:"
-            " expected --web.systemd-socket"
+            f"found {len(passed)} socket(s) from systemd; expected --web.systemd-socket"
+            " to serve on them"
         )
     return [parse_listen_address(text) for text in arguments.listen or [DEFAULT_LISTEN_ADDRESS]]
 
 
 def _count(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number such as 40, not '{text}'")
+        raise argparse.ArgumentTypeError(f"found '{text}'; expected a whole number such as 40")
     return int(text)
 
 
-def _tell_where_to_look(
-    addresses: Sequence[ListenAddress], telemetry_path: str, scheme: str
-) -> None:
+def _print_urls(addresses: Sequence[ListenAddress], telemetry_path: str, scheme: str) -> None:
     for address in addresses:
         host = address.host or "localhost"
-        shown = f"[{host}]" if ":" in host else host
-        print(
-            f"disksla: look at {scheme}://{shown}:{address.port}/"
-            f" and scrape {scheme}://{shown}:{address.port}{telemetry_path}",
-            flush=True,
-        )
+        site = f"{scheme}://{f'[{host}]' if ':' in host else host}:{address.port}"
+        print(f"disksla: status page on {site}/, metrics on {site}{telemetry_path}", flush=True)

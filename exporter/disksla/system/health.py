@@ -1,4 +1,4 @@
-"""Whether a part of the daemon works, as metrics and the status page show it."""
+"""Health of the parts of the daemon, as metrics and the status page show it."""
 
 from typing import NamedTuple
 
@@ -11,6 +11,6 @@ class SourceHealth(NamedTuple):
     errors: int
     """Errors since the start."""
     works: bool | None
-    """Whether it worked the last time; None for a part without a `collector_success` series."""
+    """Whether the last attempt succeeded; None for a part without a `collector_success` series."""
     problem: str | None = None
-    """What is wrong now, for the status page; None if nothing is, or nothing may be shown."""
+    """What fails now, for the status page; None if nothing fails or it must not be shown."""

@@ -1,4 +1,4 @@
-"""One measurement at a time on this machine, by a lock that leaves nothing behind."""
+"""The measurement lock: at most one measurement at a time on this machine."""
 
 import contextlib
 import fcntl
@@ -11,17 +11,19 @@ from disksla.errors import DiskslaError
 
 @contextlib.contextmanager
 def measurement_lock(directory: Path) -> Iterator[bool]:
-    """Tell whether nobody else on this machine measures, and keep it so.
+    """Yield whether the lock was acquired; hold it until the end of the block.
 
-    The lock is an flock(2) on the state directory itself (or what is above it, where it was not
-    made yet), so that there is no file of ours, and it ends with the process that holds it.
-    Raises Refusal if it cannot be asked for.
+    The lock is an flock(2) on the state directory, or on its nearest existing parent, so that it
+    needs no lock file and ends with the process that holds it. Raises DiskslaError if the
+    directory cannot be opened.
     """
     try:
-        descriptor = os.open(_existing(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(
+            _nearest_existing(directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        )
     except OSError as error:
         raise DiskslaError(
-            f"cannot tell whether another measurement runs: {directory}: {error.strerror}"
+            f"cannot check whether another measurement runs: {directory}: {error.strerror}"
         ) from error
     try:
         try:
@@ -34,9 +36,9 @@ def measurement_lock(directory: Path) -> Iterator[bool]:
         os.close(descriptor)
 
 
-def _existing(directory: Path) -> Path:
+def _nearest_existing(directory: Path) -> Path:
     try:
         directory.stat()
     except FileNotFoundError:
-        return _existing(directory.parent)
+        return _nearest_existing(directory.parent)
     return directory

@@ -4,8 +4,8 @@
 `time=... level=warning component=probe msg="probe failed" device=vdb err="..."`. The message names
 the event and never changes; what differs is in the fields.
 
-The journal of systemd adds the time and keeps the severity apart, so lines for it have no time
-and begin with the severity (sd-daemon(3)).
+The systemd journal adds the time and stores the severity as a field, so lines for it have no time
+and begin with the severity in the form of sd-daemon(3).
 """
 
 import json
@@ -21,10 +21,8 @@ LogFormat = Literal["logfmt", "json"]
 
 log = logging.getLogger("disksla")
 
-RESERVED_FIELDS = ("time", "level", "component", "msg", "traceback")
-
 _BUG = "thread ended by a bug of disksla, please report it"
-_SEVERITIES = {  # of syslog(3)
+_SEVERITIES = {  # levels of syslog(3)
     logging.CRITICAL: 2,
     logging.ERROR: 3,
     logging.WARNING: 4,
@@ -43,40 +41,41 @@ def set_up_logging(level: str, log_format: LogFormat) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LineFormatter(log_format, journal=is_journal(sys.stderr, os.environ)))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    sys.excepthook = _log_end_of_process
-    threading.excepthook = _log_end_of_thread
+    sys.excepthook = _log_process_end
+    threading.excepthook = _log_thread_end
 
 
 def is_journal(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Tell whether the journal reads a stream: $JOURNAL_STREAM names the one it made.
+    """Return whether the systemd journal reads a stream.
 
-    What was redirected since, or inherited by chance, is another.
+    $JOURNAL_STREAM has the device and inode of the stream that systemd connected to the journal.
+    A stream that was redirected since, or an inherited variable, does not match.
     """
     try:
-        found = os.fstat(stream.fileno())
-    except (OSError, ValueError):  # closed, or no file at all
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):  # closed, or without a descriptor
         return False
-    return environment.get("JOURNAL_STREAM") == f"{found.st_dev}:{found.st_ino}"
+    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
 
 
-def error_lines(words: str) -> str:
-    """Give words for standard error, of which the journal is told that they are an error."""
+def error_lines(text: str) -> str:
+    """Return text for standard error, with the severity of an error if the journal reads it."""
     if not is_journal(sys.stderr, os.environ):
-        return words
-    return "\n".join(_with_severity(line, logging.ERROR) for line in words.split("\n"))
+        return text
+    return "\n".join(_with_severity(line, logging.ERROR) for line in text.split("\n"))
 
 
 class LineFormatter(logging.Formatter):
-    """Time, level, component and message, and the traceback where there is one."""
+    """Formats a record as one line: time, level, component, message, fields and traceback."""
 
     def __init__(self, log_format: LogFormat, *, journal: bool = False) -> None:
-        """Take the format of lines, and whether they are for the journal."""
+        """Set the format; lines for the journal begin with the severity and have no time."""
         super().__init__()
         self._log_format = log_format
         self._journal = journal
 
     def format(self, record: logging.LogRecord) -> str:
-        """Write one line."""
+        """Return the line of a record."""
         event: dict[str, object] = {}
         if not self._journal:
             event["time"] = self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z")
@@ -95,13 +94,13 @@ class LineFormatter(logging.Formatter):
         return _with_severity(line, record.levelno) if self._journal else line
 
 
-def _log_end_of_process(
-    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+def _log_process_end(
+    kind: type[BaseException], error: BaseException, traceback: TracebackType | None
 ) -> None:
-    log.critical(_BUG, extra=fields(thread="main"), exc_info=(kind, error, trace))
+    log.critical(_BUG, extra=fields(thread="main"), exc_info=(kind, error, traceback))
 
 
-def _log_end_of_thread(end: threading.ExceptHookArgs) -> None:
+def _log_thread_end(end: threading.ExceptHookArgs) -> None:
     log.critical(
         _BUG,
         extra=fields(thread=end.thread.name if end.thread is not None else "unknown"),
@@ -110,11 +109,11 @@ def _log_end_of_thread(end: threading.ExceptHookArgs) -> None:
 
 
 def _with_severity(line: str, level: int) -> str:
-    severity = next((number for at, number in _SEVERITIES.items() if level >= at), 7)
+    severity = next((number for least, number in _SEVERITIES.items() if level >= least), 7)
     return f"<{severity}>{line}"
 
 
 def _logfmt(value: str) -> str:
-    """Quote a value as logfmt wants it: as JSON, where it is not one plain word."""
-    plain = value.isprintable() and not any(mark in value for mark in ' ="\\')
-    return value if plain and value else json.dumps(value)
+    """Return a value of logfmt: quoted as JSON unless it is one plain word."""
+    is_plain = value.isprintable() and not any(mark in value for mark in ' ="\\')
+    return value if is_plain and value else json.dumps(value)

@@ -1,4 +1,4 @@
-"""Which machine this is, and which boot of it."""
+"""Identity of this machine and of its present boot."""
 
 import hashlib
 import uuid
@@ -8,27 +8,29 @@ from disksla.system.roots import Roots
 
 MACHINE_ID = Path("/etc/machine-id")
 UNKNOWN_MACHINE = "unknown"
-_NO_IDS = (b"", b"uninitialized")
+_PLACEHOLDERS = (b"", b"uninitialized")
 
 
 def read_machine_id(file: Path = MACHINE_ID) -> str:
-    """Give a hash of the machine's id (machine-id(5) asks that the id itself be kept private).
+    """Return a hash of the machine id; machine-id(5) asks to keep the id itself private.
 
-    An image that has not been booted yet has none, nor do many containers.
+    Return UNKNOWN_MACHINE if there is none, as in images before their first boot and in many
+    containers.
     """
     try:
         machine_id = file.read_bytes().strip()
     except OSError:
         return UNKNOWN_MACHINE
-    if machine_id in _NO_IDS:
+    if machine_id in _PLACEHOLDERS:
         return UNKNOWN_MACHINE
     return hashlib.sha256(b"disksla " + machine_id).hexdigest()
 
 
 def read_boot_id(roots: Roots) -> str:
-    """Give the kernel's random id of this boot (random(4)).
+    """Return the kernel's random id of this boot (random(4)).
 
-    Where it is not to be had, a new one: it cannot be told that two boots are the same.
+    If it cannot be read, return a new random id: without the kernel's, two boots cannot be
+    recognised as the same one.
     """
     try:
         boot = roots.procfs / "sys" / "kernel" / "random" / "boot_id"

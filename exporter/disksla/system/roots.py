@@ -1,4 +1,4 @@
-"""Where procfs, sysfs and the udev database are read from (--path.*)."""
+"""Root directories of procfs, sysfs and the udev database (--path.*)."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Roots(msgspec.Struct, frozen=True):
-    """Root directories, which options can change for a container or a test."""
+    """Root directories, which differ in a container and in tests."""
 
     procfs: Path = Path("/proc")
     sysfs: Path = Path("/sys")
@@ -14,13 +14,13 @@ class Roots(msgspec.Struct, frozen=True):
 
     @property
     def mountinfo(self) -> Path:
-        """The mount table of this process, or of the host whose procfs this is.
+        """The mount table of this process, or of the host if procfs is that of the host.
 
-        In the procfs of a host that is mounted in a container, `self` would still be this process
-        with its own few mounts; process 1 has those of the host.
+        In a host's procfs that is mounted into a container, `self` is still this process, with the
+        few mounts of the container; process 1 has those of the host.
         """
         return self.procfs / ("self" if self.procfs == Path("/proc") else "1") / "mountinfo"
 
     def block_device(self, device: str) -> Path:
-        """Return the directory of a block device in sysfs, which writes / in a name as !."""
+        """Return the sysfs directory of a block device; sysfs writes / in a name as !."""
         return self.sysfs / "class" / "block" / device.replace("/", "!")

@@ -1,4 +1,7 @@
-"""Jobs that are done every so often; the sampling loop is none of them, it has its own thread."""
+"""Periodic jobs in background threads; the sampling loop is not one of them.
+
+The sampler has its own thread, because a job that is late must not delay a tick.
+"""
 
 import logging
 import random
@@ -19,52 +22,52 @@ from disksla.system.log import fields
 log = logging.getLogger("disksla.scheduler")
 
 MAX_DELAY_S = 30
-"""A job that could not be begun for so long waits for its next turn."""
+"""A run of a short job that could not start for this long is skipped."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MOMENT = timedelta(microseconds=1)
+_INSTANT = timedelta(microseconds=1)
 
 Queue = Literal["short", "long"]
-"""Jobs of one lane are done one after another; those that take long do not hold up the others."""
+"""Jobs of one queue run one after another, so that long jobs do not delay short ones."""
 
 
 class JobTimes(NamedTuple):
-    """When a job is done: at every whole multiple of a period since 1970, or by a crontab line."""
+    """When a job runs: at every whole multiple of a period since 1970, or by a crontab line."""
 
     every_s: float = 0.0
     cron: str | None = None
-    """In UTC; instead of a period."""
+    """A crontab line in UTC, instead of a period."""
     offset_s: float = 0.0
-    """By which all turns are later, always the same."""
+    """Constant delay of all runs."""
     jitter_s: float = 0.0
-    """By which, at most, each turn is later by chance."""
+    """Maximum random delay of each run."""
 
 
 class Scheduler:
-    """Does jobs in threads of its own.
+    """Runs jobs in two background threads, one for each queue.
 
-    Turns that were missed are made up for by one. A job that fails stays in the schedule; how it
-    failed is logged when it changes.
+    Missed runs are coalesced into one. A job that raises an exception stays in the schedule; the
+    exception is logged when its text changes.
     """
 
     def __init__(self) -> None:
-        """Begin with no jobs."""
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # we say what there is to say
-        lanes: tuple[Queue, ...] = ("short", "long")
+        """Create the threads without jobs; nothing runs before `start`."""
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)  # jobs are logged here
+        queues: tuple[Queue, ...] = ("short", "long")
         self._scheduler = BackgroundScheduler(
             timezone="UTC",
-            executors={lane: ThreadPoolExecutor(max_workers=1) for lane in lanes},
+            executors={queue: ThreadPoolExecutor(max_workers=1) for queue in queues},
             job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MAX_DELAY_S},
         )
 
     def every(self, seconds: float, job: Callable[[], object], name: str) -> None:
-        """Do a short job every so many seconds, for the first time after as many."""
+        """Run a short job periodically, for the first time after one period."""
         self._scheduler.add_job(
             _LoggedJob(job, name), RepeatTrigger(seconds), name=name, executor="short"
         )
 
     def at(self, times: JobTimes, job: Callable[[], object], name: str) -> Callable[[], None]:
-        """Do a long job at these times, however late; give what takes it from the schedule."""
+        """Run a long job at these times, however late; return a function that removes the job."""
         added = self._scheduler.add_job(
             _LoggedJob(job, name),
             OffsetTrigger(times),
@@ -76,46 +79,47 @@ class Scheduler:
         return remove
 
     def start(self) -> None:
-        """Begin; jobs may be added before and after."""
+        """Start the threads; jobs may be added before and after."""
         self._scheduler.start()
 
     def clock_was_set(self) -> None:
-        """Reckon anew when each job is due.
+        """Compute the next run of each job again, because the wall clock was set.
 
-        Turns are kept in wall time: set back by two hours, all would be two hours late.
+        APScheduler keeps the next run in wall time: after the clock was set back by two hours, all
+        jobs would be two hours late.
         """
         for job in self._scheduler.get_jobs():
-            with suppress(JobLookupError):  # taken away meanwhile
+            with suppress(JobLookupError):  # removed in the meantime
                 job.reschedule(job.trigger)
 
     def stop(self) -> None:
-        """End, when the jobs that are being done are done."""
+        """Stop, after the jobs that run have ended."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
 
 
 class RepeatTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
-    """So many seconds after the turn before, or after now."""
+    """One period after the previous run, or after now."""
 
     def __init__(self, seconds: float) -> None:
-        """Take the time between turns."""
+        """Set the period."""
         self._period = timedelta(seconds=seconds)
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
-        """Give the next turn, which is never one that was missed."""
+        """Return the time of the next run, which is always in the future."""
         due = (previous or now) + self._period
         return due if due > now else now + self._period
 
 
 class OffsetTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
-    """Times that are this machine's own.
+    """A period or crontab line, shifted by the offset and the jitter of this machine.
 
-    APScheduler's jitter would move a period a little further with every turn; here each turn is
-    reckoned from the same grid.
+    APScheduler's own jitter would shift a period further with each run; here each run is computed
+    from the same grid.
     """
 
     def __init__(self, times: JobTimes) -> None:
-        """Take the times; raises ValueError for a crontab line that is none."""
+        """Set the times; raise ValueError if the crontab line is invalid."""
         self._times = times
         self._grid = (
             IntervalTrigger(seconds=times.every_s, start_date=_EPOCH, timezone=UTC)
@@ -124,18 +128,18 @@ class OffsetTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no ty
         )
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> Any:
-        """Give the next turn after both the last one and now; None if there is none."""
+        """Return the time of the next run after both `previous` and `now`, or None."""
         offset = timedelta(seconds=self._times.offset_s)
-        since = max(now, previous or now) - offset + _MOMENT
+        since = max(now, previous or now) - offset + _INSTANT
         due = self._grid.get_next_fire_time(None, since)
         if due is None:
             return None
-        late_s = random.uniform(0.0, self._times.jitter_s)  # noqa: S311 -- nothing to be guessed
-        return due + offset + timedelta(seconds=late_s)
+        delay_s = random.uniform(0.0, self._times.jitter_s)  # noqa: S311 -- not for cryptography
+        return due + offset + timedelta(seconds=delay_s)
 
 
 class _LoggedJob:
-    """A job whose failures do not end it."""
+    """A job whose exceptions are logged instead of raised."""
 
     def __init__(self, job: Callable[[], object], name: str) -> None:
         self._job = job
@@ -145,7 +149,7 @@ class _LoggedJob:
     def __call__(self) -> None:
         try:
             self._job()
-        except Exception as error:  # whatever it is, the next turn may go well
+        except Exception as error:  # any exception: the next run may succeed
             if self._failure != str(error):
                 self._failure = str(error)
                 log.exception(

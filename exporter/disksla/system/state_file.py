@@ -1,4 +1,4 @@
-"""The file of saved state: there as a whole or not at all, and never trusted when damaged."""
+"""The file of saved state: replaced atomically, and moved aside if it cannot be trusted."""
 
 import logging
 import os
@@ -15,45 +15,48 @@ from disksla.system.log import fields
 log = logging.getLogger("disksla.state")
 
 FILE_NAME = "state.json"
-MOST_BYTES = 16 * 1024**2
-"""No state is as large as this."""
+MAX_BYTES = 16 * 1024**2
+"""Larger files are not read: no saved state comes near this size."""
 
 T = TypeVar("T")
 
 
 class StateFile:
-    """Reads and writes one file in the state directory, and touches nothing outside it.
+    """One file in the state directory, for one thread at a time.
 
-    What goes wrong is kept in `trouble`, counted in `errors`, and logged when it changes: a
-    daemon that cannot save still watches. It is for one thread at a time.
+    A problem is kept in `problem`, counted in `errors`, and logged when it changes. No method
+    raises an exception for it: a daemon that cannot save still monitors its disks.
     """
 
     def __init__(self, directory: Path, name: str = FILE_NAME, mode: int = 0o600) -> None:
-        """Take the directory, which has to be there when something is written; and a file name."""
+        """Name the file; its directory must exist when it is written, and is never created."""
         self.path = directory / name
         self.problem: str | None = None
-        """What was wrong the last time; None if nothing was."""
+        """Why the last operation failed; None if it succeeded."""
         self.errors = 0
-        """How often something was wrong."""
+        """Number of operations that failed."""
         self._directory = directory
         self._draft = directory / f"{name}.new"
         self._mode = mode
 
     def write(self, content: bytes) -> bool:
-        """Replace the file; tell whether that was done. A reader sees the old or the new one."""
+        """Replace the file and return whether that succeeded.
+
+        Readers see the old or the new content, never a mixture.
+        """
         try:
             self._replace(content)
         except OSError as error:
             with suppress(OSError):
                 self._draft.unlink()
-            return self._said(f"cannot save to {self.path}: {error.strerror}")
-        return self._said(None)
+            return self._record(f"cannot save to {self.path}: {error.strerror}")
+        return self._record(None)
 
     def read(self, decode: Callable[[bytes], T]) -> T | None:
-        """Give what `decode` makes of the file; None if there is nothing that can be trusted.
+        """Return the decoded content, or None if the file is missing or cannot be trusted.
 
-        A file that cannot be read, or that `decode` refuses, is set aside for a person to look
-        at, under another name in the same directory.
+        A file that cannot be read, or for which `decode` raises DiskslaError, is renamed within
+        its directory and so kept for the administrator.
         """
         try:
             return decode(_content(self.path))
@@ -82,18 +85,18 @@ class StateFile:
             os.close(directory)
 
     def _set_aside(self, reason: str) -> None:
-        """Keep the file under another name, so that nothing overwrites it."""
+        """Rename the file, so that the next write does not replace it."""
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         aside = self.path.with_name(f"{self.path.name}.damaged-{stamp}")
         try:
             self.path.rename(aside)
         except OSError as error:
-            self._said(f"{self.path} is not used: {reason}; nor moved: {error.strerror}")
+            self._record(f"cannot use {self.path}: {reason}; cannot rename it: {error.strerror}")
         else:
-            self._said(f"{self.path} is not used, and was moved to {aside.name}: {reason}")
+            self._record(f"cannot use {self.path}: {reason}; renamed to {aside.name}")
 
-    def _said(self, problem: str | None) -> bool:
-        """Take note of how it went, and log what changed."""
+    def _record(self, problem: str | None) -> bool:
+        """Record the problem of an operation and log a change; return whether there is none."""
         if problem is not None:
             self.errors += 1
             if problem != self.problem:
@@ -105,10 +108,12 @@ class StateFile:
 
 
 def _content(path: Path) -> bytes:
-    """Read a regular file, and nothing that only looks like one."""
-    opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(opened, "rb") as file:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST_BYTES:
-            raise DiskslaError("not a file of saved state")
-        return file.read(MOST_BYTES)
+    """Return the content of a regular file; do not follow a link or wait for a FIFO."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise DiskslaError("not a regular file")
+        if status.st_size > MAX_BYTES:
+            raise DiskslaError(f"found {status.st_size} bytes; expected at most {MAX_BYTES}")
+        return file.read(MAX_BYTES)

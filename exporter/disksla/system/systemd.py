@@ -1,7 +1,8 @@
-"""What the service manager is told of us, as sd_notify(3) has it; without one, nobody is told.
+"""The interface to systemd: sd_notify(3) messages, the watchdog, and socket activation.
 
-A message is one datagram of a few lines. The libraries that send it bring C or wait for a manager
-that does not read; whoever feeds a watchdog must not be stopped by it.
+A message is one datagram of a few lines. The libraries that send it either need a C extension or
+wait for a manager that does not read its socket; the thread that feeds the watchdog must not be
+blocked by that.
 """
 
 import logging
@@ -18,57 +19,58 @@ from disksla.system.log import fields
 
 log = logging.getLogger("disksla.systemd")
 
-_SHARE_OF_WATCHDOG = 0.25
-"""Part of the watchdog's time after which it is fed again: three meals may be lost."""
+_WATCHDOG_SHARE = 0.25
+"""Share of the watchdog's timeout after which a keep-alive is sent: three of them may be lost."""
 
 
 class ServiceManager:
-    """Tells systemd how we are. Never waits and never raises; may be called from any thread.
+    """Sends status messages to systemd; does nothing if systemd did not start this process.
 
-    A message that did not get through is counted in `errors`, and logged when that changes. If it
-    said that we are ready, reloading or stopping, `beat` says it again.
+    No method blocks or raises an exception, and each may be called from any thread. A message that
+    could not be sent is counted in `errors`, and logged when the problem changes. If it reported a
+    change of state (ready, reloading, stopping), `feed_watchdog` sends it again.
     """
 
     def __init__(self, address: str | None = None, watchdog_s: float | None = None) -> None:
-        """Take the address of its socket (`@` for an abstract one), and how patient it is."""
+        """Set the address of systemd's socket (`@`: abstract) and the timeout of its watchdog."""
         self.problem: str | None = None
-        """What was wrong with the last message; None if nothing was."""
+        """Why the last message could not be sent; None if it was."""
         self.errors = 0
         self.was_ready = False
         """Whether `ready` was called."""
         self._address = address
-        self._every_s = watchdog_s * _SHARE_OF_WATCHDOG if watchdog_s is not None else None
-        self._due_s = 0.0
-        self._owed: str | None = None
-        self._saying = threading.Lock()
+        self._keepalive_every_s = watchdog_s * _WATCHDOG_SHARE if watchdog_s is not None else None
+        self._keepalive_due_s = 0.0
+        self._unsent_state: str | None = None
+        self._state_lock = threading.Lock()
         self._status = ""
 
     @classmethod
-    def of(cls, environment: MutableMapping[str, str]) -> Self:
-        """Take what systemd left for us from the environment: it concerns no child of ours."""
+    def from_environment(cls, environment: MutableMapping[str, str]) -> Self:
+        """Read systemd's variables, and remove them, since no child process needs them."""
         address = environment.pop("NOTIFY_SOCKET", None)
         pid = environment.pop("WATCHDOG_PID", str(os.getpid()))
-        patience = environment.pop("WATCHDOG_USEC", "")
-        if pid != str(os.getpid()) or not patience.isdecimal() or not int(patience):
+        timeout_us = environment.pop("WATCHDOG_USEC", "")
+        if pid != str(os.getpid()) or not timeout_us.isdecimal() or not int(timeout_us):
             return cls(address)
-        return cls(address, int(patience) / 1e6)
+        return cls(address, int(timeout_us) / 1e6)
 
     @property
-    def is_there(self) -> bool:
-        """Whether there is anybody to tell."""
+    def is_present(self) -> bool:
+        """Whether systemd expects messages."""
         return self._address is not None
 
     def ready(self) -> None:
-        """Say that we serve."""
+        """Report that the service is ready."""
         self.was_ready = True
-        self._say("READY=1")
+        self._send_state("READY=1")
 
     @contextmanager
     def reloading(self) -> Iterator[None]:
-        """Say that the configuration is read again, and when that is over, well or not."""
+        """Report a reload of the configuration, and its end, whether it succeeded or not."""
         if self.was_ready:
-            # The time is for Type=notify-reload, which holds it against that of its signal.
-            self._say(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
+            # Type=notify-reload compares the time with that of the signal it sent.
+            self._send_state(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
         try:
             yield
         finally:
@@ -76,45 +78,47 @@ class ServiceManager:
                 self.ready()
 
     def stopping(self) -> None:
-        """Say that we end."""
-        self._say("STOPPING=1")
+        """Report that the service stops."""
+        self._send_state("STOPPING=1")
 
     def status(self, line: str) -> None:
-        """Say how we are to people, if that has changed."""
+        """Set the status line that `systemctl status` shows, if it changed."""
         if line != self._status and self._send(f"STATUS={line.replace(chr(10), ' ')}"):
             self._status = line
 
-    def beat(self, now_s: float) -> None:
-        """Say, as often as need be, that what we are for is being done; call it more often."""
-        with self._saying:
-            self._pay()
-        if self._every_s is not None and now_s >= self._due_s and self._send("WATCHDOG=1"):
-            self._due_s = now_s + self._every_s
+    def feed_watchdog(self, now_s: float) -> None:
+        """Send a keep-alive if one is due; call this more often than one is due."""
+        with self._state_lock:
+            self._send_unsent_state()
+        if self._keepalive_every_s is None or now_s < self._keepalive_due_s:
+            return
+        if self._send("WATCHDOG=1"):
+            self._keepalive_due_s = now_s + self._keepalive_every_s
 
-    def _say(self, state: str) -> None:
-        with self._saying:
-            self._owed = state
-            self._pay()
+    def _send_state(self, state: str) -> None:
+        with self._state_lock:
+            self._unsent_state = state
+            self._send_unsent_state()
 
-    def _pay(self) -> None:
-        if self._owed is not None and self._send(self._owed):
-            self._owed = None
+    def _send_unsent_state(self) -> None:
+        if self._unsent_state is not None and self._send(self._unsent_state):
+            self._unsent_state = None
 
     def _send(self, message: str) -> bool:
         if self._address is None:
             return True
         address = f"\0{self._address[1:]}" if self._address[:1] == "@" else self._address
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as ours:
-                ours.sendto(message.encode(errors="replace"), address)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
+                sender.sendto(message.encode(errors="replace"), address)
         except OSError as error:
             self.errors += 1
-            self._note(error.strerror or str(error))
+            self._record(error.strerror or str(error))
             return False
-        self._note(None)
+        self._record(None)
         return True
 
-    def _note(self, problem: str | None) -> None:
+    def _record(self, problem: str | None) -> None:
         if problem is not None and problem != self.problem:
             log.warning("cannot notify systemd", extra=fields(err=problem))
         elif problem is None and self.problem is not None:
@@ -128,10 +132,10 @@ FIRST_DESCRIPTOR = 3  # SD_LISTEN_FDS_START
 def inherited_sockets(
     environment: MutableMapping[str, str], first: int = FIRST_DESCRIPTOR
 ) -> tuple[socket.socket, ...]:
-    """Take the sockets that were passed to this process, which listen already; often none.
+    """Return the listening sockets that systemd passed to this process; often there are none.
 
-    What said so is taken from the environment: it concerns no child of ours. Raises Refusal for
-    what is no TCP socket that listens.
+    Removes systemd's variables from the environment, as no child needs them. Raises DiskslaError
+    for a descriptor that is not a listening TCP socket.
     """
     pid = environment.pop("LISTEN_PID", "")
     count = environment.pop("LISTEN_FDS", "")
@@ -146,7 +150,9 @@ def _socket(descriptor: int) -> socket.socket:
         os.set_inheritable(descriptor, False)  # noqa: FBT003 -- has no name
         passed = socket.socket(fileno=descriptor)
     except OSError as error:
-        raise DiskslaError(f"systemd passed descriptor {descriptor}: {error.strerror}") from error
+        raise DiskslaError(
+            f"cannot use descriptor {descriptor} from systemd: {error.strerror}"
+        ) from error
     if (
         passed.family not in {socket.AF_INET, socket.AF_INET6}
         or passed.type != socket.SOCK_STREAM
@@ -154,7 +160,7 @@ def _socket(descriptor: int) -> socket.socket:
     ):
         passed.close()
         raise DiskslaError(
-            f"systemd passed descriptor {descriptor}, on which nobody can connect by TCP;"
-            " expected ListenStream= with a port, and Accept=no"
+            f"cannot use descriptor {descriptor} from systemd: not a listening TCP socket;"
+            " the socket unit needs ListenStream= with a port, and Accept=no"
         )
     return passed

@@ -1,4 +1,4 @@
-"""What the papers of the packages say, held against the rest of the house."""
+"""Metadata of the packages, compared with setup.cfg, requirements.txt and the unit."""
 
 import configparser
 import re
@@ -11,8 +11,8 @@ PACKAGING = ROOT / "packaging"
 UNIT = ROOT / "systemd" / "disksla-exporter.service"
 CONTROL = PACKAGING / "debian" / "control"
 SPEC = PACKAGING / "redhat" / "disksla-exporter.spec"
-BUILDERS_OWN = {"setuptools"}
-"""Pinned to build with, not to travel."""
+BUILD_ONLY = {"setuptools"}
+"""Pinned for the build, not part of the packages."""
 
 
 def setup() -> configparser.ConfigParser:
@@ -22,19 +22,19 @@ def setup() -> configparser.ConfigParser:
 
 
 def pins(file: Path) -> dict[str, str]:
-    """Give the versions of a file of requirements, by name."""
+    """Return the pinned versions of a requirements file, by name."""
     text = file.read_text(encoding="utf-8")
     return dict(re.findall(r"^([\w.-]+)==(\S+)", text, flags=re.MULTILINE))
 
 
-def test_what_travels_is_what_was_tested() -> None:
+def test_bundled_versions_are_the_tested_ones() -> None:
     tested = pins(ROOT / "requirements.txt")
-    assert tested.keys() >= BUILDERS_OWN
-    travels = {name: version for name, version in tested.items() if name not in BUILDERS_OWN}
-    assert pins(PACKAGING / "requirements.txt") == travels, "out of date: make lock"
+    assert tested.keys() >= BUILD_ONLY
+    bundled = {name: version for name, version in tested.items() if name not in BUILD_ONLY}
+    assert pins(PACKAGING / "requirements.txt") == bundled, "out of date: make lock"
 
 
-def test_what_travels_is_held_to_its_bytes() -> None:
+def test_bundled_wheels_are_pinned_by_hash() -> None:
     lock = (PACKAGING / "requirements.txt").read_text(encoding="utf-8")
     comment, *entries = re.split(r"^(?=\w)", lock, flags=re.MULTILINE)
     assert comment.startswith("#")
@@ -43,28 +43,28 @@ def test_what_travels_is_held_to_its_bytes() -> None:
         assert re.fullmatch(r"\S+==\S+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n", entry), entry
 
 
-def test_all_that_we_declare_travels() -> None:
+def test_declared_requirements_are_bundled() -> None:
     declared = re.findall(r"^[\w-]+", setup()["options"]["install_requires"], flags=re.MULTILINE)
     assert declared
     assert set(declared) <= pins(PACKAGING / "requirements.txt").keys()
 
 
-def test_the_licence_of_each_that_travels_is_told() -> None:
-    paper = (PACKAGING / "debian" / "copyright").read_text(encoding="utf-8")
-    told = set(re.findall(r"usr/lib/disksla/(\w+)\*", paper))
+def test_licence_of_each_bundled_library_is_listed() -> None:
+    copyright_file = (PACKAGING / "debian" / "copyright").read_text(encoding="utf-8")
+    listed = set(re.findall(r"usr/lib/disksla/(\w+)\*", copyright_file))
     stems = {re.sub(r"[-.]", "_", name.lower()) for name in pins(PACKAGING / "requirements.txt")}
-    assert {stem for stem in stems if not any(stem.startswith(name) for name in told)} == set()
+    assert {stem for stem in stems if not stem.startswith(tuple(listed))} == set()
 
 
-def test_the_packages_ask_for_a_python_that_we_accept() -> None:
-    least = setup()["options"]["python_requires"]
-    assert least == ">= 3.11"
-    assert f"python3 ({least})" in CONTROL.read_text(encoding="utf-8")
+def test_packages_require_a_supported_python() -> None:
+    supported = setup()["options"]["python_requires"]
+    assert supported == ">= 3.11"
+    assert f"python3 ({supported})" in CONTROL.read_text(encoding="utf-8")
     assert "python3 (<< 3.12)" in CONTROL.read_text(encoding="utf-8")
     assert "Requires: /usr/bin/python3.11\n" in SPEC.read_text(encoding="utf-8")
 
 
-def test_both_packages_describe_the_same_thing() -> None:
+def test_both_packages_have_the_same_description() -> None:
     spec = SPEC.read_text(encoding="utf-8").partition("%description\n")[2].partition("\n%")[0]
     control = CONTROL.read_text(encoding="utf-8").partition("Description: ")[2]
     summary, *lines = control.rstrip().splitlines()
@@ -75,18 +75,18 @@ def test_both_packages_describe_the_same_thing() -> None:
 
 
 @pytest.mark.parametrize("path", ["/usr/bin/disksla", "/etc/disksla/disksla.yml"])
-def test_the_unit_finds_what_the_packages_install(path: str) -> None:
+def test_unit_uses_the_installed_paths(path: str) -> None:
     assert re.search(rf"^ExecStart=.*{re.escape(path)}\b", UNIT.read_text(), flags=re.MULTILINE)
     assert (PACKAGING / "files" / Path(path).name).exists()
 
 
-def test_the_packages_name_every_file_of_the_unit() -> None:
+def test_packages_install_every_systemd_file() -> None:
     files = {path.name for path in (ROOT / "systemd").iterdir()}
-    known = {
+    expected = {
         "disksla-exporter.service",
         "disksla-exporter.service.d",
         "disksla-exporter.socket",
         "disksla-exporter.default",
         "disksla-exporter.sysusers",
     }
-    assert files == known, "packaging/tree, debian/install and the spec must know it too"
+    assert files == expected, "update packaging/tree, debian/install and the spec too"

@@ -1,7 +1,7 @@
-"""A machine that is never left alone: disks under changing loads, and all that goes wrong.
+"""Simulated machine of the soak test: disks under changing loads, hotplug, and faults.
 
-Its ticks are those that a sampler would have taken: in-flight counts of disks that are awake, what
-the host waited when the pipeline wants to know it, other disks when some were plugged.
+It produces the ticks that a sampler would take: in-flight counts of active disks, iowait and
+pressure when the pipeline needs them, and the list of disks after hotplug.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ TICK_S = 0.1
 IOPS = 300
 BURST_IOPS = 2000
 REQUEST_SECTORS = 8
-DEEP = 32
+QUEUE_DEPTH = 32
 WRAP = 2**32
-"""Times are 32 bits wide on every kernel."""
+"""Times in /proc/diskstats are 32 bits wide on every kernel."""
 
 CONFIG = """
 disks:
@@ -40,67 +40,67 @@ probes:
 """
 OTHER_CONFIG = CONFIG.replace("8000", "9000") + "assessment: {tolerance: 8%}\n"
 DEVICES = ("vda", "vdb", "vdc", "vdd", "vde", "vdf")
-"""The last two are held against nothing."""
+"""The last two have no terms."""
 
 
 class Load(NamedTuple):
-    """What is asked of a disk for a while."""
+    """A load on a disk for some ticks."""
 
     name: str
     per_tick: int
     """Requests that complete in a tick."""
-    varies: int
-    """By which that changes from tick to tick."""
+    variation: int
+    """Largest difference of a tick from `per_tick`."""
     inflight: int
     request_ms: int
 
 
 LOADS = (
-    Load("asleep", 0, 0, 0, 0),
+    Load("idle", 0, 0, 0, 0),
     Load("light", 8, 5, 1, 1),
     Load("steady", 20, 2, 2, 2),
-    Load("held", IOPS // 10, 0, DEEP, 106),
-    Load("held by one", IOPS // 10, 0, 1, 3),
-    Load("bursting", BURST_IOPS // 10, 0, DEEP, 16),
-    Load("too slow", IOPS // 20, 6, DEEP, 200),
+    Load("throttled", IOPS // 10, 0, QUEUE_DEPTH, 106),
+    Load("throttled, one in flight", IOPS // 10, 0, 1, 3),
+    Load("bursting", BURST_IOPS // 10, 0, QUEUE_DEPTH, 16),
+    Load("below the promise", IOPS // 20, 6, QUEUE_DEPTH, 200),
     Load("stalled", 0, 0, 4, 0),
 )
 SHORTEST_TICKS, LONGEST_TICKS = 20, 600
 
 
-class RestlessDisk:
-    """One disk, and the load on it."""
+class SoakDisk:
+    """One disk and the load on it."""
 
-    def __init__(self, name: str, minor: int, serial: int, chance: Random) -> None:
-        """Begin with counters that are about to wrap."""
+    def __init__(self, name: str, minor: int, serial: int, random: Random) -> None:
+        """Start with times that are about to wrap."""
         self.disk = Disk(
             name, 254, minor, size_bytes=100 * GIB, diskseq=serial, serial=f"volume-{serial}"
         )
         self.inflight = 0
-        self._chance = chance
+        self._random = random
         self._reads = self._writes = self._busy_ms = 0
         self._read_ms = self._write_ms = WRAP - 100_000
-        self._load, self._left = LOADS[0], 0
+        self._load, self._ticks_left = LOADS[0], 0
 
-    def lives(self) -> None:
-        """Let one tick pass."""
-        if self._left == 0:
-            self._load = self._chance.choice(LOADS)
-            self._left = self._chance.randint(SHORTEST_TICKS, LONGEST_TICKS)
-        self._left -= 1
+    def advance(self) -> None:
+        """Advance by one tick."""
+        if self._ticks_left == 0:
+            self._load = self._random.choice(LOADS)
+            self._ticks_left = self._random.randint(SHORTEST_TICKS, LONGEST_TICKS)
+        self._ticks_left -= 1
         load = self._load
-        varied = self._chance.randint(-load.varies, load.varies) if load.varies else 0
-        done = max(0, load.per_tick + varied)
-        reads = done // 3
+        variation = self._random.randint(-load.variation, load.variation) if load.variation else 0
+        requests = max(0, load.per_tick + variation)
+        reads = requests // 3
         self._reads += reads
-        self._writes += done - reads
+        self._writes += requests - reads
         self._read_ms = (self._read_ms + reads * load.request_ms) % WRAP
-        self._write_ms = (self._write_ms + (done - reads) * load.request_ms) % WRAP
+        self._write_ms = (self._write_ms + (requests - reads) * load.request_ms) % WRAP
         self._busy_ms = (self._busy_ms + (100 if load.inflight else 0)) % WRAP
         self.inflight = load.inflight
 
     def line(self) -> str:
-        """Give its line of /proc/diskstats."""
+        """Return its line of /proc/diskstats."""
         return (
             f" 254 {self.disk.minor:7d} {self.disk.name}"
             f" {self._reads} 0 {REQUEST_SECTORS * self._reads} {self._read_ms}"
@@ -110,34 +110,34 @@ class RestlessDisk:
         )
 
 
-class RestlessMachine:
-    """All disks, the clocks, and what happens to them."""
+class SoakMachine:
+    """The disks and clocks of the machine, and what happens to them."""
 
     def __init__(self, seed: int) -> None:
-        """Begin; the same seed gives the same life."""
-        self._chance = Random(seed)
+        """Start; the same seed gives the same ticks."""
+        self._random = Random(seed)
         self._serial = 0
-        self._plugged = True
-        self._unreadable = 0
-        self._now_s, self._asleep_s, self._set_by_s = 1000.0, 0.0, 0.0
+        self._disks_changed = True
+        self._unreadable_ticks = 0
+        self._now_s, self._suspended_s, self._clock_offset_s = 1000.0, 0.0, 0.0
         self._iowait_s = 0.0
-        self._idle = "".join(f"   7 {n:7d} loop{n}" + " 0" * 17 + "\n" for n in range(8))
-        self._disks = {name: self._a_disk(name) for name in DEVICES}
+        self._loop_lines = "".join(f"   7 {n:7d} loop{n}" + " 0" * 17 + "\n" for n in range(8))
+        self._disks = {name: self._new_disk(name) for name in DEVICES}
 
     def tick(self, state: State) -> Tick:
-        """Give the next tick, as the sampler of `state` would take it."""
-        late_s = self._time_passes()
+        """Return the next tick, as the sampler of `state` would take it."""
+        late_s = self._advance_clocks()
         for disk in self._disks.values():
-            disk.lives()
+            disk.advance()
         if self._happens(every=2500):
-            self._plug()
-        plugged, self._plugged = self._plugged, False
+            self._hotplug()
+        disks_changed, self._disks_changed = self._disks_changed, False
         text, problems = self._text()
         return Tick(
             Clocks(
                 self._now_s,
-                self._now_s + self._asleep_s,
-                1.7e9 + self._now_s + self._asleep_s + self._set_by_s,
+                self._now_s + self._suspended_s,
+                1.7e9 + self._now_s + self._suspended_s + self._clock_offset_s,
             ),
             text,
             lateness_s=late_s % TICK_S,
@@ -147,47 +147,47 @@ class RestlessMachine:
                 for name, disk in self._disks.items()
                 if name in state.active
             },
-            disks=tuple(disk.disk for disk in self._disks.values()) if plugged else None,
+            disks=tuple(disk.disk for disk in self._disks.values()) if disks_changed else None,
             host=self._host() if needs_host_wait(state) else None,
             problems=problems,
             probes=tuple(self._probes()),
         )
 
     def _happens(self, every: int) -> bool:
-        return self._chance.random() < 1 / every
+        return self._random.random() < 1 / every
 
-    def _time_passes(self) -> float:
-        late_s = self._chance.random() * 0.002
+    def _advance_clocks(self) -> float:
+        late_s = self._random.random() * 0.002
         if self._happens(every=3000):
             late_s += 0.7
         if self._happens(every=20_000):
-            self._asleep_s += 3600.0
+            self._suspended_s += 3600.0
         if self._happens(every=20_000):
-            self._set_by_s += self._chance.choice((-7200.0, 7200.0))
+            self._clock_offset_s += self._random.choice((-7200.0, 7200.0))
         self._now_s += TICK_S + late_s
-        self._iowait_s += self._chance.choice((0.0, 0.04, -0.01))
+        self._iowait_s += self._random.choice((0.0, 0.04, -0.01))
         return late_s
 
-    def _a_disk(self, name: str) -> RestlessDisk:
+    def _new_disk(self, name: str) -> SoakDisk:
         self._serial += 1
-        return RestlessDisk(name, 16 * DEVICES.index(name), self._serial, self._chance)
+        return SoakDisk(name, 16 * DEVICES.index(name), self._serial, self._random)
 
-    def _plug(self) -> None:
-        """Take a disk away, or bring one that is new."""
-        name = self._chance.choice(DEVICES)
-        if self._disks.pop(name, None) is None or self._chance.random() < 0.5:
-            self._disks[name] = self._a_disk(name)
-        self._plugged = True
+    def _hotplug(self) -> None:
+        """Remove a disk, or add a new one."""
+        name = self._random.choice(DEVICES)
+        if self._disks.pop(name, None) is None or self._random.random() < 0.5:
+            self._disks[name] = self._new_disk(name)
+        self._disks_changed = True
 
     def _text(self) -> tuple[str | None, dict[str, str]]:
         if self._happens(every=5000):
-            self._unreadable = 5
-        if self._unreadable:
-            self._unreadable -= 1
+            self._unreadable_ticks = 5
+        if self._unreadable_ticks:
+            self._unreadable_ticks -= 1
             return None, {"diskstats": "[Errno 5] Input/output error"}
-        text = self._idle + "".join(disk.line() for disk in self._disks.values())
+        text = self._loop_lines + "".join(disk.line() for disk in self._disks.values())
         if self._happens(every=5000):
-            return text[: self._chance.randrange(len(text))], {}
+            return text[: self._random.randrange(len(text))], {}
         return text, {}
 
     def _host(self) -> HostWait:
@@ -195,9 +195,9 @@ class RestlessMachine:
 
     def _probes(self) -> Iterator[ProbeResult]:
         if self._happens(every=3000):
-            failed = self._chance.random() < 0.2
+            failed = self._random.random() < 0.2
             yield ProbeResult(
-                device=self._chance.choice(DEVICES),
+                device=self._random.choice(DEVICES),
                 kind="read-latency",
                 timestamp_s=1.7e9 + self._now_s,
                 failure="timeout" if failed else None,

@@ -11,7 +11,7 @@ import pytest
 
 from disksla.cli import COMMANDS, build_parser, main
 from support.daemon_process import DISKSLA, PATIENCE_S
-from support.loop_device import eventually
+from support.waiting import eventually
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,13 +5,13 @@ from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from disksla.pipeline.advance import advance
 from disksla.pipeline.state import State
 from disksla.procfs.diskstats import Counters, parse_line, to_counters
 from disksla.units import KIB
+from support.examples import scaled
 from support.scenarios import AT_TIMES, FREE, SCENARIOS, THROTTLED
 from support.simulated_host import CATALOG
 from support.simulated_limiter import (
@@ -262,7 +262,7 @@ def test_queue_is_empty_after_the_load() -> None:
     assert most == 32
 
 
-@hypothesis_settings(max_examples=10)
+@scaled(10)
 @given(st.sampled_from(sorted(set(SCENARIOS) - {"iops-20000-deep", "steady-90-fast"})))
 def test_same_scenario_has_the_same_result(name: str) -> None:
     first, second = run(SCENARIOS[name]), run(SCENARIOS[name])

@@ -81,17 +81,6 @@ def test_exactly_the_dependencies_are_pinned() -> None:
     assert set(closure(declared())) | {"setuptools"} == pins(RUN).keys()
 
 
-def test_no_package_is_pinned_twice() -> None:
-    names = [name for file in (RUN, CHECK, FUZZ) for name in pins(file)]
-    assert len(names) == len(set(names))
-
-
-@pytest.mark.parametrize("file", [RUN, CHECK, FUZZ], ids=lambda file: file.name)
-def test_every_line_is_a_pin(file: Path) -> None:
-    lines = [line for line in file.read_text().splitlines() if not line.startswith("#")]
-    assert len(pins(file)) == len(lines)
-
-
 NO_PACKAGES = pytest.param(None, marks=pytest.mark.skip(reason="NOT TESTED: no packages"))
 packaged_file = pytest.mark.parametrize("file", PACKAGED or [NO_PACKAGES])
 
@@ -110,6 +99,7 @@ def test_packages_pin_wheels_by_hash(file: Path) -> None:
         assert re.search(r"--hash=sha256:[0-9a-f]{64}", rest), f"{name} has no hash"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("name", "version"), sorted(pins(RUN, CHECK).items()))
 def test_installed_files_match_their_record(name: str, version: str) -> None:
     """Compare the hashes in the RECORD of the wheel with the installed files."""
@@ -124,6 +114,7 @@ def test_installed_files_match_their_record(name: str, version: str) -> None:
         assert recorded == file.hash.value, f"{file} was modified after installation"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", sorted(pins(RUN, CHECK)))
 def test_licence_is_permitted(name: str) -> None:
     found = licences_of(name)
@@ -145,6 +136,7 @@ def licences_of(distribution: str) -> set[str]:
     return {SPDX_NAMES.get(name, name) for name in names}
 
 
+@pytest.mark.nightly
 def test_installed_packages_are_compatible() -> None:
     check = subprocess.run(
         [sys.executable, "-m", "pip", "--disable-pip-version-check", "check"],

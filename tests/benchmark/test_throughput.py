@@ -1,8 +1,6 @@
 """Throughput of cached and buffered reads."""
 
 import itertools
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -15,11 +13,6 @@ from disksla.benchmark.throughput import (
 )
 from disksla.errors import DiskslaError
 from disksla.units import GIB, MIB
-from support.loop_device import attached, needs_loop
-
-needs_hdparm = pytest.mark.skipif(
-    shutil.which("hdparm") is None, reason="NOT TESTED: hdparm is missing"
-)
 
 
 @pytest.fixture
@@ -71,20 +64,3 @@ def test_unreadable_device_is_refused(tmp_path: Path) -> None:
     (tmp_path / "small").write_bytes(b"x" * 100)
     with pytest.raises(DiskslaError, match="ends at 100 bytes; expected at least 4 MiB"):
         buffered_bytes_per_second(tmp_path / "small", 100, 1.0)
-
-
-@needs_loop
-@needs_hdparm
-def test_result_is_close_to_that_of_hdparm(tmp_path: Path) -> None:
-    """The tolerance is wide, because the machine may be busy."""
-    path = tmp_path / "disk"
-    with path.open("wb") as file:
-        for _ in range(600):
-            file.write(bytes(MIB))
-    with attached(path) as device:
-        shown = subprocess.run(
-            ["hdparm", "-T", f"/dev/{device}"], capture_output=True, text=True, check=True
-        ).stdout
-        expected = float(shown.rpartition("=")[2].split()[0]) * MIB
-        measured = cached_bytes_per_second(Path(f"/dev/{device}"), 1.0)
-        assert expected / 4 < measured < expected * 4

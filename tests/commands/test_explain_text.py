@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from disksla.commands._explain_text import explain_minute
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
+from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Scenario
@@ -124,7 +124,7 @@ def test_no_window_is_stated(records: list[WindowRecord]) -> None:
     ]
 
 
-@hypothesis_settings(max_examples=50)
+@scaled(50)
 @given(
     name=st.sampled_from(sorted(SCENARIOS.keys() - {"iops-20000-deep", "steady-90-fast"})),
     has_terms=st.booleans(),

@@ -5,7 +5,7 @@ from itertools import chain, pairwise, repeat
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.credits.bounds import (
@@ -20,6 +20,7 @@ from disksla.credits.bounds import (
 from disksla.limits.burst_rules import UnitBoost, burst_for
 from disksla.limits.limits import Bucket, DrainKind, Rates
 from disksla.units import GIB
+from support.examples import scaled
 from support.simulated_bucket import WINDOW_MS, BurstLimiter, Load, Sample, sampled
 
 IOPS = Bucket("iops", 8000.0, 300.0, 300.0, 2000.0)
@@ -122,7 +123,7 @@ def at_start(limiter: BurstLimiter, *, is_known: bool) -> Credits:
     return initial(limiter.bucket)
 
 
-@settings(max_examples=500)
+@scaled(500)
 @given(limiters(), load_lists(), st.sampled_from([0, 1, 5, 20]), first_intervals(), st.booleans())
 def test_bounds_contain_the_level_at_every_sample(
     limiter: BurstLimiter, loads: list[Load], service_ms: int, first_ms: list[int], is_known: bool
@@ -153,7 +154,7 @@ def test_bounds_contain_the_level_for_bursts_split_by_samples(
             assert contains(now, bucket, sample.level), sample
 
 
-@settings(max_examples=200)
+@scaled(200)
 @given(
     limiters(), load_lists(), first_intervals(), st.integers(0, 30), st.floats(0, 3), st.booleans()
 )

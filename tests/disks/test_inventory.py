@@ -14,12 +14,13 @@ from disksla.disks.inventory import Inventory, read_disks
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 from support import ttar
-from support.loop_device import add_partition, added, attached, needs_loop
 
 HOSTS = Path(__file__).parent.parent / "hosts"
+
 HOST_NAMES = sorted(archive.parent.name for archive in HOSTS.glob("*/sys.ttar"))
-SIZE_BYTES = 8 * 1024**2
+
 DEFAULT = Roots()
+
 DEFAULT_FROM_FILES = Roots(udev_data=Path("/run/udev/data/"), sysfs=Path("/sys/../sys"))
 """The default directories by other paths, so that they are read without libudev."""
 
@@ -148,7 +149,9 @@ def test_read_disks_rejects_a_directory_that_is_not_sysfs(tmp_path: Path) -> Non
 CONTENT = st.one_of(
     st.binary(max_size=60), st.text(alphabet="0:9/\0\n-", max_size=9).map(str.encode)
 )
+
 FILES = ("dev", "size", "diskseq", "hidden", "serial", "queue/rotational", "../../device/model")
+
 attempts = itertools.count()
 
 
@@ -181,28 +184,3 @@ def test_libudev_and_files_agree_on_this_machine() -> None:
     settled = {name: disk for name, disk in by_name(inventory).items() if "loop" not in name}
     assert settled
     assert settled == {name: from_files[name] for name in settled}
-
-
-@needs_loop
-@pytest.mark.parametrize("paths", [DEFAULT, DEFAULT_FROM_FILES], ids=["libudev", "files"])
-def test_real_disk_and_its_partition(paths: Roots, tmp_path: Path) -> None:
-    file = tmp_path / "disk"
-    file.touch()
-    with file.open("r+b") as image:
-        image.truncate(SIZE_BYTES)
-    with attached(file) as loop:
-        add_partition(loop, start_bytes=1024**2, size_bytes=SIZE_BYTES // 2)
-        disks = by_name(read_disks(paths))
-        disk, partition = disks[loop], disks[f"{loop}p1"]
-        assert (disk.major, disk.size_bytes, disk.partition_of) == (7, SIZE_BYTES, None)
-        assert (partition.size_bytes, partition.partition_of) == (SIZE_BYTES // 2, loop)
-        assert partition.diskseq == disk.diskseq
-    later = by_name(read_disks(paths))
-    assert f"{loop}p1" not in later
-
-
-@needs_loop
-def test_added_disks_are_read() -> None:
-    with added(range(871, 873)) as names:
-        assert set(names) <= by_name(read_disks(DEFAULT)).keys()
-    assert not set(names) & by_name(read_disks(DEFAULT)).keys()

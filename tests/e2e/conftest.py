@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
-from support.loop_device import CONTROL, attached, eventually
+from support.loop_device import CONTROL, attached
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

@@ -18,8 +18,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from support.daemon_process import DISKSLA, PATIENCE_S, run
-from support.loop_device import eventually
 from support.monitoring_stack import needs_prometheus, prometheus
+from support.waiting import eventually
 
 PASSWORD = "correct horse"
 USERS = (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
-from support.loop_device import eventually
+from support.waiting import eventually
 
 PASS_A_SOCKET = """
 import os, socket, sys

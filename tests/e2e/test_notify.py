@@ -10,8 +10,8 @@ import pytest
 
 from disksla.system.roots import Roots
 from support.daemon_process import PATIENCE_S, Daemon
-from support.loop_device import eventually
 from support.notify_socket import Ear, listening
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

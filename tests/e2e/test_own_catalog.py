@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
-from support.loop_device import eventually
 from support.sysfs_tree import add_device
+from support.waiting import eventually
 
 ROWS = """
 terms:

@@ -20,7 +20,6 @@ from lab.disk import made
 from lab.scenario import read_scenario
 from render import HERE, render_rules, write
 from support.daemon_process import Daemon
-from support.loop_device import eventually
 from support.monitoring_stack import (
     Pager,
     Prometheus,
@@ -30,6 +29,7 @@ from support.monitoring_stack import (
     pager,
     prometheus,
 )
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from support import loop_device as loopdevice
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 from support.fake_fio import ANSWERS, HANGS, fake_fio, pid_left
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 
@@ -52,7 +52,7 @@ def runs(daemon: Daemon) -> float:
 @needs_fio
 def test_daemon_probes_a_disk(start_daemon: StartDaemon, loop_device: str, tmp_path: Path) -> None:
     daemon = start_daemon("--config.file", config_for(loop_device, tmp_path))
-    assert loopdevice.eventually(lambda: runs(daemon) >= 1, DUE_WITHIN_S), daemon.log()
+    assert eventually(lambda: runs(daemon) >= 1, DUE_WITHIN_S), daemon.log()
     samples = daemon.samples(device=loop_device, kind="read-latency")
     assert samples["disksla_probe_success"] == 1
     assert samples["disksla_probe_target_iops"] == 100
@@ -76,7 +76,7 @@ def test_daemon_without_fio_works_without_probes(
     programs = tmp_path / "programs"
     config = config_for(loop_device, tmp_path)
     daemon = start_daemon("--config.file", config, before=with_programs(programs))
-    assert loopdevice.eventually(lambda: daemon.devices() == {loop_device}, PATIENCE_S)
+    assert eventually(lambda: daemon.devices() == {loop_device}, PATIENCE_S)
     assert daemon.samples(collector="probes")["disksla_collector_success"] == 0
     assert daemon.samples(source="probes")["disksla_errors_total"] == 1
     fake_fio(programs, ANSWERS, version="fio-2.99")
@@ -90,9 +90,7 @@ def test_daemon_without_fio_works_without_probes(
     assert daemon.samples(collector="probes")["disksla_collector_success"] == 1
     (tmp_path / "config.yml").write_text(f"discovery: {{include: ['^{loop_device}$']}}\n")
     assert daemon.request("POST", "/-/reload")[0] == 200
-    assert loopdevice.eventually(
-        lambda: "disksla_probe" not in daemon.get("/metrics")[1], PATIENCE_S
-    )
+    assert eventually(lambda: "disksla_probe" not in daemon.get("/metrics")[1], PATIENCE_S)
     assert daemon.samples(collector="probes") == {}
 
 
@@ -104,9 +102,9 @@ def test_fio_that_hangs_is_ended_without_missed_ticks(
     before = with_programs(programs)
     fake_fio(programs, HANGS)
     daemon = start_daemon("--config.file", config, before=before)
-    assert loopdevice.eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
+    assert eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
     before_timeout = daemon.samples()
-    assert loopdevice.eventually(lambda: runs(daemon) == 1, ENDED_WITHIN_S)
+    assert eventually(lambda: runs(daemon) == 1, ENDED_WITHIN_S)
     assert daemon.samples(reason="timeout")["disksla_probe_failures_total"] == 1
     assert daemon.samples(device=loop_device)["disksla_probe_success"] == 0
     ended = daemon.samples()
@@ -118,7 +116,7 @@ def test_fio_that_hangs_is_ended_without_missed_ticks(
     [pid] = programs.glob("pid.*")
     assert not psutil.pid_exists(int(pid.suffix[1:]))
     pid.unlink()
-    assert loopdevice.eventually(lambda: bool(list(programs.glob("pid.*"))), DUE_WITHIN_S)
+    assert eventually(lambda: bool(list(programs.glob("pid.*"))), DUE_WITHIN_S)
     assert daemon.end() == 0
     assert not psutil.pid_exists(pid_left(programs))
     assert any("read-latency" in line and "failed" in line for line in daemon.log())
@@ -201,7 +199,7 @@ def test_busy_disk_is_not_probed(loop_device: str, tmp_path: Path) -> None:
     )
     try:
         counted = Path(f"/sys/block/{loop_device}/stat")
-        assert loopdevice.eventually(lambda: int(counted.read_text().split()[0]) > 500, PATIENCE_S)
+        assert eventually(lambda: int(counted.read_text().split()[0]) > 500, PATIENCE_S)
         ended = disksla_probe(loop_device, "--json", "--config.file", config)
     finally:
         load.kill()
@@ -274,11 +272,11 @@ def ended_by(number: signal.Signals, device: str, programs: Path, config: str) -
         env={**os.environ, "PATH": str(programs)},
         stdout=subprocess.DEVNULL,
     )
-    assert loopdevice.eventually((programs / "hangs").exists, DUE_WITHIN_S)
+    assert eventually((programs / "hangs").exists, DUE_WITHIN_S)
     probing.send_signal(number)
     status = probing.wait(PATIENCE_S)
     pid = pid_left(programs)
-    assert loopdevice.eventually(lambda: not psutil.pid_exists(pid), PATIENCE_S)
+    assert eventually(lambda: not psutil.pid_exists(pid), PATIENCE_S)
     return status
 
 
@@ -301,7 +299,7 @@ def test_daemon_removes_leftovers_of_a_killed_command(
     assert ended_by(signal.SIGKILL, loop_device, programs, config) == -signal.SIGKILL
     assert left_on(mount_point) == {".disksla"}
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
-    assert loopdevice.eventually(lambda: left_on(mount_point) == set(), DUE_WITHIN_S)
+    assert eventually(lambda: left_on(mount_point) == set(), DUE_WITHIN_S)
     assert daemon.end() == 0
 
 
@@ -311,7 +309,7 @@ def killed_in_a_probe(
     """Start a daemon whose fio hangs in a probe, and kill one of the two processes."""
     fake_fio(programs, HANGS)
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
-    assert loopdevice.eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
+    assert eventually((programs / "hangs").exists, DUE_WITHIN_S), daemon.log()
     os.kill(pid_of(daemon), signal.SIGKILL)
     return daemon
 
@@ -325,11 +323,11 @@ def test_killed_daemon_leaves_no_fio_and_files_are_removed(
     killed = killed_in_a_probe(start_daemon, config, programs, lambda daemon: daemon.process.pid)
     killed.process.wait()
     pid = pid_left(programs)
-    assert loopdevice.eventually(lambda: not psutil.pid_exists(pid), PATIENCE_S)
+    assert eventually(lambda: not psutil.pid_exists(pid), PATIENCE_S)
     assert left_on(mount_point) == {".disksla"}
     fake_fio(programs, ANSWERS)
     daemon = start_daemon("--config.file", config, before=("env", f"PATH={programs}"))
-    assert loopdevice.eventually(lambda: left_on(mount_point) == set(), DUE_WITHIN_S)
+    assert eventually(lambda: left_on(mount_point) == set(), DUE_WITHIN_S)
     assert daemon.end() == 0
 
 
@@ -340,7 +338,7 @@ def test_fio_that_is_killed_is_a_failure(
     programs.mkdir()
     config = config_for(loop_device, tmp_path, more=", target: file")
     daemon = killed_in_a_probe(start_daemon, config, programs, lambda _: pid_left(programs))
-    assert loopdevice.eventually(lambda: runs(daemon) == 1, ENDED_WITHIN_S), daemon.log()
+    assert eventually(lambda: runs(daemon) == 1, ENDED_WITHIN_S), daemon.log()
     assert daemon.samples(device=loop_device)["disksla_probe_success"] == 0
     [reason] = {
         line.partition('reason="')[2].partition('"')[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support import loop_device as loop_devices
+from support import waiting
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 
 StartDaemon = Callable[..., Daemon]
@@ -18,7 +18,7 @@ WRITES, WRITTEN_BYTES = 997, 16384
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    return loop_devices.eventually(condition, PATIENCE_S)
+    return waiting.eventually(condition, PATIENCE_S)
 
 
 def config_for(device: str, tmp_path: Path) -> str:

@@ -16,8 +16,8 @@ from disksla.verification.store import save_report
 from disksla.web.listen import ListenAddress
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
-from support.loop_device import eventually
 from support.reports import RESULTS, a_report
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

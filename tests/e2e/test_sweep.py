@@ -15,7 +15,8 @@ from disksla.benchmark.sweep_journal import SweepJournal
 from disksla.benchmark.sweep_journal_file import load_journal
 from disksla.units import MIB
 from support.daemon_process import DISKSLA, PATIENCE_S, run
-from support.loop_device import attached, eventually, used
+from support.loop_device import attached, used
+from support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 SMALL = ("--runtime=300ms", "--sizes=4KiB,16KiB", "--workers=1", "--force")

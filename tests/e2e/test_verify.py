@@ -18,7 +18,8 @@ from lab.__main__ import missing
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.daemon_process import DISKSLA, PATIENCE_S
-from support.loop_device import attached, eventually
+from support.loop_device import attached
+from support.waiting import eventually
 
 UNABLE = missing()
 pytestmark = pytest.mark.skipif(UNABLE is not None, reason=f"NOT TESTED: the lab {UNABLE}")

@@ -11,7 +11,7 @@ from pathlib import Path
 from faults.scrapers import header, idle, scrape_in_rounds, table_row
 from faults.soak import ALLOWED_BYTES, DAY_TICKS, Soak, growth_bytes, report
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
-from support.loop_device import eventually
+from support.waiting import eventually
 
 LOADS = ("100, every second", 1.0), ("100, without a pause", 0.0)
 IDLE_S = 20.0

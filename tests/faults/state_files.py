@@ -11,7 +11,7 @@ from disksla.system.machine_id import read_boot_id, read_machine_id
 from disksla.verdict.interval import Clocks
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, FakeMachine
-from support.loop_device import eventually
+from support.waiting import eventually
 
 LEVEL = 8000.0
 """Saved level of credits, exactly known. An idle disk gains as many only in 27 s."""

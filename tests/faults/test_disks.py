@@ -11,7 +11,8 @@ from faults.lxcfs import needs_fuse
 from lab.disk import made
 from lab.scenario import read_scenario
 from support.daemon_process import PATIENCE_S, Daemon
-from support.loop_device import eventually, needs_loop, used
+from support.loop_device import needs_loop, used
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

@@ -10,7 +10,7 @@ import pytest
 from faults.lxcfs import needs_fuse, through_lxcfs
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import FakeMachine
-from support.loop_device import eventually
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

@@ -29,7 +29,7 @@ from faults.state_files import (
 )
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, FakeMachine
-from support.loop_device import eventually
+from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 

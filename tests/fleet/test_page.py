@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -11,6 +11,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
 from fleet.page import page_at, samples_at
 from fleet.schedule import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, progress_of
+from support.examples import scaled
 
 SEED = 1
 START_S = 1_800_000_000.0
@@ -34,7 +35,7 @@ def samples(host: int, now_s: float) -> dict[Series, float]:
     }
 
 
-@settings(max_examples=25)
+@scaled(25)
 @given(hosts, moments, st.floats(0, 7200))
 def test_counters_never_decrease(host: int, now_s: float, later_s: float) -> None:
     before, after = samples(host, now_s), samples(host, now_s + later_s)
@@ -43,7 +44,7 @@ def test_counters_never_decrease(host: int, now_s: float, later_s: float) -> Non
     assert {series for series in summed if after[series] < before[series]} == set()
 
 
-@settings(max_examples=25)
+@scaled(25)
 @given(hosts, moments)
 def test_verdict_seconds_add_up_to_the_age(host: int, now_s: float) -> None:
     verdict_s: dict[str, float] = defaultdict(float)
@@ -54,7 +55,7 @@ def test_verdict_seconds_add_up_to_the_age(host: int, now_s: float) -> None:
         assert verdict_s[disk.device] == pytest.approx(now_s - disk.born_s, rel=0.01)
 
 
-@settings(max_examples=25)
+@scaled(25)
 @given(hosts, moments)
 def test_buckets_are_cumulative(host: int, now_s: float) -> None:
     values_of = samples(host, now_s)
@@ -69,7 +70,7 @@ def test_buckets_are_cumulative(host: int, now_s: float) -> None:
         assert values[-1] == values_of[f"{name}_count", labels]
 
 
-@settings(max_examples=25)
+@scaled(25)
 @given(hosts, moments)
 def test_credits_are_within_their_bounds(host: int, now_s: float) -> None:
     values_of = samples(host, now_s)

@@ -29,6 +29,7 @@ def test_mutations_differ_and_can_be_repeated(target: Target) -> None:
     assert any(b"word" in each for each in mutations)
 
 
+@pytest.mark.nightly
 def test_many_mutations_of_a_tree_are_trees() -> None:
     mutations = mutations_of(TREES)
     trees = sum(_is_tree(each) for each in mutations)
@@ -44,6 +45,7 @@ def _is_tree(content: bytes) -> bool:
     return True
 
 
+@pytest.mark.nightly
 def test_invalid_tree_is_edited_by_bytes() -> None:
     target = BYTES._replace(tree=TREE)
     truncated = GOOD[:-1]
@@ -53,6 +55,7 @@ def test_invalid_tree_is_edited_by_bytes() -> None:
     assert len(set(mutations)) > 20
 
 
+@pytest.mark.nightly
 def test_expanded_input_keeps_its_beginning() -> None:
     for number in range(50):
         content = expand(GOOD, random.Random(number).randrange)

@@ -3,12 +3,13 @@
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.mutation import expand, mutate
 from fuzz.target import SEEDS, Target
 from fuzz.targets import TARGETS
+from support.examples import scaled
 
 EXPANDED_INPUTS = 8
 
@@ -52,7 +53,7 @@ def test_expanded_input_takes_linear_time(target: Target) -> None:
 
 @each_target
 def test_arbitrary_bytes_pass_the_check(target: Target) -> None:
-    @settings(max_examples=50)
+    @scaled(50)
     @given(st.binary())
     def check(content: bytes) -> None:
         target.check(content)

@@ -11,7 +11,6 @@ import yaml
 
 from grafana.metric_names import rules
 from render import HERE
-from support.loop_device import eventually
 from support.monitoring_stack import (
     PATIENCE_S,
     Service,
@@ -19,6 +18,7 @@ from support.monitoring_stack import (
     needs_alertmanager,
     needs_amtool,
 )
+from support.waiting import eventually
 
 EXAMPLE = HERE / "alertmanager.example.yml"
 SEVERITIES = {

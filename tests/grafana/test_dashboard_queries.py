@@ -13,8 +13,8 @@ from grafana.dashboard_lint import filled_in, targets_of
 from grafana.promtool import needs_promtool
 from grafana.sample_history import JOB, STATES, openmetrics
 from render import OUT
-from support.loop_device import eventually
 from support.monitoring_stack import PATIENCE_S, Prometheus, needs_prometheus, prometheus
+from support.waiting import eventually
 
 pytestmark = [needs_prometheus, needs_promtool]
 

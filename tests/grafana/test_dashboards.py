@@ -144,6 +144,7 @@ VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
 ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(("rule", "keys", "value"), VIOLATIONS)
 def test_violation_is_found(rule: str, keys: tuple[str | int, ...], value: object) -> None:
     dashboard = copy.deepcopy(DASHBOARDS["disk"])

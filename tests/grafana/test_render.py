@@ -1,12 +1,10 @@
 """grafana/out is up to date, and settings of a site are applied."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from grafana.promtool import check_rules, needs_promtool
 from render import HERE, OUT, evaluate, rendered, write
@@ -44,6 +42,7 @@ def test_error_in_settings_names_the_cause() -> None:
         evaluate("prometheusAlerts", "{ diskslaSelector: nonsense }")
 
 
+@pytest.mark.nightly
 @needs_promtool
 @pytest.mark.parametrize(
     "config",
@@ -75,12 +74,6 @@ def test_write_removes_old_dashboards(tmp_path: Path) -> None:
     write({"dashboards/old.json": "{}\n", "rules.yaml": ""}, tmp_path)
     write({"dashboards/new.json": "{}\n", "rules.yaml": ""}, tmp_path)
     assert [path.name for path in (tmp_path / "dashboards").iterdir()] == ["new.json"]
-
-
-def test_keys_of_rendered_files_are_sorted() -> None:
-    for name, text in committed().items():
-        content = json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
-        assert list(unsorted_keys(content)) == [], name
 
 
 def unsorted_keys(content: object) -> list[list[str]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, assert_never
 
 from lab.fuse import mount
 from lab.scenario import LabDisk
-from support.loop_device import eventually
+from support.waiting import eventually
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
 _ATTEMPTS = 40

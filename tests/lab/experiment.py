@@ -19,7 +19,7 @@ from lab.disk import BlockDevice, made
 from lab.load import PhaseResult, file_system_for, run_phase
 from lab.scenario import LabDisk, read_scenario
 from lab.truth import Window
-from support.loop_device import eventually
+from support.waiting import eventually
 
 LEAD_S = 0.5
 """Time without load before and after the loads."""

@@ -7,7 +7,7 @@ import subprocess
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics.parser import (
@@ -19,6 +19,7 @@ from disksla.metrics.collector import make_registry
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import Snapshot
 from disksla.text import escape_bytes
+from support.examples import scaled
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -66,7 +67,7 @@ def series(families: list[Family]) -> Series:
     return {key: value for key, value in found.items() if key[0].startswith("disksla_")}
 
 
-@settings(max_examples=60)
+@scaled(60)
 @given(views)
 def test_both_formats_have_the_same_series(shown: Snapshot) -> None:
     text = series(parsed(shown, ""))
@@ -93,7 +94,7 @@ def test_exhaustion_of_lasting_credits_is_infinite(accept: str) -> None:
     assert found["disksla_burst_credits_upper_bound", key] == BYTE_CREDITS.upper_credits
 
 
-@settings(max_examples=60)
+@scaled(60)
 @given(views)
 def test_label_values_round_trip(shown: Snapshot) -> None:
     info = {
@@ -109,7 +110,7 @@ def test_label_values_round_trip(shown: Snapshot) -> None:
         assert labels["terms"] == escape_bytes(disk.assignment.terms)
 
 
-@settings(max_examples=60)
+@scaled(60)
 @given(views)
 def test_buckets_are_cumulative(shown: Snapshot) -> None:
     families = {family.name: family for family in parsed(shown, OPENMETRICS)}

@@ -14,8 +14,8 @@ from disksla.pipeline.tick import Tick
 from disksla.system.roots import Roots
 from disksla.verdict.interval import Clocks
 from support.log_events import events
-from support.loop_device import eventually
 from support.simulated_host import CATALOG, a_disk
+from support.waiting import eventually
 
 LINE = " 254 {minor} {name} {reads} 0 8 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
 WITHIN_S = 20.0

@@ -2,7 +2,6 @@
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
@@ -11,6 +10,7 @@ from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
 from disksla.verdict.throttling import LIMIT_KINDS, Throttle
 from disksla.verdict.verdict import VERDICTS, WindowVerdict
+from support.examples import scaled
 from support.simulated_host import Machine, a_disk
 
 verdicts = st.one_of(
@@ -56,7 +56,7 @@ ticks = st.lists(
 )
 
 
-@hypothesis_settings(max_examples=60)
+@scaled(60)
 @given(ticks=ticks, has_terms=st.booleans())
 def test_verdicts_sum_to_assessed_time(
     ticks: list[tuple[int, int, int, float, str | None]], has_terms: bool

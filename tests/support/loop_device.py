@@ -5,12 +5,14 @@ import os
 import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import addressof, create_string_buffer
 from pathlib import Path
 
 import pytest
+
+from support.waiting import eventually
 
 LOOP_CTL_ADD = 0x4C80  # linux/loop.h
 LOOP_CTL_REMOVE = 0x4C81
@@ -74,16 +76,6 @@ def add_partition(device: str, start_bytes: int, size_bytes: int) -> None:
         fcntl.ioctl(descriptor, BLKPG, argument)
     finally:
         os.close(descriptor)
-
-
-def eventually(condition: Callable[[], bool], within_s: float) -> bool:
-    """Wait until a condition is true. Return whether it became true in time."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.005)
-    return condition()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from support.loop_device import eventually
+from support.waiting import eventually
 
 PATIENCE_S = 20.0
 

@@ -1,10 +1,11 @@
 """Learning of the service time."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.verdict.service_time import ServiceTime
+from support.examples import scaled
 
 
 def learned(*windows: tuple[int, int]) -> float:
@@ -23,7 +24,7 @@ def test_shortest_mean_is_kept() -> None:
     assert learned((50, 99), (50, 49), (50, 199)) == pytest.approx(0.001)
 
 
-@settings(max_examples=50)
+@scaled(50)
 @given(
     service_ms=st.floats(0.05, 20),
     windows=st.lists(st.integers(1, 200), min_size=1, max_size=20),

@@ -5,7 +5,6 @@ from dataclasses import replace
 import hypothesis
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
@@ -22,6 +21,7 @@ from disksla.verdict.throttling import (
     wait_s,
 )
 from disksla.verdict.window import sum_windows
+from support.examples import scaled
 from support.scenario_verdicts import ScenarioVerdicts, judged
 from support.scenarios import BELOW, FREE, SCENARIOS, THROTTLED
 from support.simulated_limiter import WINDOW_S, Closed, Medium, Open, Scenario
@@ -205,7 +205,7 @@ def at(name: str, phase_s: float, seed: int) -> Scenario:
     return replace(SCENARIOS[name], sampler_phase_s=phase_s, seed=seed)
 
 
-@hypothesis_settings(max_examples=40)
+@scaled(40)
 @given(
     name=st.sampled_from(ANY_PHASE),
     phase_s=st.floats(0.001, 0.099),
@@ -218,7 +218,7 @@ def test_throttled_seconds_at_any_phase(name: str, phase_s: float, seed: int) ->
 # The seed is fixed because examples otherwise depend on the source of this function. Known limit:
 # of synchronous writers sampled up to 50 us after a window starts, 1 to 7 % miss the tolerance.
 @hypothesis.seed(2)
-@hypothesis_settings(max_examples=20)
+@scaled(20)
 @given(
     name=st.sampled_from(ANY_PHASE),
     phase_s=st.floats(0, 0.0005) | st.floats(0.0995, 0.0999),
@@ -232,7 +232,7 @@ def test_throttled_seconds_in_phase_with_the_limiter(name: str, phase_s: float, 
     )
 
 
-@hypothesis_settings(max_examples=25)
+@scaled(25)
 @given(
     name=st.sampled_from(sorted(FREE.keys() - {"steady-90-fast"})),
     phase_s=st.floats(0, 0.0999),

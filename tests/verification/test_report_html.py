@@ -2,28 +2,26 @@
 
 import base64
 import hashlib
-import os
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
-from pathlib import Path
 
-import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from disksla.verification.measurement import Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_html import report_html
+from support.examples import scaled
 from support.reports import RESULTS, a_report, a_result, reports
 
 VOID = {"meta", "rect", "line", "circle"}
+
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "ul", "li", "dl", "dt",
     "dd", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "svg", "rect", "line",
     "text", "circle",
 }  # fmt: skip
+
 HOSTILE = "<script>alert(1)</script>\"'&\udcff\x00"
 
 
@@ -135,7 +133,7 @@ def test_single_percentile_is_drawn() -> None:
     assert "within 0 ms" in text_of(a_report(a_result(percentiles=(Percentile(0.5, 0.0),))))
 
 
-@settings(max_examples=80)
+@scaled(80)
 @given(reports)
 @example(a_report(a_result(test=HOSTILE, why=HOSTILE, reason=HOSTILE), hostile=HOSTILE))
 def test_names_never_become_markup(report: VerificationReport) -> None:
@@ -152,34 +150,3 @@ def test_content_security_policy_allows_only_the_style() -> None:
     digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
     assert f"default-src 'none'; style-src 'sha256-{digest}'" in page
     assert "url(" not in page
-
-
-@pytest.mark.skipif(
-    shutil.which("chromium") is None, reason="NOT TESTED: chromium is missing to draw the page"
-)
-@pytest.mark.parametrize("width", [1280, 390])
-def test_page_fits_the_width_of_the_browser(tmp_path: Path, width: int) -> None:
-    """A page that is too wide for a phone scrolls sideways."""
-    page = tmp_path / "page.html"
-    probe = "<iframe></iframe>"
-    text = report_html(a_report(*RESULTS))
-    assert probe not in text
-    script = (
-        "<script>document.title = document.documentElement.scrollWidth + ' of ' + innerWidth"
-        "</script>"
-    )
-    policy = re.compile(r'<meta http-equiv="Content-Security-Policy"[^>]*>')
-    page.write_text(policy.sub("", text).replace("</body>", f"{script}</body>"))
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    home = {**os.environ, "HOME": str(tmp_path)}
-    process = subprocess.run(
-        [*command, f"--window-size={width},900", page.as_uri()],
-        check=True,
-        capture_output=True,
-        text=True,
-        env=home,
-        timeout=60,
-    )
-    found = re.search(r"<title>(\d+) of (\d+)</title>", process.stdout)
-    assert found is not None, process.stderr
-    assert int(found[1]) <= int(found[2])

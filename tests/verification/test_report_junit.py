@@ -2,11 +2,12 @@
 
 from xml.etree import ElementTree as ET
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_junit import report_junit
+from support.examples import scaled
 from support.reports import RESULTS, a_report, a_result, reports
 
 HOSTILE = "<failure/>]]>\"'&\x00\x1b\udcff\uffff"
@@ -67,7 +68,7 @@ def test_imported_result_has_no_device() -> None:
     assert root[0].attrib["name"] == "imported result, terms vk.ceph-ssd"
 
 
-@settings(max_examples=80)
+@scaled(80)
 @given(reports)
 @example(a_report(a_result(test=HOSTILE, why=HOSTILE), hostile=HOSTILE))
 def test_names_never_become_markup(report: VerificationReport) -> None:

@@ -19,8 +19,8 @@ from disksla.verification.report import MeasuredLevel
 from disksla.verification.runner import SuiteRunner, check_other_load
 from disksla.verification.suites import make_suite
 from support.fake_fio import ANSWERS, HANGS, fake_fio
-from support.loop_device import eventually
 from support.simulated_host import a_disk
+from support.waiting import eventually
 
 ANSWER = Path(__file__).parent.parent / "fio" / "results" / "reads.json"
 TERMS = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8500.0))

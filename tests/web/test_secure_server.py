@@ -26,7 +26,7 @@ from disksla.web.server import (
     WebServer,
 )
 from disksla.web.tls import alternative_names
-from support.loop_device import eventually
+from support.waiting import eventually
 
 LARGE = b"x" * 4_000_000
 CERTIFICATE = "  cert_file: server.crt\n  key_file: server.key\n"

@@ -6,7 +6,7 @@ import re
 from html.parser import HTMLParser
 
 import msgspec
-from hypothesis import example, given, settings
+from hypothesis import example, given
 
 from disksla.histogram import Histogram
 from disksla.limits.limits import Limits, Rates
@@ -14,6 +14,7 @@ from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.snapshot import SamplerSnapshot, Snapshot
 from disksla.text import escape_bytes
 from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
+from support.examples import scaled
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -77,7 +78,7 @@ def cells(snapshot: Snapshot) -> list[str]:
     return [" ".join(cell.split()) for cell in read(page(snapshot)).rows[1]]
 
 
-@settings(max_examples=80)
+@scaled(80)
 @given(views)
 @example(view(disk_view(HOSTILE, hostile=HOSTILE)))
 def test_names_of_disks_are_escaped(snapshot: Snapshot) -> None:

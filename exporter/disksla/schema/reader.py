@@ -83,7 +83,7 @@ class Problem(msgspec.Struct, frozen=True):
         return escape_control(text).replace("\n", r"\n")
 
 
-class InvalidFieldsError(ValueError):
+class InvalidFieldsError(DiskslaError, ValueError):
     """A check of a record failed at places within the record."""
 
     def __init__(self, problems: Mapping[tuple[str | int, ...], str]) -> None:

@@ -18,7 +18,8 @@ from disksla.disks.hotplug import DiskWatcher
 from disksla.system.roots import Roots
 from support import ttar
 from support.log_events import events
-from support.loop_device import added, attached, eventually, needs_loop
+from support.loop_device import added, attached, needs_loop
+from support.waiting import eventually
 
 HOSTS = Path(__file__).parent.parent / "hosts"
 WITHIN_S = 1.0
@@ -259,7 +260,8 @@ import subprocess, sys
 from disksla.disks.inventory import read_disks
 from disksla.disks.hotplug import DiskWatcher
 from disksla.system.roots import Roots
-from support.loop_device import added, attached, eventually
+from support.loop_device import added, attached
+from support.waiting import eventually
 
 reports = []
 watcher = DiskWatcher(Roots(), reports.append, period_s=600.0)

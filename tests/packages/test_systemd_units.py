@@ -10,7 +10,7 @@ import pytest
 
 from support.daemon_process import DISKSLA
 
-SYSTEMD = Path(__file__).resolve().parent.parent / "systemd"
+SYSTEMD = Path(__file__).resolve().parent.parent.parent / "systemd"
 UNITS = ("disksla-exporter.service", "disksla-exporter.socket")
 DROP_INS = sorted((SYSTEMD / "disksla-exporter.service.d").glob("*.conf"))
 MAX_EXPOSURE = {"": 1.5, "10-probe-devices.conf": 1.9, "20-probe-files.conf": 1.5}

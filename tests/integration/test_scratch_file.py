@@ -17,7 +17,8 @@ from disksla.fio.runner import find_fio
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers, scratch_file
 from disksla.fio.scratch_file_rules import ScratchFileError
 from support.log_events import events
-from support.loop_device import attached, eventually, needs_loop
+from support.loop_device import attached, needs_loop
+from support.waiting import eventually
 
 MIB = 1024**2
 LEFTOVER = "disksla-probe-123-0123456789abcdef.tmp"

@@ -40,7 +40,10 @@ def flags(tmp_path: Path) -> list[str]:
     (listing / "vdb").symlink_to(disk)
     mount_point = next(path for path in tmp_path.resolve().parents if os.path.ismount(path))
     (procfs / "1" / "mountinfo").write_text(f"22 1 254:16 / {mount_point} rw - ext4 /dev/vdb rw\n")
-    return [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
+    config = tmp_path / "config.yml"
+    config.write_text(f"state: {{directory: {tmp_path}}}\n")  # a measurement lock of its own
+    paths = [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
+    return [*paths, f"--config.file={config}"]
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def test_dry_run_prints_the_cost(
 ) -> None:
     config = tmp_path / "disksla.yml"
     config.write_text(f"disks:\n  - match: {{serial: {SERIAL}}}\n    terms: yandex.network-hdd\n")
-    assert main(["sweep", "vdb", "--dry-run", f"--config.file={config}", *flags]) == 0
+    assert main(["sweep", "vdb", "--dry-run", *flags, f"--config.file={config}"]) == 0
     text = stderr_of(capsys)
     assert "uses the whole limit of the disk (300 IOPS, 30 MiB/s) for 14 min" in text
     assert "of the burst credits; a full refill takes 12 h." in text

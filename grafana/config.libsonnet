@@ -48,10 +48,10 @@
 
     // DiskThrottlingHurtsHost: share of the time in which some tasks were stalled for I/O, or number
     // of CPUs in iowait, while the disk was throttled.
-    hurtPressureShare: 0.2,
-    hurtIowaitCpus: 0.5,
-    hurtWindow: '15m',
-    hurtFor: '5m',
+    throttlingImpactPressureShare: 0.2,
+    throttlingImpactIowaitCpus: 0.5,
+    throttlingImpactWindow: '15m',
+    throttlingImpactFor: '5m',
 
     // DiskBurstCreditsExhausted: the upper bound of the credits is below this share of the capacity.
     // DiskBurstCreditsExhaustSoon: the lower bound is below this share, and at the present rate the
@@ -71,7 +71,7 @@
     probeFailingFor: '25m',
     // DiskProbeStale: this many intervals without an attempt, with a margin; for probes with a
     // crontab line, which have no interval, this much time.
-    probeStaleTurns: 2,
+    probeStaleIntervals: 2,
     probeStaleSlackSeconds: 300,
     probeStaleCronSeconds: 8 * 86400,
     probeStaleFor: '5m',

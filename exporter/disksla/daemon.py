@@ -202,12 +202,12 @@ class Daemon:
         state = self._state_file
         yield SourceHealth("state", state.errors, state.problem is None, state.problem)
         probes = self._probe_scheduler
-        if probes.is_wanted:
+        if probes.is_configured:
             yield SourceHealth("probes", probes.errors, probes.problem is None, probes.problem)
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         if self._manager.is_present:
             yield SourceHealth("systemd", self._manager.errors, works=None)
-        if self._access.is_wanted:  # the problem is only in the log, because it names files
+        if self._access.is_configured:  # the problem is only in the log, because it names files
             yield SourceHealth("web", self._access.errors, self._access.problem is None)
 
     # Jobs of the scheduler.

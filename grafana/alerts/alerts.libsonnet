@@ -153,29 +153,29 @@
       "symptom", "%s", "", ""
     )
   ||| % [metric, most, symptom],
-  local hurts_host = alert(
+  local throttling_impact = alert(
     'DiskThrottlingHurtsHost',
     'warning',
-    config.hurtFor,
+    config.throttlingImpactFor,
     of_disk(
       symptom_of(
         'sum without (kind) (rate(%s[%s]))'
-        % [of('disksla_throttled_pressure_seconds_total', 'kind="some"'), config.hurtWindow],
+        % [of('disksla_throttled_pressure_seconds_total', 'kind="some"'), config.throttlingImpactWindow],
         'pressure',
-        config.hurtPressureShare
+        config.throttlingImpactPressureShare
       )
       + 'or\n'
       + symptom_of(
-        'rate(%s[%s])' % [of('disksla_throttled_iowait_seconds_total'), config.hurtWindow],
+        'rate(%s[%s])' % [of('disksla_throttled_iowait_seconds_total'), config.throttlingImpactWindow],
         'iowait',
-        config.hurtIowaitCpus
+        config.throttlingImpactIowaitCpus
       )
     ),
     'Programs of a host wait for I/O because a disk is throttled.',
     disk + ' is throttled. Meanwhile'
     + ' {{ if eq $labels.symptom "pressure" }}some tasks of the host were stalled for I/O for '
     + percent + ' of{{ else }}{{ $value | humanize }} CPUs on average were in iowait over{{ end }}'
-    + ' the last ' + config.hurtWindow + '.'
+    + ' the last ' + config.throttlingImpactWindow + '.'
   ),
 
   // -- credits --------------------------------------------------------------------------------
@@ -255,7 +255,7 @@
       (time() - %(attempt)s unless %(interval)s) > %(cron)d
     ||| % {
       attempt: of('disksla_probe_last_attempt_timestamp_seconds'),
-      intervals: config.probeStaleTurns,
+      intervals: config.probeStaleIntervals,
       interval: of('disksla_probe_interval_seconds'),
       slack: config.probeStaleSlackSeconds,
       cron: config.probeStaleCronSeconds,
@@ -347,13 +347,13 @@
   prometheusAlerts+:: {
     groups+: [
       { name: 'disksla.promise', interval: config.ruleInterval, rules: [below, latency, verification] },
-      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, hurts_host, exhausted, soon] },
+      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, throttling_impact, exhausted, soon] },
       {
-        name: 'disksla.trouble',
+        name: 'disksla.probes',
         interval: config.ruleInterval,
         rules: [stalled, probe_failing, probe_stale, terms_unknown],
       },
-      { name: 'disksla.ourselves', interval: config.ruleInterval, rules: [down, late] },
+      { name: 'disksla.exporter', interval: config.ruleInterval, rules: [down, late] },
     ],
   },
 }

@@ -83,8 +83,8 @@ def test_discover_json(flags: list[str], config: Path, capsys: pytest.CaptureFix
     assert devices["vdb"]["limits"]["read_iops"] == 600
     assert devices["vdb"]["limits"]["burst"]["capacity"] == 1800
     assert devices["vda1"]["terms"] == "configuration"
-    assert devices["vda1"]["watched"] is True
-    assert devices["loop0"]["watched"] is False
+    assert devices["vda1"]["monitored"] is True
+    assert devices["loop0"]["monitored"] is False
     assert devices["loop0"]["reason"] == "loop device"
     assert devices["loop0"]["limits"] is None
 

@@ -12,11 +12,11 @@ from disksla.commands._interrupt import StoppedError, stop_on_signal
 def test_signal_stops_at_the_next_progress(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with stop_on_signal() as interrupted:
-        interrupted.end_if_wanted(0.5)
+        interrupted.raise_if_requested(0.5)
         assert not interrupted.stop.is_set()
         os.kill(os.getpid(), number)
         assert interrupted.stop.is_set()
         assert interrupted.by == number
         with pytest.raises(StoppedError):
-            interrupted.end_if_wanted(0.5)
+            interrupted.raise_if_requested(0.5)
     assert signal.getsignal(number) == before

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
 from disksla.config.device_pattern import DevicePattern
-from disksla.config.matching import assign, find_entry, is_watched, matches, why_unwatched
+from disksla.config.matching import assign, find_entry, is_monitored, matches, why_not_monitored
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk
 from disksla.limits.catalog import load_catalog
@@ -59,24 +59,24 @@ def settings_with_entries(*entries: DiskEntry) -> Settings:
     ],
 )
 def test_why_unwatched_by_default(disk: Disk, why: str | None) -> None:
-    assert why_unwatched(disk, Settings()) == why
+    assert why_not_monitored(disk, Settings()) == why
 
 
 def test_include_replaces_default() -> None:
     settings = settings_with_discovery(include=("^loop[0-3]$",))
-    assert is_watched(a_disk("loop3"), settings)
-    assert not is_watched(a_disk("loop30"), settings)
-    assert why_unwatched(a_disk("vda"), settings) == "not in discovery.include"
+    assert is_monitored(a_disk("loop3"), settings)
+    assert not is_monitored(a_disk("loop30"), settings)
+    assert why_not_monitored(a_disk("vda"), settings) == "not in discovery.include"
 
 
 def test_exclude_wins_over_include() -> None:
     settings = settings_with_discovery(include=("^vd",), exclude=("^sd", "b$"))
-    assert is_watched(a_disk("vda"), settings)
-    assert why_unwatched(a_disk("vdb"), settings) == "discovery.exclude[1]"
+    assert is_monitored(a_disk("vda"), settings)
+    assert why_not_monitored(a_disk("vdb"), settings) == "discovery.exclude[1]"
 
 
 def test_exclude_searches_unanchored() -> None:
-    assert not is_watched(a_disk("vda"), settings_with_discovery(exclude=("d",)))
+    assert not is_monitored(a_disk("vda"), settings_with_discovery(exclude=("d",)))
 
 
 def test_entry_wins_over_exclude() -> None:
@@ -85,8 +85,8 @@ def test_entry_wins_over_exclude() -> None:
         discovery=DiscoverySettings(exclude=(DevicePattern("loop"),)),
         disks=(entry,),
     )
-    assert is_watched(a_disk("loop3", size_bytes=0), settings)
-    assert not is_watched(a_disk("loop4"), settings)
+    assert is_monitored(a_disk("loop3", size_bytes=0), settings)
+    assert not is_monitored(a_disk("loop4"), settings)
 
 
 @pytest.mark.parametrize(
@@ -257,11 +257,11 @@ def test_assign_any_disk_and_settings(disk: Disk, settings: Settings) -> None:
     assert assignment.reason.startswith(
         "no entry of the configuration" if found is None else f"disks[{found[0]}]"
     )
-    assert is_watched(disk, settings) or found is None
+    assert is_monitored(disk, settings) or found is None
 
 
 @given(some_disks, some_settings)
 def test_excluded_disk_is_monitored_only_by_entry(disk: Disk, settings: Settings) -> None:
     excluded = any(regex.is_in(disk.name) for regex in settings.discovery.exclude)
     if excluded:
-        assert is_watched(disk, settings) == (find_entry(disk, settings) is not None)
+        assert is_monitored(disk, settings) == (find_entry(disk, settings) is not None)

@@ -10,7 +10,7 @@ import pytest
 
 from disksla.system.roots import Roots
 from support.daemon_process import PATIENCE_S, Daemon
-from support.notify_socket import Ear, listening
+from support.notify_socket import NotifySocket, notify_socket
 from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
@@ -21,9 +21,9 @@ SILENCE_S = 2.0
 
 
 @pytest.fixture
-def ear(tmp_path: Path) -> Iterator[Ear]:
-    with listening(tmp_path / "notify") as ear:
-        yield ear
+def systemd(tmp_path: Path) -> Iterator[NotifySocket]:
+    with notify_socket(tmp_path / "notify") as systemd:
+        yield systemd
 
 
 @pytest.fixture
@@ -53,76 +53,78 @@ def options(roots: Roots) -> tuple[str, ...]:
     )
 
 
-def notifying(ear: Ear, watchdog_s: float | None = None) -> tuple[str, ...]:
-    """Return the prefix that makes a command notify `ear`."""
+def notifying(systemd: NotifySocket, watchdog_s: float | None = None) -> tuple[str, ...]:
+    """Return the prefix that makes a command notify `systemd`."""
     watchdog = () if watchdog_s is None else (f"WATCHDOG_USEC={watchdog_s * 1e6:.0f}",)
-    return ("env", f"NOTIFY_SOCKET={ear.address}", *watchdog)
+    return ("env", f"NOTIFY_SOCKET={systemd.address}", *watchdog)
 
 
-def states(ear: Ear) -> list[str]:
+def states(systemd: NotifySocket) -> list[str]:
     """Return the first line of each message other than status lines and keep-alives."""
-    lines = [message.partition("\n")[0] for message in ear.listen()]
+    lines = [message.partition("\n")[0] for message in systemd.messages()]
     return [line for line in lines if not line.startswith(("STATUS=", "WATCHDOG="))]
 
 
 def test_ready_reload_and_stop_are_reported(
-    start_daemon: StartDaemon, tree: Roots, ear: Ear, tmp_path: Path
+    start_daemon: StartDaemon, tree: Roots, systemd: NotifySocket, tmp_path: Path
 ) -> None:
     config = tmp_path / "config.yml"
     config.write_text("")
-    daemon = start_daemon(*options(tree), "--config.file", str(config), before=notifying(ear))
-    assert eventually(lambda: "STATUS=1 disk monitored" in ear.listen(), PATIENCE_S)
-    assert states(ear) == ["READY=1"]
+    daemon = start_daemon(*options(tree), "--config.file", str(config), before=notifying(systemd))
+    assert eventually(lambda: "STATUS=1 disk monitored" in systemd.messages(), PATIENCE_S)
+    assert states(systemd) == ["READY=1"]
     daemon.process.send_signal(signal.SIGHUP)
-    assert eventually(lambda: states(ear)[1:] == ["RELOADING=1", "READY=1"], PATIENCE_S)
+    assert eventually(lambda: states(systemd)[1:] == ["RELOADING=1", "READY=1"], PATIENCE_S)
     config.write_text("nonsense: 1\n")
     assert daemon.request("POST", "/-/reload")[0] == 500
-    assert states(ear)[3:] == ["RELOADING=1", "READY=1"]
-    assert eventually(lambda: "reload failed" in ear.listen()[-1], PATIENCE_S)
+    assert states(systemd)[3:] == ["RELOADING=1", "READY=1"]
+    assert eventually(lambda: "reload failed" in systemd.messages()[-1], PATIENCE_S)
     assert daemon.samples(source="systemd")["disksla_errors_total"] == 0
     assert daemon.end() == 0
-    assert states(ear)[5:] == ["STOPPING=1"]
+    assert states(systemd)[5:] == ["STOPPING=1"]
 
 
 def test_host_without_disks_becomes_ready(
-    start_daemon: StartDaemon, tree: Roots, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, systemd: NotifySocket
 ) -> None:
     shutil.rmtree(tree.sysfs / "class" / "block" / "vdx")
     (tree.procfs / "diskstats").write_text("")
-    start_daemon(*options(tree), before=notifying(ear))  # waits for /-/ready
-    assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
-    assert eventually(lambda: "STATUS=0 disks monitored" in ear.listen(), PATIENCE_S)
+    start_daemon(*options(tree), before=notifying(systemd))  # waits for /-/ready
+    assert eventually(lambda: "READY=1" in systemd.messages(), PATIENCE_S)
+    assert eventually(lambda: "STATUS=0 disks monitored" in systemd.messages(), PATIENCE_S)
 
 
 def test_ready_is_sent_although_disks_cannot_be_discovered(
-    start_daemon: StartDaemon, tree: Roots, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, systemd: NotifySocket
 ) -> None:
     shutil.rmtree(tree.sysfs)
-    daemon = start_daemon(*options(tree), before=notifying(ear), ready=False)
-    assert eventually(lambda: "READY=1" in ear.listen(), PATIENCE_S)
+    daemon = start_daemon(*options(tree), before=notifying(systemd), ready=False)
+    assert eventually(lambda: "READY=1" in systemd.messages(), PATIENCE_S)
     assert daemon.get("/-/ready")[0] == 503
     problem = "STATUS=0 disks monitored; cannot read: disks"
-    assert eventually(lambda: any(m.startswith(problem) for m in ear.listen()), PATIENCE_S)
+    assert eventually(lambda: any(m.startswith(problem) for m in systemd.messages()), PATIENCE_S)
 
 
 def test_blocked_sampler_does_not_feed_the_watchdog(
-    start_daemon: StartDaemon, tree: Roots, ear: Ear
+    start_daemon: StartDaemon, tree: Roots, systemd: NotifySocket
 ) -> None:
-    daemon = start_daemon(*options(tree), before=notifying(ear, WATCHDOG_S))
-    assert eventually(lambda: ear.listen().count("WATCHDOG=1") >= 3, PATIENCE_S)
+    daemon = start_daemon(*options(tree), before=notifying(systemd, WATCHDOG_S))
+    assert eventually(lambda: systemd.messages().count("WATCHDOG=1") >= 3, PATIENCE_S)
     inflight = tree.sysfs / "class" / "block" / "vdx" / "inflight"
     inflight.unlink()
     os.mkfifo(inflight)  # opening it blocks, like a file of a driver that hangs
     set_reads(tree, 1)  # the disk is active, so that its file is read
-    assert eventually(lambda: ear.is_silent_for(SILENCE_S), PATIENCE_S)
+    assert eventually(lambda: systemd.is_silent_for(SILENCE_S), PATIENCE_S)
     assert daemon.get("/metrics")[0] == 200
-    fed = ear.listen().count("WATCHDOG=1")
+    fed = systemd.messages().count("WATCHDOG=1")
     with inflight.open("w"):
-        assert eventually(lambda: ear.listen().count("WATCHDOG=1") > fed, PATIENCE_S)
+        assert eventually(lambda: systemd.messages().count("WATCHDOG=1") > fed, PATIENCE_S)
 
 
-def test_sigabrt_logs_a_stack_trace(start_daemon: StartDaemon, tree: Roots, ear: Ear) -> None:
-    daemon = start_daemon(*options(tree), before=notifying(ear))
+def test_sigabrt_logs_a_stack_trace(
+    start_daemon: StartDaemon, tree: Roots, systemd: NotifySocket
+) -> None:
+    daemon = start_daemon(*options(tree), before=notifying(systemd))
     daemon.process.send_signal(signal.SIGABRT)
     assert daemon.process.wait(PATIENCE_S) == -signal.SIGABRT
     log = "\n".join(daemon.log())

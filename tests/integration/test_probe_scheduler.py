@@ -82,8 +82,8 @@ class Bench:
         self.posted.append(result)
         self.sampler.post(result)
 
-    def is_wanted(self) -> bool:
-        return self.probes.is_wanted
+    def is_configured(self) -> bool:
+        return self.probes.is_configured
 
     def problem(self) -> str | None:
         return self.probes.problem
@@ -124,10 +124,10 @@ def test_idle_disk_is_probed_repeatedly(bench: Bench) -> None:
 def test_probe_ends_when_removed_from_the_configuration(bench: Bench) -> None:
     fake_fio(bench.bin_dir, ANSWERS)
     bench.probes.configure(bench.settings(FREQUENT))
-    assert bench.is_wanted()
+    assert bench.is_configured()
     assert eventually(lambda: bench.totals.runs >= 1, WITHIN_S)
     bench.probes.configure(bench.settings())
-    assert not bench.is_wanted()
+    assert not bench.is_configured()
     idle = threading.Semaphore(0)
     bench.scheduler.at(JobTimes(every_s=0.1), idle.release, "after the running probe")
     assert idle.acquire(timeout=WITHIN_S)

@@ -75,7 +75,7 @@ def test_low_limit_lowers_the_rate(iops: float | None, rate_iops: int, lowered: 
     plan = plan_probe(READS, "vda", limits)
     assert plan.rate_iops == rate_iops
     assert plan.is_lowered == lowered
-    assert ("lowered from 20 IOPS" in plan.in_words()) == lowered
+    assert ("lowered from 20 IOPS" in plan.describe()) == lowered
     assert plan.limit_share == (None if iops is None else pytest.approx(rate_iops / iops))
 
 

@@ -6,30 +6,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-class Ear:
+class NotifySocket:
     """Receives messages of sd_notify."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.heard: list[str] = []
+        self._received: list[str] = []
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind(f"\0{address[1:]}" if address.startswith("@") else address)
         self._socket.setblocking(False)
 
-    def listen(self) -> list[str]:
+    def messages(self) -> list[str]:
         """Return all messages received so far."""
         try:
             while True:
-                self.heard.append(self._socket.recv(4096).decode())
+                self._received.append(self._socket.recv(4096).decode())
         except BlockingIOError:
-            return self.heard
+            return self._received
 
     def is_silent_for(self, seconds: float) -> bool:
         """Return whether no message arrives within this time."""
-        self.listen()
+        self.messages()
         self._socket.settimeout(seconds)
         try:
-            self.heard.append(self._socket.recv(4096).decode())
+            self._received.append(self._socket.recv(4096).decode())
         except TimeoutError:
             return True
         finally:
@@ -41,9 +41,9 @@ class Ear:
 
 
 @contextmanager
-def listening(path: Path | str) -> Iterator[Ear]:
-    ear = Ear(str(path))
+def notify_socket(path: Path | str) -> Iterator[NotifySocket]:
+    systemd = NotifySocket(str(path))
     try:
-        yield ear
+        yield systemd
     finally:
-        ear.close()
+        systemd.close()

@@ -11,73 +11,79 @@ import pytest
 
 from disksla.system.systemd import ServiceManager
 from support.log_events import events
-from support.notify_socket import Ear, listening
+from support.notify_socket import NotifySocket, notify_socket
 
 MAX_UNREAD = 100_000
 
 
 @pytest.fixture
-def ear(tmp_path: Path) -> Iterator[Ear]:
-    with listening(tmp_path / "notify") as ear:
-        yield ear
+def systemd(tmp_path: Path) -> Iterator[NotifySocket]:
+    with notify_socket(tmp_path / "notify") as systemd:
+        yield systemd
 
 
-def test_messages_follow_sd_notify(ear: Ear) -> None:
-    manager = ServiceManager(ear.address)
+def test_messages_follow_sd_notify(systemd: NotifySocket) -> None:
+    manager = ServiceManager(systemd.address)
     manager.ready()
     before_us = time.monotonic_ns() // 1000
     with manager.reloading():
-        reloading = ear.listen()[-1]
+        reloading = systemd.messages()[-1]
     manager.status("two\nlines")
     manager.stopping()
-    assert ear.listen() == ["READY=1", reloading, "READY=1", "STATUS=two lines", "STOPPING=1"]
+    assert systemd.messages() == [
+        "READY=1",
+        reloading,
+        "READY=1",
+        "STATUS=two lines",
+        "STOPPING=1",
+    ]
     match = re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)", reloading)
     assert match is not None
     assert before_us <= int(match[1]) <= time.monotonic_ns() // 1000
 
 
-def test_failed_reload_ends_with_ready(ear: Ear) -> None:
-    manager = ServiceManager(ear.address)
+def test_failed_reload_ends_with_ready(systemd: NotifySocket) -> None:
+    manager = ServiceManager(systemd.address)
     manager.ready()
     with pytest.raises(RuntimeError), manager.reloading():
         raise RuntimeError
-    assert ear.listen()[-1] == "READY=1"
+    assert systemd.messages()[-1] == "READY=1"
 
 
-def test_reload_before_ready_sends_nothing(ear: Ear) -> None:
-    with ServiceManager(ear.address).reloading():
+def test_reload_before_ready_sends_nothing(systemd: NotifySocket) -> None:
+    with ServiceManager(systemd.address).reloading():
         pass
-    assert ear.listen() == []
+    assert systemd.messages() == []
 
 
 def test_abstract_socket_is_supported() -> None:
-    with listening(f"@disksla-test-{os.getpid()}") as ear:
-        ServiceManager(ear.address).ready()
-        assert ear.listen() == ["READY=1"]
+    with notify_socket(f"@disksla-test-{os.getpid()}") as systemd:
+        ServiceManager(systemd.address).ready()
+        assert systemd.messages() == ["READY=1"]
 
 
-def test_status_is_sent_when_it_changes(ear: Ear) -> None:
-    manager = ServiceManager(ear.address)
+def test_status_is_sent_when_it_changes(systemd: NotifySocket) -> None:
+    manager = ServiceManager(systemd.address)
     for line in ("1 disk", "1 disk", "2 disks", "1 disk"):
         manager.status(line)
-    assert ear.listen() == ["STATUS=1 disk", "STATUS=2 disks", "STATUS=1 disk"]
+    assert systemd.messages() == ["STATUS=1 disk", "STATUS=2 disks", "STATUS=1 disk"]
 
 
-def test_watchdog_is_fed_four_times_per_timeout(ear: Ear) -> None:
-    manager = ServiceManager(ear.address, watchdog_s=30.0)
+def test_watchdog_is_fed_four_times_per_timeout(systemd: NotifySocket) -> None:
+    manager = ServiceManager(systemd.address, watchdog_s=30.0)
     for tick in range(601):
         manager.feed_watchdog(now_s=1000.0 + tick / 10)
-    assert ear.listen() == ["WATCHDOG=1"] * 9
+    assert systemd.messages() == ["WATCHDOG=1"] * 9
 
 
-def test_no_keepalive_without_a_watchdog(ear: Ear) -> None:
-    ServiceManager(ear.address).feed_watchdog(now_s=1000.0)
-    assert ear.listen() == []
+def test_no_keepalive_without_a_watchdog(systemd: NotifySocket) -> None:
+    ServiceManager(systemd.address).feed_watchdog(now_s=1000.0)
+    assert systemd.messages() == []
 
 
-def test_variables_are_read_and_removed(ear: Ear) -> None:
+def test_variables_are_read_and_removed(systemd: NotifySocket) -> None:
     environment = {
-        "NOTIFY_SOCKET": ear.address,
+        "NOTIFY_SOCKET": systemd.address,
         "WATCHDOG_USEC": "30000000",
         "WATCHDOG_PID": str(os.getpid()),
         "HOME": "/",
@@ -86,7 +92,7 @@ def test_variables_are_read_and_removed(ear: Ear) -> None:
     assert environment == {"HOME": "/"}
     assert manager.is_present
     manager.feed_watchdog(now_s=1000.0)
-    assert ear.listen() == ["WATCHDOG=1"]
+    assert systemd.messages() == ["WATCHDOG=1"]
 
 
 @pytest.mark.parametrize(
@@ -98,11 +104,13 @@ def test_variables_are_read_and_removed(ear: Ear) -> None:
         {},
     ],
 )
-def test_watchdog_of_another_process_is_ignored(ear: Ear, watchdog: dict[str, str]) -> None:
-    manager = ServiceManager.from_environment({"NOTIFY_SOCKET": ear.address, **watchdog})
+def test_watchdog_of_another_process_is_ignored(
+    systemd: NotifySocket, watchdog: dict[str, str]
+) -> None:
+    manager = ServiceManager.from_environment({"NOTIFY_SOCKET": systemd.address, **watchdog})
     manager.feed_watchdog(now_s=1000.0)
     manager.ready()
-    assert ear.listen() == ["READY=1"]
+    assert systemd.messages() == ["READY=1"]
 
 
 def test_nothing_is_sent_without_systemd(caplog: pytest.LogCaptureFixture) -> None:
@@ -115,21 +123,21 @@ def test_nothing_is_sent_without_systemd(caplog: pytest.LogCaptureFixture) -> No
 
 
 def test_full_socket_does_not_block_and_ready_is_resent(
-    ear: Ear, caplog: pytest.LogCaptureFixture
+    systemd: NotifySocket, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    manager = ServiceManager(ear.address)
+    manager = ServiceManager(systemd.address)
     for number in range(MAX_UNREAD):
         manager.status(str(number))
         if manager.errors:
             break
     manager.ready()
     assert manager.errors == 2
-    assert "READY=1" not in ear.listen()
+    assert "READY=1" not in systemd.messages()
     manager.feed_watchdog(now_s=1000.0)
-    assert ear.listen()[-1] == "READY=1"
+    assert systemd.messages()[-1] == "READY=1"
     manager.feed_watchdog(now_s=1001.0)
-    assert ear.listen().count("READY=1") == 1
+    assert systemd.messages().count("READY=1") == 1
     assert events(caplog) == [
         ("warning", "cannot notify systemd", {"err": "Resource temporarily unavailable"}),
         ("info", "systemd notifications restored", {}),

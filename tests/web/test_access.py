@@ -36,7 +36,7 @@ def rejects_everything(access: AccessControl) -> bool:
 def test_access_is_unrestricted_without_a_file() -> None:
     access = AccessControl()
     policy = access.policy()
-    assert not access.is_wanted
+    assert not access.is_configured
     assert not access.speaks_tls
     assert policy.is_open
     assert policy.config is not None

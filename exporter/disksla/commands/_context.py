@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from disksla.commands._options import add_config_file, add_paths, roots_of
-from disksla.config import DiskEntry, Settings, assign, find_entry, why_unwatched
+from disksla.config import DiskEntry, Settings, assign, find_entry, why_not_monitored
 from disksla.config.settings_file import read_configuration
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
@@ -37,9 +37,9 @@ class HostContext(msgspec.Struct, frozen=True):
         names = ", ".join(disk.name for disk in self.disks) or "(no disks found)"
         raise DiskslaError(f"no disk named '{device}'; expected one of: {names}")
 
-    def why_unwatched(self, disk: Disk) -> str | None:
+    def why_not_monitored(self, disk: Disk) -> str | None:
         """Return in a few words why a disk is not monitored, or None if it is."""
-        return why_unwatched(disk, self.settings)
+        return why_not_monitored(disk, self.settings)
 
     def assignment(self, disk: Disk) -> Assignment:
         """Return the terms of a disk and its limits, whether or not it is monitored."""

@@ -25,7 +25,7 @@ class StopRequest:
         self.by: int | None = None
         """Number of the signal; None before it arrives."""
 
-    def end_if_wanted(self, _progress: float) -> None:
+    def raise_if_requested(self, _progress: float) -> None:
         """Raise StoppedError if a signal arrived; a callback for progress."""
         if self.by is not None:
             raise StoppedError

@@ -34,14 +34,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _document(host: HostContext, disk: Disk) -> dict[str, Any]:
-    exclusion = host.why_unwatched(disk)
+    exclusion = host.why_not_monitored(disk)
     assignment = None if exclusion else host.assignment(disk)
     return {
         "device": disk.name,
         "identity": {
             field: getattr(disk, field) for field in disk.__struct_fields__ if field != "name"
         },
-        "watched": assignment is not None,
+        "monitored": assignment is not None,
         "terms": assignment.terms if assignment else None,
         "provider": assignment.provider if assignment else None,
         "reason": assignment.reason if assignment else exclusion,
@@ -60,7 +60,7 @@ def _print(host: HostContext) -> None:
     table.add_column("write limit", no_wrap=True, justify="right")
     excluded: defaultdict[str, list[str]] = defaultdict(list)
     for disk in host.disks:
-        if reason := host.why_unwatched(disk):
+        if reason := host.why_not_monitored(disk):
             excluded[reason].append(disk.name)
         else:
             table.add_row(*_row(host, disk))

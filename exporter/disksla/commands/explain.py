@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         console.print()
     promise = _promise(host, disk, assignment, terms)
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
-    if not host.why_unwatched(disk):
+    if not host.why_not_monitored(disk):
         console.print()
         for sentence in explain_minute(_records(states, disk), assignment):
             console.print(sentence)
@@ -100,7 +100,7 @@ def _records(states: list[State], disk: Disk) -> list[WindowRecord]:
 
 def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
     """Yield what is known of the identity of the disk."""
-    why_unwatched = host.why_unwatched(disk)
+    why_not_monitored = host.why_not_monitored(disk)
     for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),
@@ -112,7 +112,7 @@ def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
         ("stacked on it", ", ".join(disk.holders)),
         ("mounted at", ", ".join(disk.mount_points)),
         ("by-id", ", ".join(disk.by_id)),
-        ("monitored", f"no: {why_unwatched}" if why_unwatched else "yes"),
+        ("monitored", f"no: {why_not_monitored}" if why_not_monitored else "yes"),
     ):
         if value:
             yield name, value
@@ -150,4 +150,4 @@ def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[t
     """Yield the probes of the disk, with their share of its limits."""
     for entry in host.settings.probes:
         if entry.covers(disk.name):
-            yield "probe", plan_probe(entry, disk.name, assignment.limits).in_words()
+            yield "probe", plan_probe(entry, disk.name, assignment.limits).describe()

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run and print a probe. Return 0 if latencies were measured (or would be), 1 if not."""
     host = read_context(arguments)
     disk = host.find(arguments.device)
-    if why := host.why_unwatched(disk):
+    if why := host.why_not_monitored(disk):
         raise DiskslaError(
             f"cannot probe {disk.name}: it is not monitored ({why}), so its load is unknown"
         )
@@ -129,7 +129,7 @@ def _facts(plan: ProbePlan, observation: Observation) -> Iterator[tuple[str, str
         return
     yield "disk", f"{snapshot.disk.name}, {format_size(snapshot.disk.size_bytes)}"
     yield "terms", snapshot.assignment.terms
-    yield "probe", plan.in_words()
+    yield "probe", plan.describe()
     load = (
         "" if snapshot.present_load is None else f", load {snapshot.present_load:.0%} of the limit"
     )

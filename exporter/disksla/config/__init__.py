@@ -4,9 +4,9 @@ from disksla.config.matching import (
     CUSTOM_TERMS,
     assign,
     find_entry,
-    is_watched,
+    is_monitored,
     provision_of,
-    why_unwatched,
+    why_not_monitored,
 )
 from disksla.config.settings import (
     PROBE_KINDS,
@@ -33,7 +33,7 @@ __all__ = [
     "Settings",
     "assign",
     "find_entry",
-    "is_watched",
+    "is_monitored",
     "provision_of",
-    "why_unwatched",
+    "why_not_monitored",
 ]

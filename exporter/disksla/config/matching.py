@@ -28,12 +28,12 @@ list: an unused device has size 0."""
 _WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.)")
 
 
-def is_watched(disk: Disk, settings: Settings) -> bool:
+def is_monitored(disk: Disk, settings: Settings) -> bool:
     """Return whether a disk is monitored under these settings."""
-    return why_unwatched(disk, settings) is None
+    return why_not_monitored(disk, settings) is None
 
 
-def why_unwatched(disk: Disk, settings: Settings) -> str | None:
+def why_not_monitored(disk: Disk, settings: Settings) -> str | None:
     """Return why a disk is not monitored, in a few words; None if it is.
 
     In this order: a disk that matches an entry of `disks` is monitored; one that matches `exclude`

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from disksla.config import Settings, assign, is_watched
+from disksla.config import Settings, assign, is_monitored
 from disksla.disks import Disk
 from disksla.limits import Catalog
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
@@ -166,7 +166,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     stats = state.sampler_stats
     monitored = {}
     for disk in inventory:
-        if not is_watched(disk, state.settings):
+        if not is_monitored(disk, state.settings):
             continue
         assignment = assign(disk, state.settings, state.catalog)
         before = state.monitored.get(disk.name)

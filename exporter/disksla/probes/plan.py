@@ -57,7 +57,7 @@ class ProbePlan(msgspec.Struct, frozen=True):
         """Size of the scratch file that is written before the run; 0 if a device is probed."""
         return self.entry.file_size_bytes if self.entry.uses_file else 0
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Return the rate, the runtime and the share of the limit, for a person."""
         rate = f"{self.entry.kind}: {self.rate_iops} IOPS of 4 KiB"
         rate += f" for {format_duration(self.entry.runtime_s)}"

@@ -83,7 +83,7 @@ class ProbeScheduler:
         self._stopping = threading.Event()
 
     @property
-    def is_wanted(self) -> bool:
+    def is_configured(self) -> bool:
         """Whether probes are configured."""
         return bool(self._settings.probes)
 

@@ -59,7 +59,7 @@ class AccessControl:
             self._log_loaded()
 
     @property
-    def is_wanted(self) -> bool:
+    def is_configured(self) -> bool:
         """Whether there is a web configuration file."""
         return self._path is not None
 

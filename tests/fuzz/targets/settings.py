@@ -14,7 +14,7 @@ import yaml
 from disksla.commands._console import to_json
 from disksla.commands._limits_text import limits_document
 from disksla.config.device_pattern import DevicePattern
-from disksla.config.matching import assign, why_unwatched
+from disksla.config.matching import assign, why_not_monitored
 from disksla.config.settings import Settings
 from disksla.config.settings_file import parse_settings
 from disksla.errors import DiskslaError
@@ -51,11 +51,11 @@ def configuration(content: bytes) -> bool:
         _check_problems(error)
         return False
     for disk in DISKS:
-        why_unwatched(disk, settings)
+        why_not_monitored(disk, settings)
         limits = assign(disk, settings, CATALOG).limits
         for entry in settings.probes:
             if entry.covers(disk.name):
-                assert plan_probe(entry, disk.name, limits).in_words()
+                assert plan_probe(entry, disk.name, limits).describe()
     assert parse_settings(written(settings).encode(), "f.yml", CATALOG) == settings
     return True
 

@@ -37,7 +37,7 @@ def directory(certificates: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(certificates, tmp_path / "web"))
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="NOT TESTED: promtool is not installed")
+@pytest.mark.skipif(not shutil.which("promtool"), reason="NOT TESTED: promtool is missing")
 @pytest.mark.parametrize("source", sorted(FILES.glob("*.yml")), ids=lambda path: path.stem)
 def test_promtool_agrees(source: Path, directory: Path) -> None:
     command = ["promtool", "check", "web-config", shutil.copy(source, directory)]

@@ -101,6 +101,11 @@ def test_tiers_reject_steps_out_of_order(steps: tuple[Tier[float], ...]) -> None
         Tiers(steps=steps)
 
 
+def test_tiers_reject_no_steps() -> None:
+    with pytest.raises(ValueError, match="found no steps; expected at least one"):
+        Tiers[float](steps=())
+
+
 def test_clamp_rejects_zero_result() -> None:
     with pytest.raises(ValueError, match="found none of base, per_gib and minimum"):
         Clamp(maximum=100)

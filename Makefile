@@ -42,12 +42,13 @@ cover: .venv/check.stamp ## run the fast tests and check the coverage of pure mo
 
 system: .venv/check.stamp ## run the tests with real disks, fio, Prometheus, browsers
 	@.ci/need check
-	$(PYTEST) --hypothesis-profile=ci --dist loadgroup -m 'system and not alone and not nightly' $(ARGS)
-	.venv/bin/python -m pytest -q --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
+	$(PYTEST) --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
+	$(PYTEST) -n 0 --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
 
 nightly: .venv/check.stamp ## run all tests, with 1,000 random examples for each property
 	@.ci/need check
-	$(PYTEST) --hypothesis-profile=nightly --dist loadgroup -m 'not alone' $(ARGS)
+	$(PYTEST) --hypothesis-profile=nightly -m 'not alone' $(ARGS)
+	$(PYTEST) -n 0 --hypothesis-profile=nightly -m alone $(ARGS)
 
 fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix

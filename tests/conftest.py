@@ -20,10 +20,9 @@ settings.load_profile("dev")
 TESTS = Path(__file__).resolve().parent
 SYSTEM = {"e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "packages"}
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
-DISKS = {"e2e", "faults", "integration"}
-"""Folders of tests that make disks and load them: they run one after another."""
-ALONE = {"lab"}
-"""Folders of tests that measure throttling: nothing else runs beside them."""
+ALONE = {"e2e", "faults", "integration", "lab"}
+"""Folders of tests that create disks and load them: they run one after another, and nothing
+beside them, because they share the kernel's devices and the measurement lock of the machine."""
 
 # A shell that starts pytest in the background makes it ignore SIGINT, and so its children. After
 # SIGTERM, as after Ctrl-C, fixtures must run to the end to remove mounts and loop devices.
@@ -44,8 +43,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("system")
         if folder in ALONE:
             item.add_marker("alone")
-        if folder in DISKS:
-            item.add_marker(pytest.mark.xdist_group("disks"))
 
 
 @pytest.fixture(autouse=True)

@@ -1,5 +1,6 @@
 """Lanes, profiles and fixtures of all tests."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 from support.certificates import make_certificates
+from support.loop_device import CONTROL, attached
 
 # Timing never fails a property, and every run of a lane tries the same examples; only the nightly
 # lane searches for new ones.
@@ -20,9 +22,9 @@ settings.load_profile("dev")
 TESTS = Path(__file__).resolve().parent
 SYSTEM = {"e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "packages"}
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
-ALONE = {"e2e", "faults", "integration", "lab"}
-"""Folders of tests that create disks and load them: they run one after another, and nothing
-beside them, because they share the kernel's devices and the measurement lock of the machine."""
+ALONE = {"integration", "lab"}
+"""Folders of tests that measure disks, or reserve them: they run one after another, and nothing
+beside them, because they share the devices and the measurement lock of the machine."""
 
 # A shell that starts pytest in the background makes it ignore SIGINT, and so its children. After
 # SIGTERM, as after Ctrl-C, fixtures must run to the end to remove mounts and loop devices.
@@ -72,3 +74,15 @@ def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
         assert text == expected, f"{path} differs; if the new output is right: make golden"
 
     return rewrite if request.config.getoption("--golden") else compare
+
+
+@pytest.fixture
+def loop_device(tmp_path: Path) -> Iterator[str]:
+    """Return the kernel name of a loop device of 64 MiB."""
+    if os.geteuid() != 0 or not CONTROL.exists():
+        pytest.skip("NOT TESTED: loop devices need root and /dev/loop-control")
+    file = tmp_path / "disk"
+    with file.open("wb") as image:
+        os.posix_fallocate(image.fileno(), 0, 64 * 2**20)
+    with attached(file) as device:
+        yield device

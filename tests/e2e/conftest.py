@@ -1,6 +1,5 @@
-"""Fixtures of tests with the real daemon: a function that starts it, and a loop device."""
+"""Fixtures of tests with the real daemon: a function that starts it."""
 
-import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
-from support.loop_device import CONTROL, attached
 from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
@@ -43,15 +41,3 @@ def _kill(process: subprocess.Popen[str]) -> None:
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
-
-
-@pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[str]:
-    """Return the kernel name of a loop device of 64 MiB."""
-    if os.geteuid() != 0 or not CONTROL.exists():
-        pytest.skip("NOT TESTED: loop devices need root and /dev/loop-control")
-    file = tmp_path / "disk"
-    with file.open("wb") as image:
-        os.posix_fallocate(image.fileno(), 0, 64 * 2**20)
-    with attached(file) as device:
-        yield device

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from e2e.conftest import loop_device, start_daemon
+from e2e.conftest import start_daemon
 from support.fake_host import FakeMachine
 
-__all__ = ["loop_device", "start_daemon"]
+__all__ = ["start_daemon"]
 
 
 @pytest.fixture

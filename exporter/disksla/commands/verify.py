@@ -15,7 +15,7 @@ import msgspec
 from disksla.commands._console import progress_bar
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._interrupt import stop_on_signal
-from disksla.commands._options import parse_option, parse_positive_size, roots_of
+from disksla.commands._options import add_force, parse_option, parse_positive_size, roots_of
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config import DiskEntry, DiskMatch
 from disksla.disks import Disk
@@ -83,10 +83,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="use up the burst credits before each test, to measure the baseline",
     )
-    parser.add_argument(
-        "--force",
-        action="store_true",
-        help="run the tests although a precondition is violated; the result stays not valid",
+    add_force(
+        parser, "run the tests although a precondition is violated; the result stays not valid"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the fio commands and exit")
     add_report_arguments(parser)

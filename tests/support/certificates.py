@@ -31,10 +31,14 @@ def make_certificates(directory: Path) -> None:
     (directory / "broken.crt").write_text(broken)
 
 
-def make_authority(directory: Path, name: str, extension: str = "") -> None:
+CAN_SIGN = "keyUsage=critical,digitalSignature,keyCertSign,cRLSign"
+"""Without it, Python 3.13 rejects an authority (VERIFY_X509_STRICT)."""
+
+
+def make_authority(directory: Path, name: str, extension: str = CAN_SIGN) -> None:
     """Make a self-signed certificate."""
     _make_key(directory, name)
-    extensions = ["-addext", extension] if extension else []
+    extensions = ["-addext", extension]
     subject = ["-subj", f"/CN={name}", "-days", DAYS]
     command = ["req", "-x509", "-new", "-key", f"{name}.key", "-out", f"{name}.crt"]
     _openssl(directory, *command, *subject, *extensions)
@@ -44,7 +48,9 @@ def make_signed(directory: Path, name: str, names: str, authority: str = "author
     """Make a certificate with some alternative names, signed by an authority."""
     _make_key(directory, name)
     request, extensions = f"{name}.csr", f"{name}.ext"
-    (directory / extensions).write_text(f"subjectAltName={names}\n")
+    (directory / extensions).write_text(
+        f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+    )
     command = ["req", "-new", "-key", f"{name}.key", "-subj", f"/CN={name}", "-out", request]
     _openssl(directory, *command)
     signer = ["-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial"]

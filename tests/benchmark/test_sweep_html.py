@@ -2,32 +2,14 @@
 
 import re
 from html.parser import HTMLParser
-from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from disksla.benchmark.sweep_html import LEVELS, sweep_html
-from disksla.benchmark.sweep_journal import SweepHeader
-from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
-from disksla.units import GIB
-from support.simulated_host import a_disk
-
-TABLE = Path(__file__).resolve().parent / "sweeps" / "storageio-hdd.csv"
-
-ROWS = read_csv(TABLE.read_text())
-
-PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), writes=True)
-
-HEADER = SweepHeader(
-    disk=a_disk(model="<b>", serial="s-1"),
-    directory="/data",
-    file_bytes=GIB,
-    plan=PLAN,
-    started_at_s=1.7e9,
-    disksla="0.1",
-)
+from disksla.benchmark.sweep_matrix import SweepRow
+from support.sweeps import HEADER, PLAN, ROWS
 
 
 class Outline(HTMLParser):

@@ -16,11 +16,11 @@ import psutil
 import pytest
 
 from disksla.errors import DiskslaError
-from disksla.fio.job import FioJob, Pattern
+from disksla.fio.job import FioJob
 from disksla.fio.process import MAX_OUTPUT_BYTES, run_process
-from disksla.fio.result import FioError
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.sandbox import ProcessLimits
+from disksla.units import MIB
 from support.fake_fio import (
     ANSWERS,
     HANGS,
@@ -31,20 +31,14 @@ from support.fake_fio import (
     fake_fio,
     pid_left,
 )
+from support.fio_jobs import failure, job
 from support.waiting import eventually
 
 HERE = Path(__file__).parent
 
 ANSWER = HERE / "results" / "reads.json"
 
-KIB, MIB = 1024, 1024**2
-
 HANG_LIMIT_S = 1.0
-
-
-def job(target: Path | str, pattern: Pattern = "randread", **more: object) -> FioJob:
-    defaults: dict[str, object] = {"request_bytes": 4 * KIB, "runtime_s": 0.5}
-    return FioJob(name="test", target=str(target), pattern=pattern, **{**defaults, **more})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -80,12 +74,6 @@ def is_gone(pid: int) -> bool:
 def memory_bytes() -> int:
     pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
     return int(pages) * resource.getpagesize()
-
-
-def failure(fio: Fio, what: FioJob, limit_s: float = 30, **more: object) -> FioError:
-    with pytest.raises(FioError) as caught:
-        fio.run(what, limit_s=limit_s, **more)  # type: ignore[arg-type]
-    return caught.value
 
 
 def test_find_fio_without_fio_raises(tmp_path: Path) -> None:

@@ -78,13 +78,13 @@ class ChangedGauge(msgspec.Struct, frozen=True):
         return f"{self.before}x{EVAL_MINUTE - 1 - self.minutes} {self.value}x{MINUTES}"
 
     def reset(self) -> str:
-        return f"{self.before}x{MINUTES}"
+        return Gauge(self.before).reset()
 
     def restarted(self) -> str:
-        return f"{self.before}x{BREAK_MINUTE} stale _x3 {self.before}x{MINUTES_AFTER_BREAK}"
+        return Gauge(self.before).restarted()
 
     def ended(self) -> str:
-        return f"{self.before}x{MINUTES // 4} stale"
+        return Gauge(self.before).ended()
 
 
 class NewCounter(msgspec.Struct, frozen=True):

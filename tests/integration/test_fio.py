@@ -4,22 +4,21 @@ import os
 import shutil
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import chdir, contextmanager
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
-from disksla.fio.job import FioJob, Pattern
-from disksla.fio.result import FioError
-from disksla.fio.runner import Fio, find_fio
+from disksla.fio.job import Pattern
+from disksla.fio.runner import find_fio
+from disksla.units import KIB, MIB
 from lab.disk import made
 from lab.scenario import read_scenario
+from support.file_system import mounted_ext4
+from support.fio_jobs import failure, job
 from support.loop_device import attached, needs_loop
 
 STALLS = Path(__file__).parent.parent / "fio" / "stalls-for-10s.yml"
-
-KIB, MIB = 1024, 1024**2
 
 HANG_LIMIT_S = 1.0
 
@@ -31,22 +30,11 @@ needs_fuse = pytest.mark.skipif(
 )
 
 
-def job(target: Path | str, pattern: Pattern = "randread", **more: object) -> FioJob:
-    defaults: dict[str, object] = {"request_bytes": 4 * KIB, "runtime_s": 0.5}
-    return FioJob(name="test", target=str(target), pattern=pattern, **{**defaults, **more})  # type: ignore[arg-type]
-
-
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
     file = tmp_path / "disk"
     file.write_bytes(b"x" * 4 * MIB)
     return file
-
-
-def failure(fio: Fio, what: FioJob, limit_s: float = 30, **more: object) -> FioError:
-    with pytest.raises(FioError) as caught:
-        fio.run(what, limit_s=limit_s, **more)  # type: ignore[arg-type]
-    return caught.value
 
 
 @needs_fio
@@ -118,30 +106,13 @@ def test_real_fio_that_is_killed_leaves_no_file(disk: Path, tmp_path: Path) -> N
 @needs_fio
 def test_real_file_system_that_is_full_or_read_only(tmp_path: Path) -> None:
     """The file is sparse, so writing needs space that the file system does not have."""
-    with mounted_ext4(tmp_path) as mount_point:
+    with mounted_ext4(tmp_path, 16 * MIB) as (_, mount_point):
         target = mount_point / "file"
         with target.open("wb") as file:
             file.truncate(64 * MIB)
         assert failure(find_fio(), job(target, "write", runtime_s=20)).reason == "no_space"
         subprocess.run(["mount", "-o", "remount,ro", str(mount_point)], check=True)
         assert failure(find_fio(), job(target, "write")).reason == "read_only"
-
-
-@contextmanager
-def mounted_ext4(directory: Path) -> Iterator[Path]:
-    if os.geteuid() != 0 or shutil.which("mkfs.ext4") is None:
-        pytest.skip("NOT TESTED: a small file system needs root and mkfs.ext4")
-    image, mount_point = directory / "image", directory / "mounted"
-    with image.open("wb") as file:
-        file.truncate(16 * MIB)
-    mount_point.mkdir()
-    subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
-    with attached(image) as device:
-        subprocess.run(["mount", f"/dev/{device}", str(mount_point)], check=True)
-        try:
-            yield mount_point
-        finally:
-            subprocess.run(["umount", str(mount_point)], check=True)
 
 
 @needs_fio

@@ -16,8 +16,9 @@ from disksla.fio.job import FioJob
 from disksla.fio.runner import find_fio
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY, remove_leftovers, scratch_file
 from disksla.fio.scratch_file_rules import ScratchFileError
+from support.file_system import mounted_ext4
 from support.log_events import events
-from support.loop_device import attached, needs_loop
+from support.loop_device import needs_loop
 from support.waiting import eventually
 
 MIB = 1024**2
@@ -25,9 +26,6 @@ LEFTOVER = "disksla-probe-123-0123456789abcdef.tmp"
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0, reason="NOT TESTED: mounts and other users need root"
-)
-needs_mkfs = pytest.mark.skipif(
-    shutil.which("mkfs.ext4") is None, reason="NOT TESTED: mkfs.ext4 is missing"
 )
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
 
@@ -40,19 +38,6 @@ def mounted(*options: str, at: Path) -> Iterator[Path]:
         yield at
     finally:
         subprocess.run(["umount", str(at)], check=True)
-
-
-@contextmanager
-def ext4(directory: Path, size_bytes: int = 32 * MIB) -> Iterator[Path]:
-    image = directory / "image"
-    with image.open("wb") as file:
-        file.truncate(size_bytes)
-    subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
-    with (
-        attached(image) as device,
-        mounted(f"/dev/{device}", at=directory / "mounted") as mount_point,
-    ):
-        yield mount_point
 
 
 @pytest.fixture
@@ -232,9 +217,8 @@ def test_more_than_the_free_space_is_refused(directory: Path) -> None:
 
 @needs_root
 @needs_loop
-@needs_mkfs
 def test_small_file_system_is_never_filled(tmp_path: Path) -> None:
-    with ext4(tmp_path) as small:
+    with mounted_ext4(tmp_path, 32 * MIB) as (_, small):
         space = os.statvfs(small)
         free_bytes, total_bytes = space.f_bavail * space.f_frsize, space.f_blocks * space.f_frsize
         assert refused(small, free_bytes - total_bytes // 20 + 4096) == "no_space"

@@ -5,8 +5,6 @@ import json
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from disksla.benchmark.sweep_journal import SweepJournal
 from disksla.benchmark.sweep_journal_file import load_journal
 from disksla.units import MIB
 from support.daemon_process import DISKSLA, PATIENCE_S, run
+from support.file_system import mounted_ext4
 from support.loop_device import attached, used
 from support.waiting import eventually
 
@@ -94,28 +93,10 @@ def test_existing_journal_is_not_overwritten(loop_device: str, tmp_path: Path) -
     assert journal.read_text() == "mine\n"
 
 
-@contextmanager
-def mounted(directory: Path) -> Iterator[tuple[str, Path]]:
-    """Mount a small file system, and yield its device and mount point."""
-    if shutil.which("mkfs.ext4") is None:
-        pytest.skip("NOT TESTED: mkfs.ext4 is missing")
-    image, mount_point = directory / "image", directory / "mounted"
-    with image.open("wb") as file:
-        file.truncate(96 * MIB)
-    mount_point.mkdir()
-    subprocess.run(["mkfs.ext4", "-q", "-O", "^has_journal", str(image)], check=True)
-    with attached(image) as device:
-        subprocess.run(["mount", f"/dev/{device}", str(mount_point)], check=True)
-        try:
-            yield device, mount_point
-        finally:
-            subprocess.run(["umount", str(mount_point)], check=True)
-
-
 @pytest.mark.usefixtures("loop_device")
 def test_scratch_file_is_removed(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    with mounted(tmp_path) as (device, mount_point):
+    with mounted_ext4(tmp_path, 96 * MIB) as (device, mount_point):
         before = sorted(mount_point.rglob("*"))
         options = (
             "--file",

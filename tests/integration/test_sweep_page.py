@@ -9,25 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from disksla.benchmark.sweep_html import sweep_html
-from disksla.benchmark.sweep_journal import SweepHeader
-from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
-from disksla.units import GIB
-from support.simulated_host import a_disk
-
-TABLE = Path(__file__).resolve().parent.parent / "benchmark" / "sweeps" / "storageio-hdd.csv"
-
-ROWS = read_csv(TABLE.read_text())
-
-PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), writes=True)
-
-HEADER = SweepHeader(
-    disk=a_disk(model="<b>", serial="s-1"),
-    directory="/data",
-    file_bytes=GIB,
-    plan=PLAN,
-    started_at_s=1.7e9,
-    disksla="0.1",
-)
+from disksla.benchmark.sweep_matrix import SweepRow
+from support.sweeps import HEADER, ROWS
 
 WIDTHS = (1280, 500)
 

@@ -51,7 +51,6 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", choices=all_scenarios(), help="scenarios to run"
     )
-    parser.add_argument("--short", action="store_true", help="run the scenarios of make check")
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="directory for recordings and logs"
     )
@@ -109,7 +108,6 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path]]:
         (name, path)
         for name, path in all_scenarios().items()
         if (options.only is None or name in options.only)
-        and (not options.short or read_scenario(path).short)
         and (options.judge is None or (options.judge / name).is_dir())
     ]
 

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -12,11 +11,13 @@ from typing import NamedTuple, assert_never
 
 from lab.fuse import mount
 from lab.scenario import LabDisk
+from support.loop_device import attached
 from support.waiting import eventually
 
 BLKIO = Path("/sys/fs/cgroup/blkio")
-_ATTEMPTS = 40
 _TIMEOUT_S = 10.0
+DIRECT = "--direct-io=on"
+"""Option of losetup: requests reach the file as they are, not through the page cache."""
 TESTS = Path(__file__).resolve().parent.parent
 
 
@@ -73,7 +74,7 @@ def _served(scenario: Path, number: int, directory: Path) -> Iterator[BlockDevic
         )
         os.close(descriptor)
         undo.callback(_stop, server)
-        yield BlockDevice(undo.enter_context(loop_device(entry)), truth, server)
+        yield BlockDevice(undo.enter_context(attached(entry, DIRECT)), truth, server)
 
 
 @contextmanager
@@ -82,7 +83,7 @@ def _stacked(disk: LabDisk) -> Iterator[BlockDevice]:
     with ExitStack() as undo:
         lower = undo.enter_context(_unlimited(disk))
         undo.enter_context(_limited(BLKIO, lower, disk))
-        yield BlockDevice(undo.enter_context(loop_device(Path(f"/dev/{lower}"))))
+        yield BlockDevice(undo.enter_context(attached(Path(f"/dev/{lower}"), DIRECT)))
 
 
 @contextmanager
@@ -104,7 +105,7 @@ def _unlimited(disk: LabDisk) -> Iterator[str]:
         file = home / "disk"
         with file.open("wb") as content:
             content.truncate(disk.disk.size)
-        yield undo.enter_context(loop_device(file))
+        yield undo.enter_context(attached(file, DIRECT))
 
 
 @contextmanager
@@ -118,25 +119,6 @@ def _limited(group: Path, device: str, disk: LabDisk) -> Iterator[None]:
     finally:
         for file in files:
             file.write_text(f"{number} 0", encoding="ascii")
-
-
-@contextmanager
-def loop_device(file: Path) -> Iterator[str]:
-    """Attach a loop device with direct I/O to a file; yield its kernel name."""
-    command = ["losetup", "--find", "--show", "--direct-io=on", str(file)]
-    attempt = None
-    for _ in range(_ATTEMPTS):  # another process may take the free device first
-        attempt = subprocess.run(command, check=False, capture_output=True, text=True)
-        if attempt.returncode == 0:
-            break
-        time.sleep(0.05)
-    else:
-        raise OSError(f"{' '.join(command)}: {attempt.stderr if attempt else ''}")
-    device = attempt.stdout.strip()
-    try:
-        yield Path(device).name
-    finally:
-        _run_quietly("losetup", "--detach", device)
 
 
 def _run_quietly(*command: str) -> None:

@@ -34,6 +34,8 @@ class DiskResult(msgspec.Struct, frozen=True):
     phases: list[PhaseResult]
     machine_iowait_s: float | None = None
     """iowait of all CPUs during the scenario, for any reason."""
+    machine_steal_s: float = 0.0
+    """Time in which the hypervisor ran something else on the CPUs of this machine."""
 
 
 def run(path: Path, directory: Path) -> None:
@@ -63,15 +65,16 @@ def run(path: Path, directory: Path) -> None:
             raise OSError(f"{path.stem}: `disksla record` has recorded no tick")
         for disk in disks:
             disk.begin()
-        iowait_s = psutil.cpu_times().iowait
+        before = psutil.cpu_times()
         time.sleep(LEAD_S)
         with ThreadPoolExecutor(len(disks)) as executor:
             results = list(executor.map(_load, disks, scenario.disks, file_systems))
         time.sleep(LEAD_S)
         _stop(recorder)
-        iowait_s = psutil.cpu_times().iowait - iowait_s
+        after = psutil.cpu_times()
+        iowait_s, steal_s = after.iowait - before.iowait, after.steal - before.steal
         disk_results = [
-            DiskResult(disk.device, phases, iowait_s)
+            DiskResult(disk.device, phases, iowait_s, steal_s)
             for disk, phases in zip(disks, results, strict=True)
         ]
         encoded = msgspec.json.format(msgspec.json.encode(disk_results))

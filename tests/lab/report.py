@@ -40,8 +40,10 @@ This table was written by
 
     make lab ARGS='--report docs/accuracy.md'
 
-as root, with /dev/fuse and loop devices, in about ten minutes, on Linux {kernel}. `make check`
-runs a short selection of these scenarios.
+as root, with /dev/fuse and loop devices, in about ten minutes, on Linux {kernel}. It needs a quiet
+machine: where the hypervisor gives the CPU to others, the load, the limiter and the sampler are
+late, and a failed row says how much CPU time was taken (steal). `make check` requires the accuracy
+of recordings of such runs, and runs three of the scenarios with a wide tolerance.
 
 {heads}
 |:--|:--|{right}:--|

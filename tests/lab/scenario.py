@@ -78,8 +78,6 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     caption: str
     disks: tuple[LabDisk, ...]
-    short: bool = False
-    """Part of `make check`."""
 
 
 def read_scenario(path: Path) -> Scenario:

@@ -18,8 +18,16 @@ def row(verdict: Verdict) -> str:
         [
             _line((verdict.name, *cells(verdict))),
             *(f"    {problem}" for problem in verdict.problems),
+            *_stolen(verdict),
         ]
     )
+
+
+def _stolen(verdict: Verdict) -> tuple[str, ...]:
+    """Return what may explain a failure: the hypervisor ran something else."""
+    if not verdict.problems or not verdict.steal_s:
+        return ()
+    return (f"    steal: {verdict.steal_s:.1f} s of CPU time",)
 
 
 def _line(cells: tuple[str, ...]) -> str:

@@ -24,6 +24,8 @@ class Verdict(msgspec.Struct, frozen=True):
     name: str
     findings: Findings
     problems: list[str]
+    steal_s: float = 0.0
+    """Time in which the hypervisor ran something else on the CPUs of this machine."""
 
 
 def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict]:
@@ -41,7 +43,7 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         if log.exists():
             problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
-        yield Verdict(shown, findings, problems)
+        yield Verdict(shown, findings, problems, result.machine_steal_s)
 
 
 def assumed_truth(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:

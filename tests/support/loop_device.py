@@ -18,7 +18,7 @@ LOOP_CTL_ADD = 0x4C80  # linux/loop.h
 LOOP_CTL_REMOVE = 0x4C81
 BLKPG = 0x1269  # linux/blkpg.h
 BLKPG_ADD_PARTITION = 1
-_ATTEMPTS = 20
+_ATTEMPTS = 40
 _LOAD_PATIENCE_S = 20.0
 CONTROL = Path("/dev/loop-control")
 
@@ -29,18 +29,18 @@ needs_loop = pytest.mark.skipif(
 
 
 @contextmanager
-def attached(file: Path) -> Iterator[str]:
+def attached(file: Path, option: str = "--partscan") -> Iterator[str]:
     """Attach a file to a free loop device, yield its kernel name, and detach it afterwards."""
-    device = _attach(file)
+    device = _attach(file, option)
     try:
         yield Path(device).name
     finally:
         subprocess.run(["losetup", "--detach", device], check=True)
 
 
-def _attach(file: Path) -> str:
+def _attach(file: Path, option: str) -> str:
     """Attach with retries: another process may attach the device that `losetup --find` chose."""
-    command = ["losetup", "--find", "--show", "--partscan", str(file)]
+    command = ["losetup", "--find", "--show", option, str(file)]
     reason = ""
     for _ in range(_ATTEMPTS):
         attempt = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -37,7 +37,7 @@ def get(
     http = HttpConnection()
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
     http.receive(f"{method} {target} HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode())
-    head, _, body = http.encode(app(http.next_request()), 0.0).partition(b"\r\n\r\n")
+    head, body = http.encode(app(http.next_request()), 0.0)
     status, *received = head.decode().split("\r\n")
     fields = {name: value for name, _, value in (line.partition(": ") for line in received)}
     return int(status.split()[1]), fields, body

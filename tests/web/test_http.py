@@ -44,7 +44,7 @@ def exchange(data: bytes, response: Response = READY) -> tuple[bytes, bool]:
     """Return the bytes of the response, and whether the connection can be used again."""
     http = received(data)
     http.next_request()
-    return http.encode(response, 0.0), http.is_reusable
+    return b"".join(http.encode(response, 0.0)), http.is_reusable
 
 
 def test_request_has_method_path_query_and_headers() -> None:
@@ -279,7 +279,7 @@ def test_configured_headers_replace_those_of_the_response() -> None:
     http.next_request()
     own = Response(b"", 404, (("X-Frame-Options", "sameorigin"), ("Allow", "GET")))
     replace = (("x-frame-options", "deny"), ("X-XSS-Protection", "0"))
-    lines = http.encode(own, 0.0, replace).split(b"\r\n")
+    lines = http.encode(own, 0.0, replace)[0].split(b"\r\n")
     assert lines[0] == b"HTTP/1.1 404 Not Found"
     assert lines[3:] == [
         *(b"Allow: GET", b"Content-Length: 0", b"x-frame-options: deny"),
@@ -290,7 +290,7 @@ def test_configured_headers_replace_those_of_the_response() -> None:
 def test_response_can_end_the_connection() -> None:
     http = received(GET)
     http.next_request()
-    assert b"\r\nConnection: close\r\n" in http.encode(READY, 0.0, close=True)
+    assert b"\r\nConnection: close\r\n" in http.encode(READY, 0.0, close=True)[0]
     assert not http.is_reusable
 
 
@@ -300,7 +300,7 @@ def test_response_without_a_valid_request_ends_the_connection(data: bytes) -> No
     if data:
         with pytest.raises(BadRequestError):
             http.next_request()
-    response = http.encode(Response(b"", 400), 0.0)
+    response = b"".join(http.encode(Response(b"", 400), 0.0))
     assert response.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert b"\r\nConnection: close\r\n" in response
     assert not http.is_reusable
@@ -311,7 +311,7 @@ def test_rejection_after_head_has_its_body() -> None:
     http.next_request()
     http.encode(READY, 0.0)
     assert http.is_reusable
-    response = http.encode(Response(b"Rejected unread.\n", 500), 0.0)
+    response = b"".join(http.encode(Response(b"Rejected unread.\n", 500), 0.0))
     assert response.endswith(b"\r\n\r\nRejected unread.\n")
     assert b"\r\nConnection: close\r\n" in response
     assert not http.is_reusable

@@ -232,7 +232,7 @@ class SuiteRunner:
                 if violation is not None:
                     return unmeasured_test(test, violation.message), violation
             return self._load(test)
-        except (FioError, DiskslaError) as error:
+        except DiskslaError as error:
             return unmeasured_test(test, str(error)), None
 
     def _load(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:

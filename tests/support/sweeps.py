@@ -1,0 +1,23 @@
+"""A measured sweep, for tests of its page."""
+
+from pathlib import Path
+
+from disksla.benchmark.sweep_journal import SweepHeader
+from disksla.benchmark.sweep_matrix import SweepPlan, read_csv
+from disksla.units import GIB
+from support.simulated_host import a_disk
+
+TABLE = Path(__file__).resolve().parent.parent / "benchmark" / "sweeps" / "storageio-hdd.csv"
+
+ROWS = read_csv(TABLE.read_text())
+
+PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), writes=True)
+
+HEADER = SweepHeader(
+    disk=a_disk(model="<b>", serial="s-1"),
+    directory="/data",
+    file_bytes=GIB,
+    plan=PLAN,
+    started_at_s=1.7e9,
+    disksla="0.1",
+)

@@ -5,6 +5,8 @@ import ssl
 
 CHUNK_BYTES = 16 * 1024
 """The most that is received at once."""
+_SEND_BYTES = 64 * 1024
+"""The most that asyncio copies while the kernel does not take it."""
 
 
 class ByteStream:
@@ -37,8 +39,11 @@ class ByteStream:
 
     async def send(self, data: bytes) -> None:
         """Send, and return when the kernel has all of it."""
-        self._writer.write(data)
-        await self._writer.drain()
+        remaining = memoryview(data)
+        while remaining:
+            self._writer.write(remaining[:_SEND_BYTES])
+            await self._writer.drain()
+            remaining = remaining[_SEND_BYTES:]
 
     def close(self) -> None:
         """Close the connection; what was not sent yet is lost."""

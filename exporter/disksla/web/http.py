@@ -119,8 +119,8 @@ class HttpConnection:
 
     def encode(
         self, response: Response, now_s: float, replace: HeaderLines = (), *, close: bool = False
-    ) -> bytes:
-        """Return the bytes of the response to the last request, or to a rejected one.
+    ) -> tuple[bytes, bytes]:
+        """Return head and body of the response to the last request, or to a rejected one.
 
         `now_s` is the Unix time. Headers of `replace` take the place of others of their name. With
         `close`, no request may follow.
@@ -140,7 +140,7 @@ class HttpConnection:
         if not self.is_reusable:
             lines.append("Connection: close")
         head = "\r\n".join([*lines, "", ""]).encode("latin-1")
-        return head if omits_body else head + response.body
+        return head, b"" if omits_body else response.body
 
 
 def _parse(head: bytes) -> h11.Request:

@@ -194,8 +194,8 @@ class WebServer:
                 except ssl.SSLError as error:
                     _LOG.debug("TLS handshake failed", extra=fields(client=stream.peer, err=error))
                     if error.reason == "HTTP_REQUEST":
-                        response = HttpConnection().encode(_UNENCRYPTED, time.time())
-                        await stream.send_unencrypted(response)
+                        for part in HttpConnection().encode(_UNENCRYPTED, time.time()):
+                            await stream.send_unencrypted(part)
                     return False
         if policy.allowed_names is None:
             return True
@@ -253,10 +253,11 @@ class WebServer:
         *,
         close: bool,
     ) -> None:
-        data = http.encode(response, time.time(), policy.headers, close=close)
+        head, body = http.encode(response, time.time(), policy.headers, close=close)
         with self._sending.add(stream.transport):
             async with asyncio.timeout(self._timeouts.answer_s):
-                await stream.send(data)
+                await stream.send(head)
+                await stream.send(body)
 
     async def _accept_request(
         self, stream: ByteStream, http: HttpConnection, policy: AccessPolicy

@@ -42,7 +42,7 @@ cover: .venv/check.stamp ## run the fast tests and check the coverage of pure mo
 
 system: .venv/check.stamp ## run the tests with real disks, fio, Prometheus, browsers
 	@.ci/need check
-	$(PYTEST) --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
+	$(PYTEST) -n 5 --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
 	$(PYTEST) -n 0 --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
 
 nightly: .venv/check.stamp ## run all tests, with 1,000 random examples for each property

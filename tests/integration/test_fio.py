@@ -45,9 +45,9 @@ def test_real_fio_follows_the_job(disk: Path, pattern: Pattern) -> None:
         what = job(disk, pattern, rate_iops=200, workers=2, runtime_s=1, read_share=0.7)
     result = find_fio().run(what, limit_s=30, gentle=True)
     both = result.read.iops + result.write.iops
-    assert both == pytest.approx(200, rel=0.1)
+    assert 0 < both <= 220  # a slow disk serves fewer than the rate, and none serves more
     if pattern in {"rw", "randrw"}:
-        assert result.read.iops == pytest.approx(140, rel=0.1)
+        assert result.read.iops / both == pytest.approx(0.7, abs=0.1)
     assert bool(result.write.requests) == what.writes
     for measured in (result.read, result.write):
         assert measured.bytes == measured.requests * 4 * KIB

@@ -22,7 +22,7 @@ run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 test: .venv/check.stamp ## run the fast tests: no root, no disks, under 2 minutes
 	$(PYTEST) -m 'not system and not nightly' $(ARGS)
 
-check: test lint type layers cover system ## run everything that must pass before a change is merged
+check: cover lint type layers system ## run everything that must pass before a change is merged
 
 lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 	.venv/bin/ruff check
@@ -34,7 +34,7 @@ type: .venv/check.stamp ## check types with mypy, strictly
 layers: .venv/check.stamp ## check imports: layers, and pure modules
 	.venv/bin/lint-imports --no-logo
 
-cover: .venv/check.stamp ## run the fast tests and check the coverage of pure modules
+cover: .venv/check.stamp ## run the fast tests with more examples, and check coverage
 	@.venv/bin/coverage erase
 	@$(PYTEST) --hypothesis-profile=ci --cov --cov-report= -m 'not system and not nightly'
 	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
@@ -42,7 +42,7 @@ cover: .venv/check.stamp ## run the fast tests and check the coverage of pure mo
 
 system: .venv/check.stamp ## run the tests with real disks, fio, Prometheus, browsers
 	@.ci/need check
-	$(PYTEST) -n 5 --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
+	$(PYTEST) -n 4 --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
 	$(PYTEST) -n 0 --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
 
 nightly: .venv/check.stamp ## run all tests, with 1,000 random examples for each property

@@ -1,11 +1,14 @@
 """A fake fio: it checks its options, then does what a test needs."""
 
+import shlex
 import sys
 from pathlib import Path
 
 import psutil
 
-_SCRIPT = """#!{python} -IS
+_SCRIPT = """#!/bin/sh
+''''exec {python} -IS "$0" "$@" # '''
+# Through a shell: in the first line, the path of Python could not contain a blank.
 # Without site packages, such as coverage, which would write a file: RLIMIT_FSIZE may be 0.
 import os, signal, subprocess, sys, time
 from pathlib import Path
@@ -82,7 +85,7 @@ def fake_fio(
     script = directory / "fio"
     script.write_text(
         _SCRIPT.format(
-            python=sys.executable,
+            python=shlex.quote(sys.executable),
             version=version,
             version_status=version_status,
             here=str(directory),

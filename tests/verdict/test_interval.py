@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.procfs import Reading
 from disksla.verdict.interval import GAP_REASONS, Clocks, elapsed_or_gap, interval_of
 
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
@@ -73,3 +74,39 @@ def test_interval_of_uncounted_time_is_none() -> None:
     before = (10, None, 800, None, 5, None, 40, None)
     interval = interval_of(7.0, 0.1, before, before, inflight=0)
     assert (interval.reads, interval.read_ms, interval.write_ms) == (0, None, None)
+
+
+DATA_WRITE, EMPTY_FLUSH, COMMIT, COMMIT_BY_FUA = (1, 0, 8), (1, 1, 0), (1, 2, 8), (1, 1, 8)
+"""Writes, flushes and sectors that the kernel counts, as measured on Linux 6.18; the commit of a
+journal flushes before it and, without FUA, after it."""
+
+
+def reading(requests: list[tuple[int, int, int]]) -> Reading:
+    writes, flushes, sectors = (sum(request[n] for request in requests) for n in range(3))
+    return (0, 0, 0, 0, writes, 0, sectors, 0, 0, 0, 0, 0, 0, 0, flushes, 0)
+
+
+@given(
+    st.lists(st.sampled_from([DATA_WRITE, EMPTY_FLUSH, COMMIT, COMMIT_BY_FUA])),
+    st.integers(0, 2**40),
+)
+def test_data_writes_are_between_both_counts(
+    requests: list[tuple[int, int, int]], before: int
+) -> None:
+    earlier = (before,) * 16
+    after = tuple(before + (count or 0) for count in reading(requests))
+    interval = interval_of(1.0, 0.1, earlier, after, 0)
+    data_writes = len(requests) - requests.count(EMPTY_FLUSH)
+    assert interval.without_flushes().writes <= data_writes <= interval.writes
+
+
+@given(st.integers(0, 1000))
+def test_data_writes_of_one_writer_with_fdatasync_are_exact(writes: int) -> None:
+    after = reading([DATA_WRITE, EMPTY_FLUSH] * writes)
+    assert interval_of(1.0, 0.1, (0,) * 16, after, 0).without_flushes().writes == writes
+
+
+def test_flushes_that_the_kernel_does_not_count_are_none() -> None:
+    after = reading([DATA_WRITE, EMPTY_FLUSH])[:11]
+    interval = interval_of(1.0, 0.1, (0,) * 11, after, 0)
+    assert (interval.writes, interval.flushes) == (2, 0)

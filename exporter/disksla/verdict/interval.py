@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import msgspec
 
 from disksla.limits import Charge, load_ratio
-from disksla.procfs import SECTOR_BYTES, Reading
+from disksla.procfs import SECTOR_BYTES, Counters, Reading
 
 GapReason = Literal[
     "late", "suspend", "clock_step", "unreadable", "malformed", "reset", "replaced", "vanished"
@@ -14,6 +14,8 @@ GAP_REASONS: tuple[GapReason, ...] = get_args(GapReason)
 
 LONGEST_INTERVAL_TICKS = 3
 """A longer interval, in ticks, is a gap: it averages over several windows of a limiter."""
+_FLUSHES = Counters._fields.index("flushes")
+"""Place in a reading; `flush_ms` follows."""
 
 
 class Clocks(msgspec.Struct, frozen=True):
@@ -36,6 +38,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """Duration; 0 for a gap, whose duration is not known."""
     reads: int
     writes: int
+    """As the kernel counts: on a disk with a write-back cache, empty flushes are among them."""
     read_bytes: int
     written_bytes: int
     read_ms: int | None
@@ -44,6 +47,25 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     write_ms: int | None
     inflight: int
     """Requests in flight at the end."""
+    flushes: int = 0
+    """Flushes; 0 where the kernel does not count them (partitions, and before Linux 5.5)."""
+    flush_ms: int = 0
+    """Time spent by all flushes."""
+
+    def without_flushes(self) -> "Interval":
+        """Return the interval with the flushes and their time taken from the writes.
+
+        This is exact where each flush is empty and none is merged: one writer that calls fdatasync
+        after each write. The commit of a journal has flushes and data; there, `writes` is exact.
+        Any other mixture lies between. Written sectors are those of at least one data write.
+        """
+        if not self.flushes:
+            return self
+        least = 1 if self.written_bytes else 0
+        write_ms = None if self.write_ms is None else max(0, self.write_ms - self.flush_ms)
+        return msgspec.structs.replace(
+            self, writes=max(self.writes - self.flushes, least), write_ms=write_ms
+        )
 
 
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
@@ -67,6 +89,10 @@ def interval_of(
     reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *_ = before
     now_reads, _, now_read_sectors, now_read_ms, *later = after
     now_writes, _, now_written_sectors, now_write_ms, *_ = later
+    flushes = flush_ms = 0
+    if len(before) > _FLUSHES + 1 and len(after) > _FLUSHES + 1:
+        flushes = (after[_FLUSHES] or 0) - (before[_FLUSHES] or 0)
+        flush_ms = (after[_FLUSHES + 1] or 0) - (before[_FLUSHES + 1] or 0)
     return Interval(
         end_s,
         seconds,
@@ -77,6 +103,8 @@ def interval_of(
         None if now_read_ms is None or read_ms is None else now_read_ms - read_ms,
         None if now_write_ms is None or write_ms is None else now_write_ms - write_ms,
         inflight,
+        flushes,
+        flush_ms,
     )
 
 

@@ -13,6 +13,7 @@ A window has exactly one verdict:
 """
 
 import math
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import msgspec
@@ -174,15 +175,15 @@ def classify(
         per_window = span.requests / span.windows
     load = load_of(window, limits.promise_charges)
     low = detector.low_windows + 1 if load is not None and load < LOW_LOAD else 0
+    data = window.without_flushes()
     service = _service(detector, window, limits)
-    is_waiting = has_waiting(window, service.shortest_s)
-    waited_s = wait_s(window, service.shortest_s)
-    trailing_s = waited_s if detector.throttled_level else 0.0
+    is_waiting = has_waiting(data, service.shortest_s)
+    trailing_s = wait_s(data, service.shortest_s) if detector.throttled_level else 0.0
     if not (is_waiting or (detector.throttled_level and window.inflight)):
         not_waiting = DetectorState(
             windows, 0, silent, per_window, service, detector.ceiling, low_windows=low
         )
-        verdict = _verdict_without_throttling(window, load, limits, tolerance)
+        verdict = _verdict_without_throttling(data, limits, tolerance)
         return not_waiting, WindowVerdict(verdict, wait_s=trailing_s)
     run = min(detector.waiting_windows + 1, len(windows))
     if window.inflight < FEW_IN_FLIGHT and (
@@ -194,14 +195,23 @@ def classify(
         return far, WindowVerdict("unproven", wait_s=trailing_s)
     waiting = windows[-run:]
     was_throttled = detector.throttled_level if window.inflight else None
-    throttle = throttled_at_limit(windows, run, was_throttled, limits, tolerance, tick_s)
+    counts = _counts(windows)
+    throttle, counted = _first(
+        lambda each: throttled_at_limit(each, run, was_throttled, limits, tolerance, tick_s),
+        counts,
+    )
     throttled_level = throttle.level if throttle is not None and is_waiting else None
-    throttle = throttle or throttled_intermittently(windows, limits, tolerance, tick_s)
-    flat = throttled_at_flat_rate(waiting) if throttle is None else None
+    if throttle is None:
+        throttle, counted = _first(
+            lambda each: throttled_intermittently(each, limits, tolerance, tick_s), counts
+        )
+    flat = None
+    if throttle is None:
+        flat, counted = _first(lambda each: throttled_at_flat_rate(each[-run:]), counts)
     is_below = throttle is None and _is_below(waiting, limits, tolerance, tick_s)
     if not limits.promise_charges:
-        throttle = flat or _at_ceiling(detector.ceiling, waiting, tick_s)
-    ceiling = _ceiling(detector.ceiling, throttle or flat, waiting)
+        throttle = flat or _at_ceiling(detector.ceiling, counted[-run:], tick_s)
+    ceiling = _ceiling(detector.ceiling, throttle or flat, counted[-run:])
     throttled_windows = (
         0
         if throttled_level is None
@@ -212,9 +222,32 @@ def classify(
     )
     if throttle is not None:
         is_confirmed = throttled_windows >= CONFIRMATION_WINDOWS
+        waited_s = wait_s(counted[-1], service.shortest_s)
         return busy, WindowVerdict("throttled", throttle, waited_s, is_confirmed)
-    verdict = _verdict_without_throttling(window, load, limits, tolerance)
+    verdict = _verdict_without_throttling(data, limits, tolerance)
     return busy, WindowVerdict("below" if is_below else verdict, wait_s=trailing_s)
+
+
+def _counts(windows: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], ...]:
+    """Return the windows as often as their data writes may be counted: both ends of the range.
+
+    A limiter charges data writes only. Whichever end it explains is believed.
+    """
+    if not any(window.flushes for window in windows):
+        return (windows,)
+    return tuple(window.without_flushes() for window in windows), windows
+
+
+def _first(
+    detect: Callable[[tuple[Interval, ...]], Throttle | None],
+    counts: tuple[tuple[Interval, ...], ...],
+) -> tuple[Throttle | None, tuple[Interval, ...]]:
+    """Return the first limit that is detected, and the windows in which it is; else no limit."""
+    for windows in counts:
+        throttle = detect(windows)
+        if throttle is not None:
+            return throttle, windows
+    return None, counts[-1]
 
 
 def _is_stall(silent_windows: int, per_window: float) -> bool:
@@ -234,12 +267,14 @@ def _service(detector: DetectorState, window: Interval, limits: Limits) -> Servi
     """Return the service time, learned from this window if none of its requests was throttled.
 
     That is a window with a low load after one without waiting, or the first after a break, when
-    requests that a limiter makes wait are still in flight.
+    requests that a limiter makes wait are still in flight. Windows with flushes are left out: how
+    many of their writes had data is not known.
     """
     requests = window.reads + window.writes
     if (
         detector.waiting_windows
         or not requests
+        or window.flushes
         or window.read_ms is None
         or window.write_ms is None
     ):
@@ -258,10 +293,9 @@ def _service(detector: DetectorState, window: Interval, limits: Limits) -> Servi
     return detector.service if may_be_throttled else detector.service.plus(requests, took_ms)
 
 
-def _verdict_without_throttling(
-    window: Interval, load: float | None, limits: Limits, tolerance: float
-) -> Verdict:
+def _verdict_without_throttling(window: Interval, limits: Limits, tolerance: float) -> Verdict:
     """Return "met" if the load reached the promise, else "unproven"."""
+    load = load_of(window, limits.promise_charges)
     least = limits.promised_shares[-1].share if limits.promised_shares else 1.0
     if load is None or load < least * (1 - tolerance):
         return "unproven"

@@ -24,7 +24,8 @@ SYSTEM = {"e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "pa
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
 ALONE = {"integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing
-beside them, because they share the devices and the measurement lock of the machine."""
+beside them, because they share the devices and the measurement lock of the machine. Such tests in
+other folders have the mark `alone`."""
 
 # A shell that starts pytest in the background makes it ignore SIGINT, and so its children. After
 # SIGTERM, as after Ctrl-C, fixtures must run to the end to remove mounts and loop devices.

@@ -18,7 +18,7 @@ LXCFS = shutil.which("lxcfs")
 HOST = """
 mkdir "$0/lxcfs"
 setpriv --pdeathsig KILL "$1" --foreground --pidfile="$0/pid" "$0/lxcfs" >"$0/lxcfs.log" 2>&1 &
-until [ -e "$0/lxcfs/proc/diskstats" ]; do sleep 0.1; done
+until [ -e "$0/lxcfs/proc/diskstats" ]; do kill -0 $! || exit; sleep 0.1; done
 shift
 exec "$@"
 """

@@ -36,9 +36,11 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def installed(tmp_path: Path, *drop_ins: Path) -> list[str]:
     """Return copies of the units that run the program under test, with some drop-ins."""
+    program = tmp_path / "disksla"  # its own path may contain a blank
+    program.symlink_to(DISKSLA)
     for name in UNITS:
         text = (SYSTEMD / name).read_text()
-        (tmp_path / name).write_text(text.replace("/usr/bin/disksla", str(DISKSLA)))
+        (tmp_path / name).write_text(text.replace("/usr/bin/disksla", str(program)))
     for drop_in in drop_ins:
         directory = tmp_path / "disksla-exporter.service.d"
         directory.mkdir(exist_ok=True)

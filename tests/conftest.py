@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from support.certificates import make_certificates
 from support.loop_device import CONTROL, attached
@@ -26,6 +26,9 @@ ALONE = {"integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing
 beside them, because they share the devices and the measurement lock of the machine. Such tests in
 other folders have the mark `alone`."""
+ATTEMPTS = 3
+"""A machine whose CPU or disk is busy elsewhere delays what a test measures. Such a test is
+repeated, and the summary says so."""
 
 # A shell that starts pytest in the background makes it ignore SIGINT, and so its children. After
 # SIGTERM, as after Ctrl-C, fixtures must run to the end to remove mounts and loop devices.
@@ -39,11 +42,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder."""
+    """Mark tests by their folder, and repeat those that measure; a property is never repeated."""
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         if folder in SYSTEM:
             item.add_marker("system")
+            if not is_hypothesis_test(getattr(item, "obj", None)):
+                item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
 

@@ -46,6 +46,11 @@
     throttledWindow: '30m',
     throttledFor: '5m',
 
+    // DiskLimitNotExplained: share of `throttledWindow` in which a disk with terms was throttled at an
+    // unknown limit.
+    unexplainedShare: 0.05,
+    unexplainedFor: '5m',
+
     // DiskThrottlingHurtsHost: share of the time in which some tasks were stalled for I/O, or number
     // of CPUs in iowait, while the disk was throttled.
     throttlingImpactPressureShare: 0.2,

@@ -147,6 +147,38 @@
     )
   ),
 
+  local unexplained = alert(
+    'DiskLimitNotExplained',
+    'info',
+    config.unexplainedFor,
+    of_disk(|||
+      sum without (limit) (rate(%(unknown)s[%(window)s])) > %(share)g
+      and on (%(disk)s) (
+        %(reads)s
+        or
+        %(writes)s
+        or
+        %(read_bytes)s
+        or
+        %(written_bytes)s
+      ) > 0
+    ||| % {
+      unknown: of('disksla_throttled_seconds_total', 'limit="unknown"'),
+      window: config.throttledWindow,
+      share: config.unexplainedShare,
+      disk: promql.disk,
+      reads: of('disksla_limit_read_iops'),
+      writes: of('disksla_limit_write_iops'),
+      read_bytes: of('disksla_limit_read_bytes_per_second'),
+      written_bytes: of('disksla_limit_written_bytes_per_second'),
+    }),
+    'A disk is throttled at a rate that its terms do not explain.',
+    disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow
+    + ' at a constant rate that is not a limit of its terms.'
+    + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
+    + ' Is it of another type or size than configured, or does a limit of the machine apply?'
+  ),
+
   local symptom_of(metric, symptom, most) = |||
     label_replace(
       %s > %g,
@@ -347,7 +379,7 @@
   prometheusAlerts+:: {
     groups+: [
       { name: 'disksla.promise', interval: config.ruleInterval, rules: [below, latency, verification] },
-      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, throttling_impact, exhausted, soon] },
+      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, unexplained, throttling_impact, exhausted, soon] },
       {
         name: 'disksla.probes',
         interval: config.ruleInterval,

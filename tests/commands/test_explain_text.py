@@ -27,7 +27,7 @@ def explained(scenario: Scenario) -> str:
             "iops-300-deep",
             [
                 (
-                    "For 9.6 of the last 10 s the disk was throttled at its limit of 300 IOPS"
+                    "For 9.5 of the last 10 s the disk was throttled at its limit of 300 IOPS"
                     " (baseline): requests waited 105 ms each, and the disk served 300 IOPS,"
                     " 1.172 MiB/s. The provider keeps its promise of 300 IOPS. A larger or faster"
                     " disk, or fewer requests, would help."
@@ -69,7 +69,7 @@ def explained(scenario: Scenario) -> str:
         ),
         (
             "unlimited-stalled",
-            ["For 1.3 of the last 10 s requests were in flight and none completed"],
+            ["For 1.4 of the last 9.8 s requests were in flight and none completed"],
         ),
         (
             "unlimited-deep-above-its-promise",
@@ -97,13 +97,21 @@ def test_sentences_without_terms() -> None:
     text = explained(replace(SCENARIOS["iops-300-deep"], terms=None))
     assert "the disk was throttled at an unknown limit: requests waited" in text
     assert "the disk served 300 IOPS, 1.172 MiB/s. Configure the terms of this disk" in text
-    assert "the disk served the load, and there is no promise to compare it with" in text
+    served = explained(replace(SCENARIOS["unlimited-deep-above-its-promise"], terms=None))
+    assert "the disk served the load, and there is no promise to compare it with" in served
+
+
+def test_sentence_about_a_limit_that_the_terms_do_not_explain() -> None:
+    text = explained(SCENARIOS["below-600-of-1000-synchronous"])
+    assert "throttled at an unknown limit: requests waited 1.43 ms each" in text
+    assert "and the disk served 600 IOPS" in text
+    assert "The terms of this disk do not explain this rate." in text
 
 
 def test_short_throttling_is_not_left_out() -> None:
     found = judged(SCENARIOS["iops-300-bursts"])
     sentences = explain_minute(found.rows, found.state.monitored[DEVICE].assignment)
-    assert sentences[0].startswith("For 1 of the last 10 s the disk was throttled at its limit")
+    assert sentences[0].startswith("For 0.69 of the last 10 s the disk was throttled at its limit")
 
 
 def test_only_the_last_minute_is_explained() -> None:

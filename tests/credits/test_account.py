@@ -10,7 +10,7 @@ from disksla.credits.account import SHORTEST_S, CreditAccount, open_account, use
 from disksla.credits.bounds import from_bounds
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates, build_limits
 from disksla.verdict.interval import Interval
-from disksla.verdict.throttling import Throttle
+from disksla.verdict.throttle import Throttle
 
 IOPS = Bucket("iops", 8000.0, 300.0, 300.0, 2000.0)
 BYTES = Bucket("bytes", 100e6, 25e6, 25e6, 60e6)

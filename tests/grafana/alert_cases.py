@@ -333,6 +333,32 @@ THROTTLED = Case(
         },
     },
 )
+UNEXPLAINED = Case(
+    "DiskLimitNotExplained",
+    "info",
+    "A disk is throttled at a rate that its terms do not explain.",
+    bad=Firing(
+        {
+            **WITH_LIMITS,
+            of_disk("throttled_seconds_total", limit="unknown"): Counter(6),
+            of_disk("observed_ceiling_iops"): Gauge(460),
+        },
+        f"{PREFIX} was throttled for 10% of the last 30m at a constant rate that is not a limit of"
+        " its terms. Observed ceiling: 460 IOPS. Is it of another type or size than configured, or"
+        " does a limit of the machine apply?",
+    ),
+    good={**WITH_LIMITS, of_disk("throttled_seconds_total", limit="unknown"): Counter(2.9)},
+    also_good={
+        "without terms": {
+            info(): Gauge(1),
+            of_disk("throttled_seconds_total", limit="unknown"): Counter(30),
+        },
+        "at a known limit": {
+            **WITH_LIMITS,
+            of_disk("throttled_seconds_total", limit="iops"): Counter(30),
+        },
+    },
+)
 HURTS_HOST = Case(
     "DiskThrottlingHurtsHost",
     "warning",
@@ -491,9 +517,9 @@ LATE = Case(
 )
 CASES = (
     *(BELOW, LATENCY, VERIFICATION),
-    *(THROTTLED, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
+    *(THROTTLED, UNEXPLAINED, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN),
     *(DOWN, LATE),
 )
-OF_COUNTERS = (BELOW, LATENCY, THROTTLED, HURTS_HOST, STALLED, LATE)
+OF_COUNTERS = (BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, STALLED, LATE)
 """Alerts that depend on counters only, so they fire at any time."""

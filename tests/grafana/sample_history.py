@@ -17,7 +17,7 @@ from disksla.metrics.collector import BuildCollector, DiskCollector
 from disksla.pipeline.snapshot import DiskSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
-from disksla.verdict.throttling import LIMIT_KINDS
+from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verdict.verdict import VERDICTS
 from support.reports import RESULTS, a_report
 from support.snapshots import (

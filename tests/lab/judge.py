@@ -42,7 +42,9 @@ class Findings(msgspec.Struct, frozen=True):
     """Differences between the records and the truth; None if there is nothing to compare."""
 
     truth_s: float
-    """Throttled seconds in truth."""
+    """Seconds in which at least one request waited for the limiter."""
+    truth_windows_s: float
+    """Seconds of the windows at whose end one waited."""
     reported_s: float
     """Throttled seconds by the verdicts."""
     episodes: int
@@ -110,18 +112,20 @@ def judge(
     ]
     throttled = [row for row in judged if row.verdict == "throttled"]
     episodes = episodes_of(truth, is_smooth=facts.is_smooth)
-    truth_s = sum(
+    truth_s = sum(window.throttled_s for window in truth)
+    truth_windows_s = sum(
         window.end_s - window.start_s
         for window in truth
         if is_throttled(window, is_smooth=facts.is_smooth)
     )
-    reported_s = _seconds(throttled)
+    reported_s = sum(row.throttled_s or 0.0 for row in throttled)
     loaded_s = _seconds(row for row in judged if is_loaded(row))
     onset_delay_s, end_delay_s = _delays(episodes, throttled)
     below = _below(judged, begun_s, expectation.below_since)
     credit = _credits(truth, judged, facts.capacities)
     return Findings(
         truth_s,
+        truth_windows_s,
         reported_s,
         len(episodes),
         loaded_s,

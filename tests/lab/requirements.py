@@ -6,17 +6,19 @@ from lab.judge import BELOW_WITHIN_S, Findings, relative_error
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S
 
-SHARE_TOLERANCE = 0.1
-"""Of a varying load. The aim is 0.05, and mostly reached: a request that waits for the last
-milliseconds of a window waits too little to be detected, and on a busy machine requests wait that
-are not throttled."""
+SHARE_TOLERANCE = 0.05
+"""Of a varying load."""
 SECONDS_TOLERANCE = 0.02
+SERVICE_TOLERANCE = 0.15
+"""Of throttled seconds that are missing: a disk that was learned under a light load serves faster
+under a full one, so that too little of the time of its requests counts as waiting."""
 EDGE_S = 2 * WINDOW_S
 """Windows at the edges of an episode whose verdict may be wrong."""
 CEILING_TOLERANCE = 0.01
-WAIT_TOLERANCE = 0.05
+WAIT_TOLERANCE = 0.07
+"""Without a light load before, the time of service counts as waiting, too."""
 PROMPT_S = 0.3
-MOST_SHARE = 0.75
+MOST_SHARE = 0.9
 MOSTLY_SHARE = 0.9
 CREDIT_WIDTH_SHARE = 0.05
 CREDIT_ESTIMATE_SHARE = 0.02
@@ -39,20 +41,26 @@ def unmet_requirements(findings: Findings, expected: Expectation) -> list[str]:
 
 
 def _throttling_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
-    error_s = findings.reported_s - findings.truth_s
+    # The disk of the lab needs a part of each window to serve the requests of that window. Samples
+    # cannot separate that part if several requests are in flight.
+    most_s = max(findings.truth_s, findings.truth_windows_s)
+    error_s = findings.reported_s - min(max(findings.reported_s, findings.truth_s), most_s)
     match expected.throttled:
-        case "never" if findings.reported_s:
+        case "never" if findings.reported_s > (EDGE_S if findings.truth_s else 0.0):
             yield f"throttled for {findings.reported_s:.1f} s, expected never"
         case "seconds":
-            allowed_s = SECONDS_TOLERANCE * findings.truth_s + 2 * EDGE_S * findings.episodes
+            tolerance = SERVICE_TOLERANCE if error_s < 0 else SECONDS_TOLERANCE
+            allowed_s = tolerance * findings.truth_s + 2 * EDGE_S * findings.episodes
             if abs(error_s) > allowed_s:
                 yield f"throttled seconds: error {error_s:+.2f}, allowed {allowed_s:.2f}"
         case "most" if (
-            not MOST_SHARE <= findings.reported_s / findings.truth_s <= 1 + SECONDS_TOLERANCE
+            not MOST_SHARE * findings.truth_s
+            <= findings.reported_s
+            <= (1 + SECONDS_TOLERANCE) * most_s
         ):
             yield f"throttled for {findings.reported_s:.1f} s, truth {findings.truth_s:.1f} s"
         case "share" if abs(findings.share_error) > SHARE_TOLERANCE:
-            yield f"throttled share: error {findings.share_error:+.3f}, allowed 0.1"
+            yield f"throttled share: error {findings.share_error:+.3f}, allowed 0.05"
     if expected.prompt:
         for name, delay_s in (("onset", findings.onset_delay_s), ("end", findings.end_delay_s)):
             if delay_s is None or delay_s > PROMPT_S + _ROUNDING_S:
@@ -68,7 +76,7 @@ def _other_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     if expected.wait:
         wait = relative_error(findings.reported_wait_s, findings.true_wait_s)
         if wait is None or abs(wait) > WAIT_TOLERANCE:
-            yield f"throttle wait: error {_shown(wait)}, allowed 5 %"
+            yield f"throttle wait: error {_shown(wait)}, allowed 7 %"
     stalled_s = findings.verdict_s.get("stalled", 0.0)
     if expected.stalled and abs(stalled_s - findings.true_stalled_s) > 2 * EDGE_S:
         yield f"stalled for {stalled_s:.1f} s, truth {findings.true_stalled_s:.1f} s"

@@ -26,14 +26,14 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is required of the verdicts on one disk; absent keys are not judged."""
 
     throttled: Literal["never", "seconds", "share", "most"] | None = None
-    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.1;
-    `most`: at least three quarters of the truth, because a constant rate is detected late."""
+    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.05;
+    `most`: at least nine tenths of the truth, because a constant rate is detected late."""
     limit: Literal["iops", "bandwidth", "unknown"] | None = None
     """Limit that is reported while the disk is throttled."""
     ceiling: bool = False
     """The observed ceiling is within 1 % of the rate at which the disk was throttled."""
     wait: bool = False
-    """The throttle wait is within 5 %."""
+    """The throttle wait is within 7 %."""
     prompt: bool = False
     """Onset and end are detected within 300 ms."""
     below_since: Duration | None = None

@@ -36,6 +36,7 @@ def row_of(window: Window, verdict: str, shift_s: float = 0.0, **values: object)
     is_throttled = verdict == "throttled"
     defaults: dict[str, object] = {
         "limit": "iops" if is_throttled else None,
+        "throttled_s": 0.1 if is_throttled else None,
         "ceiling_iops": 300.0 if is_throttled else None,
         "throttle_wait_s": 3.2 if is_throttled else 0.0,
         "inflight": 32,

@@ -16,9 +16,10 @@ from disksla.pipeline.restore import PreviousRun, restore_disk, save_disk
 from disksla.pipeline.saved_state import SavedState
 from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
+from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import Clocks
-from disksla.verdict.throttling import Throttle
-from disksla.verdict.verdict import Ceiling, DetectorState
+from disksla.verdict.throttle import Throttle
+from disksla.verdict.verdict import DetectorState
 from support.simulated_host import CATALOG, Machine, a_disk
 
 BURST = SumBurst(iops=2000.0, iops_credits=8000.0)

@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 from disksla.pipeline.advance import advance
 from disksla.pipeline.state import State
 from disksla.pipeline.window_records import WindowRecord, window_records
-from disksla.verdict.verdict import Ceiling
+from disksla.verdict.ceiling import Ceiling
 from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, WINDOW_S, Scenario, Window, run
 
@@ -31,11 +31,16 @@ class ScenarioVerdicts:
     @property
     def throttled_s(self) -> float:
         """Return the seconds with the verdict throttled."""
-        return sum(row.window_s or 0.0 for row in self.rows if row.verdict == "throttled")
+        return sum(row.throttled_s or 0.0 for row in self.rows)
 
     @property
     def true_throttled_s(self) -> float:
-        """Return the seconds in which the disk was throttled, in truth."""
+        """Return the seconds in which at least one request waited, in truth."""
+        return sum(window.throttled_s for window in self.truth)
+
+    @property
+    def true_throttled_windows_s(self) -> float:
+        """Return the seconds of the windows at whose end a request waited, in truth."""
         return sum(WINDOW_S for window in self.truth if window.throttled)
 
     @property

@@ -18,8 +18,8 @@ from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, Snapshot, T
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
-from disksla.verdict.throttling import Throttle
-from disksla.verdict.verdict import Ceiling
+from disksla.verdict.ceiling import Ceiling
+from disksla.verdict.throttle import Throttle
 
 LATENCY_BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,

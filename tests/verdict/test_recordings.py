@@ -1,10 +1,13 @@
-"""Recordings of disks behind a token bucket that is not the lab's, with its log.
+"""Recordings of disks behind limiters that are not the lab's, with their logs.
 
-The limit is 400 IOPS in windows of 100 ms; the `free` disks were not throttled. All are loop
-devices with a volatile write cache, recorded by `disksla record`: fio with one writer or four
-(`merged`: their flushes are merged), and PostgreSQL 15 under pgbench with 1 and 8 clients.
-`NAME.truth.json.gz` has, for each window of the bucket, its end (monotonic time) and for how long
-at least one request waited.
+All but one are loop devices with a volatile write cache behind a token bucket of 400 IOPS (of 460:
+`above-terms`) in windows of 100 ms (or those of the name), recorded by `disksla record`: fio with
+one writer or four (`merged`: their flushes are merged), and PostgreSQL 15 under pgbench with 1 and
+8 clients. The `free` disks were not throttled. `NAME.truth.json.gz` has, for each window of the
+bucket, its end (monotonic time) and for how long at least one request waited.
+
+`qemu-64k` is a disk in a virtual machine under QEMU's own limiter (leaky bucket, 8 MB/s), and one
+writer of 64 KiB; it waited for the limiter in more than nine tenths of ten seconds.
 """
 
 import gzip
@@ -19,15 +22,16 @@ from disksla.pipeline.window_records import WindowRecord, window_records
 
 HERE = Path(__file__).parent / "recordings"
 DEVICE = "loop0"
+IOPS_400 = "{budget: sum, iops: 400}"
 FREE = sorted(path.name.removesuffix(".rec.gz") for path in HERE.glob("free-*.rec.gz"))
 
 
-def records(name: str, directory: Path) -> list[WindowRecord]:
+def records(
+    name: str, directory: Path, device: str = DEVICE, terms: str | None = IOPS_400
+) -> list[WindowRecord]:
     config = directory / "disks.yml"
-    config.write_text(
-        f"discovery: {{include: [^{DEVICE}$]}}\n"
-        f"disks: [{{match: {{device: {DEVICE}}}, terms: {{budget: sum, iops: 400}}}}]\n"
-    )
+    entry = f"disks: [{{match: {{device: {device}}}, terms: {terms}}}]\n" if terms else ""
+    config.write_text(f"discovery: {{include: [^{device}$]}}\n{entry}")
     recording = directory / "recording.gz"
     recording.write_bytes((HERE / f"{name}.rec.gz").read_bytes())
     states = pairwise(replay(recording, config))
@@ -35,7 +39,12 @@ def records(name: str, directory: Path) -> list[WindowRecord]:
 
 
 def seconds(rows: list[WindowRecord], verdict: str) -> float:
-    return sum(row.window_s or 0.0 for row in rows if row.verdict == verdict)
+    """Return the seconds of a verdict; of throttled windows, those in which requests waited."""
+    return sum(
+        (row.throttled_s if verdict == "throttled" else row.window_s) or 0.0
+        for row in rows
+        if row.verdict == verdict
+    )
 
 
 def true_throttled_s(name: str, rows: list[WindowRecord]) -> float:
@@ -52,10 +61,15 @@ def true_throttled_s(name: str, rows: list[WindowRecord]) -> float:
     [
         ("one-writer", 0.05),
         ("deep-queue", 0.05),
-        ("fdatasync", 0.1),
+        ("fdatasync", 0.05),
         ("fdatasync-merged", 0.1),
-        ("pgbench-8", 0.1),
-        ("pgbench-1", 0.1),
+        ("pgbench-8", 0.05),
+        ("pgbench-1", 0.05),
+        ("window-30ms", 0.05),
+        ("window-500ms", 0.05),
+        ("window-1s", 0.05),
+        ("window-1s-one-writer", 0.05),
+        ("above-terms", 0.05),
     ],
 )
 def test_throttled_seconds_agree_with_the_truth(
@@ -64,6 +78,41 @@ def test_throttled_seconds_agree_with_the_truth(
     rows = records(name, tmp_path)
     truth_s = true_throttled_s(name, rows)
     assert seconds(rows, "throttled") == pytest.approx(truth_s, rel=tolerance)
+    assert not seconds(rows, "stalled")
+    limit = "unknown" if name == "above-terms" else "iops"
+    ceiling = 460 if name == "above-terms" else 400
+    assert seconds([row for row in rows if row.limit == limit], "throttled") > 0.9 * truth_s
+    assert rows[-1].ceiling_iops == pytest.approx(ceiling, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    "name", ["one-writer", "deep-queue", "fdatasync", "fdatasync-merged", "above-terms"]
+)
+def test_throttling_is_detected_without_terms(name: str, tmp_path: Path) -> None:
+    rows = records(name, tmp_path, terms=None)
+    truth_s = true_throttled_s(name, rows)
+    assert seconds(rows, "throttled") == pytest.approx(truth_s, rel=0.05)
+
+
+@pytest.mark.parametrize("terms", ["{budget: sum, bandwidth: 8MB/s}", None])
+def test_limiter_of_qemu_is_detected(terms: str | None, tmp_path: Path) -> None:
+    rows = records("qemu-64k", tmp_path, "vdb", terms)
+    writing = [row for row in rows if row.verdict == "throttled" and row.writes]
+    assert sum(row.window_s or 0.0 for row in writing) > 9.0
+    assert rows[-1].ceiling_bytes_per_second == pytest.approx(8e6, rel=0.01)
+
+
+def test_load_that_touches_the_limit_is_throttled_for_a_part_of_its_windows(
+    tmp_path: Path,
+) -> None:
+    rows = records("poisson-90", tmp_path)
+    assert seconds(rows, "throttled") == pytest.approx(0.3, abs=0.2)
+    assert sum(row.window_s or 0.0 for row in rows if row.verdict == "throttled") > 0.5
+
+
+@pytest.mark.parametrize("name", FREE)
+def test_free_disk_without_terms_is_not_reported(name: str, tmp_path: Path) -> None:
+    assert seconds(records(name, tmp_path, terms=None), "throttled") < 0.1
 
 
 @pytest.mark.parametrize("name", FREE)

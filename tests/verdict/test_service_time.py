@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.verdict.service_time import ServiceTime
+from disksla.verdict.interval import Interval
+from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
 from support.examples import scaled
+
+
+def release(reads: int = 30, read_ms: int = 0, inflight: int = 0, flushes: int = 0) -> Interval:
+    return Interval(1.0, 0.1, reads, 0, reads * 4096, 0, read_ms, 0, inflight, flushes)
 
 
 def learned(*windows: tuple[int, int]) -> float:
@@ -17,7 +22,7 @@ def learned(*windows: tuple[int, int]) -> float:
 
 def test_few_requests_are_accumulated() -> None:
     assert learned((4, 3)) == 0.0
-    assert learned((4, 3), (6, 6)) == pytest.approx(0.001)
+    assert learned((4, 3), (26, 26)) == pytest.approx(0.001)
 
 
 def test_shortest_mean_is_kept() -> None:
@@ -40,3 +45,53 @@ def test_constant_service_time_despite_truncated_milliseconds(
         if service.shortest_s:
             assert service.shortest_s * 1000 > service_ms * (1 - 1e-9)
     assert service.shortest_s * 1000 == pytest.approx(service_ms, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("inflight_before", "sampled", "load", "is_learned"),
+    [
+        (0, release(read_ms=20), 1.0, True),
+        (0, release(read_ms=20), None, True),
+        (None, release(read_ms=20), None, False),  # the first after a gap
+        (1, release(read_ms=20), None, False),
+        (0, release(read_ms=20, inflight=1), 1.0, True),
+        (0, release(read_ms=30), 1.0, False),  # more than a quarter of the time
+        (0, release(read_ms=30), 0.7, True),
+        (0, release(read_ms=30, inflight=1), 0.7, False),
+        (0, release(read_ms=60), 0.7, False),  # more than half of the time
+        (0, release(read_ms=20, flushes=1), None, False),
+    ],
+)
+def test_service_time_is_learned_without_a_backlog(
+    inflight_before: int | None, sampled: Interval, load: float | None, is_learned: bool
+) -> None:
+    learned = ServiceTime().learned(inflight_before, sampled, load)
+    assert (learned.shortest_s > 0) == is_learned
+
+
+def test_service_time_needs_times_of_the_kernel() -> None:
+    without = Interval(1.0, 0.1, 30, 0, 30 * 4096, 0, None, None, 0)
+    assert ServiceTime().learned(0, without, None) == ServiceTime()
+
+
+@pytest.mark.parametrize(
+    ("sampled", "service_s", "expected"),
+    [
+        (release(inflight=2), 0.0002, True),
+        (release(reads=0, inflight=2), 0.0002, True),
+        (release(reads=30, read_ms=6, inflight=1), 0.0002, False),
+        (release(reads=30, read_ms=99, inflight=1), 0.0002, True),
+        (release(reads=30, read_ms=99, inflight=0), 0.0033, False),
+        (release(reads=30, read_ms=20), 0.0, False),
+        (release(reads=30, read_ms=30), 0.0, True),
+    ],
+)
+def test_has_waiting_beyond_service_time(
+    sampled: Interval, service_s: float, expected: bool
+) -> None:
+    assert has_waiting(sampled, service_s) is expected
+
+
+@given(st.integers(0, 1000), st.integers(0, 10**6), st.floats(0, 1))
+def test_wait_s_is_between_zero_and_time_taken(reads: int, read_ms: int, service_s: float) -> None:
+    assert 0 <= wait_s(release(reads, read_ms), service_s) <= read_ms / 1000

@@ -8,28 +8,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
-from disksla.limits.cost_model import Charge
-from disksla.limits.limits import NO_LIMITS, Rates, build_limits
-from disksla.verdict.interval import Interval
-from disksla.verdict.throttling import (
-    Throttle,
-    binding_limit,
-    has_waiting,
-    throttled_at_flat_rate,
-    throttled_at_limit,
-    throttled_intermittently,
-    wait_s,
-)
-from disksla.verdict.window import sum_windows
 from support.examples import scaled
 from support.scenario_verdicts import ScenarioVerdicts, judged
 from support.scenarios import BELOW, FREE, SCENARIOS, THROTTLED
-from support.simulated_limiter import WINDOW_S, Closed, Medium, Open, Scenario
+from support.simulated_limiter import (
+    WINDOW_S,
+    Closed,
+    Limiter,
+    Medium,
+    Open,
+    Scenario,
+    summed,
+)
 
 DETECTED_WITHIN_S = 0.3
 WAIT_NOT_COMPARED = {
     "iops-300-poisson-120": "its queue grows; requests that still wait at the end are not counted",
     "bandwidth-5": "a tenth of its few requests is still waiting at the end",
+    "iops-20000-deep": "requests wait for the disk as well",
     "iops-300-thinking": "service times were learned from a few requests in whole milliseconds",
 }
 RATE_VARIES = {
@@ -42,13 +38,11 @@ NO_CONSTANT_RATE = {
     "bandwidth-5": "ten requests in two seconds are too few for a rate",
     "bandwidth-5-split": "twenty requests in two seconds are too few for a rate",
     "mixed-time-shared": "its rate varies with its mix",
-    "iops-300-synchronous": "one at a time",
-    "iops-300-thinking": "one at a time",
-    "iops-300-smooth-synchronous": "one at a time",
-    "bandwidth-25-synchronous": "one at a time",
-    "burst-then-base-synchronous": "one at a time",
-    "below-600-of-1000-synchronous": "one at a time",
+    "iops-300-thinking": "the program thinks for a third of the time",
     "below-600-of-1000-shallow": "never throttled",
+}
+DETECTED_LATER = {
+    "burst-then-base-synchronous": "the requests of its burst wait for half a millisecond",
 }
 FEW_REQUESTS = {"bandwidth-5": "one request more or less is 1 % of its ten seconds"}
 ANY_PHASE = [
@@ -64,22 +58,16 @@ ANY_PHASE = [
 ]
 
 
-def window(
-    reads: int = 30,
-    read_ms: int = 0,
-    inflight: int = 0,
-    request_bytes: int = 4096,
-    seconds: float = 0.1,
-) -> Interval:
-    return Interval(1.0, seconds, reads, 0, reads * request_bytes, 0, read_ms, 0, inflight)
-
-
 def assert_seconds_are_right(found: ScenarioVerdicts) -> None:
-    """Check throttled seconds; two windows may be wrong at each edge of an episode."""
+    """Check throttled seconds; two windows may be wrong at each edge of an episode.
+
+    The part of a window in which the disk serves the requests of that window is not throttled,
+    but may be reported.
+    """
     edges_s = 4 * WINDOW_S * len(found.episodes())
-    assert found.throttled_s == pytest.approx(
-        found.true_throttled_s, abs=0.02 * found.true_throttled_s + edges_s
-    )
+    least_s = min(found.true_throttled_s, found.true_throttled_windows_s)
+    most_s = max(found.true_throttled_s, found.true_throttled_windows_s)
+    assert 0.98 * least_s - edges_s <= found.throttled_s <= 1.02 * most_s + edges_s
 
 
 @pytest.mark.parametrize("name", THROTTLED)
@@ -146,7 +134,7 @@ def test_load_near_the_limit_is_sometimes_throttled(name: str) -> None:
 @pytest.mark.parametrize("name", ["iops-300-bursts", "iops-300-bursts-open"])
 def test_short_throttling_is_detected(name: str) -> None:
     found = judged(SCENARIOS[name])
-    assert found.throttled_s > 0.9
+    assert found.throttled_s > 0.5
     assert_seconds_are_right(found)
 
 
@@ -164,8 +152,9 @@ def test_unknown_limit_is_detected_by_its_constant_rate(name: str) -> None:
     found = judged(replace(scenario, terms=None))
     throttled = found.with_verdict("throttled")
     assert {(row.limit, row.level) for row in throttled} == {("unknown", "unknown")}
-    deep_from_s = next(row.monotonic_s for row in found.rows if (row.inflight or 0) > 1)
-    assert throttled[0].monotonic_s < deep_from_s + 2.5
+    deep_from_s = next(row.monotonic_s for row in found.rows if row.inflight)
+    if name not in DETECTED_LATER:
+        assert throttled[0].monotonic_s < deep_from_s + 0.7
     if name not in RATE_VARIES:
         assert_ceiling_is_right(found)
 
@@ -198,7 +187,7 @@ def test_peaks_above_the_promise_are_not_throttled(phase_s: float) -> None:
         )
     )
     assert len(found.with_verdict("met")) > 15
-    assert len(found.with_verdict("throttled")) <= 1  # one window has that rate by chance
+    assert found.throttled_s <= 0.1  # one window has that rate by chance
 
 
 def at(name: str, phase_s: float, seed: int) -> Scenario:
@@ -227,9 +216,9 @@ def test_throttled_seconds_at_any_phase(name: str, phase_s: float, seed: int) ->
 def test_throttled_seconds_in_phase_with_the_limiter(name: str, phase_s: float, seed: int) -> None:
     found = judged(at(name, phase_s, seed))
     edges_s = 4 * WINDOW_S * len(found.episodes())
-    assert found.throttled_s == pytest.approx(
-        found.true_throttled_s, abs=0.1 * found.true_throttled_s + edges_s
-    )
+    least_s = min(found.true_throttled_s, found.true_throttled_windows_s)
+    most_s = max(found.true_throttled_s, found.true_throttled_windows_s)
+    assert 0.9 * least_s - edges_s <= found.throttled_s <= 1.1 * most_s + edges_s
 
 
 @scaled(25)
@@ -247,119 +236,71 @@ def test_free_disk_is_never_throttled_at_any_phase(
     assert found.with_verdict("throttled") == []
 
 
-@pytest.mark.parametrize(
-    ("sampled", "service_s", "expected"),
-    [
-        (window(inflight=2), 0.0002, True),
-        (window(reads=0, inflight=1), 0.0002, True),
-        (window(reads=30, read_ms=6, inflight=1), 0.0002, False),
-        (window(reads=30, read_ms=99, inflight=1), 0.0002, True),
-        (window(reads=30, read_ms=99, inflight=0), 0.0033, False),
-        (window(reads=30, read_ms=20), 0.0, False),
-        (window(reads=30, read_ms=30), 0.0, True),
-    ],
-)
-def test_has_waiting_beyond_service_time(
-    sampled: Interval, service_s: float, expected: bool
-) -> None:
-    assert has_waiting(sampled, service_s) is expected
-
-
-@given(st.integers(0, 1000), st.integers(0, 10**6), st.floats(0, 1))
-def test_wait_s_is_between_zero_and_time_taken(reads: int, read_ms: int, service_s: float) -> None:
-    assert 0 <= wait_s(window(reads, read_ms), service_s) <= read_ms / 1000
-
-
-LIMITS = build_limits(Rates(300.0, 300.0), "sum")
-
-
-@pytest.mark.parametrize(
-    ("windows", "waiting_windows", "is_throttled"),
-    [
-        ([30], 1, True),
-        ([60, 30], 2, True),  # the first contains two windows of the limiter
-        ([30, 0, 60], 3, True),  # samples while the limiter admits requests
-        ([30, 30, 0, 60], 4, True),
-        ([20, 20, 20], 3, False),
-        ([60, 60, 60], 3, False),
-        ([0], 1, False),
-        ([1], 1, False),
-    ],
-)
-def test_throttled_at_limit_if_the_rate_is_the_limit(
-    windows: list[int], waiting_windows: int, is_throttled: bool
-) -> None:
-    sampled = tuple(window(reads, inflight=2) for reads in windows)
-    expected = Throttle("base", "iops") if is_throttled else None
-    assert throttled_at_limit(sampled, waiting_windows, None, LIMITS, 0.03, 0.1) == expected
-
-
-def test_throttled_at_limit_until_a_window_off() -> None:
-    behind = tuple(window(reads, inflight=2) for reads in (30, 30, 30, 5))
-    assert throttled_at_limit(behind, 4, None, LIMITS, 0.03, 0.1) is None
-    assert throttled_at_limit(behind, 4, "base", LIMITS, 0.03, 0.1) == Throttle("base", "iops")
-    away = tuple(window(reads, inflight=2) for reads in (30, 5, 5, 5))
-    assert throttled_at_limit(away, 4, "base", LIMITS, 0.03, 0.1) is None
-
-
-def test_throttled_at_limit_needs_a_promise() -> None:
-    assert throttled_at_limit((window(inflight=2),), 1, None, NO_LIMITS, 0.03, 0.1) is None
-
-
-def intermittent(*reads: int, before: int = 0) -> Throttle | None:
-    windows = tuple(window(each, read_ms=40, inflight=before) for each in reads[:-1])
-    return throttled_intermittently((*windows, window(reads[-1], read_ms=40)), LIMITS, 0.03, 0.1)
-
-
-def test_throttled_intermittently() -> None:
-    often = (30, 30, 20, 20, 25, 20, 25, 20, 30)
-    assert intermittent(*often, 27) == Throttle("base", "iops")
-    assert intermittent(*often[:-1], 20, 30) == Throttle("base", "iops")
-    assert intermittent(*often[:-1], 20, 27) is None  # neither was at the limit
-    assert intermittent(*[30] * 10) is None  # the load does not vary
-    assert intermittent(*often[1:], 27) is None  # too few windows
-    assert intermittent(*often, 10) is None  # too few requests to be throttled
-    assert intermittent(*often, 27, before=5) is None  # the requests waited in the window before
-    assert intermittent(30, 20, 20, 20, 20, 20, 20, 20, 20, 25) is None
-    assert intermittent(60, 60, 60, 20, 20, 25, 30, 30, 30, 27) is None  # above the limit
-
-
-def test_throttled_at_flat_rate() -> None:
-    flat = tuple(window(30, read_ms=960, inflight=32) for _ in range(20))
-    assert throttled_at_flat_rate(flat) == Throttle("unknown", "unknown")
-    assert throttled_at_flat_rate(flat[1:]) is None
-    assert throttled_at_flat_rate((*flat[1:], window(30, read_ms=960, inflight=1))) is None
-    brief = tuple(window(30, read_ms=20, inflight=32) for _ in range(20))
-    assert throttled_at_flat_rate(brief) is None
-    wandering = tuple(window(20 + 2 * n, read_ms=960, inflight=32) for n in range(20))
-    assert throttled_at_flat_rate(wandering) is None
-    rare = tuple(window(1, read_ms=960, inflight=32) for _ in range(20))
-    assert throttled_at_flat_rate(rare) is None
-
-
+@scaled(40)
 @given(
-    requests=st.integers(20, 2000),
-    late=st.integers(0, 18),
-    late_at=st.integers(1, 18),
+    iops=st.integers(150, 1500),
+    enforced_ratio=st.floats(0.98, 1.03),
+    depth=st.sampled_from([1, 2, 4, 16, 64]),
+    window_s=st.sampled_from([0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0]),
+    phase_s=st.floats(0.005, 0.095),
+    seed=st.integers(0, 99),
 )
-def test_throttled_at_flat_rate_despite_a_late_sample(
-    requests: int, late: int, late_at: int
+def test_any_limit_depth_and_window(
+    iops: int, enforced_ratio: float, depth: int, window_s: float, phase_s: float, seed: int
 ) -> None:
-    more = requests * late // 100
-    amounts = [requests] * 20
-    amounts[late_at] += more
-    amounts[late_at + 1] -= more
-    windows = tuple(
-        window(each, read_ms=each * 20, inflight=32, seconds=0.1 * each / requests)
-        for each in amounts
+    found = judged(
+        Scenario(
+            limiter=Limiter(buckets=summed(iops * enforced_ratio), window_s=window_s),
+            loads=(Closed(depth=depth),),
+            medium=Medium(service_s=0.0002, jitter=0.2),
+            terms=SumTerms(iops=float(iops)),
+            seconds=8.0,
+            sampler_phase_s=phase_s,
+            seed=seed,
+        )
     )
-    assert throttled_at_flat_rate(windows) == Throttle("unknown", "unknown")
+    assert found.with_verdict("stalled") == []
+    begun_s = found.rows[0].monotonic_s + 0.5 + max(0.6, 3.1 * window_s)
+    settled = found.between(begun_s, found.rows[-1].monotonic_s - window_s)
+    assert {row.verdict for row in settled} <= {"throttled"}
+    assert found.ceiling.iops == pytest.approx(iops * enforced_ratio, rel=0.015)
 
 
-def test_binding_limit_is_the_most_used() -> None:
-    charges = (Charge("iops", read_s=1 / 300), Charge("bandwidth", read_byte_s=1 / 25e6))
-    assert binding_limit(sum_windows((window(30),)), charges) == "iops"
-    assert binding_limit(sum_windows((window(10, request_bytes=262144),)), charges) == "bandwidth"
-    service = (Charge("service", read_s=1 / 300, read_byte_s=1 / 25e6),)
-    assert binding_limit(sum_windows((window(30),)), service) == "iops"
-    assert binding_limit(sum_windows((window(10, request_bytes=262144),)), service) == "bandwidth"
+@pytest.mark.parametrize("known", [True, False])
+def test_program_that_starts_a_request_whenever_a_timer_ends(known: bool) -> None:
+    found = judged(
+        Scenario(
+            loads=(Open(per_second=100),),
+            medium=Medium(service_s=0.006, jitter=0.02),
+            terms=SumTerms(iops=500.0) if known else None,
+        )
+    )
+    assert found.with_verdict("throttled") == []
+
+
+@pytest.mark.parametrize("phase_s", [0.01, 0.037, 0.09])
+def test_program_that_paces_itself_at_the_limit_is_not_throttled(phase_s: float) -> None:
+    found = judged(
+        Scenario(
+            limiter=Limiter(buckets=summed(400)),
+            loads=(Open(per_second=400),),
+            medium=Medium(service_s=0.0005, jitter=0.2),
+            terms=SumTerms(iops=400.0),
+            sampler_phase_s=phase_s,
+        )
+    )
+    assert found.throttled_s == pytest.approx(found.true_throttled_s, abs=0.1)
+
+
+@pytest.mark.parametrize("load", [80, 90, 95])
+def test_time_of_a_load_that_touches_the_limit(load: int) -> None:
+    found = judged(
+        Scenario(
+            limiter=Limiter(buckets=summed(850)),
+            loads=(Open(per_second=850 * load / 100, poisson=True),),
+            medium=Medium(service_s=0.0002, jitter=0.3, servers=4),
+            terms=SumTerms(iops=850.0),
+            seconds=30.0,
+        )
+    )
+    assert found.throttled_s == pytest.approx(found.true_throttled_s, abs=0.05 * 30)

@@ -52,7 +52,15 @@ class _Period:
     @property
     def duration(self) -> str:
         """How long, as the beginning of a sentence."""
-        return f"For {_seconds(self.seconds)} of the last {_seconds(self.whole_s)} s"
+        return self._part(self.seconds)
+
+    @property
+    def waiting(self) -> str:
+        """How long requests waited for the limiter, as the beginning of a sentence."""
+        return self._part(sum(record.throttled_s or 0.0 for record in self.records))
+
+    def _part(self, seconds: float) -> str:
+        return f"For {_seconds(seconds)} of the last {_seconds(self.whole_s)} s"
 
     @property
     def rates(self) -> str:
@@ -102,19 +110,23 @@ def _throttled(throttled: _Period, limits: Limits, level: ThrottleLevel, limit: 
     if level == "base":
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
         return (
-            f"{throttled.duration} the disk was throttled at its limit of"
+            f"{throttled.waiting} the disk was throttled at its limit of"
             f" {_limit(limits.rates, limit)} (baseline): {served}. The provider keeps its promise"
             f" of {_promise(limits.rates)}. A larger or faster disk, or {relief}, would help."
         )
     if level == "burst" and limits.burst is not None:
         return (
-            f"{throttled.duration} the disk was throttled at {_limit(limits.burst.rates, limit)}"
-            f" (burst rate): {served}. This uses up burst credits; without credits the limit is"
-            f" {_limit(limits.rates, limit)}."
+            f"{throttled.waiting} the disk was throttled at"
+            f" {_limit(limits.burst.rates, limit)} (burst rate): {served}. This uses up burst"
+            f" credits; without credits the limit is {_limit(limits.rates, limit)}."
         )
+    unknown = f"{throttled.waiting} the disk was throttled at an unknown limit: {served}."
+    if not limits.promise_charges:
+        return f"{unknown} Configure the terms of this disk to compare this with what was sold."
     return (
-        f"{throttled.duration} the disk was throttled at an unknown limit: {served}. Configure"
-        " the terms of this disk to compare this with what was sold."
+        f"{unknown} The terms of this disk do not explain this rate. Either it is of another type"
+        " or size than configured, or the provider counts requests in another way (a large one as"
+        " several), or a limit of the machine applies."
     )
 
 

@@ -222,8 +222,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Assessed seconds by the verdict on each sampling window: idle, unproven (the load is less"
         " than the promise and is served, or nothing is promised), met (the load is at or above"
         " the promise), throttled (a limiter makes requests wait), below (the disk gives less than"
-        " promised to a load that is deep enough), stalled (requests in flight, none completes)."
-        " The sum over all verdicts is all time assessed.",
+        " promised to a load that is deep enough), stalled (requests in flight, and none completes"
+        " for more than a second). A window that is throttled in part counts in part. A verdict"
+        " may wait for two seconds; the sum over all verdicts is all time assessed but for these.",
         _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
@@ -234,8 +235,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_throttled_seconds_total",
         "counter",
-        "Seconds in which the disk was throttled, by limit: iops, bandwidth, or unknown (throttled"
-        " at a constant rate that no terms explain).",
+        "Seconds in which requests waited for a limiter, by limit: iops, bandwidth, or unknown"
+        " (throttled at a constant rate that no terms explain).",
         _if_sampled(
             lambda snapshot: keyed(
                 dict(zip(LIMIT_KINDS, snapshot.verdict_totals.throttled_s, strict=True))

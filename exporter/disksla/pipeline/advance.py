@@ -104,15 +104,14 @@ def advance(state: State, tick: Tick) -> State:
 def _with_host_wait(
     monitored: Mapping[str, DiskState], updated: Collection[str], window: HostWait
 ) -> dict[str, DiskState]:
-    """Return the disks that were throttled in this window, with their share of its iowait and PSI.
+    """Return the disks that are or may be throttled in this window, with their share of its wait.
 
     The shares are by the I/O-seconds that requests waited at each disk.
     """
     waited_s = {
-        device: window_verdict.wait_s
+        device: wait_s
         for device in updated
-        if (window_verdict := monitored[device].window_verdict)
-        and window_verdict.verdict == "throttled"
+        if (wait_s := monitored[device].throttle_wait_s) is not None
     }
     return {
         device: monitored[device].with_host_wait(share)

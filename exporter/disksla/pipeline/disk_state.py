@@ -25,6 +25,7 @@ from disksla.procfs import (
 from disksla.verdict import (
     DetectorState,
     GapReason,
+    Throttle,
     WindowVerdict,
     after_gap,
     classify,
@@ -52,7 +53,9 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     totals: DiskTotals = DiskTotals()
     detector: DetectorState = DetectorState()
     window_verdict: WindowVerdict | None = None
-    """Verdict on the last window; None after a gap."""
+    """Verdict on the last window that is decided; None after a gap."""
+    decided: tuple[WindowVerdict, ...] = ()
+    """Verdicts that were decided at the last sample: on undecided windows, and on the last."""
     credits: CreditAccount | None = None
     """Its burst credits; None if its terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
@@ -77,12 +80,22 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
             return self.credits.after_idle(limits.burst.buckets, boottime_s)
         return self.credits.after_gap(limits, None, boottime_s)
 
+    @property
+    def throttle_wait_s(self) -> float | None:
+        """I/O-seconds that throttled requests waited in the last window; None if not throttled.
+
+        Of an undecided window, it is the time that the requests in flight spent in it.
+        """
+        if self.totals.undecided.windows:
+            window = self.totals.undecided.windows[-1]
+            return window.inflight * window.seconds
+        if self.window_verdict is None or self.window_verdict.verdict != "throttled":
+            return None
+        return self.window_verdict.wait_s
+
     def with_host_wait(self, share: HostWait) -> "DiskState":
-        """Add the disk's share of the iowait and PSI of a throttled window."""
-        totals = msgspec.structs.replace(
-            self.totals, verdict_totals=self.totals.verdict_totals.plus_host(share)
-        )
-        return msgspec.structs.replace(self, totals=totals)
+        """Add the disk's share of the iowait and PSI of the last window."""
+        return msgspec.structs.replace(self, totals=self.totals.with_host_wait(share))
 
     def with_probe(self, result: ProbeResult) -> "DiskState":
         """Add the result of a probe."""
@@ -184,16 +197,18 @@ def _after_interval(
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
     if was_skipped or not elapsed_s:
-        detector = after_gap(detector)
+        detector = after_gap(detector, disk_state.inflight if elapsed_s else inflight)
     interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
     window_verdict = None
+    decided: tuple[WindowVerdict, ...] = ()
     account = disk_state.credits or open_account(limits, context.boottime_s)
     if elapsed_s:
-        detector, window_verdict = classify(
+        detector, decided = classify(
             detector, interval, limits, context.tolerance_ratio, context.tick_s
         )
+        window_verdict = decided[-1] if decided else disk_state.window_verdict
         if account is not None:
-            confirmed = window_verdict.throttle if window_verdict.is_confirmed else None
+            confirmed = _confirmed(decided)
             account = account.after_window(limits, interval, confirmed, context.boottime_s)
     elif account is not None:
         account = _credits_at_last_sample(disk_state, context) or account
@@ -205,12 +220,18 @@ def _after_interval(
         disk_state.origin,
         _LISTED,
         inflight,
-        totals.plus(interval, limits.promise_charges, window_verdict, context.assessed_after),
+        totals.plus(interval, limits.promise_charges, decided, context.assessed_after),
         detector,
         window_verdict,
+        decided,
         account,
         disk_state.probes,
     )
+
+
+def _confirmed(decided: tuple[WindowVerdict, ...]) -> Throttle | None:
+    """Return the limit that throttles the disk, if it is confirmed."""
+    return decided[-1].throttle if decided and decided[-1].is_confirmed else None
 
 
 def _without_interval(
@@ -228,7 +249,9 @@ def _without_interval(
         origin,
         _LISTED,
         inflight,
-        msgspec.structs.replace(disk_state.totals, complete_to=context.assessed_after),
+        msgspec.structs.replace(
+            disk_state.totals.with_undecided_unproven(), complete_to=context.assessed_after
+        ),
         after_gap(disk_state.detector),
         credits=_credits_after_unknown_use(disk_state, context, inflight),
         probes=disk_state.probes,
@@ -258,7 +281,7 @@ def _missing(
 ) -> DiskUpdate:
     """Keep the totals of a disk without a valid line; the time without it is not assessed."""
     was_listed = disk_state.is_listed
-    totals = disk_state.totals
+    totals = disk_state.totals.with_undecided_unproven()
     if was_listed:
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
     missing = msgspec.structs.replace(

@@ -14,31 +14,49 @@ from disksla.procfs import HostWait
 from disksla.verdict import LIMIT_KINDS, VERDICTS, Interval, WindowVerdict, load_of
 
 _IDLE = VERDICTS.index("idle")
+_UNPROVEN = WindowVerdict("unproven")
+NO_HOST_WAIT = HostWait(0.0, 0.0, 0.0)
+
+
+class Undecided(msgspec.Struct, frozen=True, gc=False):
+    """The last windows of a disk, while their verdict depends on when the next request completes.
+
+    Their number is bounded by the longest time that a verdict may wait.
+    """
+
+    windows: tuple[Interval, ...] = ()
+    host: HostWait = NO_HOST_WAIT
+    """The disk's share of their iowait and PSI."""
+
+
+NONE_UNDECIDED = Undecided()
 
 
 class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
     """Seconds by verdict and by limit, and what throttling cost."""
 
     seconds: tuple[float, ...] = (0.0,) * len(VERDICTS)
-    """In the order of VERDICTS; their sum is all the time assessed."""
+    """In the order of VERDICTS; their sum is the time assessed, without undecided windows."""
     throttled_s: tuple[float, ...] = (0.0,) * len(LIMIT_KINDS)
     """Throttled seconds by limit, in the order of LIMIT_KINDS."""
     wait_s: float = 0.0
     """I/O-seconds that requests waited because of throttling."""
-    host: HostWait = HostWait(0.0, 0.0, 0.0)
+    host: HostWait = NO_HOST_WAIT
     """The disk's share of iowait and PSI in throttled windows."""
 
     def plus(self, window_verdict: WindowVerdict, seconds: float) -> "VerdictTotals":
         """Add one window."""
-        index = VERDICTS.index(window_verdict.verdict)
-        by_verdict = _plus_at(self.seconds, index, seconds)
-        throttled_s = self.throttled_s
+        by_verdict, throttled_s = self.seconds, self.throttled_s
         if window_verdict.throttle is not None:
+            throttled_here_s = window_verdict.throttled_share * seconds
+            otherwise = VERDICTS.index(window_verdict.otherwise)
+            by_verdict = _plus_at(by_verdict, otherwise, seconds - throttled_here_s)
             limit = LIMIT_KINDS.index(window_verdict.throttle.limit)
-            throttled_s = _plus_at(throttled_s, limit, seconds)
-        return VerdictTotals(
-            by_verdict, throttled_s, self.wait_s + window_verdict.wait_s, self.host
-        )
+            throttled_s = _plus_at(throttled_s, limit, throttled_here_s)
+            seconds = throttled_here_s
+        by_verdict = _plus_at(by_verdict, VERDICTS.index(window_verdict.verdict), seconds)
+        wait_s = self.wait_s + window_verdict.wait_s
+        return VerdictTotals(by_verdict, throttled_s, wait_s, self.host)
 
     def plus_idle(self, seconds: float) -> "VerdictTotals":
         """Add time in which the disk was idle."""
@@ -82,6 +100,8 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     verdict_totals: VerdictTotals = VerdictTotals()
     complete_to: AssessedTime = AssessedTime()
     """Assessed time that these totals include."""
+    undecided: Undecided = NONE_UNDECIDED
+    """Windows that `verdict_totals` does not include yet."""
 
     def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
         """Add the windows since `complete_to`, in all of which the disk was idle."""
@@ -102,23 +122,34 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         self,
         interval: Interval,
         promise: tuple[Charge, ...],
-        window_verdict: WindowVerdict | None,
+        verdicts: tuple[WindowVerdict, ...],
         assessed: AssessedTime,
     ) -> "DiskTotals":
         """Add an interval that ends at `assessed`.
 
-        Without a verdict it is a gap. Requests of a gap count in the latency histograms. They
-        have no rate and no load, because the time in which they completed is unknown.
+        `verdicts` are those that are decided now: on the undecided windows and on this one, the
+        oldest first. Without a duration it is a gap, and undecided windows before it stay
+        unproven. Requests of a gap count in the latency histograms. They have no rate and no load,
+        because the time in which they completed is unknown.
         """
         read_latency = self.read_latency.add(interval.reads, interval.read_ms, interval.end_s)
         write_latency = self.write_latency.add(interval.writes, interval.write_ms, interval.end_s)
-        if window_verdict is None:
+        if not interval.seconds:
             return msgspec.structs.replace(
-                self,
+                self.with_undecided_unproven(),
                 read_latency=read_latency,
                 write_latency=write_latency,
                 complete_to=assessed,
             )
+        verdict_totals = self.verdict_totals
+        windows = (*self.undecided.windows, interval)
+        for window, window_verdict in zip(windows, verdicts, strict=False):
+            verdict_totals = verdict_totals.plus(window_verdict, window.seconds)
+        undecided = NONE_UNDECIDED
+        if len(verdicts) < len(windows):
+            undecided = Undecided(windows[len(verdicts) :], self.undecided.host)
+        elif self.undecided.windows and verdicts[-1].throttle is not None:
+            verdict_totals = verdict_totals.plus_host(self.undecided.host)
         load = load_of(interval, promise)
         return DiskTotals(
             read_latency,
@@ -126,9 +157,29 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             self.load if load is None else self.load.observe(load),
             with_peak(self.peaks, interval),
             (*self.recent[1 - RECENT_WINDOWS :], interval),
-            self.verdict_totals.plus(window_verdict, interval.seconds),
+            verdict_totals,
             assessed,
+            undecided,
         )
+
+    def with_undecided_unproven(self) -> "DiskTotals":
+        """Return totals without undecided windows, where nothing more will be known of them."""
+        if not self.undecided.windows:
+            return self
+        seconds = sum(window.seconds for window in self.undecided.windows)
+        return msgspec.structs.replace(
+            self,
+            verdict_totals=self.verdict_totals.plus(_UNPROVEN, seconds),
+            undecided=NONE_UNDECIDED,
+        )
+
+    def with_host_wait(self, share: HostWait) -> "DiskTotals":
+        """Add the disk's share of the iowait and PSI of the last window."""
+        if self.undecided.windows:
+            undecided = Undecided(self.undecided.windows, self.undecided.host.plus(share))
+            return msgspec.structs.replace(self, undecided=undecided)
+        verdict_totals = self.verdict_totals.plus_host(share)
+        return msgspec.structs.replace(self, verdict_totals=verdict_totals)
 
 
 def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Interval:

@@ -3,6 +3,7 @@
 import msgspec
 
 from disksla.credits import CreditLevel
+from disksla.limits import Charge
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.state import State
 from disksla.verdict import Interval, LimitKind, ThrottleLevel, Verdict, WindowVerdict, load_of
@@ -25,6 +26,8 @@ class WindowRecord(msgspec.Struct, frozen=True):
     load_ratio: float | None = None
     """Load of the window, 1.0 is at the limit; None if the terms promise nothing."""
     verdict: Verdict | None = None
+    throttled_s: float | None = None
+    """Part of the window in which requests waited for the limiter; None if not throttled."""
     limit: LimitKind | None = None
     """Limit at which the disk was throttled, if it was."""
     level: ThrottleLevel | None = None
@@ -43,7 +46,11 @@ class WindowRecord(msgspec.Struct, frozen=True):
 
 
 def window_records(before: State, after: State) -> list[WindowRecord]:
-    """Return a record of each monitored disk; `after` is `before` advanced by one tick."""
+    """Return the records of each monitored disk; `after` is `before` advanced by one tick.
+
+    Windows whose verdict is not decided yet have a record after the tick that decides it, without
+    credits and iowait.
+    """
     if after.clocks is None:
         return []
     now_s = after.clocks.monotonic_s
@@ -57,6 +64,10 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
     for device, disk_state in sorted(after.monitored.items()):
         recent = disk_state.totals.recent
         previous = before.monitored.get(device)
+        if previous is not None:
+            records += _decided_records(previous, disk_state)
+        if disk_state.totals.undecided.windows:
+            continue
         if recent and recent[-1].end_s == now_s:
             window = recent[-1]
             records.append(_window_record(previous, disk_state, window, after.clocks.boottime_s))
@@ -74,18 +85,35 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
     return records
 
 
-def _window_record(
-    previous: DiskState | None, disk_state: DiskState, window: Interval, boottime_s: float
+def _decided_records(previous: DiskState, disk_state: DiskState) -> list[WindowRecord]:
+    """Return the records of windows that were undecided and are decided now.
+
+    After a gap, all of them are, as unproven.
+    """
+    windows = previous.totals.undecided.windows
+    verdicts = disk_state.decided
+    if not disk_state.totals.undecided.windows and not verdicts:
+        verdicts = (WindowVerdict("unproven"),) * len(windows)
+    charges = disk_state.assignment.limits.promise_charges
+    return [
+        _record(disk_state.disk.name, window, charges, window_verdict)
+        for window, window_verdict in zip(windows, verdicts, strict=False)
+    ]
+
+
+def _record(
+    device: str,
+    window: Interval,
+    charges: tuple[Charge, ...],
+    window_verdict: WindowVerdict | None,
 ) -> WindowRecord:
-    limits = disk_state.assignment.limits
-    before = (previous or disk_state).totals.verdict_totals.host
-    host = disk_state.totals.verdict_totals.host.since(before)
-    window_verdict, ceiling = disk_state.window_verdict, disk_state.detector.ceiling
-    account = disk_state.credits_at(boottime_s)
     throttle = window_verdict.throttle if window_verdict is not None else None
+    throttled_s = None
+    if window_verdict is not None and throttle is not None:
+        throttled_s = window_verdict.throttled_share * window.seconds
     return WindowRecord(
         window.end_s,
-        disk_state.disk.name,
+        device,
         None,
         window.seconds,
         window.reads,
@@ -93,14 +121,28 @@ def _window_record(
         window.read_bytes,
         window.written_bytes,
         window.inflight,
-        load_of(window, limits.promise_charges),
+        load_of(window, charges),
         window_verdict.verdict if window_verdict is not None else None,
+        throttled_s,
         throttle.limit if throttle is not None else None,
         throttle.level if throttle is not None else None,
         window_verdict.wait_s if window_verdict is not None else None,
-        host.iowait_s,
-        host.pressure_some_s,
-        ceiling.iops if ceiling is not None else None,
-        ceiling.bytes_per_second if ceiling is not None else None,
-        account.levels(limits, window) if account is not None else (),
+    )
+
+
+def _window_record(
+    previous: DiskState | None, disk_state: DiskState, window: Interval, boottime_s: float
+) -> WindowRecord:
+    limits = disk_state.assignment.limits
+    before = (previous or disk_state).totals.verdict_totals.host
+    host = disk_state.totals.verdict_totals.host.since(before)
+    ceiling = disk_state.detector.ceiling
+    account = disk_state.credits_at(boottime_s)
+    return msgspec.structs.replace(
+        _record(disk_state.disk.name, window, limits.promise_charges, disk_state.window_verdict),
+        throttled_iowait_s=host.iowait_s,
+        throttled_pressure_s=host.pressure_some_s,
+        ceiling_iops=ceiling.iops if ceiling is not None else None,
+        ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling is not None else None,
+        credits=account.levels(limits, window) if account is not None else (),
     )

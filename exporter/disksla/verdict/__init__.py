@@ -1,5 +1,53 @@
-"""The verdict on each window of a disk: interval, load, throttling."""
+"""The verdict on each window of a disk.
 
+Theory of operation. A sample every 100 ms gives the increase of the counters of a disk: a window
+(`interval`). A window has exactly one verdict:
+
+| verdict | meaning |
+|---|---|
+| idle | no I/O and nothing in flight |
+| unproven | the load is less than the promise and is served: the promise is not tested |
+| met | the load is at or above the promise, and nothing throttles |
+| throttled | a limiter makes requests wait, at the limit of the disk or at an unknown one |
+| below | requests wait, deep enough for the promise to apply, and the disk gives less |
+| stalled | requests are in flight, and none completes for longer than any limiter explains |
+
+Let C(t) be what a disk has served up to t: requests, bytes, or seconds of its limit. A limiter of
+rate L keeps C below a line of slope L, and while requests wait for it, C lies on that line. So
+throttling has two signs, and neither is sufficient alone: requests wait (which they do at any busy
+disk), and C is on a line (which any program can arrange that paces itself). iowait and PSI are not
+used: they miss I/O submitted by libaio.
+
+- **Releases.** A limiter lets requests pass once per window of its own: 10 ms to 1 s, or all the
+  time. Samples fall anywhere in its windows, and between two releases there may be windows without
+  a completion. These belong to the release that ends them, and wait for its verdict. From release
+  to release, the rate is that of the limiter, whatever its window is (`span`). Only silence for
+  longer than any limiter explains is a stall.
+- **A limit of the terms** (`known_limit`). The disk is throttled if requests wait and a span of
+  the last releases has the rate of the limit, and none is far from it. A load that touches the
+  limit now and then is throttled for as long as requests waited, not for the whole window.
+- **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
+  limiter differs from a straight line by less than a request; that of a disk drifts off. After two
+  seconds on a straight line, with requests in flight all the time, the disk is throttled at an
+  unknown limit. While the line is straight but not long enough, verdicts wait.
+- **Flushes.** /proc/diskstats counts empty flushes as writes, so the number of data writes is a
+  range (`interval`). No limiter charges a flush: both ends of the range are tried, and the one
+  that lies on a line is believed. `met` needs the smaller number.
+- **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
+  not wait. That time is learned only from windows that cannot have been throttled, and it is not
+  asked where the rate is constant.
+- **The ceiling** (`ceiling`) is the rate while throttled; **below** (`promise`) is a deep queue
+  that is served at less than the promise for a second.
+
+`verdict.classify` joins these, and `parameters` has every constant.
+
+Sources: Le Boudec and Thiran, "Network Calculus" (2001), for curves and envelopes; Kanuparthy and
+Dovrolis, "ShaperProbe: end-to-end detection of ISP traffic shaping using active methods" (IMC
+2011), for level shifts of a token bucket; the throttle windows of 100 ms in
+https://yandex.cloud/en/docs/compute/concepts/storage-read-write.
+"""
+
+from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import (
     GAP_REASONS,
     Clocks,
@@ -9,10 +57,9 @@ from disksla.verdict.interval import (
     interval_of,
     load_of,
 )
-from disksla.verdict.throttling import LIMIT_KINDS, LimitKind, Throttle, ThrottleLevel
+from disksla.verdict.throttle import LIMIT_KINDS, LimitKind, Throttle, ThrottleLevel
 from disksla.verdict.verdict import (
     VERDICTS,
-    Ceiling,
     DetectorState,
     Verdict,
     WindowVerdict,

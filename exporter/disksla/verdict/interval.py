@@ -52,6 +52,26 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     flush_ms: int = 0
     """Time spent by all flushes."""
 
+    def plus(self, later: "Interval") -> "Interval":
+        """Return this interval and the one that follows it as one."""
+        return Interval(
+            later.end_s,
+            self.seconds + later.seconds,
+            self.reads + later.reads,
+            self.writes + later.writes,
+            self.read_bytes + later.read_bytes,
+            self.written_bytes + later.written_bytes,
+            None
+            if self.read_ms is None or later.read_ms is None
+            else self.read_ms + later.read_ms,
+            None
+            if self.write_ms is None or later.write_ms is None
+            else self.write_ms + later.write_ms,
+            later.inflight,
+            self.flushes + later.flushes,
+            self.flush_ms + later.flush_ms,
+        )
+
     def without_flushes(self) -> "Interval":
         """Return the interval with the flushes and their time taken from the writes.
 

@@ -1,11 +1,9 @@
-"""Service time of a disk: how long a request takes that does not wait, learned from samples."""
+"""Service time of a disk: how long a request takes that does not wait, learned from releases."""
 
 import msgspec
 
-ENOUGH_REQUESTS = 5
-"""Requests needed for a mean latency."""
-ENOUGH_MS = 50
-"""The kernel truncates to milliseconds, so one may be missing: 2 % of 50."""
+from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
 
 
 class ServiceTime(msgspec.Struct, frozen=True, gc=False):
@@ -14,7 +12,7 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
     shortest_s: float = 0.0
     """0 until it is known."""
     pending_requests: int = 0
-    """Requests accumulated over windows while `pending_ms` is too short for an accurate mean."""
+    """Requests accumulated over releases while `pending_ms` is too short for an accurate mean."""
     pending_ms: int = 0
 
     def plus(self, requests: int, took_ms: int) -> "ServiceTime":
@@ -22,9 +20,58 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         requests += self.pending_requests
         took_ms += self.pending_ms
         shortest_s = self.shortest_s
-        if requests >= ENOUGH_REQUESTS:
+        if requests >= P.service_requests:
             mean_s = (took_ms + 1) / 1000 / requests  # a millisecond may be truncated
             shortest_s = min(shortest_s or mean_s, mean_s)
-        if took_ms >= ENOUGH_MS:
+        if took_ms >= P.service_ms and requests >= P.service_requests:
             return ServiceTime(shortest_s)
         return ServiceTime(shortest_s, requests, took_ms)
+
+    def learned(
+        self, inflight_before: int | None, release: Interval, load: float | None
+    ) -> "ServiceTime":
+        """Return the state after a release, if few of its requests can have been throttled.
+
+        Nothing was in flight before it (None if unknown), and requests took little of its time;
+        they may take more if nothing was in flight after it and the load was low (None without a
+        promise). With flushes, the number of data writes is not known.
+        """
+        if inflight_before != 0 or release.flushes:
+            return self
+        if release.read_ms is None or release.write_ms is None:
+            return self
+        is_low = not release.inflight and (load is None or load <= P.low_load)
+        most = P.low_load_share if is_low else P.occupied_share
+        if took_s(release) > most * release.seconds:
+            return self
+        return self.plus(release.reads + release.writes, release.read_ms + release.write_ms)
+
+
+def took_s(release: Interval) -> float:
+    """Return the I/O-seconds that the completed requests took."""
+    return ((release.read_ms or 0) + (release.write_ms or 0)) / 1000
+
+
+def wait_s(release: Interval, service_s: float) -> float:
+    """Return the I/O-seconds that completed requests waited, beyond `service_s` each."""
+    return max(0.0, took_s(release) - (release.reads + release.writes) * service_s)
+
+
+def has_waiting(release: Interval, service_s: float) -> bool:
+    """Return whether requests waited in a release, beyond `service_s` each (0 if unknown)."""
+    requests = release.reads + release.writes
+    if release.inflight > 1:
+        return True
+    if not service_s:
+        return took_s(release) > P.occupied_share * release.seconds
+    explained_s = P.wait_floor_s + P.wait_share * requests * service_s
+    return wait_s(release, service_s) > max(explained_s, P.batch_share * release.seconds)
+
+
+def is_one_by_one(release: Interval) -> bool:
+    """Return whether requests seem to follow one another, although none was in flight at the end.
+
+    One at a time, they take most of the time, and not more than there is.
+    """
+    busy = took_s(release) / release.seconds
+    return P.one_by_one_share <= busy <= 1 + P.batch_share

@@ -1,146 +1,22 @@
-"""The verdict on each window of a disk, with its evidence.
-
-A window has exactly one verdict:
-
-| verdict | meaning |
-|---|---|
-| idle | no I/O and nothing in flight |
-| unproven | the load is less than the promise and is served: the promise is not tested |
-| met | the load is at or above the promise, and nothing throttles |
-| throttled | a limiter makes requests wait, at the limit of the disk or at an unknown one |
-| below | requests wait, deep enough for the promise to apply, and the disk gives less |
-| stalled | requests are in flight and none completes |
-"""
+"""The verdict on each window of a disk, with its evidence."""
 
 import math
-from collections.abc import Callable
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from disksla.limits import Limits, promised_share
+from disksla.limits import Limits
+from disksla.verdict.ceiling import Ceiling, ceiling_after, is_at_ceiling
+from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.interval import Interval, load_of
-from disksla.verdict.service_time import ServiceTime
-from disksla.verdict.throttling import (
-    Throttle,
-    ThrottleLevel,
-    has_waiting,
-    throttled_at_flat_rate,
-    throttled_at_limit,
-    throttled_intermittently,
-    wait_s,
-)
-from disksla.verdict.window import (
-    ENOUGH_REQUESTS,
-    MAX_WINDOWS,
-    WindowSum,
-    sum_recent_windows,
-    sum_windows,
-)
+from disksla.verdict.known_limit import throttled_at_limit, throttled_now_and_then
+from disksla.verdict.parameters import P
+from disksla.verdict.promise import is_below_promise, tested_promise
+from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
+from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle, ThrottleLevel
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-
-BELOW_WINDOWS = 10
-MIN_BELOW_WINDOWS = 7
-"""A disk is below its promise if its rate over the last BELOW_WINDOWS is, and so is the rate of at
-least this many of them."""
-DEFAULT_DEPTH = 32
-"""Queue depth at which a promise applies if the terms have none: providers and fio users test a
-disk with it."""
-DEEP_SHARE = 0.9
-"""Share of the queue depth that suffices, because a sample may be taken while completed requests
-are replaced."""
-MAX_PIECES = 8
-"""Pieces that a large request may be split into: few devices accept less than 128 KiB of 1 MiB."""
-EXPECTED_COMPLETIONS = 3.0
-"""Completions that must be missing before windows without completions are a stall."""
-MIN_SILENT_WINDOWS = 2
-"""Shortest stall: a sample just before a limiter admits requests counts none of them, and the next
-sample counts twice as many."""
-SILENT_WINDOWS = 5
-"""Windows without completions that are a stall if the rate before is unknown."""
-LOW_LOAD = 0.5
-LOW_WINDOWS = 3
-FEW_IN_FLIGHT = 14
-"""A disk is neither throttled nor below its promise if its load was below LOW_LOAD for LOW_WINDOWS
-with enough requests, or for MAX_WINDOWS, and if fewer requests are in flight than any promise
-requires."""
-LEARNING_LOAD = 0.8
-FIRST_LEARNING_LOAD = 1.1
-THROTTLED_SHARE = 0.25
-"""Service times are learned from windows with a load below LEARNING_LOAD. The first window after a
-break may have a load up to FIRST_LEARNING_LOAD, if its requests took at most THROTTLED_SHARE of
-the time that throttled requests would have taken."""
-MIN_CEILING_WINDOWS = 5
-"""Windows with waiting that are needed to determine a ceiling."""
-CONFIRMATION_WINDOWS = 3
-"""Windows needed to confirm a limit: a varying load may have its rate in one window by chance."""
-CEILING_WINDOWS = 600
-"""Windows after which older ones count half."""
-CEILING_CHANGE_SHARE = 0.1
-"""A rate that differs from the ceiling by more than this starts another ceiling."""
-CEILING_SHARE = 0.02
-"""A rate that differs from the ceiling by less than this is at the ceiling."""
-
-
-class Ceiling(msgspec.Struct, frozen=True, gc=False):
-    """The rate at which a disk was last seen throttled, from the requests that it served then."""
-
-    throttle: Throttle
-    windows: int
-    seconds: float
-    requests: int
-    bytes: int
-
-    @property
-    def iops(self) -> float:
-        """Reads and writes per second."""
-        return self.requests / self.seconds
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Bytes per second, read and written."""
-        return self.bytes / self.seconds
-
-    def is_near(self, iops: float, bytes_per_second: float, tolerance: float) -> bool:
-        """Return whether a rate is that of the ceiling, in requests or in bytes."""
-        return (
-            abs(iops - self.iops) <= tolerance * self.iops
-            or abs(bytes_per_second - self.bytes_per_second) <= tolerance * self.bytes_per_second
-        )
-
-    def plus(self, throttle: Throttle, window: Interval) -> "Ceiling":
-        """Return the ceiling with one more window; windows older than a minute lose weight."""
-        age = 2 if self.windows >= CEILING_WINDOWS else 1
-        return Ceiling(
-            throttle,
-            self.windows // age + 1,
-            self.seconds / age + window.seconds,
-            self.requests // age + window.reads + window.writes,
-            self.bytes // age + window.read_bytes + window.written_bytes,
-        )
-
-
-class DetectorState(msgspec.Struct, frozen=True, gc=False):
-    """State of the detector after a window, for the verdict on the next."""
-
-    windows: tuple[Interval, ...] = ()
-    """The last windows, without a break."""
-    waiting_windows: int = 0
-    """How many of them, counted from the last, had requests that waited."""
-    silent_windows: int = 0
-    """Windows since a request completed, with requests in flight."""
-    requests_per_window: float = 0.0
-    """Requests per window before those; 0 if none ever completed."""
-    service: ServiceTime = ServiceTime()
-    ceiling: Ceiling | None = None
-    throttled_level: ThrottleLevel | None = None
-    """Level of the limit in the last window; None if requests did not wait at a limit."""
-    low_windows: int = 0
-    """Consecutive windows, up to the last, with a low load."""
-    throttled_windows: int = 0
-    """Consecutive windows, up to the last, throttled at `throttled_level`."""
 
 
 class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
@@ -154,237 +30,332 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     may be in the window after the last throttled one."""
     is_confirmed: bool = False
     """The disk was throttled at that level for several windows, so it is not by chance."""
+    throttled_share: float = 1.0
+    """Share of the window in which requests waited, if throttled."""
+    otherwise: Verdict = "unproven"
+    """Verdict on the rest of the window, if throttled."""
+
+
+class DetectorState(msgspec.Struct, frozen=True, gc=False):
+    """State of the detector after a window, for the verdict on the next."""
+
+    releases: tuple[Interval, ...] = ()
+    """The last releases, without a break."""
+    data: tuple[Interval, ...] = ()
+    """The same without flushes."""
+    flushes: int = 0
+    """How many of them, counted from the last, may differ."""
+    inflight: int | None = None
+    """Requests in flight at the end of the last window; None after a gap."""
+    waiting: int = 0
+    """How many releases, counted from the last, had requests that waited."""
+    silent_s: float = 0.0
+    """Time since a request completed, with requests in flight."""
+    ended_silence: bool = False
+    """The last release began with a window in which no request completed."""
+    service: ServiceTime = ServiceTime()
+    ceiling: Ceiling | None = None
+    throttle: Throttle | None = None
+    """The limit of the terms in the last release; None if requests did not wait at one."""
+    throttled: int = 0
+    """Consecutive releases, up to the last, throttled at the level of `throttle`."""
+    uncounted_s: float = 0.0
+    """I/O-seconds of throttle wait that were reported beyond the time of the last release."""
+    lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
+    """The last releases on a straight line: with data writes only, and with all writes."""
+    lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
+    """The same before the last release, if that one may be continued."""
+    undecided: tuple[WindowVerdict | None, ...] = ()
+    """Verdicts on the last windows if no constant rate is found (and their wait if one is); None
+    for silent ones, which get the verdict of the next release."""
 
 
 def classify(
     detector: DetectorState, window: Interval, limits: Limits, tolerance: float, tick_s: float
-) -> tuple[DetectorState, WindowVerdict]:
-    """Return the state of the detector after a window, and the verdict on that window."""
-    completed = window.reads + window.writes
-    if not completed and not window.inflight:
-        return after_gap(detector), WindowVerdict("idle")
-    windows = (*detector.windows[1 - MAX_WINDOWS :], window)
-    if not completed:
-        silent, per_window = detector.silent_windows + 1, detector.requests_per_window
-        if _is_stall(silent, per_window):
-            stalled = DetectorState((), 0, silent, per_window, detector.service, detector.ceiling)
-            return stalled, WindowVerdict("stalled")
+) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
+    """Return the state of the detector after a window, and the verdicts that are decided now.
+
+    These are the verdicts on the undecided windows and on this one, the oldest first, as far as
+    they are decided. The others remain undecided, for P.longest_wait_s at most.
+    """
+    longest_silence_s = P.longest_limiter_window_s + tick_s
+    if not window.reads + window.writes:
+        state, verdicts = _without_completion(detector, window, longest_silence_s)
     else:
-        silent = 0
-        span = sum_recent_windows(windows)
-        per_window = span.requests / span.windows
-    load = load_of(window, limits.promise_charges)
-    low = detector.low_windows + 1 if load is not None and load < LOW_LOAD else 0
-    data = window.without_flushes()
-    service = _service(detector, window, limits)
-    is_waiting = has_waiting(data, service.shortest_s)
-    trailing_s = wait_s(data, service.shortest_s) if detector.throttled_level else 0.0
-    if not (is_waiting or (detector.throttled_level and window.inflight)):
-        not_waiting = DetectorState(
-            windows, 0, silent, per_window, service, detector.ceiling, low_windows=low
+        state, verdicts = _with_completions(
+            detector, window, longest_silence_s, _Rules(limits, tolerance, tick_s)
         )
-        verdict = _verdict_without_throttling(data, limits, tolerance)
-        return not_waiting, WindowVerdict(verdict, wait_s=trailing_s)
-    run = min(detector.waiting_windows + 1, len(windows))
-    if window.inflight < FEW_IN_FLIGHT and (
-        low >= MAX_WINDOWS or (low >= LOW_WINDOWS and completed >= ENOUGH_REQUESTS)
-    ):  # far from any limit: neither throttled nor below
-        far = DetectorState(
-            windows, run, silent, per_window, service, detector.ceiling, low_windows=low
-        )
-        return far, WindowVerdict("unproven", wait_s=trailing_s)
-    waiting = windows[-run:]
-    was_throttled = detector.throttled_level if window.inflight else None
-    counts = _counts(windows)
-    throttle, counted = _first(
-        lambda each: throttled_at_limit(each, run, was_throttled, limits, tolerance, tick_s),
-        counts,
-    )
-    throttled_level = throttle.level if throttle is not None and is_waiting else None
-    if throttle is None:
-        throttle, counted = _first(
-            lambda each: throttled_intermittently(each, limits, tolerance, tick_s), counts
-        )
-    flat = None
-    if throttle is None:
-        flat, counted = _first(lambda each: throttled_at_flat_rate(each[-run:]), counts)
-    is_below = throttle is None and _is_below(waiting, limits, tolerance, tick_s)
-    if not limits.promise_charges:
-        throttle = flat or _at_ceiling(detector.ceiling, counted[-run:], tick_s)
-    ceiling = _ceiling(detector.ceiling, throttle or flat, counted[-run:])
-    throttled_windows = (
-        0
-        if throttled_level is None
-        else 1 + (detector.throttled_windows if throttled_level == detector.throttled_level else 0)
-    )
-    busy = DetectorState(
-        windows, run, silent, per_window, service, ceiling, throttled_level, low, throttled_windows
-    )
-    if throttle is not None:
-        is_confirmed = throttled_windows >= CONFIRMATION_WINDOWS
-        waited_s = wait_s(counted[-1], service.shortest_s)
-        return busy, WindowVerdict("throttled", throttle, waited_s, is_confirmed)
-    verdict = _verdict_without_throttling(data, limits, tolerance)
-    return busy, WindowVerdict("below" if is_below else verdict, wait_s=trailing_s)
+    oldest = state.undecided[0] if state.undecided else None
+    if oldest is not None and len(state.undecided) > P.longest_wait_s / tick_s:
+        verdicts = (msgspec.structs.replace(oldest, wait_s=0.0),)
+        state = msgspec.structs.replace(state, undecided=state.undecided[1:])
+    return state, verdicts
 
 
-def _counts(windows: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], ...]:
-    """Return the windows as often as their data writes may be counted: both ends of the range.
+def after_gap(detector: DetectorState, inflight: int | None = None) -> DetectorState:
+    """Return the state that remains valid after a gap, or after the disk was idle.
 
-    A limiter charges data writes only. Whichever end it explains is believed.
+    `inflight` are the requests in flight at its end, if that is known.
     """
-    if not any(window.flushes for window in windows):
-        return (windows,)
-    return tuple(window.without_flushes() for window in windows), windows
+    return DetectorState(inflight=inflight, service=detector.service, ceiling=detector.ceiling)
 
 
-def _first(
-    detect: Callable[[tuple[Interval, ...]], Throttle | None],
-    counts: tuple[tuple[Interval, ...], ...],
-) -> tuple[Throttle | None, tuple[Interval, ...]]:
-    """Return the first limit that is detected, and the windows in which it is; else no limit."""
-    for windows in counts:
-        throttle = detect(windows)
+def _with_completions(
+    detector: DetectorState, window: Interval, longest_silence_s: float, rules: "_Rules"
+) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
+    """Return the state and the verdicts after a window in which requests completed."""
+    ends_silence = 0 < detector.silent_s <= longest_silence_s
+    release = window
+    if ends_silence:
+        release = msgspec.structs.replace(window, seconds=window.seconds + detector.silent_s)
+    if detector.ended_silence and not detector.silent_s:
+        # A sample was taken while the limiter let requests pass: this is the rest of that release.
+        whole = detector.releases[-1].plus(release)
+        state, own, is_open = _judge(_reopened(detector), whole, release, rules)
+    else:
+        state, own, is_open = _judge(detector, release, release, rules)
+        if ends_silence:
+            state = msgspec.structs.replace(state, ended_silence=True, lines_before=detector.lines)
+    if is_open:
+        silent = msgspec.structs.replace(own, wait_s=0.0)
+        undecided = (*(each or silent for each in detector.undecided), own)
+        return msgspec.structs.replace(state, undecided=undecided), ()
+    return state, _decided(detector.undecided, own)
+
+
+def _reopened(detector: DetectorState) -> DetectorState:
+    """Return the state without the last release."""
+    return msgspec.structs.replace(
+        detector,
+        releases=detector.releases[:-1],
+        data=detector.data[:-1],
+        inflight=None,
+        waiting=max(0, detector.waiting - 1),
+        throttled=max(0, detector.throttled - 1),
+        lines=detector.lines_before,
+    )
+
+
+def _without_completion(
+    detector: DetectorState, window: Interval, longest_silence_s: float
+) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
+    """Return the state and the verdicts after a window in which no request completed."""
+    if not window.inflight:
+        verdicts = _ended(detector.undecided, WindowVerdict("unproven"), WindowVerdict("idle"))
+        return after_gap(detector, 0), verdicts
+    silent_s = detector.silent_s + window.seconds
+    if silent_s <= longest_silence_s:
+        undecided = (*detector.undecided, None)
+        return msgspec.structs.replace(detector, silent_s=silent_s, undecided=undecided), ()
+    stalled = msgspec.structs.replace(after_gap(detector), silent_s=silent_s)
+    return stalled, _ended(detector.undecided, WindowVerdict("stalled"), WindowVerdict("stalled"))
+
+
+def _decided(
+    undecided: tuple[WindowVerdict | None, ...], own: WindowVerdict
+) -> tuple[WindowVerdict, ...]:
+    """Return the verdicts on undecided windows and on the release after them.
+
+    A limit that is found by its constant rate has throttled all of them.
+    """
+    silent = msgspec.structs.replace(own, wait_s=0.0)
+    if own.throttle != UNKNOWN_LIMIT:
+        return _ended(undecided, silent, own)
+    waits_s = (0.0 if each is None else each.wait_s for each in undecided)
+    return (*(msgspec.structs.replace(own, wait_s=each_s) for each_s in waits_s), own)
+
+
+def _ended(
+    undecided: tuple[WindowVerdict | None, ...], silent: WindowVerdict, last: WindowVerdict
+) -> tuple[WindowVerdict, ...]:
+    """Return the verdicts on undecided windows, if no constant rate was found, and the last."""
+    earlier = (each or silent for each in undecided)
+    return (*(msgspec.structs.replace(each, wait_s=0.0) for each in earlier), last)
+
+
+class _Seen(NamedTuple):
+    """The last releases of a disk, and how many of them had requests that waited."""
+
+    releases: tuple[Interval, ...]
+    data: tuple[Interval, ...]
+    flushes: int
+    counts: tuple[tuple[Interval, ...], ...]
+    """The releases as often as their data writes may be counted."""
+    waiting: int
+    """0 if no request waited in the last one."""
+    is_waiting: bool
+    """Requests waited in the last release."""
+    is_busy: bool
+    """Or they were in flight at its end."""
+    waited_lately: bool
+    """Requests waited in the last release or in the one before."""
+    level: ThrottleLevel | None
+    """The level at which the disk was throttled before, if requests may still wait there."""
+
+
+class _Rules(NamedTuple):
+    """What the releases of a disk are compared with."""
+
+    limits: Limits
+    tolerance: float
+    tick_s: float
+
+
+class _Finding(NamedTuple):
+    """What was found in the last releases; the default is no throttling."""
+
+    throttle: Throttle | None = None
+    run: tuple[Interval, ...] = ()
+    """Consecutive releases at one rate, as the limiter counts them; the last one among them."""
+    counts_data: bool = False
+    """The limiter counts the writes of the kernel less the flushes."""
+    is_steady: bool = False
+    """The rate is that of a limit of the terms."""
+    is_varying: bool = False
+    """The load touches the limit now and then."""
+    is_below: bool = False
+    lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
+    is_open: bool = False
+    """The curve may yet turn out to be that of a limiter."""
+
+
+_NOTHING = _Finding()
+
+
+def _judge(
+    detector: DetectorState, release: Interval, part: Interval, rules: _Rules
+) -> tuple[DetectorState, WindowVerdict, bool]:
+    """Return the state after a release, the verdict on it, and whether that may still change.
+
+    The verdict is on the `part` of the release that has none yet.
+    """
+    load = load_of(release, rules.limits.promise_charges)
+    service = detector.service.learned(detector.inflight, release, load)
+    seen = _see(detector, release, service.shortest_s, rules.tick_s)
+    found = _at_known_limit(detector, seen, rules) or _at_constant_rate(detector, seen, rules)
+    data = part.without_flushes()
+    otherwise = tested_promise(data, rules.limits, rules.tolerance)
+    uncounted_s = 0.0
+    if found.throttle is None:
+        verdict: Verdict = "below" if found.is_below else otherwise
+        waited_s = wait_s(data, service.shortest_s)
+        own = WindowVerdict(verdict, wait_s=waited_s if found.is_open else 0.0)
+        if detector.throttle is not None and detector.inflight and seen.is_waiting:
+            # The requests that waited in the release before have completed in this one.
+            share = min(1.0, waited_s / detector.inflight / part.seconds)
+            own = WindowVerdict(
+                "throttled",
+                detector.throttle,
+                waited_s,
+                throttled_share=share,
+                otherwise=verdict,
+            )
+    else:
+        waited_s = wait_s(data if found.counts_data else part, service.shortest_s)
+        reported_s = detector.uncounted_s + waited_s
+        share = _throttled_share(part, reported_s, found)
+        uncounted_s = min(rules.tick_s, max(0.0, reported_s - share * part.seconds))
+        is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
+        own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
+    ceiling = detector.ceiling
+    if part is release:  # or it has been added before
+        ceiling = ceiling_after(ceiling, found.throttle or UNKNOWN_LIMIT, found.run)
+    state = DetectorState(
+        seen.releases,
+        seen.data,
+        seen.flushes,
+        release.inflight,
+        seen.waiting,
+        service=service,
+        ceiling=ceiling,
+        throttle=found.throttle if found.is_steady else None,
+        throttled=len(found.run) if found.is_steady else 0,
+        uncounted_s=uncounted_s,
+        lines=found.lines,
+    )
+    return state, own, found.is_open
+
+
+def _is_confirmed(run: tuple[Interval, ...], tick_s: float) -> bool:
+    """Return whether releases at one limit are too many for chance."""
+    return sum(release.seconds for release in run) > (P.confirmed_ticks - 0.5) * tick_s
+
+
+def _throttled_share(release: Interval, reported_s: float, found: _Finding) -> float:
+    """Return the share of a throttled release in which at least one request waited.
+
+    That cannot be more than the I/O-seconds that requests waited. Of a varying load, requests that
+    arrive one after another wait until the same time, half as long on average as the first.
+    """
+    if release.read_ms is None or found.throttle == UNKNOWN_LIMIT:
+        return 1.0
+    share = reported_s / release.seconds
+    if found.is_varying:
+        share = min(share, math.sqrt(2 * share / (release.reads + release.writes)))
+    return min(1.0, share)
+
+
+def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: float) -> _Seen:
+    """Return the last releases, with the one that has just ended."""
+    releases = (*detector.releases[1 - P.kept_releases :], release)
+    data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
+    flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
+    waits = [has_waiting(each, service_s) for each in data[-2:]]
+    level = None
+    if release.inflight or waits[-1]:
+        run = releases[-1 - detector.throttled : -1]
+        if detector.throttle is not None and _is_confirmed(run, tick_s):
+            level = detector.throttle.level
+    waiting = min(detector.waiting + 1, len(releases)) if waits[-1] or level is not None else 0
+    # No limiter is known to charge an empty flush.
+    counts = (data, releases) if flushes else (releases,)
+    is_busy = waiting > 0 or release.inflight > 0
+    return _Seen(releases, data, flushes, counts, waiting, waits[-1], is_busy, any(waits), level)
+
+
+def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding | None:
+    """Return the finding if a limit of the terms throttles; None if none does."""
+    if not seen.waiting:
+        return None
+    for releases in seen.counts:
+        throttle = throttled_at_limit(
+            releases[-seen.waiting :], seen.level, rules.limits, rules.tolerance, rules.tick_s
+        )
+        if throttle is None:
+            continue
+        if not seen.waited_lately:
+            return _Finding(throttle, counts_data=releases is not seen.releases)
+        before = 0
+        if detector.throttle is not None and detector.throttle.level == throttle.level:
+            before = detector.throttled
+        run = releases[-1 - before :]
+        return _Finding(throttle, run, releases is not seen.releases, is_steady=True)
+    for releases in seen.counts:
+        throttle = throttled_now_and_then(releases, rules.limits, rules.tolerance, rules.tick_s)
         if throttle is not None:
-            return throttle, windows
-    return None, counts[-1]
+            counts_data = releases is not seen.releases
+            return _Finding(throttle, counts_data=counts_data, is_varying=True)
+    return None
 
 
-def _is_stall(silent_windows: int, per_window: float) -> bool:
-    """Return whether windows without completions are more than chance explains."""
-    if not per_window:
-        return silent_windows >= SILENT_WINDOWS
-    missing = silent_windows * per_window
-    return silent_windows >= MIN_SILENT_WINDOWS and missing >= EXPECTED_COMPLETIONS
-
-
-def after_gap(detector: DetectorState) -> DetectorState:
-    """Return the state that remains valid after a gap, or after the disk was idle."""
-    return DetectorState(service=detector.service, ceiling=detector.ceiling)
-
-
-def _service(detector: DetectorState, window: Interval, limits: Limits) -> ServiceTime:
-    """Return the service time, learned from this window if none of its requests was throttled.
-
-    That is a window with a low load after one without waiting, or the first after a break, when
-    requests that a limiter makes wait are still in flight. Windows with flushes are left out: how
-    many of their writes had data is not known.
-    """
-    requests = window.reads + window.writes
-    if (
-        detector.waiting_windows
-        or not requests
-        or window.flushes
-        or window.read_ms is None
-        or window.write_ms is None
-    ):
-        return detector.service
-    took_ms = window.read_ms + window.write_ms
-    load = load_of(window, limits.burst_charges or limits.promise_charges)
-    if load is None:
-        may_be_throttled = window.inflight > 0
-    elif detector.windows:
-        may_be_throttled = load >= LEARNING_LOAD
-    else:  # by Little's law, throttled requests would take this long in total
-        throttled_ms = window.inflight * window.seconds * 1000
-        may_be_throttled = load > FIRST_LEARNING_LOAD or (
-            load >= LEARNING_LOAD and took_ms > THROTTLED_SHARE * throttled_ms
-        )
-    return detector.service if may_be_throttled else detector.service.plus(requests, took_ms)
-
-
-def _verdict_without_throttling(window: Interval, limits: Limits, tolerance: float) -> Verdict:
-    """Return "met" if the load reached the promise, else "unproven"."""
-    load = load_of(window, limits.promise_charges)
-    least = limits.promised_shares[-1].share if limits.promised_shares else 1.0
-    if load is None or load < least * (1 - tolerance):
-        return "unproven"
-    share = _share_of_promise(sum_windows((window,)), limits)
-    return "met" if share >= 1 - tolerance else "unproven"
-
-
-def _share_of_promise(span: WindowSum, limits: Limits) -> float:
-    """Return the rate as a share of the promise for requests of this size."""
-    if not span.requests:
-        return 0.0
-    share = promised_share(limits.promised_shares, span.bytes // span.requests)
-    return max(
-        (span.load((charge,)) or 0.0) / (share if charge.limit == "iops" else 1.0)
-        for charge in limits.promise_charges
-    )
-
-
-def _is_below(
-    waiting: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
-) -> bool:
-    """Return whether a load that the promise applies to was served below it for a second."""
-    last = waiting[-BELOW_WINDOWS:]
-    if len(last) < BELOW_WINDOWS or not limits.promise_charges:
-        return False
-    span = sum_windows(last)
-    depth = _needed_depth(span, limits)
-    if depth is None or sum(window.inflight for window in last) < DEEP_SHARE * depth * len(last):
-        return False
-    below = sum(
-        1 for window in last if _share_of_promise(sum_windows((window,)), limits) < 1 - tolerance
-    )
-    share = _share_of_promise(span, limits)
-    return below >= MIN_BELOW_WINDOWS and share < 1 - tolerance - span.uncertainty(tick_s)
-
-
-def _needed_depth(span: WindowSum, limits: Limits) -> int | None:
-    """Return the queue depth at which a promise applies; None if none applies to this size.
-
-    A promise by request size does not cover larger requests, until they are so large that the
-    promise of bandwidth applies. The kernel splits large requests and merges sequential ones, so
-    pieces of them count, if as many bytes are in flight as the conditions require.
-    """
-    request_bytes = span.bytes / max(1, span.requests)
-    iops, bandwidth = limits.iops_conditions, limits.bandwidth_conditions
-    if bandwidth is not None and request_bytes * MAX_PIECES >= bandwidth.request_bytes:
-        pieces = max(1.0, bandwidth.request_bytes / request_bytes)
-        return math.ceil((bandwidth.queue_depth or DEFAULT_DEPTH) * pieces)
-    if limits.promised_shares and request_bytes > limits.promised_shares[-1].request_bytes:
-        return None
-    return (iops.queue_depth if iops is not None else None) or DEFAULT_DEPTH
-
-
-def _at_ceiling(
-    ceiling: Ceiling | None, waiting: tuple[Interval, ...], tick_s: float
-) -> Throttle | None:
-    """Return the limit of the ceiling if a load, even a shallow one, is served at its rate."""
-    if ceiling is None:
-        return None
-    span = sum_recent_windows(waiting[1:] or waiting)
-    rates = span.requests / span.seconds, span.bytes / span.seconds
-    return (
-        ceiling.throttle
-        if ceiling.is_near(*rates, CEILING_SHARE + span.uncertainty(tick_s))
-        else None
-    )
-
-
-def _ceiling(
-    before: Ceiling | None, throttle: Throttle | None, waiting: tuple[Interval, ...]
-) -> Ceiling | None:
-    """Return the ceiling with the window before the last, or a new one if the rate has changed.
-
-    The last window is left out because the load may have ended in it. The rate is compared without
-    the highest and the lowest windows, which a late sample may have distorted.
-    """
-    settled = waiting[:-1]
-    if throttle is None or len(settled) < MIN_CEILING_WINDOWS:
-        return before
-    mean_s = sum(window.seconds for window in settled) / len(settled)
-    iops = _trimmed_mean([window.reads + window.writes for window in settled]) / mean_s
-    rate = _trimmed_mean([window.read_bytes + window.written_bytes for window in settled]) / mean_s
-    if before is not None and before.is_near(iops, rate, CEILING_CHANGE_SHARE):
-        return before.plus(throttle, settled[-1])
-    span = sum_recent_windows(settled)
-    return Ceiling(throttle, span.windows, span.seconds, span.requests, span.bytes)
-
-
-def _trimmed_mean(amounts: list[int]) -> float:
-    trimmed = 1 + len(amounts) // MAX_WINDOWS
-    kept = sorted(amounts)[trimmed:-trimmed]
-    return sum(kept) / len(kept)
+def _at_constant_rate(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding:
+    """Return the finding where no limit of the terms throttles: a constant rate, or none."""
+    if not seen.is_busy:
+        return _NOTHING
+    waiting = seen.releases[-seen.waiting :] if seen.waiting else ()
+    is_below = is_below_promise(waiting, rules.limits, rules.tolerance, rules.tick_s)
+    throttle = None if is_below else UNKNOWN_LIMIT
+    with_data = with_all = detector.lines[0].plus(seen.data[-1], rules.tick_s)
+    if seen.flushes:
+        with_all = detector.lines[1].plus(seen.releases[-1], rules.tick_s)
+    lines = with_data, with_all
+    for releases, line in zip(seen.counts, lines, strict=False):
+        if line.is_limiter(rules.tick_s):
+            run = releases[-line.releases :]
+            counts_data = releases is not seen.releases
+            return _Finding(throttle, run, counts_data, is_below=is_below, lines=lines)
+    if throttle and is_at_ceiling(detector.ceiling, waiting, rules.tick_s):
+        return _Finding(throttle, lines=lines)
+    longest = max(lines, key=lambda line: line.releases)
+    is_open = longest.releases >= P.open_releases and longest.seconds < P.straight_s
+    return _Finding(is_below=is_below, lines=lines, is_open=is_open)

@@ -1,0 +1,76 @@
+"""The ceiling of a disk: the rate at which it was last seen throttled."""
+
+import msgspec
+
+from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
+from disksla.verdict.span import last_seconds, last_span, span_of
+from disksla.verdict.throttle import Throttle
+
+
+class Ceiling(msgspec.Struct, frozen=True, gc=False):
+    """The rate at which a disk was last seen throttled, from the requests that it served then."""
+
+    throttle: Throttle
+    windows: int
+    """Releases in which they were served."""
+    seconds: float
+    requests: int
+    bytes: int
+
+    @property
+    def iops(self) -> float:
+        """Reads and writes per second."""
+        return self.requests / self.seconds
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes per second, read and written."""
+        return self.bytes / self.seconds
+
+    def is_near(self, iops: float, bytes_per_second: float, tolerance: float) -> bool:
+        """Return whether a rate is that of the ceiling, in requests or in bytes."""
+        return (
+            abs(iops - self.iops) <= tolerance * self.iops
+            or abs(bytes_per_second - self.bytes_per_second) <= tolerance * self.bytes_per_second
+        )
+
+    def plus(self, throttle: Throttle, release: Interval) -> "Ceiling":
+        """Return the ceiling with one more release; older ones than a minute lose weight."""
+        age = 2 if self.windows >= P.ceiling_memory else 1
+        return Ceiling(
+            throttle,
+            self.windows // age + 1,
+            self.seconds / age + release.seconds,
+            self.requests // age + release.reads + release.writes,
+            self.bytes // age + release.read_bytes + release.written_bytes,
+        )
+
+
+def ceiling_after(
+    before: Ceiling | None, throttle: Throttle, throttled: tuple[Interval, ...]
+) -> Ceiling | None:
+    """Return the ceiling with the last but one of the throttled releases, or a new one.
+
+    The last is left out because the load may have ended in it, and the first because the limiter
+    may have saved tokens for it. A new ceiling begins where the rate has changed.
+    """
+    settled = throttled[1:-1]
+    span = span_of(settled)
+    if span.seconds < P.ceiling_s or not span.requests:
+        return before
+    rates = span.requests / span.seconds, span.bytes / span.seconds
+    if before is not None and before.is_near(*rates, P.ceiling_change_share):
+        return before.plus(throttle, settled[-1])
+    last = last_seconds(settled, P.ceiling_s)
+    recent = span_of(settled[-max(len(last), P.ceiling_releases) :])
+    return Ceiling(throttle, recent.releases, recent.seconds, recent.requests, recent.bytes)
+
+
+def is_at_ceiling(ceiling: Ceiling | None, waiting: tuple[Interval, ...], tick_s: float) -> bool:
+    """Return whether a load, even a shallow one, is served at the rate of an unknown limit."""
+    if ceiling is None or ceiling.throttle.limit != "unknown" or not waiting:
+        return False
+    span = last_span(waiting[1:] or waiting)
+    rates = span.requests / span.seconds, span.bytes / span.seconds
+    return ceiling.is_near(*rates, span.uncertainty(tick_s))

@@ -1,0 +1,109 @@
+"""Throttling at a limit that is not in the terms: the curve of what was served is straight."""
+
+import msgspec
+
+from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
+from disksla.verdict.service_time import is_one_by_one, took_s
+from disksla.verdict.span import ticks_of
+
+_ANY_SLOPE = (0.0, float("inf"))
+_NO_SLOPE = (1.0, 0.0)
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """Releases on a straight line, with requests in flight at the end of each.
+
+    The line starts at the end of a release. With each later one, the slopes shrink to those of all
+    lines that pass near enough (a swing filter; Elmeleegy et al., "Online piece-wise linear
+    approximation of numerical streams with precision guarantees", VLDB 2009). Amounts are
+    requests, bytes, reads and writes, each by the number of samples and by time: a limiter with
+    windows admits the same amount in each, whenever a sample is taken; one without windows admits
+    an amount in proportion to the time between samples.
+    """
+
+    slopes: tuple[tuple[float, float], ...] = (_ANY_SLOPE,) * 8
+    """Lowest and highest slope of each amount; none is left if the lowest is the higher."""
+    releases: int = 0
+    ticks: int = 0
+    seconds: float = 0.0
+    busy_s: float = 0.0
+    """I/O-seconds that the requests took."""
+    reads: int = 0
+    writes: int = 0
+    bytes: int = 0
+    is_deep: bool = True
+    """Several requests were in flight all the time."""
+
+    @property
+    def requests(self) -> int:
+        """Reads and writes."""
+        return self.reads + self.writes
+
+    def plus(self, release: Interval, tick_s: float) -> "Line":
+        """Return the line with one more release, or a new one that starts at its end."""
+        if not release.inflight and not is_one_by_one(release):
+            return NO_LINE
+        ticks = self.ticks + ticks_of(release.seconds, tick_s)
+        seconds = self.seconds + release.seconds
+        reads = self.reads + release.reads
+        writes = self.writes + release.writes
+        amount = self.bytes + release.read_bytes + release.written_bytes
+        is_deep = self.is_deep and release.inflight > 1
+        requests = reads + writes
+        near = float(P.straight_requests)
+        if is_deep:
+            near += P.straight_share * requests / (self.releases + 1)
+        near_bytes = near * amount / requests
+        slopes = [
+            *_narrowed(self.slopes, 0, requests, near, ticks, seconds),
+            *_narrowed(self.slopes, 2, amount, near_bytes, ticks, seconds),
+        ]
+        if reads and writes:
+            slopes += _narrowed(self.slopes, 4, reads, near, ticks, seconds)
+            slopes += _narrowed(self.slopes, 6, writes, near, ticks, seconds)
+        if all(lowest > highest for lowest, highest in slopes):
+            return NEW_LINE
+        return Line(
+            (*slopes, *self.slopes[len(slopes) :]),
+            self.releases + 1,
+            ticks,
+            seconds,
+            self.busy_s + took_s(release),
+            reads,
+            writes,
+            amount,
+            is_deep,
+        )
+
+    def is_limiter(self, tick_s: float) -> bool:
+        """Return whether the line is long enough to be sure of a limiter."""
+        least = P.enough_requests if self.is_deep else P.one_deep_requests
+        return (
+            self.seconds >= P.straight_s - tick_s / 2
+            and self.releases >= P.straight_releases
+            and self.requests * P.straight_s >= least * (self.seconds - tick_s / 2)
+            and self.busy_s >= P.straight_latency_s * self.requests
+            and self.busy_s >= P.straight_busy_share * self.seconds
+        )
+
+
+NO_LINE = Line((_NO_SLOPE,) * 8)
+NEW_LINE = Line()
+
+
+def _narrowed(
+    slopes: tuple[tuple[float, float], ...],
+    index: int,
+    amount: int,
+    near: float,
+    ticks: int,
+    seconds: float,
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the slopes, by samples and by time, of lines that also pass near `amount`."""
+    low, high = slopes[index]
+    low_s, high_s = slopes[index + 1]
+    return (
+        (max(low, (amount - near) / ticks), min(high, (amount + near) / ticks)),
+        (max(low_s, (amount - near) / seconds), min(high_s, (amount + near) / seconds)),
+    )

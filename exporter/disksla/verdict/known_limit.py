@@ -1,0 +1,141 @@
+"""Throttling at a limit of the terms: the curve of what was served lies on the limit."""
+
+from disksla.limits import Charge, Limits
+from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
+from disksla.verdict.service_time import is_one_by_one
+from disksla.verdict.span import Span, last_span, span_of, ticks_of
+from disksla.verdict.throttle import LimitKind, Throttle, ThrottleLevel
+
+
+def throttled_at_limit(
+    waiting: tuple[Interval, ...],
+    was_throttled: ThrottleLevel | None,
+    limits: Limits,
+    tolerance: float,
+    tick_s: float,
+) -> Throttle | None:
+    """Return the limit of the terms at which a disk is throttled; None if it is not.
+
+    `waiting` are the last releases in which requests waited. The first is left out if there are
+    others, because it may contain two windows of the limiter, or tokens saved in its bucket.
+    `was_throttled` is the level at which the disk was throttled in the release before.
+    """
+    if not _has_backlog(waiting[-P.in_flight_releases :]):
+        return None
+    waiting = waiting[1:] or waiting
+    for level, least, most in (
+        ("base", limits.promise_charges, limits.throttled_charges),
+        ("burst", limits.burst_charges, limits.burst_throttled_charges),
+    ):
+        if least and _lies_on_limit(
+            waiting, least, most, tolerance, tick_s, before=was_throttled == level
+        ):
+            limit = binding_limit(last_span(waiting), limits.enforced_charges)
+            return Throttle("base" if level == "base" else "burst", limit)
+    return None
+
+
+def _has_backlog(last: tuple[Interval, ...]) -> bool:
+    """Return whether requests were in flight between releases, or one after another all the time.
+
+    A disk that a limiter above it (a cgroup) feeds in batches has neither.
+    """
+    return any(release.inflight for release in last) or all(map(is_one_by_one, last))
+
+
+def _lies_on_limit(
+    waiting: tuple[Interval, ...],
+    least: tuple[Charge, ...],
+    most: tuple[Charge, ...],
+    tolerance: float,
+    tick_s: float,
+    *,
+    before: bool,
+) -> bool:
+    """Return whether the curve is on the line of a limit, and nowhere far from it.
+
+    It is on the line if one of the last spans has the rate of the limit. It is far from it if a
+    shorter span differs by more than the requests of one release: a sample that is taken while a
+    limiter serves the requests of a window counts a part of them, which differs from sample to
+    sample (0, 60, 30 instead of 30, 30, 30). Otherwise it is where it was before.
+    """
+    shortest = last_span(waiting).releases
+    for number in range(shortest, max(shortest, min(len(waiting), P.longest_span)) + 1):
+        last = waiting[-number:]
+        span = span_of(last)
+        uncertainty = span.uncertainty(tick_s)
+        shortest_s = min(release.seconds for release in last)
+        if number > 1 and ticks_of(shortest_s, tick_s) > 1:
+            uncertainty += tick_s / span.seconds  # the release was at any time in its last window
+        if _has_rate(span, least, most, tolerance, uncertainty):
+            return True
+        off_s = abs((span.load(most) or 0.0) - 1) * span.seconds
+        longest_s = max(tick_s, *(release.seconds for release in last))
+        if off_s > longest_s * (1 + tolerance + uncertainty):
+            return False
+    return before
+
+
+def _has_rate(
+    span: Span,
+    least: tuple[Charge, ...],
+    most: tuple[Charge, ...],
+    tolerance: float,
+    uncertainty: float,
+) -> bool:
+    """Return whether a load is within the bounds of a limit."""
+    reached = (span.load(least) or 0.0) * (1 + uncertainty) >= 1 - tolerance
+    return reached and (span.load(most) or 0.0) <= 1 + tolerance + uncertainty
+
+
+def throttled_now_and_then(
+    releases: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
+) -> Throttle | None:
+    """Return the limit that a varying load reached in the last release; None if none.
+
+    Some of the last releases reached the limit, but not all, and all together do not exceed it.
+    The last one reached it, or the one before did: what waited there may have completed here. With
+    a burst, a load above the baseline is not evidence of a limit.
+    """
+    last = releases[-P.varying_releases :]
+    if limits.burst_charges or not limits.promise_charges or len(last) < P.varying_releases:
+        return None
+    over = [_over_limit(release, limits, tolerance, tick_s) for release in last[-2:]]
+    if max(over) < 0:
+        return None
+    over = [_over_limit(release, limits, tolerance, tick_s) for release in last]
+    reached = sum(each >= 0 for each in over)
+    whole = span_of(last)
+    most = 1 + tolerance + whole.uncertainty(tick_s)
+    if not 2 <= reached < len(last):  # noqa: PLR2004 -- more than once, but not always
+        return None
+    if max(over) > P.varying_peak_ratio or (whole.load(limits.throttled_charges) or 0.0) > most:
+        return None
+    return Throttle("base", binding_limit(span_of(last[-1:]), limits.enforced_charges))
+
+
+def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> float:
+    """Return by how much the load of a release exceeds the lowest that reaches the limit."""
+    span = span_of((release,))
+    load = span.load(limits.promise_charges) or 0.0
+    return load - (1 - tolerance - span.uncertainty(tick_s))
+
+
+def binding_limit(span: Span, charges: tuple[Charge, ...]) -> LimitKind:
+    """Return the limit that a load uses most: that of requests or that of bytes.
+
+    A budget shared in time has one charge for both; the larger part of it decides.
+    """
+    binding: LimitKind = "unknown"
+    largest_s = -1.0
+    for charge in charges:
+        requests_s = charge.read_s * span.reads + charge.write_s * span.writes
+        bytes_s = charge.read_byte_s * span.read_bytes + charge.written_byte_s * span.written_bytes
+        if requests_s + bytes_s > largest_s:
+            largest_s = requests_s + bytes_s
+            if charge.limit == "service":
+                binding = "iops" if requests_s >= bytes_s else "bandwidth"
+            else:
+                binding = charge.limit
+    return binding

@@ -1,0 +1,102 @@
+"""Parameters of the detector: what each means, its unit, and where its value comes from."""
+
+import msgspec
+
+
+class Parameters(msgspec.Struct, frozen=True):
+    """Constants of throttling detection and of verdicts.
+
+    "Simulation" is tests/support/scenarios.py, "lab" is tests/lab, "recordings" are those of
+    tests/verdict: disks behind a token bucket that is not ours, with PostgreSQL and fio.
+    """
+
+    longest_limiter_window_s: float = 1.0
+    """Seconds. A limiter serves requests at least once in this time. Longer silence with requests
+    in flight is a stall. Limiters with windows of up to 1 s are known."""
+    longest_wait_s: float = 2.0
+    """Seconds for which a verdict may wait."""
+    kept_releases: int = 32
+    """Releases that are kept of each disk: 3.2 s of samples at 100 ms."""
+    enough_requests: int = 25
+    """Requests from which a rate is computed: one more or less is 4 %."""
+
+    wait_floor_s: float = 0.001
+    """I/O-seconds. Truncated milliseconds of the kernel explain this much waiting."""
+    wait_share: float = 0.25
+    """Of the service time. Requests waited if they took this much longer in total: service times
+    vary by less on an idle disk (lab)."""
+    batch_share: float = 0.02
+    """Of the time. Requests of one batch wait for each other that much without a limiter (lab)."""
+    occupied_share: float = 0.25
+    """Of the time. Requests waited if they took more in total, while the service time is unknown.
+    It is learned from releases in which they took less, and before which nothing was in flight: a
+    disk that is throttled has a backlog."""
+    low_load: float = 0.8
+    low_load_share: float = 0.5
+    """Of the time. It is learned from busier releases, too, if nothing was in flight after them
+    and the load was at most this: queues of a disk are longer near its limit."""
+    service_requests: int = 10
+    service_ms: int = 50
+    """Requests, and milliseconds that they took, from which a mean service time is computed: the
+    kernel truncates to milliseconds, so one may be missing. Fewer milliseconds are summed up over
+    releases, and make an upper bound until then."""
+    in_flight_releases: int = 3
+    """A throttled disk has requests in flight at the end of one of this many releases. A disk that
+    a limiter above it (a cgroup) feeds in batches has none most of the time (lab)."""
+    one_by_one_share: float = 0.5
+    """Of the time. Or its requests took at least so much, and not more than there is: one at a
+    time, between which samples may fall again and again (PostgreSQL with one client)."""
+
+    longest_span: int = 10
+    """Releases. Longest span whose rate is compared with a limit of the terms."""
+    confirmed_ticks: int = 3
+    """Samples for which a disk is throttled at a limit until that is confirmed: a load may have
+    the rate of a limit in one of them by chance."""
+    varying_releases: int = 10
+    """Releases of a load that touches the limit now and then, over which it must not exceed it."""
+    varying_peak_ratio: float = 1.0
+    """Greatest load of one such release beyond the limit: at most two windows of the limiter fall
+    into it."""
+
+    straight_s: float = 2.0
+    """Seconds for which a curve must be straight."""
+    straight_requests: int = 1
+    straight_share: float = 0.0025
+    """A curve is straight if it differs from a line by at most this many requests plus, with
+    several in flight, this share of a release. Over three seconds, the curves of limiters differ
+    by 0.0 to 0.9 requests, of programs that imitate a constant service time by 3.2 to 6.4, and of
+    real disks by 34 to 2,123 (recordings)."""
+    one_deep_requests: int = 150
+    """Requests in straight_s that are needed with one in flight at a time: at a lower rate, a disk
+    with nearly constant service times is as regular."""
+    open_releases: int = 3
+    """Releases on a straight line from which on a verdict waits for the rest of straight_s."""
+    straight_releases: int = 4
+    """Least number of releases on a straight line."""
+    straight_busy_share: float = 0.75
+    """Of the time. Requests of a straight curve were in flight that long: a program that starts
+    one whenever a timer ends has a straight curve, too."""
+    straight_latency_s: float = 0.001
+    """Seconds. Least mean latency of requests that wait for a limit which is not in the terms."""
+
+    ceiling_s: float = 0.45
+    ceiling_releases: int = 4
+    """A ceiling is computed from at least so many seconds and releases, if there are as many."""
+    ceiling_memory: int = 600
+    """Releases after which older ones count half."""
+    ceiling_change_share: float = 0.1
+    """A rate that differs from the ceiling by more than this share starts another ceiling."""
+
+    below_releases: int = 10
+    """A disk is below its promise if its rate over this many releases is."""
+    default_depth: int = 32
+    """Queue depth at which a promise applies if the terms have none: providers and fio users test
+    a disk with it."""
+    deep_share: float = 0.9
+    """Of the depth. Suffices, because a sample may be taken while requests are replaced."""
+    pieces: int = 8
+    """Pieces that a large request may be split into: few devices accept less than 128 KiB of
+    1 MiB."""
+
+
+P = Parameters()

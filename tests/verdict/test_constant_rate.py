@@ -1,0 +1,115 @@
+"""Throttling at a constant rate."""
+
+from collections.abc import Iterable
+from itertools import accumulate
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.verdict.constant_rate import NO_LINE, Line
+from disksla.verdict.interval import Interval
+
+
+def release(
+    reads: int = 30,
+    read_ms: int = 0,
+    inflight: int = 0,
+    request_bytes: int = 4096,
+    seconds: float = 0.1,
+) -> Interval:
+    return Interval(1.0, seconds, reads, 0, reads * request_bytes, 0, read_ms, 0, inflight)
+
+
+STRAIGHT = [release(30, read_ms=960, inflight=32)] * 21
+"""The first is where the line starts."""
+
+
+def line_of(releases: Iterable[Interval]) -> Line:
+    line = NO_LINE
+    for each in releases:
+        line = line.plus(each, 0.1)
+    return line
+
+
+def is_limiter(releases: Iterable[Interval]) -> bool:
+    return line_of(releases).is_limiter(0.1)
+
+
+def test_two_seconds_on_a_straight_line() -> None:
+    assert is_limiter(STRAIGHT)
+    assert not is_limiter(STRAIGHT[1:])
+    assert is_limiter(STRAIGHT * 5)
+
+
+def test_straight_line_needs_requests_in_flight() -> None:
+    assert line_of([*STRAIGHT, release(30, read_ms=960, inflight=0)]) == NO_LINE
+    assert not is_limiter([release(30, read_ms=60, inflight=1)] * 21)  # a timer starts each
+    assert is_limiter([release(30, read_ms=85, inflight=0)] * 21)  # missed by samples
+    assert is_limiter([release(30, read_ms=95, inflight=1)] * 21)
+
+
+@pytest.mark.parametrize(
+    "unlike",
+    [
+        [release(30, read_ms=20, inflight=32)] * 21,  # requests do not wait
+        [release(1, read_ms=960, inflight=32)] * 21,  # too few for a rate
+        [release(5, read_ms=95, inflight=1)] * 21,  # too few, one at a time
+        [release(20 + 2 * n, read_ms=960, inflight=32) for n in range(21)],
+        [release(30 + (-1) ** n * 3, read_ms=96, inflight=1) for n in range(21)],
+    ],
+)
+def test_other_curves_are_not_a_limiter(unlike: list[Interval]) -> None:
+    assert not is_limiter(unlike)
+
+
+@pytest.mark.parametrize("seconds", [0.2, 0.5, 1.0])
+def test_limiter_with_long_windows_has_a_constant_rate(seconds: float) -> None:
+    once = release(round(300 * seconds), read_ms=9600, inflight=32, seconds=seconds)
+    assert is_limiter([once] * (1 + max(4, round(2 / seconds))))
+    assert not is_limiter([once] * 4)
+
+
+@given(requests=st.integers(20, 2000), late=st.integers(0, 18), late_at=st.integers(1, 18))
+def test_rate_is_constant_despite_a_late_sample(requests: int, late: int, late_at: int) -> None:
+    """A limiter without windows serves in proportion to the time between samples."""
+    more = requests * late // 100
+    amounts = [requests] * 21
+    amounts[late_at] += more
+    amounts[late_at + 1] -= more
+    assert is_limiter(
+        release(each, read_ms=each * 20, inflight=32, seconds=0.1 * each / requests)
+        for each in amounts
+    )
+
+
+@given(late_s=st.floats(-0.03, 0.03), late_at=st.integers(1, 18))
+def test_rate_by_windows_is_constant_despite_a_late_sample(late_s: float, late_at: int) -> None:
+    """A limiter with windows serves the same amount in each, whenever samples are taken."""
+    lengths = [0.1] * 21
+    lengths[late_at] += late_s
+    lengths[late_at + 1] -= late_s
+    assert is_limiter(
+        release(30, read_ms=960, inflight=32, seconds=seconds) for seconds in lengths
+    )
+
+
+@given(
+    st.lists(st.integers(1, 400), min_size=2, max_size=60),
+    st.sampled_from([1, 8]),
+)
+def test_line_is_near_all_its_releases(amounts: list[int], inflight: int) -> None:
+    """There is a slope at which no sum differs by more than the filter allows."""
+    line, start = NO_LINE, 0
+    for number, each in enumerate(amounts):
+        line = line.plus(release(each, read_ms=200, inflight=inflight), 0.1)
+        if line.releases == 0:
+            start = number + 1
+    own = amounts[start:]
+    assert line.releases == len(own)
+    assert line.requests == sum(own)
+    low, high = line.slopes[0]
+    if own and low <= high:
+        for number, total in enumerate(accumulate(own), start=1):
+            allowed = 1 + 0.0025 * total / number
+            assert abs(total - (low + high) / 2 * number) <= allowed + 1e-6

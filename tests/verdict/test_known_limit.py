@@ -1,0 +1,92 @@
+"""Throttling at a limit of the terms."""
+
+import pytest
+
+from disksla.limits.cost_model import Charge
+from disksla.limits.limits import NO_LIMITS, Rates, build_limits
+from disksla.verdict.interval import Interval
+from disksla.verdict.known_limit import (
+    binding_limit,
+    throttled_at_limit,
+    throttled_now_and_then,
+)
+from disksla.verdict.span import span_of
+from disksla.verdict.throttle import Throttle
+
+
+def release(
+    reads: int = 30,
+    read_ms: int = 0,
+    inflight: int = 0,
+    request_bytes: int = 4096,
+    seconds: float = 0.1,
+) -> Interval:
+    return Interval(1.0, seconds, reads, 0, reads * request_bytes, 0, read_ms, 0, inflight)
+
+
+LIMITS = build_limits(Rates(300.0, 300.0), "sum")
+
+
+@pytest.mark.parametrize(
+    ("reads", "is_throttled"),
+    [
+        ([30], True),
+        ([60, 30], True),  # the first contains two windows of the limiter
+        ([20, 40, 30], True),  # samples while the limiter admits requests
+        ([30, 30, 20, 40], True),
+        ([20, 20, 20], False),
+        ([60, 60, 60], False),
+        ([2], False),
+        ([1], False),
+    ],
+)
+def test_throttled_at_limit_if_the_rate_is_the_limit(reads: list[int], is_throttled: bool) -> None:
+    waiting = tuple(release(each, inflight=2) for each in reads)
+    expected = Throttle("base", "iops") if is_throttled else None
+    assert throttled_at_limit(waiting, None, LIMITS, 0.03, 0.1) == expected
+
+
+@pytest.mark.parametrize("seconds", [0.3, 0.5, 1.0])
+def test_throttled_at_limit_with_a_long_release(seconds: float) -> None:
+    once = release(round(300 * seconds), inflight=2, seconds=seconds)
+    assert throttled_at_limit((once,) * 3, None, LIMITS, 0.03, 0.1) == Throttle("base", "iops")
+    rest = release(round(300 * seconds) - 20, inflight=2, seconds=seconds - 0.1)
+    in_two = (once, rest, release(20, inflight=2), once)
+    assert throttled_at_limit(in_two, None, LIMITS, 0.03, 0.1) == Throttle("base", "iops")
+
+
+def test_throttled_at_limit_until_a_release_off() -> None:
+    behind = tuple(release(reads, inflight=2) for reads in (30, 30, 30, 5))
+    assert throttled_at_limit(behind, None, LIMITS, 0.03, 0.1) is None
+    assert throttled_at_limit(behind, "base", LIMITS, 0.03, 0.1) == Throttle("base", "iops")
+    away = tuple(release(reads, inflight=2) for reads in (30, 5, 5, 5))
+    assert throttled_at_limit(away, "base", LIMITS, 0.03, 0.1) is None
+
+
+def test_throttled_at_limit_needs_a_promise() -> None:
+    assert throttled_at_limit((release(inflight=2),), None, NO_LIMITS, 0.03, 0.1) is None
+
+
+def now_and_then(*reads: int) -> Throttle | None:
+    releases = tuple(release(each, read_ms=40, inflight=0) for each in reads[:-1])
+    return throttled_now_and_then((*releases, release(reads[-1], read_ms=40)), LIMITS, 0.03, 0.1)
+
+
+def test_throttled_now_and_then() -> None:
+    often = (30, 30, 20, 20, 25, 20, 25, 20, 30)
+    assert now_and_then(*often, 27) == Throttle("base", "iops")
+    assert now_and_then(*often[:-1], 20, 30) == Throttle("base", "iops")
+    assert now_and_then(*often[:-1], 20, 27) is None  # neither was at the limit
+    assert now_and_then(*[30] * 10) is None  # the load does not vary
+    assert now_and_then(*often[1:], 27) is None  # too few releases
+    assert now_and_then(30, 20, 20, 20, 20, 20, 20, 20, 20, 25) is None
+    assert now_and_then(60, 60, 60, 20, 20, 25, 30, 30, 30, 27) is None  # above the limit
+
+
+def test_binding_limit_is_the_most_used() -> None:
+    charges = (Charge("iops", read_s=1 / 300), Charge("bandwidth", read_byte_s=1 / 25e6))
+    assert binding_limit(span_of((release(30),)), charges) == "iops"
+    assert binding_limit(span_of((release(10, request_bytes=262144),)), charges) == "bandwidth"
+    service = (Charge("service", read_s=1 / 300, read_byte_s=1 / 25e6),)
+    assert binding_limit(span_of((release(30),)), service) == "iops"
+    assert binding_limit(span_of((release(10, request_bytes=262144),)), service) == "bandwidth"

@@ -238,6 +238,29 @@ local state = import '../state.libsonnet';
           latency('Read latency', 'read'),
           latency('Write latency', 'write'),
         ],
+        [
+          lib.lines('Flush latency', |||
+            Mean latency of cache flushes. A program that calls fsync or fdatasync waits for a flush
+            after its writes. No limiter is known to charge flushes, so a latency that rises here
+            is that of the disk.
+          |||, 's', [
+            lib.query(
+              '%s / (%s > 0)'
+              % [rate('flush_time_seconds_total'), rate('flushes_completed_total')],
+              'flushes, mean'
+            ),
+          ])
+          + lib.noData('no flushes, or not counted by this kernel')
+          + lib.coloured({ 'flushes, mean': 'orange' }),
+          lib.lines('Flushes', |||
+            Cache flushes per second. On a disk with a write-back cache the kernel counts an empty
+            flush as a write, too, so that writes are as many more than a limiter charges.
+          |||, 'iops', [
+            lib.query(rate('flushes_completed_total'), 'flushes'),
+          ])
+          + lib.noData('no flushes, or not counted by this kernel')
+          + lib.coloured({ flushes: 'orange' }),
+        ],
 
         lib.row('Burst credits over time'),
         [

@@ -12,7 +12,7 @@ from disksla.pipeline.window_records import WindowRecord
 from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
-from support.simulated_limiter import DEVICE, Scenario
+from support.simulated_limiter import DEVICE, Limiter, Scenario, summed
 
 
 def explained(scenario: Scenario) -> str:
@@ -106,6 +106,12 @@ def test_sentence_about_a_limit_that_the_terms_do_not_explain() -> None:
     assert "throttled at an unknown limit: requests waited 1.43 ms each" in text
     assert "and the disk served 600 IOPS" in text
     assert "The terms of this disk do not explain this rate." in text
+
+
+def test_window_of_the_limiter_is_named() -> None:
+    limiter = Limiter(buckets=summed(300), window_s=0.5)
+    text = explained(replace(SCENARIOS["iops-300-deep"], limiter=limiter))
+    assert "and the disk served 300 IOPS, 1.172 MiB/s, released every 500 ms." in text
 
 
 def test_short_throttling_is_not_left_out() -> None:

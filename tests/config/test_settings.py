@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms, custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, ProbeEntry, Settings
-from disksla.limits.limits import Bucket, Burst, Limits, Rates, build_limits
+from disksla.limits.limits import Bucket, Burst, Conditions, Limits, Rates, build_limits
 from disksla.schema.reader import MAX_PROBLEMS, Node, Problem, read_record
 from disksla.units import GIB
 from support.schema_nodes import node
@@ -134,6 +134,20 @@ def test_custom_terms_with_indicative_latency() -> None:
         budget="sum", iops="300", latency="20ms", latency_kind="indicative"
     )
     assert (limits.latency_s, limits.latency_kind) == (0.02, "indicative")
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ({}, None),
+        ({"queue_depth": "16"}, Conditions(4096, 16)),
+        ({"request_size": "16KiB"}, Conditions(16384, None)),
+        ({"queue_depth": "8", "request_size": "8KiB"}, Conditions(8192, 8)),
+    ],
+)
+def test_conditions_of_custom_terms(keys: dict[str, str], expected: Conditions | None) -> None:
+    limits = read_custom_limits(budget="sum", iops="300", **keys)
+    assert limits.iops_conditions == expected
 
 
 def test_custom_terms_with_sum_and_burst() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.credits.account import SHORTEST_S, CreditAccount, open_account, use_of
-from disksla.credits.bounds import from_bounds
+from disksla.credits.bounds import Use, from_bounds
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates, build_limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttle import Throttle
@@ -197,9 +197,39 @@ def test_short_windows_are_accumulated() -> None:
         short = short.after_window(LIMITS, window(10, 0.01), None, 1000.0 + number / 100)
         assert (short.bucket_credits == before.bucket_credits) == (number < 9)
     short = short.after_window(LIMITS, window(10, 0.01), None, 1000.1)
-    assert list(short.pending_credits) == [10, 40960]
+    assert list(short.pending_credits) == [Use.exactly(10), Use.exactly(40960)]
     idled = short.after_idle((IOPS, BYTES), 1000.2), whole.after_idle((IOPS, BYTES), 1000.2)
     assert bounds(idled[0]) == pytest.approx(bounds(idled[1]), abs=20)
     unsampled = short.after_gap(LIMITS, window(5, 0.0), 1000.2)
     assert unsampled.pending_credits == ()
     assert bounds(unsampled)[1] < bounds(whole)[1] + 300 * 0.1
+
+
+@st.composite
+def flushed_windows(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    """Return, for each window, data writes, empty flushes, and how many flushes they became."""
+    windows = []
+    for _ in range(draw(st.integers(1, 30))):
+        data = draw(st.integers(0, 200))
+        empty = draw(st.integers(0, 200))
+        merged = draw(st.integers(min(1, empty), empty))
+        windows.append((data, empty, merged))
+    return windows
+
+
+@given(flushed_windows(), st.floats(0, 1), st.sampled_from([None, 8192, 2**20]))
+def test_bounds_contain_the_level_where_flushes_are_counted_as_writes(
+    windows: list[tuple[int, int, int]], share: float, largest_request_bytes: int | None
+) -> None:
+    """A limiter charges data writes; the kernel counts empty flushes as well, and merges them."""
+    limits = limits_of(IOPS)
+    level = share * IOPS.capacity
+    account = CreditAccount((from_bounds(IOPS, level, level, level),), 0.0)
+    for number, (wanted, empty, merged) in enumerate(windows, start=1):
+        data = min(wanted, int(level + 30))
+        level = min(IOPS.capacity, level + 30 - data)
+        window = Interval(number / 10, 0.1, 0, data + empty, 0, data * 8192, 0, 0, 0, merged)
+        fewest = window.with_fewest_writes(largest_request_bytes) if empty else None
+        account = account.after_window(limits, window, None, number / 10, fewest)
+        (now,) = account.bucket_credits
+        assert now.lower_credits - 1e-6 <= level <= now.upper_credits + 1e-6

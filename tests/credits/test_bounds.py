@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.credits.bounds import (
+    NO_USE,
     Credits,
+    Use,
     advance,
     advance_unobserved,
     estimated_drain,
@@ -37,7 +39,7 @@ def advanced(now: Credits, bucket: Bucket, sample: Sample) -> Credits:
         now,
         bucket,
         sample.seconds,
-        sample.use,
+        Use.exactly(sample.use),
         sample.requests,
         sample.inflight,
         sample.throttled_at,
@@ -174,7 +176,7 @@ def test_bounds_contain_the_level_after_a_gap(
         now = advanced(now, bucket, sample)
     if missed:
         gap_s = sum(sample.seconds for sample in missed)
-        use = sum(sample.use for sample in missed) if is_use_known else None
+        use = Use.exactly(sum(sample.use for sample in missed)) if is_use_known else None
         shortest_s = max(0.0, gap_s - uncertainty_s)
         inflight = missed[-1].inflight
         now = advance_unobserved(now, bucket, shortest_s, gap_s + uncertainty_s, use, inflight)
@@ -196,11 +198,11 @@ def test_one_update_over_idle_time_equals_updates_of_its_parts(
     bucket: Bucket, one: float, other: float, parts_s: list[float]
 ) -> None:
     lower, upper = sorted((one * bucket.capacity, other * bucket.capacity))
-    begun = advance(from_bounds(bucket, lower, upper, (lower + upper) / 2), bucket, 0.5, 0.0)
+    begun = advance(from_bounds(bucket, lower, upper, (lower + upper) / 2), bucket, 0.5, NO_USE)
     in_parts = begun
     for part_s in parts_s:
-        in_parts = advance(in_parts, bucket, part_s, 0.0)
-    at_once = advance(begun, bucket, sum(parts_s), 0.0)
+        in_parts = advance(in_parts, bucket, part_s, NO_USE)
+    at_once = advance(begun, bucket, sum(parts_s), NO_USE)
     rounding = ROUNDING * bucket.capacity
     assert at_once.lower_credits == pytest.approx(in_parts.lower_credits, abs=rounding)
     assert at_once.upper_credits == pytest.approx(in_parts.upper_credits, abs=rounding)
@@ -240,7 +242,7 @@ def test_idle_time_closes_the_bounds_and_exhaustion_is_right(
     bucket: Bucket, phase_ms: int
 ) -> None:
     idle_s = bucket.capacity / bucket.fill_per_second * 1.01 + 1
-    now = advance(initial(bucket), bucket, idle_s, 0.0)
+    now = advance(initial(bucket), bucket, idle_s, NO_USE)
     assert width_share(now, bucket) < 0.02
     assert now.estimate_credits == bucket.capacity
     burst_ms = int(bucket.capacity * 0.7 / drain_per_second(bucket) * 1000)
@@ -265,9 +267,9 @@ def test_initial_is_between_zero_and_capacity() -> None:
 
 
 def test_throttling_at_base_is_empty_and_at_peak_unknown() -> None:
-    now = advance(initial(IOPS), IOPS, 0.1, 30.0, 30, 8, "base")
+    now = advance(initial(IOPS), IOPS, 0.1, Use.exactly(30.0), 30, 8, "base")
     assert now.upper_credits < 0.05 * IOPS.capacity
-    now = advance(initial(IOPS), IOPS, 0.1, 200.0, 200, 8, "burst")
+    now = advance(initial(IOPS), IOPS, 0.1, Use.exactly(200.0), 200, 8, "burst")
     assert now.upper_credits == IOPS.capacity
     assert now.lower_credits == 0
 
@@ -277,11 +279,11 @@ def test_contradictory_observations_reset_the_bounds(bucket: Bucket) -> None:
     full = from_bounds(bucket, bucket.capacity, bucket.capacity, bucket.capacity)
     request = bucket.base_per_second / 300
     base_use = bucket.base_per_second / 10
-    used = advance(full, bucket, 0.1, base_use, 30, 8)
-    now = advance(used, bucket, 0.1, base_use, 30, 8, "base")
+    used = advance(full, bucket, 0.1, Use.exactly(base_use), 30, 8)
+    now = advance(used, bucket, 0.1, Use.exactly(base_use), 30, 8, "base")
     assert (now.lower_credits, now.upper_credits) == (0.0, bucket.capacity)
     assert now.request_credits == pytest.approx(request)
-    now = advance(now, bucket, 0.1, base_use, 30, 8, "base")
+    now = advance(now, bucket, 0.1, Use.exactly(base_use), 30, 8, "base")
     assert now.upper_credits < 0.05 * bucket.capacity
 
 
@@ -318,10 +320,10 @@ def test_small_hdd_bursts_for_half_an_hour_of_twelve_hours(size_gib: int) -> Non
     assert exhaustion_s(now, bucket, bucket.peak_per_second) == pytest.approx(1878.3, abs=0.05)
     passed_s = 0.0
     while now.upper_credits > 0.001 * bucket.capacity:
-        now = advance(now, bucket, 0.1, bucket.peak_per_second * 0.1, 120, 1)
+        now = advance(now, bucket, 0.1, Use.exactly(bucket.peak_per_second * 0.1), 120, 1)
         passed_s += 0.1
     assert passed_s == pytest.approx(1878.3, rel=0.01)
-    now = advance(now, bucket, 0.1, 0.1, 30, 4, "base")
-    now = advance(now, bucket, 12 * 3600, 0.0)
+    now = advance(now, bucket, 0.1, Use.exactly(0.1), 30, 4, "base")
+    now = advance(now, bucket, 12 * 3600, NO_USE)
     assert now.lower_credits > 0.995 * bucket.capacity
     assert now.upper_credits == bucket.capacity

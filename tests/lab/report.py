@@ -41,7 +41,7 @@ there, requests also queue for the disk, and the guest cannot separate the two.
 Linux counts an empty flush (fdatasync without a journal commit) as a completed write, if the disk
 has a volatile write cache. No limiter is known to charge it. So verdicts take the writes that a
 limit explains: those that the kernel counts, or these less the flushes. `met` needs the smaller
-number.
+number, and the bounds of credits hold for every number that is possible.
 
 Recordings of disks behind another token bucket (400 IOPS, `tests/verdict/recordings/`) show what
 that gives, with the limit in the terms and without terms:

@@ -84,6 +84,7 @@ CONTRACT = {
     "disksla_burst_exhaustion_seconds": "gauge",
     "disksla_observed_ceiling_iops": "gauge",
     "disksla_observed_ceiling_bytes_per_second": "gauge",
+    "disksla_observed_limiter_window_seconds": "gauge",
     "disksla_verdict_seconds_total": "counter",
     "disksla_throttled_seconds_total": "counter",
     "disksla_throttle_wait_seconds_total": "counter",

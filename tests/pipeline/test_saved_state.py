@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.settings import PROBE_KINDS
-from disksla.credits.bounds import advance, from_bounds, initial
+from disksla.credits.bounds import Use, advance, from_bounds, initial
 from disksla.disks.disk import Disk, disk_key
 from disksla.errors import DiskslaError
 from disksla.limits.limits import Bucket
@@ -161,7 +161,7 @@ def test_disk_key_is_wwn_or_serial() -> None:
 
 
 def test_credits_round_trip_without_elapsed_time() -> None:
-    now = advance(from_bounds(BUCKET, 1e6, 2e6, 1.5e6), BUCKET, 0.1, 100.0, 100, 0)
+    now = advance(from_bounds(BUCKET, 1e6, 2e6, 1.5e6), BUCKET, 0.1, Use.exactly(100.0), 100, 0)
     saved = save_credits({BUCKET: now})
     back = resume(saved["iops"], BUCKET, (0.0, 0.0))
     assert back is not None

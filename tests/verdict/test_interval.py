@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.procfs import Reading
-from disksla.verdict.interval import GAP_REASONS, Clocks, elapsed_or_gap, interval_of
+from disksla.verdict.interval import (
+    GAP_REASONS,
+    Clocks,
+    Interval,
+    elapsed_or_gap,
+    interval_of,
+)
 
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
 
@@ -110,3 +116,18 @@ def test_flushes_that_the_kernel_does_not_count_are_none() -> None:
     after = reading([DATA_WRITE, EMPTY_FLUSH])[:11]
     interval = interval_of(1.0, 0.1, (0,) * 11, after, 0)
     assert (interval.writes, interval.flushes) == (2, 0)
+
+
+@given(
+    st.lists(st.integers(1, 64), max_size=50),
+    st.integers(0, 100),
+    st.integers(0, 100),
+    st.sampled_from([None, 64 * 512, 2**20]),
+)
+def test_fewest_writes_are_at_most_the_data_writes(
+    sectors: list[int], empty: int, flushes: int, largest_request_bytes: int | None
+) -> None:
+    """However many empty flushes are among the writes, and however many were merged."""
+    written = Interval(1.0, 0.1, 0, len(sectors) + empty, 0, sum(sectors) * 512, 0, 0, 0, flushes)
+    fewest = written.with_fewest_writes(largest_request_bytes)
+    assert (1 if sectors else 0) <= fewest.writes <= len(sectors)

@@ -77,6 +77,18 @@ def test_shallow_load_at_a_limit_below_the_promise_is_throttled(name: str) -> No
     assert found.ceiling.iops == pytest.approx(600, rel=0.01)
 
 
+@pytest.mark.parametrize(("queue_depth", "verdict"), [(16, "below"), (17, "throttled")])
+def test_contract_states_the_depth_at_which_it_holds(queue_depth: int, verdict: str) -> None:
+    found = judged(
+        Scenario(
+            limiter=Limiter(buckets=summed(180)),
+            loads=(Closed(depth=15),),
+            terms=SumTerms(iops=300.0, queue_depth=queue_depth),
+        )
+    )
+    assert by_second(found, 2.53, 10) == {verdict}
+
+
 @pytest.mark.parametrize("reads_per_second", [460, 100])
 def test_limit_that_the_terms_do_not_explain(reads_per_second: int) -> None:
     """1.15 times the promise, and a provider that counts 64 KiB as four requests."""
@@ -103,6 +115,8 @@ def test_limiter_with_any_window(window_s: float, depth: int) -> None:
         )
     )
     assert "stalled" not in by_second(found, 0, 12)
+    learned_s = found.ceiling.limiter_window_s(0.1)
+    assert learned_s == (pytest.approx(window_s, rel=0.1) if window_s > 0.15 else None)
     # The first window of the limiter serves saved tokens. Then two of them are sufficient.
     assert by_second(found, max(0.6, 3.1 * window_s) + 0.53, 11.9 - window_s) == {"throttled"}
     assert {row.limit for row in found.with_verdict("throttled")} == {"iops"}

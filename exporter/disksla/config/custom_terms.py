@@ -5,8 +5,21 @@ from typing import Annotated, assert_never
 import msgspec
 
 from disksla.config.fields import Iops
-from disksla.limits import Bucket, Burst, LatencyKind, Limits, Rates, Resource, build_limits
-from disksla.schema import Bytes, BytesPerSecond, Seconds, rate
+from disksla.limits import (
+    Bucket,
+    Burst,
+    Conditions,
+    LatencyKind,
+    Limits,
+    Rates,
+    Resource,
+    build_limits,
+)
+from disksla.schema import Bytes, BytesPerSecond, Seconds, rate, whole_number
+from disksla.units import KIB
+
+USUAL_REQUEST_BYTES = 4 * KIB
+"""Providers promise IOPS for requests of this size, unless they say otherwise."""
 
 
 class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +51,9 @@ class _CustomTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_
     latency_s: Seconds | None = msgspec.field(default=None, name="latency")
     latency_kind: LatencyKind | None = None
     """None for `guaranteed`."""
+    queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
+    request_bytes: Bytes | None = msgspec.field(default=None, name="request_size")
+    """Requests in flight, and their size, for which the rates hold."""
 
 
 class SumTerms(_CustomTerms, frozen=True, tag="sum", kw_only=True):
@@ -94,6 +110,14 @@ CustomTerms = SumTerms | SeparateTerms | TimeSharedTerms
 
 def custom_limits(terms: CustomTerms) -> Limits:
     """Return the limits of custom terms, which do not depend on the size of the disk."""
+    limits = _limits(terms)
+    if terms.queue_depth is None and terms.request_bytes is None:
+        return limits
+    conditions = Conditions(terms.request_bytes or USUAL_REQUEST_BYTES, terms.queue_depth)
+    return msgspec.structs.replace(limits, iops_conditions=conditions)
+
+
+def _limits(terms: CustomTerms) -> Limits:
     latency_kind = terms.latency_kind or "guaranteed"
     kind = latency_kind if terms.latency_s is not None else None
     match terms:

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 import msgspec
 
 from disksla.credits.bounds import (
+    NO_USE,
     Credits,
     ThrottledAt,
+    Use,
     advance,
     advance_unobserved,
     exhaustion_s,
@@ -44,7 +46,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
     bucket_credits: tuple[Credits, ...]
     at_s: float
     """Time up to which credits are computed, since boot, suspended time included."""
-    pending_credits: tuple[float, ...] = ()
+    pending_credits: tuple[Use, ...] = ()
     """Use of each bucket since `at_s`, while the time is shorter than SHORTEST_S."""
     pending_requests: int = 0
 
@@ -55,15 +57,23 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         return self._advanced(buckets, until_s)
 
     def after_window(
-        self, limits: Limits, interval: Interval, throttle: Throttle | None, now_s: float
+        self,
+        limits: Limits,
+        interval: Interval,
+        throttle: Throttle | None,
+        now_s: float,
+        fewest: Interval | None = None,
     ) -> "CreditAccount":
-        """Return the account after a window, which may follow an idle time."""
+        """Return the account after a window, which may follow an idle time.
+
+        `fewest` is the window with the least number of data writes, if that is not certain.
+        """
         buckets = limits.buckets
         idled = self.after_idle(buckets, now_s - interval.seconds)
         used = CreditAccount(
             idled.bucket_credits,
             idled.at_s,
-            idled.used_of(buckets, interval, limits),
+            idled.used_of(buckets, interval, limits, fewest),
             idled.pending_requests + interval.reads + interval.writes,
         )
         if now_s - used.at_s < SHORTEST_S:
@@ -71,12 +81,23 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         return used._advanced(buckets, now_s, interval.inflight, throttle)
 
     def used_of(
-        self, buckets: tuple[Bucket, ...], interval: Interval, limits: Limits
-    ) -> tuple[float, ...]:
+        self,
+        buckets: tuple[Bucket, ...],
+        interval: Interval,
+        limits: Limits,
+        fewest: Interval | None = None,
+    ) -> tuple[Use, ...]:
         """Return the pending use of each bucket plus that of an interval."""
-        uses = self.pending_credits or (0.0,) * len(buckets)
+        uses = self.pending_credits or (NO_USE,) * len(buckets)
+        likely = interval.without_flushes()
         return tuple(
-            use + use_of(bucket.resource, interval, limits)
+            use.plus(
+                Use(
+                    use_of(bucket.resource, fewest or interval, limits),
+                    use_of(bucket.resource, likely, limits),
+                    use_of(bucket.resource, interval, limits),
+                )
+            )
             for use, bucket in zip(uses, buckets, strict=True)
         )
 
@@ -87,7 +108,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         inflight: int = 0,
         throttle: Throttle | None = None,
     ) -> "CreditAccount":
-        uses = self.pending_credits or (0.0,) * len(buckets)
+        uses = self.pending_credits or (NO_USE,) * len(buckets)
         return CreditAccount(
             tuple(
                 advance(
@@ -105,18 +126,24 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         )
 
     def after_gap(
-        self, limits: Limits, interval: Interval | None, now_s: float, inflight: int = 0
+        self,
+        limits: Limits,
+        interval: Interval | None,
+        now_s: float,
+        inflight: int = 0,
+        fewest: Interval | None = None,
     ) -> "CreditAccount":
         """Return the account after a gap.
 
-        `interval` is the I/O in the gap, or None if it is unknown; `inflight` are the requests in
-        flight at its end.
+        `interval` is the I/O in the gap, or None if it is unknown, and `fewest` the same with the
+        least number of data writes, if that is not certain; `inflight` are the requests in flight
+        at its end.
         """
         buckets = limits.buckets
         gap_s = max(0.0, now_s - self.at_s)
-        uses: tuple[float | None, ...] = (None,) * len(buckets)
+        uses: tuple[Use | None, ...] = (None,) * len(buckets)
         if interval is not None:
-            uses = self.used_of(buckets, interval, limits)
+            uses = self.used_of(buckets, interval, limits, fewest)
         return CreditAccount(
             tuple(
                 advance_unobserved(credit, bucket, gap_s, gap_s, use, inflight)
@@ -127,6 +154,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
 
     def levels(self, limits: Limits, recent: Interval) -> tuple[CreditLevel, ...]:
         """Return the level of each bucket; `recent` is the I/O of the last windows."""
+        recent = recent.without_flushes()
         return tuple(
             CreditLevel(
                 bucket.resource,

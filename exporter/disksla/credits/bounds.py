@@ -37,6 +37,26 @@ INITIAL_ESTIMATE_SHARE = 0.5
 _ROUNDING_SHARE = 1e-9
 
 
+class Use(NamedTuple):
+    """Use of a bucket, in its unit. With flushes, the number of data writes is a range."""
+
+    least: float
+    likely: float
+    most: float
+
+    @classmethod
+    def exactly(cls, use: float) -> "Use":
+        """Return a use that is known."""
+        return cls(use, use, use)
+
+    def plus(self, other: "Use") -> "Use":
+        """Return the sum."""
+        return Use(self.least + other.least, self.likely + other.likely, self.most + other.most)
+
+
+NO_USE = Use(0.0, 0.0, 0.0)
+
+
 class Credits(msgspec.Struct, frozen=True, gc=False):
     """Bounds of the level of one bucket, in the unit of the bucket."""
 
@@ -113,28 +133,30 @@ def advance(
     before: Credits,
     bucket: Bucket,
     seconds: float,
-    use: float,
+    use: Use,
     requests: int = 0,
     inflight: int = 0,
     throttled_at: ThrottledAt | None = None,
 ) -> Credits:
     """Return the credits after an interval of at least 0.9 windows.
 
-    `use` is the use of the bucket by the requests that completed in it; `inflight` are the
+    `use` is the use of the bucket by the `requests` that completed in it; `inflight` are the
     requests in flight at its end. `throttled_at` is the rate at which this bucket throttled them
     then: the baseline, so that the bucket is empty, or the peak, so that it is not. None is
     unknown.
     """
     request = before.request_credits
     if requests:
-        request = max(use / requests, request * KEPT_REQUEST_SHARE)
+        request = max(use.most / requests, request * KEPT_REQUEST_SHARE)
     inflight_use = _inflight_use(inflight, request)
     if throttled_at is not None:
         inflight_use = min(inflight_use, bucket.peak_per_second * WINDOW_S)
     filled = bucket.fill_per_second * seconds / 2  # as if all use came in the middle
     estimate = min(before.estimate_credits + filled, bucket.capacity) + filled
-    estimate -= estimated_drain(bucket, seconds, use)
-    observed = _Observed(seconds, seconds, use, use, request, inflight_use, throttled_at)
+    estimate -= estimated_drain(bucket, seconds, use.likely)
+    observed = _Observed(
+        seconds, seconds, use.least, use.most, request, inflight_use, throttled_at
+    )
     return _advance(before, bucket, observed, estimate)
 
 
@@ -143,7 +165,7 @@ def advance_unobserved(
     bucket: Bucket,
     shortest_s: float,
     longest_s: float,
-    use: float | None,
+    use: Use | None,
     inflight: int = 0,
 ) -> Credits:
     """Return the credits after a time whose duration is known within bounds.
@@ -153,15 +175,16 @@ def advance_unobserved(
     """
     request = before.request_credits
     inflight_use = _inflight_use(inflight, request)
-    least = most = use or 0.0
+    least = use.least if use is not None else 0.0
     estimate = before.estimate_credits
     if use is None:
         most = bucket.peak_per_second * longest_s
         high = before.high_credits + inflight_use  # not in the use, but will complete
         before = msgspec.structs.replace(before, high_credits=high)
     else:
+        most = use.most
         seconds = (shortest_s + longest_s) / 2
-        estimate += bucket.fill_per_second * seconds - estimated_drain(bucket, seconds, use)
+        estimate += bucket.fill_per_second * seconds - estimated_drain(bucket, seconds, use.likely)
     observed = _Observed(shortest_s, longest_s, least, most, request, inflight_use)
     return _advance(before, bucket, observed, estimate)
 

@@ -22,6 +22,8 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     wwn: str | None = None
     model: str | None = None
     rotational: bool | None = None
+    largest_request_bytes: int | None = None
+    """Largest request that the kernel sends to it."""
     hidden: bool = False
     """A path of native NVMe multipath; its I/O is counted at the multipath head."""
     partition_of: str | None = None

@@ -30,6 +30,7 @@ from disksla.disks.udev_database import by_id_names, decode_property, parse_udev
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount, parse_mountinfo
 from disksla.system.roots import Roots
+from disksla.units import KIB
 
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL}
 """Errors of reading the files of a device while it is being removed."""
@@ -171,6 +172,7 @@ def _describe(device: Device) -> Disk:
         wwn=None if partition else _wwn(files, device.properties),
         model=None if partition else _model(files, device.properties),
         rotational=_ROTATIONAL.get(files.name("queue/rotational") or ""),
+        largest_request_bytes=_largest_request_bytes(files),
         hidden=hidden,
         partition_of=_kernel_name(parent) if partition else None,
         by_id=by_id_names(device.properties),
@@ -183,7 +185,21 @@ def _completed(disk: Disk, disks: Mapping[str, Disk]) -> Disk:
     whole = disks.get(disk.partition_of or "")
     if whole is None:
         return disk
-    return msgspec.structs.replace(disk, diskseq=whole.diskseq, rotational=whole.rotational)
+    return msgspec.structs.replace(
+        disk,
+        diskseq=whole.diskseq,
+        rotational=whole.rotational,
+        largest_request_bytes=whole.largest_request_bytes,
+    )
+
+
+def _largest_request_bytes(files: "_Directory") -> int | None:
+    """Return the limit of the hardware; that of the kernel may be changed, and is not higher."""
+    text = files.name("queue/max_hw_sectors_kb") or ""
+    try:
+        return parse_count(text) * KIB
+    except ValueError:
+        return None
 
 
 def _serial(files: "_Directory", udev: Mapping[str, str]) -> str | None:

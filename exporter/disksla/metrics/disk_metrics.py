@@ -329,6 +329,13 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         ),
     ),
     Metric(
+        "disksla_observed_limiter_window_seconds",
+        "gauge",
+        "Time between two releases of requests by the limiter that throttled the disk last; absent"
+        " if it is less than two sampling intervals.",
+        lambda snapshot: snapshot.limiter_window_s,
+    ),
+    Metric(
         "disksla_peak_read_iops",
         "gauge",
         f"Highest rate of reads completed per second {_PEAK}",

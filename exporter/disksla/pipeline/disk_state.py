@@ -202,6 +202,9 @@ def _after_interval(
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = disk_state.credits or open_account(limits, context.boottime_s)
+    fewest = None
+    if interval.flushes or (totals.recent and totals.recent[-1].flushes):
+        fewest = interval.with_fewest_writes(disk_state.disk.largest_request_bytes)
     if elapsed_s:
         detector, decided = classify(
             detector, interval, limits, context.tolerance_ratio, context.tick_s
@@ -209,10 +212,10 @@ def _after_interval(
         window_verdict = decided[-1] if decided else disk_state.window_verdict
         if account is not None:
             confirmed = _confirmed(decided)
-            account = account.after_window(limits, interval, confirmed, context.boottime_s)
+            account = account.after_window(limits, interval, confirmed, context.boottime_s, fewest)
     elif account is not None:
         account = _credits_at_last_sample(disk_state, context) or account
-        account = account.after_gap(limits, interval, context.boottime_s, inflight)
+        account = account.after_gap(limits, interval, context.boottime_s, inflight, fewest)
     return DiskState(
         disk_state.disk,
         disk_state.assignment,

@@ -16,7 +16,7 @@ from disksla.pipeline.saved_state import (
     save_credits,
     seconds_since_saved,
 )
-from disksla.verdict import Ceiling, Clocks, DetectorState, Throttle
+from disksla.verdict import UNKNOWN_LIMIT, Ceiling, Clocks, DetectorState
 
 
 class PreviousRun(msgspec.Struct, frozen=True):
@@ -89,7 +89,7 @@ def _detector(saved: SavedDisk) -> DetectorState:
     if not saved.ceiling_iops or not saved.ceiling_bytes_per_second:
         return DetectorState()
     requests, nbytes = round(saved.ceiling_iops), round(saved.ceiling_bytes_per_second)
-    return DetectorState(ceiling=Ceiling(Throttle("unknown", "unknown"), 1, 1.0, requests, nbytes))
+    return DetectorState(ceiling=Ceiling(UNKNOWN_LIMIT, 10, 1.0, requests, nbytes))
 
 
 def _credits(

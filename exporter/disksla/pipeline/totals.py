@@ -196,4 +196,6 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
         sum(window.read_ms or 0 for window in windows),
         sum(window.write_ms or 0 for window in windows),
         windows[-1].inflight if windows else 0,
+        sum(window.flushes for window in windows),
+        sum(window.flush_ms for window in windows),
     )

@@ -41,6 +41,8 @@ class WindowRecord(msgspec.Struct, frozen=True):
     ceiling_iops: float | None = None
     """Rate at which the disk was last throttled."""
     ceiling_bytes_per_second: float | None = None
+    limiter_window_s: float | None = None
+    """Time between two releases of the limiter that throttled the disk last."""
     credits: tuple[CreditLevel, ...] = ()
     """Bounds and estimate of burst credits, by resource."""
 
@@ -70,7 +72,7 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
             continue
         if recent and recent[-1].end_s == now_s:
             window = recent[-1]
-            records.append(_window_record(previous, disk_state, window, after.clocks.boottime_s))
+            records.append(_window_record(previous, disk_state, window, after))
         elif (
             assessed_s
             and disk_state.is_listed
@@ -79,7 +81,7 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
         ):  # not updated at this tick, because it was idle
             window = Interval(now_s, assessed_s, 0, 0, 0, 0, 0, 0, inflight=0)
             idle = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
-            records.append(_window_record(idle, idle, window, after.clocks.boottime_s))
+            records.append(_window_record(idle, idle, window, after))
         else:
             records.append(WindowRecord(now_s, device, gap=reasons[0] if reasons else "start"))
     return records
@@ -131,18 +133,22 @@ def _record(
 
 
 def _window_record(
-    previous: DiskState | None, disk_state: DiskState, window: Interval, boottime_s: float
+    previous: DiskState | None, disk_state: DiskState, window: Interval, after: State
 ) -> WindowRecord:
     limits = disk_state.assignment.limits
     before = (previous or disk_state).totals.verdict_totals.host
     host = disk_state.totals.verdict_totals.host.since(before)
     ceiling = disk_state.detector.ceiling
-    account = disk_state.credits_at(boottime_s)
+    account = disk_state.credits_at(after.clocks.boottime_s) if after.clocks else None
+    limiter_window_s = None
+    if ceiling is not None:
+        limiter_window_s = ceiling.limiter_window_s(after.settings.sampling.interval_s)
     return msgspec.structs.replace(
         _record(disk_state.disk.name, window, limits.promise_charges, disk_state.window_verdict),
         throttled_iowait_s=host.iowait_s,
         throttled_pressure_s=host.pressure_some_s,
         ceiling_iops=ceiling.iops if ceiling is not None else None,
         ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling is not None else None,
+        limiter_window_s=limiter_window_s,
         credits=account.levels(limits, window) if account is not None else (),
     )

@@ -57,7 +57,13 @@ from disksla.verdict.interval import (
     interval_of,
     load_of,
 )
-from disksla.verdict.throttle import LIMIT_KINDS, LimitKind, Throttle, ThrottleLevel
+from disksla.verdict.throttle import (
+    LIMIT_KINDS,
+    UNKNOWN_LIMIT,
+    LimitKind,
+    Throttle,
+    ThrottleLevel,
+)
 from disksla.verdict.verdict import (
     VERDICTS,
     DetectorState,
@@ -70,6 +76,7 @@ from disksla.verdict.verdict import (
 __all__ = [
     "GAP_REASONS",
     "LIMIT_KINDS",
+    "UNKNOWN_LIMIT",
     "VERDICTS",
     "Ceiling",
     "Clocks",

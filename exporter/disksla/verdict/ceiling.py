@@ -4,7 +4,7 @@ import msgspec
 
 from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
-from disksla.verdict.span import last_seconds, last_span, span_of
+from disksla.verdict.span import last_seconds, last_span, span_of, ticks_of
 from disksla.verdict.throttle import Throttle
 
 
@@ -27,6 +27,11 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     def bytes_per_second(self) -> float:
         """Bytes per second, read and written."""
         return self.bytes / self.seconds
+
+    def limiter_window_s(self, tick_s: float) -> float | None:
+        """Return the time between two releases; None if it is too short to be seen in samples."""
+        mean_s = self.seconds / self.windows
+        return mean_s if ticks_of(mean_s, tick_s) > 1 else None
 
     def is_near(self, iops: float, bytes_per_second: float, tolerance: float) -> bool:
         """Return whether a rate is that of the ceiling, in requests or in bytes."""

@@ -87,6 +87,17 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             self, writes=max(self.writes - self.flushes, least), write_ms=write_ms
         )
 
+    def with_fewest_writes(self, largest_request_bytes: int | None) -> "Interval":
+        """Return the interval with as few writes as its sectors need at least.
+
+        With flushes, more than that is not certain: the kernel merges concurrent flushes, so that
+        empty ones among the writes may be more than `flushes`.
+        """
+        fewest = min(1, self.written_bytes)
+        if largest_request_bytes:
+            fewest = -(-self.written_bytes // largest_request_bytes)
+        return msgspec.structs.replace(self, writes=min(self.writes, fewest))
+
 
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
     """Return the seconds between two samples, or the reason why they are a gap."""

@@ -78,11 +78,25 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     def is_limiter(self, tick_s: float) -> bool:
         """Return whether the line is long enough to be sure of a limiter."""
-        least = P.enough_requests if self.is_deep else P.one_deep_requests
         return (
             self.seconds >= P.straight_s - tick_s / 2
             and self.releases >= P.straight_releases
-            and self.requests * P.straight_s >= least * (self.seconds - tick_s / 2)
+            and self._may_be_limiter(tick_s)
+        )
+
+    def is_open(self, tick_s: float) -> bool:
+        """Return whether the line is too short for that, and may become long enough."""
+        return (
+            self.releases >= P.open_releases
+            and self.seconds < P.straight_s - tick_s / 2
+            and self._may_be_limiter(tick_s)
+        )
+
+    def _may_be_limiter(self, tick_s: float) -> bool:
+        """Return whether requests are as many, and wait as long, as those of a limiter."""
+        least = P.enough_requests if self.is_deep else P.one_deep_requests
+        return (
+            self.requests * P.straight_s >= least * (self.seconds - tick_s / 2)
             and self.busy_s >= P.straight_latency_s * self.requests
             and self.busy_s >= P.straight_busy_share * self.seconds
         )

@@ -29,13 +29,21 @@ def is_below_promise(
     if len(last) < P.below_releases or not limits.promise_charges:
         return False
     in_flight = sum(release.inflight for release in last)
-    if in_flight < P.deep_share * len(last):  # less than one: too shallow for any promise
+    if in_flight < P.deep_share * _least_depth(limits) * len(last):
         return False
     span = span_of(last)
     depth = _needed_depth(span, limits)
     if depth is None or in_flight < P.deep_share * depth * len(last):
         return False
     return _share_of_promise(span, limits) < 1 - tolerance - span.uncertainty(tick_s)
+
+
+def _least_depth(limits: Limits) -> int:
+    """Return a queue depth below which no promise applies, whatever the size of requests."""
+    conditions = (limits.iops_conditions, limits.bandwidth_conditions)
+    return min(
+        each.queue_depth or P.default_depth if each else P.default_depth for each in conditions
+    )
 
 
 def _share_of_promise(span: Span, limits: Limits) -> float:

@@ -49,10 +49,12 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """Requests in flight at the end of the last window; None after a gap."""
     waiting: int = 0
     """How many releases, counted from the last, had requests that waited."""
+    is_waiting: bool = False
+    """Requests waited in the last one, and not only may have."""
     silent_s: float = 0.0
     """Time since a request completed, with requests in flight."""
-    ended_silence: bool = False
-    """The last release began with a window in which no request completed."""
+    silence_s: float = 0.0
+    """Time without completions with which the last release began."""
     service: ServiceTime = ServiceTime()
     ceiling: Ceiling | None = None
     throttle: Throttle | None = None
@@ -64,7 +66,7 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The last releases on a straight line: with data writes only, and with all writes."""
     lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
-    """The same before the last release, if that one may be continued."""
+    """The same before the last release, if that began with silence: it may be continued."""
     undecided: tuple[WindowVerdict | None, ...] = ()
     """Verdicts on the last windows if no constant rate is found (and their wait if one is); None
     for silent ones, which get the verdict of the next release."""
@@ -104,23 +106,36 @@ def _with_completions(
     detector: DetectorState, window: Interval, longest_silence_s: float, rules: "_Rules"
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state and the verdicts after a window in which requests completed."""
-    ends_silence = 0 < detector.silent_s <= longest_silence_s
+    silence_s = detector.silent_s if detector.silent_s <= longest_silence_s else 0.0
+    lines = detector.lines
     release = window
-    if ends_silence:
-        release = msgspec.structs.replace(window, seconds=window.seconds + detector.silent_s)
-    if detector.ended_silence and not detector.silent_s:
-        # A sample was taken while the limiter let requests pass: this is the rest of that release.
-        whole = detector.releases[-1].plus(release)
-        state, own, is_open = _judge(_reopened(detector), whole, release, rules)
+    if silence_s:
+        release = msgspec.structs.replace(window, seconds=window.seconds + silence_s)
+    if _continues(detector, window, rules.tick_s):
+        silence_s, lines = detector.silence_s, detector.lines_before
+        whole = detector.releases[-1].plus(window)
+        state, own, is_open = _judge(_reopened(detector), whole, window, rules)
     else:
         state, own, is_open = _judge(detector, release, release, rules)
-        if ends_silence:
-            state = msgspec.structs.replace(state, ended_silence=True, lines_before=detector.lines)
+    if silence_s:
+        state = msgspec.structs.replace(state, silence_s=silence_s, lines_before=lines)
     if is_open:
         silent = msgspec.structs.replace(own, wait_s=0.0)
         undecided = (*(each or silent for each in detector.undecided), own)
         return msgspec.structs.replace(state, undecided=undecided), ()
     return state, _decided(detector.undecided, own)
+
+
+def _continues(detector: DetectorState, window: Interval, tick_s: float) -> bool:
+    """Return whether a window has the rest of the release before it.
+
+    A sample was taken while the limiter let requests pass after a silence, which takes less time
+    than the silence.
+    """
+    if not detector.silence_s or detector.silent_s:
+        return False
+    released_s = detector.releases[-1].seconds - detector.silence_s + window.seconds
+    return released_s < max(detector.silence_s, 2 * tick_s) + tick_s / 2
 
 
 def _reopened(detector: DetectorState) -> DetectorState:
@@ -158,6 +173,8 @@ def _decided(
 
     A limit that is found by its constant rate has throttled all of them.
     """
+    if not undecided:
+        return (own,)
     silent = msgspec.structs.replace(own, wait_s=0.0)
     if own.throttle != UNKNOWN_LIMIT:
         return _ended(undecided, silent, own)
@@ -266,6 +283,7 @@ def _judge(
         seen.flushes,
         release.inflight,
         seen.waiting,
+        seen.is_waiting,
         service=service,
         ceiling=ceiling,
         throttle=found.throttle if found.is_steady else None,
@@ -300,17 +318,22 @@ def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: f
     releases = (*detector.releases[1 - P.kept_releases :], release)
     data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
     flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
-    waits = [has_waiting(each, service_s) for each in data[-2:]]
+    is_waiting = has_waiting(data[-1], service_s)
     level = None
-    if release.inflight or waits[-1]:
+    if release.inflight or is_waiting:
         run = releases[-1 - detector.throttled : -1]
         if detector.throttle is not None and _is_confirmed(run, tick_s):
             level = detector.throttle.level
-    waiting = min(detector.waiting + 1, len(releases)) if waits[-1] or level is not None else 0
+    waited_lately = is_waiting or detector.is_waiting
+    waiting = 0
+    if is_waiting or level is not None or (detector.is_waiting and release.inflight):
+        waiting = min(detector.waiting + 1, len(releases))
     # No limiter is known to charge an empty flush.
     counts = (data, releases) if flushes else (releases,)
     is_busy = waiting > 0 or release.inflight > 0
-    return _Seen(releases, data, flushes, counts, waiting, waits[-1], is_busy, any(waits), level)
+    return _Seen(
+        releases, data, flushes, counts, waiting, is_waiting, is_busy, waited_lately, level
+    )
 
 
 def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding | None:
@@ -356,6 +379,5 @@ def _at_constant_rate(detector: DetectorState, seen: _Seen, rules: _Rules) -> _F
             return _Finding(throttle, run, counts_data, is_below=is_below, lines=lines)
     if throttle and is_at_ceiling(detector.ceiling, waiting, rules.tick_s):
         return _Finding(throttle, lines=lines)
-    longest = max(lines, key=lambda line: line.releases)
-    is_open = longest.releases >= P.open_releases and longest.seconds < P.straight_s
+    is_open = any(line.is_open(rules.tick_s) for line in lines)
     return _Finding(is_below=is_below, lines=lines, is_open=is_open)

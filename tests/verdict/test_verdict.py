@@ -201,6 +201,17 @@ def test_silence_for_longer_than_any_limiter_explains_is_a_stall() -> None:
     assert verdicts(*[silent] * 15, window()) == ["stalled"] * 15 + ["unproven"]
 
 
+def test_verdict_waits_for_two_seconds_at_most() -> None:
+    """Of a straight line that is followed by silence."""
+    detector, decided = DetectorState(), 0
+    straight = [window(30, 16, 1600)] * 18
+    for number, each in enumerate([*straight, *[window(0, 16, 0)] * 8], start=1):
+        detector, verdicts = classify(detector, each, NO_LIMITS, 0.03, 0.1)
+        decided += len(verdicts)
+        assert number - decided <= 20
+    assert decided == 6
+
+
 def test_silence_that_ends_without_a_completion_is_unproven() -> None:
     assert verdicts(window(0, 1, 0), window(0, 0, 0)) == ["unproven", "idle"]
 

@@ -48,9 +48,7 @@ def _least_depth(limits: Limits) -> int:
 
 def _share_of_promise(span: Span, limits: Limits) -> float:
     """Return the rate as a share of the promise for requests of this size."""
-    if not span.requests:
-        return 0.0
-    share = promised_share(limits.promised_shares, span.bytes // span.requests)
+    share = promised_share(limits.promised_shares, span.bytes // max(1, span.requests))
     return max(
         (span.load((charge,)) or 0.0) / (share if charge.limit == "iops" else 1.0)
         for charge in limits.promise_charges

@@ -204,8 +204,6 @@ class _Seen(NamedTuple):
     """Requests waited in the last release."""
     is_busy: bool
     """Or they were in flight at its end."""
-    waited_lately: bool
-    """Requests waited in the last release or in the one before."""
     level: ThrottleLevel | None
     """The level at which the disk was throttled before, if requests may still wait there."""
 
@@ -319,21 +317,17 @@ def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: f
     data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
     flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
     is_waiting = has_waiting(data[-1], service_s)
+    # After a release with waiting, one with a request in flight may be the rest of it.
+    may_wait = is_waiting or (detector.is_waiting and release.inflight > 0)
+    waiting = min(detector.waiting + 1, len(releases)) if may_wait else 0
     level = None
-    if release.inflight or is_waiting:
+    if may_wait and detector.throttle is not None:
         run = releases[-1 - detector.throttled : -1]
-        if detector.throttle is not None and _is_confirmed(run, tick_s):
-            level = detector.throttle.level
-    waited_lately = is_waiting or detector.is_waiting
-    waiting = 0
-    if is_waiting or level is not None or (detector.is_waiting and release.inflight):
-        waiting = min(detector.waiting + 1, len(releases))
+        level = detector.throttle.level if _is_confirmed(run, tick_s) else None
     # No limiter is known to charge an empty flush.
     counts = (data, releases) if flushes else (releases,)
     is_busy = waiting > 0 or release.inflight > 0
-    return _Seen(
-        releases, data, flushes, counts, waiting, is_waiting, is_busy, waited_lately, level
-    )
+    return _Seen(releases, data, flushes, counts, waiting, is_waiting, is_busy, level)
 
 
 def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding | None:
@@ -346,8 +340,6 @@ def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Fin
         )
         if throttle is None:
             continue
-        if not seen.waited_lately:
-            return _Finding(throttle, counts_data=releases is not seen.releases)
         before = 0
         if detector.throttle is not None and detector.throttle.level == throttle.level:
             before = detector.throttled

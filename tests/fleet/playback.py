@@ -137,10 +137,17 @@ def make_playback(
 ) -> Playback:
     """Return the playback of a recording of one disk, from the states after each tick.
 
-    One frame is enough for a constant load. The first `skip` ticks are not part of the playback.
+    One frame is enough for a constant load. The first `skip` ticks are not part of the playback,
+    and windows whose verdict is not decided at an end of it belong to what follows.
     """
     selected = {skip + frame * (ticks - 1 - skip) // frames for frame in range(frames + 1)}
-    kept = [state for number, state in enumerate(states) if number in selected]
+    kept: list[State] = []
+    decided = None
+    for number, state in enumerate(states):
+        if decided is None or not _has_undecided(state):
+            decided = state
+        if number in selected:
+            kept.append(decided)
     snapshots = [take_snapshot(state) for state in kept]
     return playback_of_snapshots(snapshots, _now_s(kept[-1]) - _now_s(kept[0]), report)
 
@@ -166,6 +173,10 @@ def playback_of_snapshots(
         ),
         tuple({name: each.get(name, values[-1][name]) for name in gauges} for each in values[1:]),
     )
+
+
+def _has_undecided(state: State) -> bool:
+    return any(disk.totals.undecided.windows for disk in state.monitored.values())
 
 
 def _now_s(state: State) -> float:

@@ -253,8 +253,8 @@ local state = import '../state.libsonnet';
           + lib.noData('no flushes, or not counted by this kernel')
           + lib.coloured({ 'flushes, mean': 'orange' }),
           lib.lines('Flushes', |||
-            Cache flushes per second. On a disk with a write-back cache the kernel counts an empty
-            flush as a write, too, so that writes are as many more than a limiter charges.
+            Cache flushes per second. On a disk with a write-back cache the kernel also counts an
+            empty flush as a write. No limiter is known to charge it.
           |||, 'iops', [
             lib.query(rate('flushes_completed_total'), 'flushes'),
           ])

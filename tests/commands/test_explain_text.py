@@ -111,7 +111,7 @@ def test_sentence_about_a_limit_that_the_terms_do_not_explain() -> None:
 def test_window_of_the_limiter_is_named() -> None:
     limiter = Limiter(buckets=summed(300), window_s=0.5)
     text = explained(replace(SCENARIOS["iops-300-deep"], limiter=limiter))
-    assert "and the disk served 300 IOPS, 1.172 MiB/s, released every 500 ms." in text
+    assert "and the disk served 300 IOPS, 1.172 MiB/s, at intervals of 500 ms." in text
 
 
 def test_short_throttling_is_not_left_out() -> None:

@@ -17,7 +17,8 @@ verdicts on that recording are compared with the log.
 
 In truth, a disk is throttled while at least one request waits for the limiter. Verdicts may wait
 for up to two seconds before they are counted, because they depend on what follows: silence is part
-of a limiter's window if requests complete after it, and a constant rate takes time to be one.
+of a limiter's window if requests complete after it, and a constant rate is certain only after two
+seconds.
 `tests/lab/scenarios/` has the requirements of each disk; `pass` means that all are met.
 
 - `truth s` and `found s` are the throttled seconds in truth and by the verdicts. `found s` may

@@ -17,7 +17,7 @@ from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, take_snapsh
 from disksla.pipeline.state import State, needs_host_wait
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
-from disksla.units import GIB
+from disksla.units import GIB, KIB
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
 from support.simulated_host import Machine, a_disk
@@ -382,6 +382,21 @@ def test_idle_disk_gains_credits_without_updates() -> None:
     machine.does("vda", reads=1)
     machine.tick()
     assert credits_of(machine).lower_credits == pytest.approx(later.lower_credits + 30, rel=0.02)
+
+
+def test_credit_bounds_contain_every_number_of_data_writes_under_flushes() -> None:
+    disk = a_disk(largest_request_bytes=128 * KIB)
+    machine = Machine(disk, settings=with_terms(300.0, BURST))
+    for _ in range(400):
+        machine.tick()
+    assert credits_of(machine).upper_credits == 8000.0
+    for _ in range(10):  # 100 writes, of which 16 to 100 have data
+        machine.does("vda", writes=100, written_sectors=16 * 256, write_ms=90, flushes=50)
+        machine.tick()
+    level = credits_of(machine)
+    assert level.lower_credits <= 8000 - 1000 + 300
+    assert level.upper_credits >= 8000 - 160
+    assert level.estimate_credits == pytest.approx(8000 - 500 + 300, abs=200)
 
 
 def machine_after_idle() -> Machine:

@@ -41,3 +41,18 @@ def test_first_sample_has_gap_start() -> None:
 def test_no_records_before_first_sample() -> None:
     machine = Machine(a_disk(), unreadable=True)
     assert records(machine, text=None) == []
+
+
+def test_each_window_has_one_record_if_a_disk_vanishes_while_verdicts_wait() -> None:
+    machine = Machine(a_disk())
+    machine.tick()
+    machine.does("vda", inflight=8)
+    windows: list[WindowRecord] = []
+    for tick in range(25):
+        if tick % 10 == 9:
+            machine.does("vda", reads=100, read_ms=8000)
+        windows += records(machine)
+    assert 0 < len(windows) < 25
+    windows += records(machine, text="")
+    recorded_s = [window.monotonic_s for window in windows if window.gap is None]
+    assert len(recorded_s) == len(set(recorded_s)) == 25

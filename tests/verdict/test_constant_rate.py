@@ -9,17 +9,7 @@ from hypothesis import strategies as st
 
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.interval import Interval
-
-
-def release(
-    reads: int = 30,
-    read_ms: int = 0,
-    inflight: int = 0,
-    request_bytes: int = 4096,
-    seconds: float = 0.1,
-) -> Interval:
-    return Interval(1.0, seconds, reads, 0, reads * request_bytes, 0, read_ms, 0, inflight)
-
+from support.releases import release
 
 STRAIGHT = [release(30, read_ms=960, inflight=32)] * 21
 """The first is where the line starts."""

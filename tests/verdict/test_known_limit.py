@@ -4,7 +4,6 @@ import pytest
 
 from disksla.limits.cost_model import Charge
 from disksla.limits.limits import NO_LIMITS, Rates, build_limits
-from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
     throttled_at_limit,
@@ -12,17 +11,7 @@ from disksla.verdict.known_limit import (
 )
 from disksla.verdict.span import span_of
 from disksla.verdict.throttle import Throttle
-
-
-def release(
-    reads: int = 30,
-    read_ms: int = 0,
-    inflight: int = 0,
-    request_bytes: int = 4096,
-    seconds: float = 0.1,
-) -> Interval:
-    return Interval(1.0, seconds, reads, 0, reads * request_bytes, 0, read_ms, 0, inflight)
-
+from support.releases import release
 
 LIMITS = build_limits(Rates(300.0, 300.0), "sum")
 

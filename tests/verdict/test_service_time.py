@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
 from support.examples import scaled
-
-
-def release(reads: int = 30, read_ms: int = 0, inflight: int = 0, flushes: int = 0) -> Interval:
-    return Interval(1.0, 0.1, reads, 0, reads * 4096, 0, read_ms, 0, inflight, flushes)
+from support.releases import release
 
 
 def learned(*windows: tuple[int, int]) -> float:

@@ -109,7 +109,7 @@ def _throttled(throttled: _Period, limits: Limits, level: ThrottleLevel, limit: 
     served = f"requests waited {throttled.wait} each, and the disk served {throttled.rates}"
     windows_s = [each.limiter_window_s for each in throttled.records if each.limiter_window_s]
     if windows_s:
-        served += f", released every {format_duration(windows_s[-1])}"
+        served += f", at intervals of {format_duration(windows_s[-1])}"
     if level == "base":
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
         return (

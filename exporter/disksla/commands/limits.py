@@ -11,9 +11,17 @@ from disksla.commands._limits_text import LimitsQuery, Mix, burst_document, prin
 from disksla.commands._options import add_config_file, parse_option, parse_optional
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
-from disksla.limits import EffectiveIops, Limits, Provision, Terms, derive_limits, effective_iops
+from disksla.limits import (
+    USUAL_IOPS_CONDITIONS,
+    EffectiveIops,
+    Limits,
+    Provision,
+    Terms,
+    derive_limits,
+    effective_iops,
+)
 from disksla.limits.catalog import load_catalog
-from disksla.units import KIB, parse_bandwidth_bytes_per_second, parse_size_bytes
+from disksla.units import parse_bandwidth_bytes_per_second, parse_size_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,8 +69,8 @@ def _mix(arguments: argparse.Namespace, terms: Terms) -> Mix | None:
     write_share = parse_optional("--write-share", arguments.write_share, _share)
     if request_bytes is None and write_share is None:
         return None
-    default_bytes = terms.iops_conditions.request_bytes if terms.iops_conditions else 4 * KIB
-    return Mix(request_bytes or default_bytes, write_share or 0.0)
+    conditions = terms.iops_conditions or USUAL_IOPS_CONDITIONS
+    return Mix(request_bytes or conditions.request_bytes, write_share or 0.0)
 
 
 def _size(text: str) -> int:

@@ -6,6 +6,7 @@ import msgspec
 
 from disksla.config.fields import Iops
 from disksla.limits import (
+    USUAL_IOPS_CONDITIONS,
     Bucket,
     Burst,
     Conditions,
@@ -16,10 +17,6 @@ from disksla.limits import (
     build_limits,
 )
 from disksla.schema import Bytes, BytesPerSecond, Seconds, rate, whole_number
-from disksla.units import KIB
-
-USUAL_REQUEST_BYTES = 4 * KIB
-"""Providers promise IOPS for requests of this size, unless they say otherwise."""
 
 
 class SumBurst(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,8 +110,10 @@ def custom_limits(terms: CustomTerms) -> Limits:
     limits = _limits(terms)
     if terms.queue_depth is None and terms.request_bytes is None:
         return limits
-    conditions = Conditions(terms.request_bytes or USUAL_REQUEST_BYTES, terms.queue_depth)
-    return msgspec.structs.replace(limits, iops_conditions=conditions)
+    request_bytes = terms.request_bytes or USUAL_IOPS_CONDITIONS.request_bytes
+    return msgspec.structs.replace(
+        limits, iops_conditions=Conditions(request_bytes, terms.queue_depth)
+    )
 
 
 def _limits(terms: CustomTerms) -> Limits:

@@ -6,6 +6,7 @@ from disksla.limits.derive import EffectiveIops, derive_limits, effective_iops
 from disksla.limits.explain import DerivationStep, derivation
 from disksla.limits.limits import (
     NO_LIMITS,
+    USUAL_IOPS_CONDITIONS,
     Bucket,
     Burst,
     Conditions,
@@ -21,6 +22,7 @@ from disksla.limits.terms import Catalog, Provision, Terms
 
 __all__ = [
     "NO_LIMITS",
+    "USUAL_IOPS_CONDITIONS",
     "Assignment",
     "Bucket",
     "Burst",

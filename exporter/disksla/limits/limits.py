@@ -19,6 +19,7 @@ from disksla.limits.cost_model import (
     shared_charges,
 )
 from disksla.schema import Bytes, BytesPerSecond, Number, choice, number, whole_number
+from disksla.units import KIB
 
 BudgetKind = Annotated[
     Literal["separate", "sum", "time_shared"], choice("separate", "sum", "time_shared")
@@ -89,6 +90,10 @@ class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     request_bytes: Bytes
     queue_depth: Annotated[int, whole_number(1, 10**6)] | None = None
     """Requests in flight; None where the provider does not state it."""
+
+
+USUAL_IOPS_CONDITIONS = Conditions(4 * KIB, 32)
+"""Where the provider states none: providers and fio users test IOPS like this."""
 
 
 class Limits(msgspec.Struct, frozen=True):

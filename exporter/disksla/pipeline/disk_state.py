@@ -80,6 +80,11 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
             return self.credits.after_idle(limits.burst.buckets, boottime_s)
         return self.credits.after_gap(limits, None, boottime_s)
 
+    def limiter_window_s(self, tick_s: float) -> float | None:
+        """Return the time between two releases of the limiter that throttled it last, if known."""
+        ceiling = self.detector.ceiling
+        return None if ceiling is None else ceiling.limiter_window_s(tick_s)
+
     @property
     def throttle_wait_s(self) -> float | None:
         """I/O-seconds that throttled requests waited in the last window; None if not throttled.
@@ -203,7 +208,7 @@ def _after_interval(
     decided: tuple[WindowVerdict, ...] = ()
     account = disk_state.credits or open_account(limits, context.boottime_s)
     fewest = None
-    if interval.flushes or (totals.recent and totals.recent[-1].flushes):
+    if account is not None and (interval.flushes or (totals.recent and totals.recent[-1].flushes)):
         fewest = interval.with_fewest_writes(disk_state.disk.largest_request_bytes)
     if elapsed_s:
         detector, decided = classify(
@@ -294,6 +299,7 @@ def _missing(
         totals=totals,
         detector=after_gap(disk_state.detector),
         window_verdict=None,
+        decided=(),
         credits=_credits_at_last_sample(disk_state, context),
     )
     return DiskUpdate(

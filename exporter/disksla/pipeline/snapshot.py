@@ -140,7 +140,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     peak = highest(totals.peaks, now_s)
     promise = disk_state.assignment.limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
-    window_verdict, ceiling = disk_state.window_verdict, disk_state.detector.ceiling
+    window_verdict = disk_state.window_verdict
     configured = state.settings.probes_of(disk_state.disk.name)
     return DiskSnapshot(
         disk=disk_state.disk,
@@ -164,10 +164,8 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         verdict_totals=msgspec.structs.replace(
             totals.verdict_totals, host=totals.verdict_totals.host.where_known(state.last_host)
         ),
-        ceiling=ceiling,
-        limiter_window_s=None
-        if ceiling is None
-        else ceiling.limiter_window_s(state.settings.sampling.interval_s),
+        ceiling=disk_state.detector.ceiling,
+        limiter_window_s=disk_state.limiter_window_s(state.settings.sampling.interval_s),
         credits=_credits(disk_state, recent, state.clocks),
         probes=_probes(disk_state, configured),
         probe_intervals_s=configured,

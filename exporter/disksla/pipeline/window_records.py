@@ -140,15 +140,12 @@ def _window_record(
     host = disk_state.totals.verdict_totals.host.since(before)
     ceiling = disk_state.detector.ceiling
     account = disk_state.credits_at(after.clocks.boottime_s) if after.clocks else None
-    limiter_window_s = None
-    if ceiling is not None:
-        limiter_window_s = ceiling.limiter_window_s(after.settings.sampling.interval_s)
     return msgspec.structs.replace(
         _record(disk_state.disk.name, window, limits.promise_charges, disk_state.window_verdict),
         throttled_iowait_s=host.iowait_s,
         throttled_pressure_s=host.pressure_some_s,
         ceiling_iops=ceiling.iops if ceiling is not None else None,
         ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling is not None else None,
-        limiter_window_s=limiter_window_s,
+        limiter_window_s=disk_state.limiter_window_s(after.settings.sampling.interval_s),
         credits=account.levels(limits, window) if account is not None else (),
     )

@@ -72,6 +72,14 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     for silent ones, which get the verdict of the next release."""
 
 
+class _Rules(NamedTuple):
+    """What the releases of a disk are compared with."""
+
+    limits: Limits
+    tolerance: float
+    tick_s: float
+
+
 def classify(
     detector: DetectorState, window: Interval, limits: Limits, tolerance: float, tick_s: float
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
@@ -103,19 +111,18 @@ def after_gap(detector: DetectorState, inflight: int | None = None) -> DetectorS
 
 
 def _with_completions(
-    detector: DetectorState, window: Interval, longest_silence_s: float, rules: "_Rules"
+    detector: DetectorState, window: Interval, longest_silence_s: float, rules: _Rules
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state and the verdicts after a window in which requests completed."""
-    silence_s = detector.silent_s if detector.silent_s <= longest_silence_s else 0.0
-    lines = detector.lines
-    release = window
-    if silence_s:
-        release = msgspec.structs.replace(window, seconds=window.seconds + silence_s)
     if _continues(detector, window, rules.tick_s):
         silence_s, lines = detector.silence_s, detector.lines_before
         whole = detector.releases[-1].plus(window)
         state, own, is_open = _judge(_reopened(detector), whole, window, rules)
     else:
+        silence_s = detector.silent_s if detector.silent_s <= longest_silence_s else 0.0
+        lines, release = detector.lines, window
+        if silence_s:
+            release = msgspec.structs.replace(window, seconds=window.seconds + silence_s)
         state, own, is_open = _judge(detector, release, release, rules)
     if silence_s:
         state = msgspec.structs.replace(state, silence_s=silence_s, lines_before=lines)
@@ -195,25 +202,23 @@ class _Seen(NamedTuple):
 
     releases: tuple[Interval, ...]
     data: tuple[Interval, ...]
+    """The same without flushes."""
     flushes: int
-    counts: tuple[tuple[Interval, ...], ...]
-    """The releases as often as their data writes may be counted."""
+    """How many of them, counted from the last, may differ."""
     waiting: int
     """0 if no request waited in the last one."""
     is_waiting: bool
     """Requests waited in the last release."""
-    is_busy: bool
-    """Or they were in flight at its end."""
     level: ThrottleLevel | None
     """The level at which the disk was throttled before, if requests may still wait there."""
 
+    @property
+    def counts(self) -> tuple[tuple[Interval, ...], ...]:
+        """The releases as often as their data writes may be counted.
 
-class _Rules(NamedTuple):
-    """What the releases of a disk are compared with."""
-
-    limits: Limits
-    tolerance: float
-    tick_s: float
+        No limiter is known to charge an empty flush.
+        """
+        return (self.data, self.releases) if self.flushes else (self.releases,)
 
 
 class _Finding(NamedTuple):
@@ -324,10 +329,7 @@ def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: f
     if may_wait and detector.throttle is not None:
         run = releases[-1 - detector.throttled : -1]
         level = detector.throttle.level if _is_confirmed(run, tick_s) else None
-    # No limiter is known to charge an empty flush.
-    counts = (data, releases) if flushes else (releases,)
-    is_busy = waiting > 0 or release.inflight > 0
-    return _Seen(releases, data, flushes, counts, waiting, is_waiting, is_busy, level)
+    return _Seen(releases, data, flushes, waiting, is_waiting, level)
 
 
 def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding | None:
@@ -355,7 +357,7 @@ def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Fin
 
 def _at_constant_rate(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding:
     """Return the finding where no limit of the terms throttles: a constant rate, or none."""
-    if not seen.is_busy:
+    if not seen.waiting and not seen.releases[-1].inflight:
         return _NOTHING
     waiting = seen.releases[-seen.waiting :] if seen.waiting else ()
     is_below = is_below_promise(waiting, rules.limits, rules.tolerance, rules.tick_s)

@@ -9,7 +9,14 @@ from typing import Literal, get_args
 import msgspec
 
 from disksla.fio import FioJob, Pattern
-from disksla.limits import Conditions, Limits, PromisedShare, effective_iops, promised_share
+from disksla.limits import (
+    USUAL_IOPS_CONDITIONS,
+    Conditions,
+    Limits,
+    PromisedShare,
+    effective_iops,
+    promised_share,
+)
 from disksla.units import (
     GIB,
     KIB,
@@ -30,7 +37,6 @@ _VK_SHARES = (
     PromisedShare(8 * KIB, 0.75),
     PromisedShare(16 * KIB, 0.5),
 )
-_USUAL_IOPS_CONDITIONS = Conditions(4 * KIB, 32)
 _USUAL_BANDWIDTH_CONDITIONS = Conditions(MIB, 16)
 _ROUNDING_SHARE = 1e-9
 
@@ -127,7 +133,7 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
         sized = msgspec.structs.replace(
             limits,
             promised_shares=shares,
-            iops_conditions=_USUAL_IOPS_CONDITIONS,
+            iops_conditions=USUAL_IOPS_CONDITIONS,
             bandwidth_conditions=_USUAL_BANDWIDTH_CONDITIONS,
         )
         return Suite(
@@ -149,9 +155,9 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
 
 def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
     """Return tests of each request size that the terms name, of bandwidth and of latency."""
-    iops = limits.iops_conditions or _USUAL_IOPS_CONDITIONS
+    iops = limits.iops_conditions or USUAL_IOPS_CONDITIONS
     bandwidth = limits.bandwidth_conditions or _USUAL_BANDWIDTH_CONDITIONS
-    depth = iops.queue_depth or _USUAL_IOPS_CONDITIONS.queue_depth or 1
+    depth = iops.queue_depth or USUAL_IOPS_CONDITIONS.queue_depth or 1
     bandwidth_depth = bandwidth.queue_depth or _USUAL_BANDWIDTH_CONDITIONS.queue_depth or 1
     sizes = sorted({iops.request_bytes, *(each.request_bytes for each in limits.promised_shares)})
     tests = []

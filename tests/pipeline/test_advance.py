@@ -98,6 +98,19 @@ def test_inflight_of_active_disk_is_from_sysfs() -> None:
     assert snapshot_of(machine).inflight == 12
 
 
+def test_journal_commit_in_flight_is_not_idle() -> None:
+    """Linux 6.18 counts it in /proc/diskstats, not in sysfs, while its data is written."""
+    machine = Machine(a_disk())
+    machine.sysfs_inflight = {"vda": (0, 0)}
+    machine.does("vda", writes=1, flushes=2, inflight=1)
+    machine.tick()
+    machine.does("vda", writes=1, flushes=2, inflight=1)
+    machine.tick()
+    assert snapshot_of(machine).inflight == 0  # completed between both readings
+    assert machine.tick().active == {"vda"}
+    assert snapshot_of(machine).inflight == 1
+
+
 def test_inflight_of_partition_keeps_whole_disk_active() -> None:
     machine = Machine(a_disk("vda"), a_disk("vda1", minor=1, partition_of="vda"))
     machine.does("vda1", inflight=8)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from itertools import accumulate
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ def test_two_seconds_on_a_straight_line() -> None:
 
 
 def test_straight_line_needs_requests_in_flight() -> None:
-    assert line_of([*STRAIGHT, release(30, read_ms=960, inflight=0)]) == NO_LINE
+    assert line_of([*STRAIGHT[:4], release(30, read_ms=960, inflight=0)]) == NO_LINE
     assert not is_limiter([release(30, read_ms=60, inflight=1)] * 21)  # a timer starts each
     assert is_limiter([release(30, read_ms=85, inflight=0)] * 21)  # missed by samples
     assert is_limiter([release(30, read_ms=95, inflight=1)] * 21)
@@ -51,6 +52,21 @@ def test_straight_line_needs_requests_in_flight() -> None:
 )
 def test_other_curves_are_not_a_limiter(unlike: list[Interval]) -> None:
     assert not is_limiter(unlike)
+
+
+SPLIT = [release(40, read_ms=960), release(20, read_ms=960, inflight=32)]
+"""Samples were taken while a limiter let the requests of a window pass."""
+
+
+def test_samples_may_split_few_releases_of_a_deep_queue() -> None:
+    assert is_limiter([*STRAIGHT[:9], *SPLIT, *STRAIGHT[:6], *SPLIT, *STRAIGHT[:3]])
+    assert not is_limiter([*STRAIGHT[:3], *SPLIT, *STRAIGHT[:16]])
+    assert not is_limiter([*STRAIGHT[:9], *SPLIT * 6])
+    far = [release(70, read_ms=960, inflight=32), release(-10, read_ms=960, inflight=32)]
+    assert not is_limiter([*STRAIGHT[:9], *far, *STRAIGHT[:10]])
+    one_deep = [msgspec.structs.replace(each, read_ms=95, inflight=1) for each in STRAIGHT]
+    split = [release(33, read_ms=95, inflight=1), release(27, read_ms=95, inflight=1)]
+    assert not is_limiter([*one_deep[:9], *split, *one_deep[:10]])
 
 
 @pytest.mark.parametrize("seconds", [0.2, 0.5, 1.0])

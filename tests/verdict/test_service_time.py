@@ -56,7 +56,6 @@ def test_constant_service_time_despite_truncated_milliseconds(
         (0, release(read_ms=30), 0.7, True),
         (0, release(read_ms=30, inflight=1), 0.7, False),
         (0, release(read_ms=60), 0.7, False),  # more than half of the time
-        (0, release(read_ms=20, flushes=1), None, False),
     ],
 )
 def test_service_time_is_learned_without_a_backlog(

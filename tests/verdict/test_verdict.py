@@ -350,18 +350,24 @@ def test_batches_from_above_are_not_throttled(took_ms: int) -> None:
 @scaled(50)
 @given(
     st.lists(
-        st.tuples(st.sampled_from([0, 0, 30, 30, 31, 60, 100]), st.sampled_from([0, 1, 16])),
+        st.tuples(
+            st.sampled_from([0, 0, 30, 30, 31, 60, 100]),
+            st.sampled_from([0, 1, 16]),
+            st.sampled_from([0, 0, 0, 1, 15, 30, 60]),
+        ),
         max_size=80,
     ),
     st.booleans(),
 )
 def test_each_window_gets_one_verdict_within_two_seconds(
-    amounts: list[tuple[int, int]], has_terms: bool
+    amounts: list[tuple[int, int, int]], has_terms: bool
 ) -> None:
     detector, decided = DetectorState(), 0
     limits = build_limits(Rates(300.0, 300.0), "sum") if has_terms else NO_LIMITS
-    for number, (reads, inflight) in enumerate(amounts, start=1):
-        sampled = window(reads, inflight, 3200 if reads else 0)
+    for number, (reads, inflight, flushes) in enumerate(amounts, start=1):
+        sampled = msgspec.structs.replace(
+            window(reads, inflight, 3200 if reads else 0), writes=flushes, flushes=flushes
+        )
         detector, verdicts = classify(detector, sampled, limits, 0.03, 0.1)
         decided += len(verdicts)
         assert decided + len(detector.undecided) == number

@@ -33,6 +33,7 @@ from disksla.verdict import (
 )
 
 _LISTED = True
+_READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
 
 
 class DiskState(msgspec.Struct, frozen=True, gc=False):
@@ -167,7 +168,10 @@ def update_disk(
         return _missing(disk_state, context, "vanished")
     try:
         line = parse_line(lines[0])
-        in_flight = sum(inflight) if inflight is not None else _listed_inflight(line, lines[1:])
+        has_completions = disk_state.reading is None or _completed(
+            disk_state.reading, line.reading
+        )
+        in_flight = _inflight(line, lines[1:], inflight, has_completions=has_completions)
     except MalformedLineError as error:
         return _missing(disk_state, context, "malformed", str(error))
     before, origin, reading = disk_state.reading, disk_state.origin, line.reading
@@ -312,11 +316,28 @@ def _with_length(total: Reading, length: int) -> Reading:
     return (*total, *(0,) * length)[:length]
 
 
-def _listed_inflight(own: DiskstatsLine, partitions: list[str]) -> int:
-    """Return the requests in flight from /proc/diskstats, for a disk whose sysfs was not read.
+def _completed(before: Reading, after: Reading) -> bool:
+    """Return whether reads or writes completed between two readings."""
+    return any(before[index] != after[index] for index in (_READS, _WRITES))
 
-    Before Linux 6.12 the line of the whole disk includes the requests that were sent to its
-    partitions; since then it leaves them out. The larger of the two is right unless the disk and
-    its partitions are used at the same time.
+
+def _inflight(
+    own: DiskstatsLine,
+    partitions: list[str],
+    in_sysfs: tuple[int, int] | None,
+    *,
+    has_completions: bool,
+) -> int:
+    """Return the requests in flight.
+
+    While the data of a journal commit is written, sysfs leaves that write out (Linux 6.18): if it
+    has no request and none completed, the line of the disk decides. Where sysfs was not read, the
+    lines decide: before Linux 6.12 the line of the whole disk includes requests that were sent to
+    its partitions; since then it leaves them out. The larger of the two is right unless both are
+    used at the same time.
     """
-    return max(own.inflight or 0, sum(parse_line(line).inflight or 0 for line in partitions))
+    if in_sysfs is None:
+        return max(own.inflight or 0, sum(parse_line(line).inflight or 0 for line in partitions))
+    if has_completions:
+        return sum(in_sysfs)
+    return sum(in_sysfs) or own.inflight or 0

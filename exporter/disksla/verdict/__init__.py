@@ -24,22 +24,27 @@ used: they miss I/O submitted by libaio.
   to release, the rate is that of the limiter, whatever its window is (`span`). Only silence for
   longer than any limiter explains is a stall.
 - **A limit of the terms** (`known_limit`). The disk is throttled if requests wait and a span of
-  the last releases has the rate of the limit, and none is far from it. A load that touches the
-  limit now and then is throttled for as long as requests waited, not for the whole window.
+  the last releases has the rate of the limit, and none is far from it. It is throttled for as long
+  as requests waited, not for the whole window: those that are in flight together wait together.
 - **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
   limiter differs from a straight line by less than a request; that of a disk drifts off. After two
   seconds on a straight line, with requests in flight all the time, the disk is throttled at an
-  unknown limit. While the line is straight but not long enough, verdicts wait.
+  unknown limit. Few releases of a deep queue may end off the line, where samples split them.
+  While the line is straight but not long enough, verdicts wait.
 - **Flushes.** /proc/diskstats counts empty flushes as writes, so the number of data writes is a
   range (`interval`). No limiter charges a flush: both ends of the range are tried, and the one
-  that lies on a line is believed. `met` needs the smaller number.
+  that lies on a line is believed. `met` needs the smaller number. A database that also commits to
+  a journal is between both ends (`flush_share`): for a limit of the terms, the share of the
+  flushes is found with which the curve is straight. Where concurrent flushes are merged, that
+  share varies; there, several requests in flight and a limit in nearly every range suffice.
 - **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
   not wait. That time is learned only from windows that cannot have been throttled, and it is not
   asked where the rate is constant.
 - **The ceiling** (`ceiling`) is the rate while throttled; **below** (`promise`) is a deep queue
   that is served at less than the promise for a second.
 
-`verdict.classify` joins these, and `parameters` has every constant.
+`finding` asks these in order, `verdict.classify` makes the verdicts, and `parameters` has every
+constant.
 
 Sources: Le Boudec and Thiran, "Network Calculus" (2001), for curves and envelopes; Kanuparthy and
 Dovrolis, "ShaperProbe: end-to-end detection of ISP traffic shaping using active methods" (IMC

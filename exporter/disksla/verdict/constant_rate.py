@@ -34,6 +34,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     bytes: int = 0
     is_deep: bool = True
     """Several requests were in flight all the time."""
+    skipped: int = 0
+    """Releases that end off the line: a sample was taken while a limiter let requests pass."""
 
     @property
     def requests(self) -> int:
@@ -42,8 +44,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, release: Interval, tick_s: float) -> "Line":
         """Return the line with one more release, or a new one that starts at its end."""
-        if not release.inflight and not is_one_by_one(release):
-            return NO_LINE
+        is_busy = release.inflight > 0 or is_one_by_one(release)
         ticks = self.ticks + ticks_of(release.seconds, tick_s)
         seconds = self.seconds + release.seconds
         reads = self.reads + release.reads
@@ -54,7 +55,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         near = float(P.straight_requests)
         if is_deep:
             near += P.straight_share * requests / (self.releases + 1)
-        near_bytes = near * amount / requests
+        near_bytes = near * amount / max(1, requests)  # none if all were empty flushes
         slopes = [
             *_narrowed(self.slopes, 0, requests, near, ticks, seconds),
             *_narrowed(self.slopes, 2, amount, near_bytes, ticks, seconds),
@@ -62,8 +63,13 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         if reads and writes:
             slopes += _narrowed(self.slopes, 4, reads, near, ticks, seconds)
             slopes += _narrowed(self.slopes, 6, writes, near, ticks, seconds)
-        if all(lowest > highest for lowest, highest in slopes):
-            return NEW_LINE
+        skipped = self.skipped
+        if not is_busy or all(lowest > highest for lowest, highest in slopes):
+            if not self._may_skip(requests, ticks):
+                return NEW_LINE if is_busy else NO_LINE
+            skipped += 1
+            is_deep = self.is_deep
+            slopes = list(self.slopes)
         return Line(
             (*slopes, *self.slopes[len(slopes) :]),
             self.releases + 1,
@@ -74,7 +80,21 @@ class Line(msgspec.Struct, frozen=True, gc=False):
             writes,
             amount,
             is_deep,
+            skipped,
         )
+
+    def _may_skip(self, requests: int, ticks: int) -> bool:
+        """Return whether a release may end off the line.
+
+        So do few of a deep queue, and not by more than a release: a sample was taken while the
+        limiter let requests pass.
+        """
+        low, high = self.slopes[0]
+        if not self.is_deep or low > high:
+            return False
+        off = abs(requests - (low + high) / 2 * ticks)
+        is_rare = self.skipped + 1 <= P.straight_skipped_share * self.releases
+        return is_rare and off <= self.requests / self.releases
 
     def is_limiter(self, tick_s: float) -> bool:
         """Return whether the line is long enough to be sure of a limiter."""

@@ -57,6 +57,13 @@ class Parameters(msgspec.Struct, frozen=True):
     varying_peak_ratio: float = 1.0
     """Greatest load of one such release beyond the limit: at most two windows of the limiter fall
     into it."""
+    mixed_releases: int = 10
+    mixed_occupied_ratio: float = 1.5
+    mixed_share: float = 0.7
+    """If concurrent flushes are merged, the number of data writes is known as a range only. A disk
+    is throttled if a limit is in the range in this share of so many releases and in their sum, and
+    requests took so many times the time there was (lab: PostgreSQL with fsync on XFS has the limit
+    in 8 to 10 of 10, and 3 requests in flight)."""
 
     straight_s: float = 2.0
     """Seconds for which a curve must be straight."""
@@ -66,6 +73,9 @@ class Parameters(msgspec.Struct, frozen=True):
     several in flight, this share of a release. Over three seconds, the curves of limiters differ
     by 0.0 to 0.9 requests, of programs that imitate a constant service time by 3.2 to 6.4, and of
     real disks by 34 to 2,123 (recordings)."""
+    straight_skipped_share: float = 0.25
+    """Of the releases on a line. So many may end off it, by at most one release: samples are taken
+    while a limiter lets requests pass, and the machine is late (lab)."""
     one_deep_requests: int = 150
     """Requests in straight_s that are needed with one in flight at a time: at a lower rate, a disk
     with nearly constant service times is as regular."""

@@ -34,9 +34,9 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
 
         Nothing was in flight before it (None if unknown), and requests took little of its time;
         they may take more if nothing was in flight after it and the load was low (None without a
-        promise). With flushes, the number of data writes is not known.
+        promise). With flushes among the writes, the result is at most the service time.
         """
-        if inflight_before != 0 or release.flushes:
+        if inflight_before != 0:
             return self
         if release.read_ms is None or release.write_ms is None:
             return self
@@ -44,7 +44,8 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         most = P.low_load_share if is_low else P.occupied_share
         if took_s(release) > most * release.seconds:
             return self
-        return self.plus(release.reads + release.writes, release.read_ms + release.write_ms)
+        took_ms = release.read_ms + max(0, release.write_ms - release.flush_ms)
+        return self.plus(release.reads + release.writes, took_ms)
 
 
 def took_s(release: Interval) -> float:

@@ -1,19 +1,19 @@
 """The verdict on each window of a disk, with its evidence."""
 
 import math
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from disksla.limits import Limits
-from disksla.verdict.ceiling import Ceiling, ceiling_after, is_at_ceiling
+from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
+from disksla.verdict.finding import Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval, load_of
-from disksla.verdict.known_limit import throttled_at_limit, throttled_now_and_then
 from disksla.verdict.parameters import P
-from disksla.verdict.promise import is_below_promise, tested_promise
+from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
-from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle, ThrottleLevel
+from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -47,6 +47,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """How many of them, counted from the last, may differ."""
     inflight: int | None = None
     """Requests in flight at the end of the last window; None after a gap."""
+    inflight_before: int | None = None
+    """The same before the last release."""
     waiting: int = 0
     """How many releases, counted from the last, had requests that waited."""
     is_waiting: bool = False
@@ -62,7 +64,9 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     throttled: int = 0
     """Consecutive releases, up to the last, throttled at the level of `throttle`."""
     uncounted_s: float = 0.0
-    """I/O-seconds of throttle wait that were reported beyond the time of the last release."""
+    """Throttled time of the last release beyond its duration."""
+    flush_share: float | None = None
+    """Share of the flushes that the limiter does not count, if it counts others."""
     lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The last releases on a straight line: with data writes only, and with all writes."""
     lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
@@ -70,14 +74,6 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     undecided: tuple[WindowVerdict | None, ...] = ()
     """Verdicts on the last windows if no constant rate is found (and their wait if one is); None
     for silent ones, which get the verdict of the next release."""
-
-
-class _Rules(NamedTuple):
-    """What the releases of a disk are compared with."""
-
-    limits: Limits
-    tolerance: float
-    tick_s: float
 
 
 def classify(
@@ -93,7 +89,7 @@ def classify(
         state, verdicts = _without_completion(detector, window, longest_silence_s)
     else:
         state, verdicts = _with_completions(
-            detector, window, longest_silence_s, _Rules(limits, tolerance, tick_s)
+            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s)
         )
     oldest = state.undecided[0] if state.undecided else None
     if oldest is not None and len(state.undecided) > P.longest_wait_s / tick_s:
@@ -111,26 +107,26 @@ def after_gap(detector: DetectorState, inflight: int | None = None) -> DetectorS
 
 
 def _with_completions(
-    detector: DetectorState, window: Interval, longest_silence_s: float, rules: _Rules
+    detector: DetectorState, window: Interval, longest_silence_s: float, rules: Rules
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state and the verdicts after a window in which requests completed."""
     if _continues(detector, window, rules.tick_s):
         silence_s, lines = detector.silence_s, detector.lines_before
         whole = detector.releases[-1].plus(window)
-        state, own, is_open = _judge(_reopened(detector), whole, window, rules)
+        state, own, found = _judge(_reopened(detector), whole, window, rules)
     else:
         silence_s = detector.silent_s if detector.silent_s <= longest_silence_s else 0.0
         lines, release = detector.lines, window
         if silence_s:
             release = msgspec.structs.replace(window, seconds=window.seconds + silence_s)
-        state, own, is_open = _judge(detector, release, release, rules)
+        state, own, found = _judge(detector, release, release, rules)
     if silence_s:
         state = msgspec.structs.replace(state, silence_s=silence_s, lines_before=lines)
-    if is_open:
+    if found.is_open:
         silent = msgspec.structs.replace(own, wait_s=0.0)
         undecided = (*(each or silent for each in detector.undecided), own)
         return msgspec.structs.replace(state, undecided=undecided), ()
-    return state, _decided(detector.undecided, own)
+    return state, _decided(detector.undecided, own, found)
 
 
 def _continues(detector: DetectorState, window: Interval, tick_s: float) -> bool:
@@ -151,7 +147,7 @@ def _reopened(detector: DetectorState) -> DetectorState:
         detector,
         releases=detector.releases[:-1],
         data=detector.data[:-1],
-        inflight=None,
+        inflight=detector.inflight_before,
         waiting=max(0, detector.waiting - 1),
         throttled=max(0, detector.throttled - 1),
         lines=detector.lines_before,
@@ -174,16 +170,16 @@ def _without_completion(
 
 
 def _decided(
-    undecided: tuple[WindowVerdict | None, ...], own: WindowVerdict
+    undecided: tuple[WindowVerdict | None, ...], own: WindowVerdict, found: Finding
 ) -> tuple[WindowVerdict, ...]:
     """Return the verdicts on undecided windows and on the release after them.
 
-    A limit that is found by its constant rate has throttled all of them.
+    A limit that is found by a straight line has throttled all of them.
     """
     if not undecided:
         return (own,)
     silent = msgspec.structs.replace(own, wait_s=0.0)
-    if own.throttle != UNKNOWN_LIMIT:
+    if not found.covers_undecided:
         return _ended(undecided, silent, own)
     waits_s = (0.0 if each is None else each.wait_s for each in undecided)
     return (*(msgspec.structs.replace(own, wait_s=each_s) for each_s in waits_s), own)
@@ -197,62 +193,17 @@ def _ended(
     return (*(msgspec.structs.replace(each, wait_s=0.0) for each in earlier), last)
 
 
-class _Seen(NamedTuple):
-    """The last releases of a disk, and how many of them had requests that waited."""
-
-    releases: tuple[Interval, ...]
-    data: tuple[Interval, ...]
-    """The same without flushes."""
-    flushes: int
-    """How many of them, counted from the last, may differ."""
-    waiting: int
-    """0 if no request waited in the last one."""
-    is_waiting: bool
-    """Requests waited in the last release."""
-    level: ThrottleLevel | None
-    """The level at which the disk was throttled before, if requests may still wait there."""
-
-    @property
-    def counts(self) -> tuple[tuple[Interval, ...], ...]:
-        """The releases as often as their data writes may be counted.
-
-        No limiter is known to charge an empty flush.
-        """
-        return (self.data, self.releases) if self.flushes else (self.releases,)
-
-
-class _Finding(NamedTuple):
-    """What was found in the last releases; the default is no throttling."""
-
-    throttle: Throttle | None = None
-    run: tuple[Interval, ...] = ()
-    """Consecutive releases at one rate, as the limiter counts them; the last one among them."""
-    counts_data: bool = False
-    """The limiter counts the writes of the kernel less the flushes."""
-    is_steady: bool = False
-    """The rate is that of a limit of the terms."""
-    is_varying: bool = False
-    """The load touches the limit now and then."""
-    is_below: bool = False
-    lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
-    is_open: bool = False
-    """The curve may yet turn out to be that of a limiter."""
-
-
-_NOTHING = _Finding()
-
-
 def _judge(
-    detector: DetectorState, release: Interval, part: Interval, rules: _Rules
-) -> tuple[DetectorState, WindowVerdict, bool]:
-    """Return the state after a release, the verdict on it, and whether that may still change.
+    detector: DetectorState, release: Interval, part: Interval, rules: Rules
+) -> tuple[DetectorState, WindowVerdict, Finding]:
+    """Return the state after a release, the verdict on it, and what was found.
 
     The verdict is on the `part` of the release that has none yet.
     """
     load = load_of(release, rules.limits.promise_charges)
     service = detector.service.learned(detector.inflight, release, load)
     seen = _see(detector, release, service.shortest_s, rules.tick_s)
-    found = _at_known_limit(detector, seen, rules) or _at_constant_rate(detector, seen, rules)
+    found = find(seen, rules)
     data = part.without_flushes()
     otherwise = tested_promise(data, rules.limits, rules.tolerance)
     uncounted_s = 0.0
@@ -272,9 +223,9 @@ def _judge(
             )
     else:
         waited_s = wait_s(data if found.counts_data else part, service.shortest_s)
-        reported_s = detector.uncounted_s + waited_s
-        share = _throttled_share(part, reported_s, found)
-        uncounted_s = min(rules.tick_s, max(0.0, reported_s - share * part.seconds))
+        time_s = detector.uncounted_s + _throttled_s(part, detector.inflight, waited_s, found)
+        share = min(1.0, time_s / part.seconds)
+        uncounted_s = min(rules.tick_s, time_s - share * part.seconds)
         is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
         own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
     ceiling = detector.ceiling
@@ -285,6 +236,7 @@ def _judge(
         seen.data,
         seen.flushes,
         release.inflight,
+        detector.inflight,
         seen.waiting,
         seen.is_waiting,
         service=service,
@@ -292,9 +244,10 @@ def _judge(
         throttle=found.throttle if found.is_steady else None,
         throttled=len(found.run) if found.is_steady else 0,
         uncounted_s=uncounted_s,
-        lines=found.lines,
+        flush_share=found.flush_share,
+        lines=seen.lines,
     )
-    return state, own, found.is_open
+    return state, own, found
 
 
 def _is_confirmed(run: tuple[Interval, ...], tick_s: float) -> bool:
@@ -302,21 +255,28 @@ def _is_confirmed(run: tuple[Interval, ...], tick_s: float) -> bool:
     return sum(release.seconds for release in run) > (P.confirmed_ticks - 0.5) * tick_s
 
 
-def _throttled_share(release: Interval, reported_s: float, found: _Finding) -> float:
-    """Return the share of a throttled release in which at least one request waited.
+def _throttled_s(
+    release: Interval, inflight_before: int | None, waited_s: float, found: Finding
+) -> float:
+    """Return the time of a throttled release in which at least one request waited, in seconds.
 
-    That cannot be more than the I/O-seconds that requests waited. Of a varying load, requests that
-    arrive one after another wait until the same time, half as long on average as the first.
+    If fewer requests completed than were in flight before, some waited all the time. Otherwise
+    those that were in flight waited together, each for that time, so it is the I/O-seconds of
+    waiting by their number. Of a varying load, requests that arrive one after another wait until
+    the same time, half as long on average as the first.
     """
+    requests = release.reads + release.writes
+    waiting = inflight_before or release.inflight / 2  # none, and then more and more
     if release.read_ms is None or found.throttle == UNKNOWN_LIMIT:
-        return 1.0
-    share = reported_s / release.seconds
+        return release.seconds
     if found.is_varying:
-        share = min(share, math.sqrt(2 * share / (release.reads + release.writes)))
-    return min(1.0, share)
+        return min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))
+    if waiting >= requests:
+        return release.seconds
+    return waited_s / max(1, waiting)
 
 
-def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: float) -> _Seen:
+def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: float) -> Seen:
     """Return the last releases, with the one that has just ended."""
     releases = (*detector.releases[1 - P.kept_releases :], release)
     data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
@@ -329,49 +289,22 @@ def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: f
     if may_wait and detector.throttle is not None:
         run = releases[-1 - detector.throttled : -1]
         level = detector.throttle.level if _is_confirmed(run, tick_s) else None
-    return _Seen(releases, data, flushes, waiting, is_waiting, level)
-
-
-def _at_known_limit(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding | None:
-    """Return the finding if a limit of the terms throttles; None if none does."""
-    if not seen.waiting:
-        return None
-    for releases in seen.counts:
-        throttle = throttled_at_limit(
-            releases[-seen.waiting :], seen.level, rules.limits, rules.tolerance, rules.tick_s
-        )
-        if throttle is None:
-            continue
-        before = 0
-        if detector.throttle is not None and detector.throttle.level == throttle.level:
-            before = detector.throttled
-        run = releases[-1 - before :]
-        return _Finding(throttle, run, releases is not seen.releases, is_steady=True)
-    for releases in seen.counts:
-        throttle = throttled_now_and_then(releases, rules.limits, rules.tolerance, rules.tick_s)
-        if throttle is not None:
-            counts_data = releases is not seen.releases
-            return _Finding(throttle, counts_data=counts_data, is_varying=True)
-    return None
-
-
-def _at_constant_rate(detector: DetectorState, seen: _Seen, rules: _Rules) -> _Finding:
-    """Return the finding where no limit of the terms throttles: a constant rate, or none."""
-    if not seen.waiting and not seen.releases[-1].inflight:
-        return _NOTHING
-    waiting = seen.releases[-seen.waiting :] if seen.waiting else ()
-    is_below = is_below_promise(waiting, rules.limits, rules.tolerance, rules.tick_s)
-    throttle = None if is_below else UNKNOWN_LIMIT
-    with_data = with_all = detector.lines[0].plus(seen.data[-1], rules.tick_s)
-    if seen.flushes:
-        with_all = detector.lines[1].plus(seen.releases[-1], rules.tick_s)
-    lines = with_data, with_all
-    for releases, line in zip(seen.counts, lines, strict=False):
-        if line.is_limiter(rules.tick_s):
-            run = releases[-line.releases :]
-            counts_data = releases is not seen.releases
-            return _Finding(throttle, run, counts_data, is_below=is_below, lines=lines)
-    if throttle and is_at_ceiling(detector.ceiling, waiting, rules.tick_s):
-        return _Finding(throttle, lines=lines)
-    is_open = any(line.is_open(rules.tick_s) for line in lines)
-    return _Finding(is_below=is_below, lines=lines, is_open=is_open)
+    lines = NO_LINE, NO_LINE
+    if level is None and (waiting or release.inflight):
+        with_data = with_all = detector.lines[0].plus(data[-1], tick_s)
+        if flushes:
+            with_all = detector.lines[1].plus(release, tick_s)
+        lines = with_data, with_all
+    return Seen(
+        releases,
+        data,
+        flushes,
+        waiting,
+        is_waiting,
+        detector.throttle,
+        detector.throttled,
+        level,
+        lines,
+        detector.flush_share,
+        detector.ceiling,
+    )

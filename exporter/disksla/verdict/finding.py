@@ -1,0 +1,178 @@
+"""What throttles a disk, as far as its last releases tell."""
+
+from typing import NamedTuple
+
+from disksla.limits import Limits
+from disksla.verdict.ceiling import Ceiling, is_at_ceiling
+from disksla.verdict.constant_rate import Line
+from disksla.verdict.flush_share import explained_share, may_be_at_limit, without_share
+from disksla.verdict.interval import Interval
+from disksla.verdict.known_limit import (
+    binding_limit,
+    throttled_at_limit,
+    throttled_now_and_then,
+)
+from disksla.verdict.parameters import P
+from disksla.verdict.promise import is_below_promise
+from disksla.verdict.span import last_seconds, span_of
+from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle, ThrottleLevel
+
+
+class Rules(NamedTuple):
+    """What the releases of a disk are compared with."""
+
+    limits: Limits
+    tolerance: float
+    tick_s: float
+
+
+class Seen(NamedTuple):
+    """The last releases of a disk, and how many of them had requests that waited."""
+
+    releases: tuple[Interval, ...]
+    data: tuple[Interval, ...]
+    """The same without flushes."""
+    flushes: int
+    """How many of them, counted from the last, may differ."""
+    waiting: int
+    """0 if no request waited in the last one."""
+    is_waiting: bool
+    """Requests waited in the last release."""
+    throttle: Throttle | None
+    """The limit of the terms at which the disk was throttled before."""
+    throttled: int
+    """Releases for which it was."""
+    level: ThrottleLevel | None
+    """The level at which the disk was throttled before, if requests may still wait there."""
+    lines: tuple[Line, Line]
+    """The last releases on a straight line, without flushes and with them."""
+    flush_share: float | None
+    """Share of the flushes that the limiter did not count, if it counted others."""
+    ceiling: Ceiling | None
+
+    @property
+    def counts(self) -> tuple[tuple[Interval, ...], ...]:
+        """The releases as often as their data writes may be counted.
+
+        No limiter is known to charge an empty flush.
+        """
+        return (self.data, self.releases) if self.flushes else (self.releases,)
+
+
+class Finding(NamedTuple):
+    """What was found in the last releases; the default is no throttling."""
+
+    throttle: Throttle | None = None
+    run: tuple[Interval, ...] = ()
+    """Consecutive releases at one rate, as the limiter counts them; the last one among them."""
+    counts_data: bool = False
+    """The limiter counts the writes of the kernel less the flushes."""
+    is_steady: bool = False
+    """The rate is that of a limit of the terms."""
+    is_varying: bool = False
+    """The load touches the limit now and then."""
+    is_below: bool = False
+    covers_undecided: bool = False
+    """The releases before, whose verdicts wait, were throttled, too."""
+    is_open: bool = False
+    """The curve may yet turn out to be that of a limiter."""
+    flush_share: float | None = None
+    """Share of the flushes that are not counted, if some are and others are not."""
+
+
+_NOTHING = Finding()
+
+
+def find(seen: Seen, rules: Rules) -> Finding:
+    """Return what throttles the disk, if anything does."""
+    mixed = _NOTHING
+    if seen.waiting:
+        found = _at_known_limit(seen, rules)
+        if found is not None:
+            return found
+        mixed = _with_mixed_writes(seen, rules)
+        if mixed.throttle is not None:
+            return mixed
+        found = _now_and_then(seen, rules)
+        if found is not None:
+            return found
+    found = _at_constant_rate(seen, rules)
+    return found._replace(is_open=found.throttle is None and (found.is_open or mixed.is_open))
+
+
+def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
+    """Return the finding if a limit of the terms throttles; None if none does."""
+    for releases in seen.counts:
+        found = _steady(seen, releases, rules)
+        if found is not None:
+            return found._replace(counts_data=releases is not seen.releases)
+    return None
+
+
+def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
+    """Return the finding if a limit throttles and some of the flushes are empty writes."""
+    if not seen.flushes:
+        return _NOTHING
+    first = len(seen.releases) - seen.waiting + 1  # before, tokens may have been saved
+    last = last_seconds(seen.releases[first:], P.straight_s)
+    explained, line = explained_share(last, rules.limits.throttled_charges, rules.tick_s)
+    share = explained if line.is_limiter(rules.tick_s) else seen.flush_share
+    if share is not None:
+        found = _steady(seen, without_share(seen.releases, share), rules)
+        if found is not None:
+            return found._replace(counts_data=True, covers_undecided=True, flush_share=share)
+    if may_be_at_limit(seen.releases, rules.limits.throttled_charges, rules.tolerance):
+        last = seen.releases[-P.mixed_releases :]
+        limit = binding_limit(span_of(last), rules.limits.enforced_charges)
+        return Finding(Throttle("base", limit), counts_data=True, is_steady=True)
+    return Finding(is_open=line.is_open(rules.tick_s))
+
+
+def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding | None:
+    """Return the finding if the last releases, with one count of their writes, are on a limit."""
+    waiting = releases[-seen.waiting :]
+    throttle = throttled_at_limit(waiting, seen.level, rules.limits, rules.tolerance, rules.tick_s)
+    if throttle is None:
+        return None
+    before = 0
+    if seen.throttle is not None and seen.throttle.level == throttle.level:
+        before = seen.throttled
+    return Finding(throttle, releases[-1 - before :], is_steady=True)
+
+
+def _now_and_then(seen: Seen, rules: Rules) -> Finding | None:
+    """Return the finding if a varying load reached a limit; None if it did not."""
+    for releases in seen.counts:
+        throttle = throttled_now_and_then(releases, rules.limits, rules.tolerance, rules.tick_s)
+        if throttle is not None:
+            counts_data = releases is not seen.releases
+            return Finding(throttle, counts_data=counts_data, is_varying=True)
+    return None
+
+
+def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
+    """Return the finding where no limit of the terms throttles: a constant rate, or none."""
+    if not seen.waiting and not seen.releases[-1].inflight:
+        return _NOTHING
+    waiting = seen.releases[-seen.waiting :] if seen.waiting else ()
+    is_below = is_below_promise(waiting, rules.limits, rules.tolerance, rules.tick_s)
+    throttle = None if is_below else UNKNOWN_LIMIT
+    # One at a time, flushes are not merged: all counts are straight, or none was by a limiter.
+    needed = any if seen.lines[0].is_deep else all
+    is_limiter = [line.is_limiter(rules.tick_s) for line in seen.lines]
+    if needed(is_limiter):
+        number = is_limiter.index(True)
+        return Finding(
+            throttle,
+            seen.counts[min(number, len(seen.counts) - 1)][-seen.lines[number].releases :],
+            counts_data=number == 0 and seen.flushes > 0,
+            covers_undecided=throttle is not None,
+            is_below=is_below,
+        )
+    if throttle and is_at_ceiling(seen.ceiling, waiting, rules.tick_s):
+        return Finding(throttle, covers_undecided=True)
+    is_open = needed(
+        limiter or line.is_open(rules.tick_s)
+        for limiter, line in zip(is_limiter, seen.lines, strict=True)
+    )
+    return Finding(is_below=is_below, is_open=is_open)

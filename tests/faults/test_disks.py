@@ -9,14 +9,14 @@ from pathlib import Path
 
 from faults.lxcfs import needs_fuse
 from lab.disk import made
-from lab.scenario import read_scenario
+from lab.scenario import all_scenarios, read_scenario
 from support.daemon_process import PATIENCE_S, Daemon
 from support.loop_device import needs_loop, used
 from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 
-SCENARIO = Path(__file__).resolve().parent.parent / "lab" / "scenarios" / "stall.yml"
+SCENARIO = all_scenarios()["stall"]
 EVENTS = 200
 NO_RUN = 'mount -t tmpfs none /run && exec "$0" "$@"'
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from lab import probe_cost
 from lab.disk import BLKIO
-from lab.experiment import run
+from lab.experiment import as_it_ran, run
+from lab.postgresql import programs
 from lab.report import report
-from lab.scenario import Scenario, all_scenarios, read_scenario
+from lab.scenario import PARTS, SEED, Scenario, all_scenarios, read_scenario
 from lab.table import headings, row
 from lab.verdict import Verdict, verdicts
 
@@ -36,9 +37,15 @@ def missing() -> str | None:
 
 def missing_for(scenario: Scenario) -> str | None:
     """Return why a scenario cannot run on this machine; None if it can."""
-    needs_blkio = any(disk.kind != "served" for disk in scenario.disks)
     file = BLKIO / "blkio.throttle.read_iops_device"
-    return f"needs {file} (cgroup v1)" if needs_blkio and not file.exists() else None
+    for disk in scenario.disks:
+        if disk.kind != "served" and not file.exists():
+            return f"needs {file} (cgroup v1)"
+        if disk.file_system is not None and shutil.which(f"mkfs.{disk.file_system}") is None:
+            return f"needs mkfs.{disk.file_system}"
+        if disk.postgresql is not None and programs() is None:
+            return "needs PostgreSQL (initdb, pgbench)"
+    return None
 
 
 def _print(text: str) -> None:
@@ -50,6 +57,12 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="lab", description=__doc__)
     parser.add_argument(
         "--only", nargs="+", metavar="NAME", choices=all_scenarios(), help="scenarios to run"
+    )
+    parser.add_argument(
+        "--part", nargs="+", choices=PARTS, default=PARTS, help="parts to run (default: all)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=SEED, help="seed of the random numbers (default: %(default)s)"
     )
     parser.add_argument(
         "--keep", type=Path, metavar="DIR", help="directory for recordings and logs"
@@ -80,25 +93,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.probe_cost is not None:
         return probe_cost.main(options.probe_cost, _print)
-    judged: list[tuple[Scenario, Verdict]] = []
+    judged: list[tuple[str, Scenario, Verdict]] = []
     _print(headings())
     with ExitStack() as undo:
         home = options.judge or options.keep
         if home is None:
             home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
         for name, path in _chosen(options):
-            scenario = read_scenario(path)
+            scenario = read_scenario(path, options.seed)
+            if options.judge:
+                scenario = as_it_ran(scenario, home / name)
             if not options.judge:
                 if (reason := missing_for(scenario)) is not None:
                     _print(f"{name}: SKIPPED: {reason}")
                     continue
-                run(path, home / name)
+                run(path, home / name, options.seed)
             for verdict in verdicts(name, scenario, home / name):
                 _print(row(verdict))
-                judged.append((scenario, verdict))
+                judged.append((path.parent.name, scenario, verdict))
     if options.report is not None:
-        options.report.write_text(report(judged), encoding="utf-8")
-    failed = sum(bool(verdict.problems) for _, verdict in judged)
+        options.report.write_text(report(judged, options.seed), encoding="utf-8")
+    failed = sum(bool(verdict.problems) for *_, verdict in judged)
     _print(f"{failed} of {len(judged)} failed")
     return 1 if failed else 0
 
@@ -107,7 +122,7 @@ def _chosen(options: argparse.Namespace) -> list[tuple[str, Path]]:
     return [
         (name, path)
         for name, path in all_scenarios().items()
-        if (options.only is None or name in options.only)
+        if (path.parent.name in options.part if options.only is None else name in options.only)
         and (options.judge is None or (options.judge / name).is_dir())
     ]
 

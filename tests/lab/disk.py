@@ -34,8 +34,15 @@ class BlockDevice(NamedTuple):
 
     def begin(self) -> None:
         """Start the scenario of the disk; until then it is unlimited."""
+        self._send("begin")
+
+    def end(self) -> None:
+        """Remove all limits, so that what is left to write is written soon."""
+        self._send("end")
+
+    def _send(self, line: str) -> None:
         if self.server is not None and self.server.stdin is not None:
-            self.server.stdin.write("begin\n")
+            self.server.stdin.write(f"{line}\n")
             self.server.stdin.flush()
 
 
@@ -45,7 +52,7 @@ def made(
     """Create disk `number` of a scenario until the end of the block; log to `directory`."""
     match disk.kind:
         case "served":
-            return _served(scenario, number, directory)
+            return _served(scenario, number, disk, directory)
         case "stacked":
             return _stacked(disk)
         case "cgroup":
@@ -55,7 +62,7 @@ def made(
 
 
 @contextmanager
-def _served(scenario: Path, number: int, directory: Path) -> Iterator[BlockDevice]:
+def _served(scenario: Path, number: int, disk: LabDisk, directory: Path) -> Iterator[BlockDevice]:
     truth = directory / f"truth-{number}.jsonl"
     with ExitStack() as undo:
         home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
@@ -74,7 +81,9 @@ def _served(scenario: Path, number: int, directory: Path) -> Iterator[BlockDevic
         )
         os.close(descriptor)
         undo.callback(_stop, server)
-        yield BlockDevice(undo.enter_context(attached(entry, DIRECT)), truth, server)
+        device = undo.enter_context(attached(entry, DIRECT))
+        Path(f"/sys/block/{device}/queue/write_cache").write_text(disk.cache, encoding="ascii")
+        yield BlockDevice(device, truth, server)
 
 
 @contextmanager

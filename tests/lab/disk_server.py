@@ -1,7 +1,8 @@
 """One throttled disk: a process that answers requests of the kernel when its limiter admits them.
 
-A line on standard input starts the scenario (until then the disk is unlimited). The end of
-standard input ends the process, so that no disk outlives the lab.
+A first line on standard input starts the scenario, and a second one ends it: before and
+afterwards, the disk is unlimited. The end of standard input ends the process, so that no disk
+outlives the lab.
 """
 
 import ctypes
@@ -51,6 +52,13 @@ class ThrottledDisk:
         self._limiter = self._limiter.move_waiting_to(Limiter(self._model.meters, now_s))
         self._medium.service = self._model.service
         self._changes = sorted(self._model.changes, key=lambda change: change.at)
+
+    def end(self, now_s: float) -> None:
+        """End the scenario and its log."""
+        self._log = None
+        self._changes = []
+        self._limiter = self._limiter.move_waiting_to(Limiter((), now_s))
+        self._medium.service = Service()
 
     def step(self, now_s: float) -> None:
         """Receive, admit and answer the requests that are due."""
@@ -104,9 +112,13 @@ def serve(disk: ThrottledDisk, descriptor: int) -> None:
         readable, _, _ = select.select([descriptor, sys.stdin], [], [], wait_s)
         now_s = time.monotonic()
         if sys.stdin in readable:
-            if not sys.stdin.readline():
-                return
-            disk.begin(now_s)
+            match sys.stdin.readline():
+                case "begin\n":
+                    disk.begin(now_s)
+                case "end\n":
+                    disk.end(now_s)
+                case _:
+                    return
         disk.step(now_s)
 
 

@@ -16,14 +16,16 @@ import psutil
 
 from disksla.pipeline.recording import decode_header, decode_tick, encode
 from lab.disk import BlockDevice, made
-from lab.load import PhaseResult, file_system_for, run_phase
-from lab.scenario import LabDisk, read_scenario
+from lab.load import PhaseResult, Target, run_phase, target_on
+from lab.scenario import SEED, LabDisk, Scenario, drawn_text, read_scenario
 from lab.truth import Window
 from support.waiting import eventually
 
 LEAD_S = 0.5
 """Time without load before and after the loads."""
 _TIMEOUT_S = 20.0
+SCENARIO = "scenario.yml"
+"""The scenario as it ran, with its random numbers."""
 TICKS, CONFIG, RESULTS = "ticks.jsonl.gz", "config.yml", "seen.json"
 
 
@@ -38,22 +40,24 @@ class DiskResult(msgspec.Struct, frozen=True):
     """Time in which the hypervisor ran something else on the CPUs of this machine."""
 
 
-def run(path: Path, directory: Path) -> None:
+def run(path: Path, directory: Path, seed: int = SEED) -> None:
     """Run a scenario, and write the recording and the truth to a directory.
 
-    These are `ticks.jsonl.gz` and `config.yml` for `disksla replay`, `truth-N.jsonl.gz` for each
-    disk that keeps a log, and `seen.json`, the results of the loads.
+    These are `scenario.yml`, `ticks.jsonl.gz` and `config.yml` for `disksla replay`,
+    `truth-N.jsonl.gz` for each disk that keeps a log, and `seen.json`, the results of the loads.
     """
-    scenario = read_scenario(path)
     directory.mkdir(parents=True, exist_ok=True)
+    drawn = directory.resolve() / SCENARIO
+    drawn.write_text(drawn_text(path, seed), encoding="utf-8")
+    scenario = read_scenario(drawn)
     with ExitStack() as undo:
         home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
         disks = [
-            undo.enter_context(made(path.resolve(), number, disk, home))
+            undo.enter_context(made(drawn, number, disk, home))
             for number, disk in enumerate(scenario.disks)
         ]
-        file_systems = [
-            undo.enter_context(file_system_for(disk, lab_disk.load))
+        targets = [
+            undo.enter_context(target_on(disk, lab_disk))
             for disk, lab_disk in zip(disks, scenario.disks, strict=True)
         ]
         config = directory / CONFIG
@@ -68,9 +72,11 @@ def run(path: Path, directory: Path) -> None:
         before = psutil.cpu_times()
         time.sleep(LEAD_S)
         with ThreadPoolExecutor(len(disks)) as executor:
-            results = list(executor.map(_load, disks, scenario.disks, file_systems))
+            results = list(executor.map(_load, targets, scenario.disks))
         time.sleep(LEAD_S)
         _stop(recorder)
+        for disk in disks:
+            disk.end()
         after = psutil.cpu_times()
         iowait_s, steal_s = after.iowait - before.iowait, after.steal - before.steal
         disk_results = [
@@ -83,6 +89,12 @@ def run(path: Path, directory: Path) -> None:
         for number, disk in enumerate(disks):
             if disk.truth is not None:
                 _compress(truth_file(directory, number), disk.truth.read_bytes())
+
+
+def as_it_ran(scenario: Scenario, directory: Path) -> Scenario:
+    """Return a scenario with the random numbers of the run in a directory."""
+    ran = directory / SCENARIO
+    return read_scenario(ran).with_expectations_of(scenario) if ran.exists() else scenario
 
 
 def truth_file(directory: Path, number: int) -> Path:
@@ -105,8 +117,8 @@ def _compress(path: Path, data: bytes) -> None:
     path.write_bytes(gzip.compress(data, mtime=0))
 
 
-def _load(disk: BlockDevice, lab_disk: LabDisk, file_system: Path | None) -> list[PhaseResult]:
-    return [run_phase(disk, phase, file_system) for phase in lab_disk.load]
+def _load(target: Target, lab_disk: LabDisk) -> list[PhaseResult]:
+    return [run_phase(target, phase) for phase in lab_disk.load]
 
 
 def _configuration(disks: list[BlockDevice], lab_disks: tuple[LabDisk, ...]) -> dict[str, object]:

@@ -29,6 +29,8 @@ class Facts(msgspec.Struct, frozen=True):
     """Capacity of the credits, by resource."""
     machine_iowait_s: float | None = None
     """iowait of all CPUs, for any reason."""
+    limiter_window_s: float | None = None
+    """0 if tokens are added continuously; None without a limiter."""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -76,6 +78,9 @@ class Findings(msgspec.Struct, frozen=True):
     """Worst error of the time to exhaustion, relative to the true time."""
     attributed_iowait_s: float | None = None
     machine_iowait_s: float | None = None
+    limiter_window_s: float | None = None
+    """As it was found; None if it was not, or is shorter than two samples."""
+    true_limiter_window_s: float | None = None
 
 
 def is_throttled(window: Window, *, is_smooth: bool) -> bool:
@@ -144,6 +149,8 @@ def judge(
         _empty_error(truth, judged, expectation.empty_since),
         _total(row.throttled_iowait_s for row in judged),
         facts.machine_iowait_s,
+        next((row.limiter_window_s for row in reversed(judged) if row.limiter_window_s), None),
+        facts.limiter_window_s,
     )
 
 

@@ -1,17 +1,20 @@
-"""Loads of real disks: fio on the device, dd on a file system."""
+"""Loads of real disks: fio on the device, dd and databases on a file system."""
 
 import json
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from lab.disk import BlockDevice
-from lab.scenario import Phase
+from lab.file_system import mounted
+from lab.postgresql import Postgresql, served
+from lab.scenario import LabDisk, Phase, SqliteLoad
+from lab.sqlite import commit
 
 
 class PhaseResult(msgspec.Struct, frozen=True):
@@ -23,41 +26,44 @@ class PhaseResult(msgspec.Struct, frozen=True):
     mean_latency_s: float | None = None
 
 
+class Target(NamedTuple):
+    """What phases of a load use: a disk, and what is on it."""
+
+    disk: BlockDevice
+    file_system: Path | None = None
+    postgresql: Postgresql | None = None
+
+
 @contextmanager
-def file_system_for(disk: BlockDevice, phases: tuple[Phase, ...]) -> Iterator[Path | None]:
-    """Create a file system if a phase needs one, while the disk is unlimited; yield its path."""
-    if not any(phase.dsync for phase in phases):
-        yield None
-        return
-    device = f"/dev/{disk.device}"
-    options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
-    command = ["mkfs.ext4", "-q", "-E", options, device]
-    subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+def target_on(disk: BlockDevice, lab_disk: LabDisk) -> Iterator[Target]:
+    """Create the file system and the database that a disk has, while it is unlimited."""
     with ExitStack() as undo:
-        mount_point = undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-"))
-        subprocess.run(["mount", device, mount_point], check=True)
-        undo.callback(_unmount, mount_point)
-        yield Path(mount_point)
+        directory = postgresql = None
+        if lab_disk.file_system is not None:
+            directory = undo.enter_context(mounted(disk.device, lab_disk.file_system))
+        if lab_disk.postgresql is not None and directory is not None:
+            postgresql = undo.enter_context(served(lab_disk.postgresql, directory))
+        yield Target(disk, directory, postgresql)
 
 
-def _unmount(mount_point: str) -> None:
-    if subprocess.run(["umount", mount_point], check=False, capture_output=True).returncode:
-        subprocess.run(["umount", "--lazy", mount_point], check=True)
-
-
-def run_phase(disk: BlockDevice, phase: Phase, file_system: Path | None) -> PhaseResult:
+def run_phase(target: Target, phase: Phase) -> PhaseResult:
     """Run one phase of a load to its end."""
     begun_s = time.monotonic()
-    if phase.fio is not None:
-        return _run_fio(disk, phase, begun_s)
-    if phase.dsync is not None and file_system is not None:
-        _run_dd(phase, file_system)
-    else:
-        time.sleep(phase.seconds)
+    match phase, target:
+        case Phase(fio=str(options)), _:
+            return _run_fio(target.disk, options, phase.seconds, begun_s)
+        case Phase(dsync=str(options)), Target(file_system=Path() as directory):
+            _run_dd(options, phase.seconds, directory / "file")
+        case Phase(pgbench=str(options)), Target(postgresql=Postgresql() as server):
+            server.pgbench(options.split(), phase.seconds, phase.checkpoint)
+        case Phase(sqlite=SqliteLoad() as load), Target(file_system=Path() as directory):
+            commit(load, directory / "database", phase.seconds)
+        case _:
+            time.sleep(phase.seconds)
     return PhaseResult(begun_s, time.monotonic())
 
 
-def _run_fio(disk: BlockDevice, phase: Phase, begun_s: float) -> PhaseResult:
+def _run_fio(disk: BlockDevice, options: str, seconds: float, begun_s: float) -> PhaseResult:
     command = [
         "fio",
         "--name=lab",
@@ -65,10 +71,10 @@ def _run_fio(disk: BlockDevice, phase: Phase, begun_s: float) -> PhaseResult:
         "--direct=1",
         "--thread",
         "--time_based",
-        f"--runtime={phase.seconds * 1000:.0f}ms",
+        f"--runtime={seconds * 1000:.0f}ms",
         "--randrepeat=1",
         "--output-format=json",
-        *(phase.fio or "").split(),
+        *options.split(),
     ]
     finished = subprocess.run(
         _in_group(disk.group, command),
@@ -96,12 +102,11 @@ def _in_group(group: Path | None, command: list[str]) -> list[str]:
     return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(group / "cgroup.procs"), *command]
 
 
-def _run_dd(phase: Phase, file_system: Path) -> None:
-    command = ["dd", "if=/dev/zero", f"of={file_system / 'file'}", "oflag=dsync"]
+def _run_dd(options: str, seconds: float, file: Path) -> None:
     with suppress(subprocess.TimeoutExpired):
         subprocess.run(
-            [*command, *(phase.dsync or "").split()],
+            ["dd", "if=/dev/zero", f"of={file}", "oflag=dsync", *options.split()],
             check=True,
             stderr=subprocess.DEVNULL,
-            timeout=phase.seconds,
+            timeout=seconds,
         )

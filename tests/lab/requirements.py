@@ -33,6 +33,7 @@ def unmet_requirements(findings: Findings, expected: Expectation) -> list[str]:
     """Return a message for each requirement that is not met."""
     return [
         *_throttling_problems(findings, expected),
+        *_detection_problems(findings, expected),
         *_other_problems(findings, expected),
         *_below_problems(findings, expected),
         *_credit_problems(findings, expected),
@@ -61,6 +62,12 @@ def _throttling_problems(findings: Findings, expected: Expectation) -> Iterable[
             yield f"throttled for {findings.reported_s:.1f} s, truth {findings.truth_s:.1f} s"
         case "share" if abs(findings.share_error) > SHARE_TOLERANCE:
             yield f"throttled share: error {findings.share_error:+.3f}, allowed 0.05"
+        case "about" if abs(error_s) > SHARE_TOLERANCE * findings.loaded_s:
+            share = error_s / findings.loaded_s
+            yield f"throttled share: error {share:+.3f}, allowed 0.05"
+
+
+def _detection_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     if expected.prompt:
         for name, delay_s in (("onset", findings.onset_delay_s), ("end", findings.end_delay_s)):
             if delay_s is None or delay_s > PROMPT_S + _ROUNDING_S:

@@ -1,6 +1,12 @@
-"""A scenario: disks with their limits, loads and terms, and the verdicts expected of them."""
+"""A scenario: disks with their limits, loads and terms, and the verdicts expected of them.
 
+A scenario with a section `random` is a template: `$name` in its text is the number that is drawn
+for that name.
+"""
+
+import random
 from pathlib import Path
+from string import Template
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +16,18 @@ from lab.model import DiskModel
 from lab.quantity import Duration, decode
 
 HERE = Path(__file__).parent / "scenarios"
+PARTS = tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir()))
+SEED = 12
+"""Seed of the random numbers of docs/accuracy.md."""
+
+
+class SqliteLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Commits to a database of SQLite, each synced (synchronous=FULL)."""
+
+    journal: Literal["delete", "wal"]
+    """Journal mode: a rollback journal that is deleted, or a write-ahead log."""
+    rate: float | None = None
+    """Commits per second (default: as many as the disk serves)."""
 
 
 class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -19,14 +37,20 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fio: str | None = None
     """Options of fio; direct I/O on the whole device, for as long as the phase."""
     dsync: str | None = None
-    """Options of dd, which writes a file on ext4, each block with oflag=dsync."""
+    """Options of dd, which writes a file, each block with oflag=dsync."""
+    pgbench: str | None = None
+    """Options of pgbench, for as long as the phase."""
+    checkpoint: Duration | None = None
+    """Time after which PostgreSQL writes a checkpoint while pgbench runs."""
+    sqlite: SqliteLoad | None = None
 
 
 class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is required of the verdicts on one disk; absent keys are not judged."""
 
-    throttled: Literal["never", "seconds", "share", "most"] | None = None
-    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.05;
+    throttled: Literal["never", "seconds", "share", "about", "most"] | None = None
+    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.05 of the
+    time under load; `about`: the same, but also the rest of windows at whose end a request waits;
     `most`: at least nine tenths of the truth, because a constant rate is detected late."""
     limit: Literal["iops", "bandwidth", "unknown"] | None = None
     """Limit that is reported while the disk is throttled."""
@@ -56,6 +80,15 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     a twentieth of the time in which the disk was throttled."""
 
 
+class PostgresqlServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of PostgreSQL whose data is on the disk."""
+
+    scale: int = 4
+    """Scale of the tables of pgbench: 15 MB each."""
+    settings: dict[str, str] = {}
+    """Of postgresql.conf."""
+
+
 class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One disk of a scenario."""
 
@@ -64,6 +97,11 @@ class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Literal["served", "stacked", "cgroup"] = "served"
     """`served` by the lab; two stacked loop devices with a limit of the kernel on the lower one
     (`stacked`); or an unlimited disk below a limited control group (`cgroup`)."""
+    cache: Literal["write back", "write through"] = "write back"
+    """Write cache that the kernel assumes: behind `write through`, it sends no flushes."""
+    file_system: Literal["ext4", "xfs"] | None = None
+    """File system for `dsync` and databases (default: none)."""
+    postgresql: PostgresqlServer | None = None
     iops: int | None = None
     """Limit of the kernel, for `stacked` and `cgroup`."""
     terms: str | dict[str, Any] | None = None
@@ -78,14 +116,61 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     caption: str
     disks: tuple[LabDisk, ...]
+    random: dict[str, Any] = {}
+    """What its random numbers were chosen from."""
+
+    def with_expectations_of(self, other: "Scenario") -> "Scenario":
+        """Return the scenario with the expectations of another version of it."""
+        disks = (
+            msgspec.structs.replace(disk, expect=new.expect)
+            for disk, new in zip(self.disks, other.disks, strict=True)
+        )
+        return msgspec.structs.replace(self, disks=tuple(disks))
 
 
-def read_scenario(path: Path) -> Scenario:
+class _Between(msgspec.Struct, frozen=True, rename={"least": "from", "most": "to"}):
+    """A random number between two others, times that of another name."""
+
+    least: float
+    most: float
+    of: str | None = None
+
+
+def drawn_text(path: Path, seed: int) -> str:
+    """Return the text of a scenario, with a random number for each name in its section `random`.
+
+    The same seed gives the same numbers.
+
+    A name has a list of values to choose from, or `from` and `to`, whole numbers if both are. With
+    `of`, the number is multiplied by that of another name.
+    """
+    text = path.read_text(encoding="utf-8")
+    names = yaml.safe_load(text).get("random", {})
+    generator = random.Random(f"{seed} {path.stem}")
+    values: dict[str, Any] = {}
+    for name, choice in names.items():
+        values[name] = (
+            generator.choice(choice)
+            if isinstance(choice, list)
+            else _between(generator, msgspec.convert(choice, _Between), values)
+        )
+    return Template(text).substitute(values)
+
+
+def _between(generator: random.Random, between: _Between, values: dict[str, Any]) -> float:
+    value = generator.uniform(between.least, between.most)
+    if between.of is not None:
+        value *= values[between.of]
+    is_whole = between.least.is_integer() and between.most.is_integer()
+    return round(value) if is_whole or between.of is not None else round(value, 3)
+
+
+def read_scenario(path: Path, seed: int = SEED) -> Scenario:
     """Read a scenario; raises msgspec.ValidationError if it is invalid."""
-    document = yaml.safe_load(path.read_text(encoding="utf-8"))
+    document = yaml.safe_load(drawn_text(path, seed))
     return msgspec.convert(document, Scenario, dec_hook=decode)
 
 
 def all_scenarios() -> dict[str, Path]:
     """Return the files of all scenarios, by name."""
-    return {path.stem: path for path in sorted(HERE.glob("*.yml"))}
+    return {path.stem: path for path in sorted(HERE.rglob("*.yml"))}

@@ -55,7 +55,12 @@ def more_cells(verdict: Verdict) -> tuple[str, ...]:
     """Return the formatted results that do not fit a terminal."""
     findings = verdict.findings
     attributed_s, machine_s = findings.attributed_iowait_s, findings.machine_iowait_s
-    iowait = "-"
+    iowait = window = flushes = "-"
+    if findings.true_limiter_window_s is not None:
+        found_s, true_s = findings.limiter_window_s, findings.true_limiter_window_s
+        window = f"{'-' if found_s is None else round(found_s * 1e3)} of {round(true_s * 1e3)}"
+    if verdict.flush_share:
+        flushes = f"{verdict.flush_share:.0%}"
     if attributed_s and machine_s is not None:
         iowait = f"{attributed_s:.1f} of {machine_s:.1f}"
     return (
@@ -64,6 +69,8 @@ def more_cells(verdict: Verdict) -> tuple[str, ...]:
         _percent(findings.credit_estimate_error_share),
         _percent(findings.empty_error),
         iowait,
+        window,
+        flushes,
     )
 
 

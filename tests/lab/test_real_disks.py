@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.__main__ import missing
+from lab.__main__ import missing, missing_for
 from lab.experiment import read_results, read_truth, run, truth_file
 from lab.judge import Findings
 from lab.scenario import all_scenarios, read_scenario
@@ -34,6 +34,17 @@ def test_throttled_disk_is_reported_with_its_limit(name: str, tmp_path: Path) ->
     findings = findings_of(name, tmp_path)
     assert findings.reported_s > findings.truth_s / 2 > 0
     assert set(findings.limits) == {"iops"}
+
+
+@needs_lab
+@pytest.mark.parametrize("name", ["postgresql-8-fdatasync", "sqlite-wal"])
+def test_throttled_disk_of_a_database_is_reported(name: str, tmp_path: Path) -> None:
+    reason = missing_for(read_scenario(all_scenarios()[name]))
+    if reason is not None:
+        pytest.skip(f"NOT TESTED: {reason}")
+    findings = findings_of(name, tmp_path)
+    assert findings.reported_s > findings.truth_s / 2 > 0
+    assert findings.limits.get("iops", 0.0) > findings.truth_s / 2
 
 
 @needs_lab

@@ -1,11 +1,13 @@
 """Verdict on a scenario from the files of its run; needs no disk."""
 
+import gzip
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from disksla.pipeline.window_records import WindowRecord
+from disksla.procfs import parse_line, to_counters
 from lab.experiment import CONFIG, TICKS, DiskResult, read_results, read_truth, truth_file
 from lab.judge import Facts, Findings, judge
 from lab.limiter import RESOURCES
@@ -24,6 +26,8 @@ class Verdict(msgspec.Struct, frozen=True):
     name: str
     findings: Findings
     problems: list[str]
+    flush_share: float | None = None
+    """Flushes, as a share of the writes that the kernel counted."""
     steal_s: float = 0.0
     """Time in which the hypervisor ran something else on the CPUs of this machine."""
 
@@ -43,7 +47,8 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         if log.exists():
             problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
-        yield Verdict(shown, findings, problems, result.machine_steal_s)
+        flushes = flush_share(directory / TICKS, result.device)
+        yield Verdict(shown, findings, problems, flushes, result.machine_steal_s)
 
 
 def assumed_truth(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
@@ -82,7 +87,22 @@ def facts_of(disk: LabDisk, machine_iowait_s: float | None) -> Facts:
         any(not meter.window for meter in meters),
         {RESOURCES[meter.limit]: meter.credits for meter in meters if meter.credits is not None},
         machine_iowait_s,
+        meters[-1].window if meters else None,
     )
+
+
+def flush_share(ticks: Path, device: str) -> float | None:
+    """Return flushes as a share of the writes that the kernel counted; None without writes."""
+    lines = [
+        line
+        for record in gzip.decompress(ticks.read_bytes()).splitlines()[1:]
+        for line in (msgspec.json.decode(record).get("diskstats") or "").splitlines()
+        if line.split()[2] == device
+    ]
+    first, last = (to_counters(parse_line(line).reading) for line in (lines[0], lines[-1]))
+    writes = (last.writes or 0) - (first.writes or 0)
+    flushes = (last.flushes or 0) - (first.flushes or 0)
+    return flushes / writes if writes else None
 
 
 def disagreements_with_fio(truth: list[Window], result: DiskResult) -> list[str]:

@@ -229,7 +229,9 @@ def _judge(
         is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
         own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
     ceiling = detector.ceiling
-    if part is release:  # or it has been added before
+    if found.is_steady and not found.run:
+        ceiling = None  # the number of data writes is known as a range only
+    elif part is release:  # or it has been added before
         ceiling = ceiling_after(ceiling, found.throttle or UNKNOWN_LIMIT, found.run)
     state = DetectorState(
         seen.releases,

@@ -33,6 +33,7 @@ WEAK_COPYLEFT = {
     "pyudev": "LGPL-2.1-or-later",
     "hypothesis": "MPL-2.0",
     "pathspec": "MPL-2.0",
+    "pytest-rerunfailures": "MPL-2.0",
     "shtab": "MPL-2.0",
 }
 """Weak copyleft is permitted for libraries that are used unmodified and can be replaced."""

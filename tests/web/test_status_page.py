@@ -9,10 +9,13 @@ import msgspec
 from hypothesis import example, given
 
 from disksla.histogram import Histogram
-from disksla.limits.limits import Limits, Rates
+from disksla.limits.limits import NO_LIMITS, Limits, Rates, build_limits
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.snapshot import SamplerSnapshot, Snapshot
 from disksla.text import escape_bytes
+from disksla.verdict.ceiling import Ceiling
+from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
+from disksla.verdict.verdict import Verdict
 from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
 from support.examples import scaled
 from support.snapshots import (
@@ -97,7 +100,7 @@ def test_disk_is_one_row() -> None:
     assert cells(view(disk_view(limits=BURST_LIMITS))) == [
         "vdb 500 GiB Virtual Disk 6ea73b81-555e-4a74-9",
         "/var/lib/postgresql",
-        "throttled throttled 0.775 % stalled 0.0275 %",
+        "throttled at 300 IOPS throttled 0.775 % stalled 0.0275 %",
         "vk.high-iops vk",
         "300 / 300 IOPS 28.61 MiB/s / 28.61 MiB/s latency 20 ms, indicative shared",
         "4010 / 1210 IOPS 156.7 MiB/s / 47.3 MiB/s",
@@ -105,6 +108,33 @@ def test_disk_is_one_row() -> None:
         "5",
         "9800 / 4990 IOPS 382.8 MiB/s / 194.9 MiB/s",
     ]
+
+
+def throttled_at(throttle: Throttle, limits: Limits, verdict: Verdict = "throttled") -> Snapshot:
+    disk = disk_view(limits=limits)
+    ceiling = Ceiling(throttle, 400, 40.0, 12_000, 12_000 * 65536)
+    return view(msgspec.structs.replace(disk, verdict=verdict, ceiling=ceiling))
+
+
+def test_rate_at_which_a_disk_is_throttled() -> None:
+    assert cells(throttled_at(Throttle("base", "bandwidth"), BURST_LIMITS))[2].startswith(
+        "throttled at 18.75 MiB/s throttled"
+    )
+    shown = throttled_at(Throttle("base", "iops"), BURST_LIMITS, verdict="met")
+    assert cells(shown)[2].startswith("met throttled")
+
+
+def test_unknown_limit_is_explained_if_there_are_terms() -> None:
+    limits = build_limits(Rates(400.0, 400.0), "sum")
+    shown = throttled_at(UNKNOWN_LIMIT, limits)
+    assert cells(shown)[2].startswith("throttled at 300 IOPS unknown limit throttled")
+    assert "The terms of vdb do not explain the rate" in page(shown)
+    for other in (
+        throttled_at(UNKNOWN_LIMIT, NO_LIMITS),
+        throttled_at(UNKNOWN_LIMIT, limits, verdict="met"),
+        throttled_at(Throttle("base", "iops"), limits),
+    ):
+        assert "do not explain" not in page(other)
 
 
 def test_unknown_values_are_dashes() -> None:

@@ -1,7 +1,7 @@
 """The status page: one row per disk, in HTML without JavaScript."""
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from disksla.histogram import Histogram
 from disksla.html import HtmlPage, escape_html
@@ -9,7 +9,7 @@ from disksla.limits import Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verdict import VERDICTS, Verdict
+from disksla.verdict import UNKNOWN_LIMIT, VERDICTS, Verdict
 
 _PAGE = HtmlPage("""
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
@@ -63,6 +63,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) 
 </header>
 {_problems(snapshot.sampler, build_info)}
 {_disks(snapshot.disks)}
+{_unknown_limit(snapshot.disks)}
 {_sampler(snapshot.sampler)}
 <p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
 is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
@@ -179,7 +180,41 @@ def _verdict(snapshot: DiskSnapshot) -> str:
     if snapshot.verdict is None:
         return _UNKNOWN + _lines(soft=notes)
     style = ' class="alarm"' if snapshot.verdict in _BAD_VERDICTS else ""
-    return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=notes)
+    return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
+
+
+def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
+    """Yield the rate at which a disk is throttled, and the limit if it is unknown."""
+    if snapshot.verdict != "throttled" or snapshot.ceiling is None:
+        return
+    ceiling = snapshot.ceiling
+    if ceiling.throttle.limit == "bandwidth":
+        rate = format_bandwidth(ceiling.bytes_per_second)
+    else:
+        rate = f"{format_count(ceiling.iops)} IOPS"
+    yield f"at {rate}"
+    if ceiling.throttle == UNKNOWN_LIMIT:
+        yield "unknown limit"
+
+
+def _unknown_limit(disks: Iterable[DiskSnapshot]) -> str:
+    """Return what it suggests that a disk is throttled at a rate that its terms do not explain."""
+    names = [
+        snapshot.disk.name
+        for snapshot in disks
+        if snapshot.verdict == "throttled"
+        and snapshot.assignment.limits.promise_charges
+        and snapshot.ceiling is not None
+        and snapshot.ceiling.throttle == UNKNOWN_LIMIT
+    ]
+    if not names:
+        return ""
+    return (
+        f"<p>The terms of {escape_html(', '.join(names))} do not explain the rate at which it is"
+        " throttled: it is of another type or size than configured, or the provider counts"
+        " requests in another way, or a limit of the machine applies. See"
+        " <code>disksla explain</code>.</p>"
+    )
 
 
 def _percent(share: float) -> str:

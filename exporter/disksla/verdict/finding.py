@@ -5,7 +5,12 @@ from typing import NamedTuple
 from disksla.limits import Limits
 from disksla.verdict.ceiling import Ceiling, is_at_ceiling
 from disksla.verdict.constant_rate import Line
-from disksla.verdict.flush_share import explained_share, may_be_at_limit, without_share
+from disksla.verdict.flush_share import (
+    explained_share,
+    has_several_writers,
+    may_be_at_limit,
+    without_share,
+)
 from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
@@ -113,6 +118,12 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
     """Return the finding if a limit throttles and some of the flushes are empty writes."""
     if not seen.flushes:
         return _NOTHING
+    last = seen.releases[-P.mixed_releases :]
+    if has_several_writers(last):
+        if not may_be_at_limit(last, rules.limits.throttled_charges, rules.tolerance):
+            return _NOTHING
+        limit = binding_limit(span_of(last), rules.limits.enforced_charges)
+        return Finding(Throttle("base", limit), counts_data=True, is_steady=True)
     first = len(seen.releases) - seen.waiting + 1  # before, tokens may have been saved
     last = last_seconds(seen.releases[first:], P.straight_s)
     explained, line = explained_share(last, rules.limits.throttled_charges, rules.tick_s)
@@ -121,10 +132,6 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
         found = _steady(seen, without_share(seen.releases, share), rules)
         if found is not None:
             return found._replace(counts_data=True, covers_undecided=True, flush_share=share)
-    if may_be_at_limit(seen.releases, rules.limits.throttled_charges, rules.tolerance):
-        last = seen.releases[-P.mixed_releases :]
-        limit = binding_limit(span_of(last), rules.limits.enforced_charges)
-        return Finding(Throttle("base", limit), counts_data=True, is_steady=True)
     return Finding(is_open=line.is_open(rules.tick_s))
 
 

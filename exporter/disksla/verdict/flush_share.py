@@ -49,27 +49,28 @@ def explained_share(
     return share, line if line.releases == len(releases) else NO_LINE
 
 
+def has_several_writers(releases: tuple[Interval, ...]) -> bool:
+    """Return whether so many requests are in flight that concurrent flushes are merged."""
+    seconds = sum(release.seconds for release in releases)
+    return sum(map(took_s, releases)) >= P.mixed_occupied_ratio * seconds
+
+
 def may_be_at_limit(
     releases: tuple[Interval, ...], charges: tuple[Charge, ...], tolerance: float
 ) -> bool:
-    """Return whether the last releases of several writers may lie on a limit.
+    """Return whether releases of several writers may lie on a limit.
 
     Concurrent flushes are merged, so that the share of empty ones differs from release to release.
     In most releases, and in their sum, the limit is between the load with the fewest data writes
-    and that with the most, and several requests are in flight on average.
+    and that with the most.
     """
-    last = releases[-P.mixed_releases :]
-    whole = span_of(last)
-    if (
-        len(last) < P.mixed_releases
-        or sum(map(took_s, last)) < P.mixed_occupied_ratio * whole.seconds
-    ):
+    flushes = sum(release.flushes for release in releases)
+    if not _is_between(span_of(releases), flushes, charges, tolerance):
         return False
     likely = sum(
-        _is_between(span_of((release,)), release.flushes, charges, 0.0) for release in last
+        _is_between(span_of((release,)), release.flushes, charges, 0.0) for release in releases
     )
-    flushes = sum(release.flushes for release in last)
-    return likely >= P.mixed_share * len(last) and _is_between(whole, flushes, charges, tolerance)
+    return likely >= P.mixed_share * P.mixed_releases
 
 
 def _is_between(span: Span, flushes: int, charges: tuple[Charge, ...], tolerance: float) -> bool:

@@ -64,6 +64,22 @@ def test_partition_has_diskseq_and_rotational_of_its_disk(tmp_path: Path) -> Non
     assert disks["vda"].mount_points == ("/", "/boot", "/boot/efi")
 
 
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("write back\n", True), ("write through\n", False), ("unsure\n", None), (None, None)],
+)
+def test_write_cache(content: str | None, expected: bool | None, tmp_path: Path) -> None:
+    paths = unpacked_host("vm-virtio-6.x", tmp_path)
+    file = paths.sysfs / "class/block/vda/queue/write_cache"
+    if content is None:
+        file.unlink(missing_ok=True)
+    else:
+        file.write_text(content)
+    disks = by_name(read_disks(paths))
+    assert disks["vda"].write_back is expected
+    assert disks["vda3"].write_back is None, "flushes of partitions are not counted"
+
+
 def test_multipath_path_has_no_device_number(tmp_path: Path) -> None:
     disks = by_name(read_disks(unpacked_host("nvme-multipath", tmp_path)))
     assert [(d.hidden, d.major, d.minor) for d in disks.values()] == [

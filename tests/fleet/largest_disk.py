@@ -28,6 +28,7 @@ def largest_disk() -> DiskSnapshot:
         credits=(IOPS_CREDITS, BYTE_CREDITS),
         probes=probes,
         limiter_window_s=0.5,
+        data_writes=1,
     )
 
 
@@ -42,7 +43,7 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    full = replace(largest_disk(), limiter_window_s=None)
+    full = replace(largest_disk(), limiter_window_s=None, data_writes=None)
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
         for name in ("probes", "probe_intervals_s")

@@ -48,6 +48,7 @@ CONTRACT = {
     "disksla_disk_size_bytes": "gauge",
     "disksla_reads_completed_total": "counter",
     "disksla_writes_completed_total": "counter",
+    "disksla_data_writes_total": "counter",
     "disksla_read_bytes_total": "counter",
     "disksla_written_bytes_total": "counter",
     "disksla_read_time_seconds_total": "counter",
@@ -176,6 +177,12 @@ def test_counter_is_read_from_its_field(name: str, field: str) -> None:
     present = disk_view(totals=nothing._replace(**{field: 1000}))
     assert DISK_ROWS[name].value(absent) is None
     assert DISK_ROWS[name].value(present) in {1000, 1, 512_000}
+
+
+def test_data_writes_are_absent_unless_counted() -> None:
+    row = DISK_ROWS["disksla_data_writes_total"]
+    assert row.value(disk_view()) is None
+    assert row.value(msgspec.structs.replace(disk_view(), data_writes=0)) == 0
 
 
 def test_unknown_values_are_absent() -> None:

@@ -58,6 +58,7 @@ class Machine:
             for disk in disks
         }
         self.sysfs_inflight: dict[str, tuple[int, int]] = {}
+        self.data_writes: dict[str, tuple[int, int]] = {}
         self.state = State(settings or Settings(), CATALOG)
         self.tick(disks=disks, text=None if unreadable else "as it is")
 
@@ -101,6 +102,7 @@ class Machine:
                 self.clocks(),
                 self.text() if text == "as it is" else text,
                 inflight=inflight,
+                data_writes=dict(self.data_writes),
                 disks=disks,
                 problems=problems or {},
             )

@@ -1,7 +1,9 @@
 """Intervals and gaps between two samples."""
 
+from functools import reduce
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +106,55 @@ def test_data_writes_are_between_both_counts(
     interval = interval_of(1.0, 0.1, earlier, after, 0)
     data_writes = len(requests) - requests.count(EMPTY_FLUSH)
     assert interval.without_flushes().writes <= data_writes <= interval.writes
+
+
+MIXES = st.lists(st.sampled_from([DATA_WRITE, EMPTY_FLUSH, COMMIT, COMMIT_BY_FUA]))
+
+
+def window_of(requests: list[tuple[int, int, int]], merged: int = 0) -> Interval:
+    """Return a window with these requests, in which the kernel merged some of the flushes."""
+    window = interval_of(1.0, 0.1, (0,) * 16, reading(requests), 0)
+    return msgspec.structs.replace(window, flushes=max(0, window.flushes - merged))
+
+
+def data_writes_of(requests: list[tuple[int, int, int]]) -> int:
+    return len(requests) - requests.count(EMPTY_FLUSH)
+
+
+@given(MIXES, st.integers(0, 20))
+def test_exact_count_closes_the_range(requests: list[tuple[int, int, int]], merged: int) -> None:
+    counted = window_of(requests, merged)
+    exact = counted.with_data_writes(data_writes_of(requests))
+    assert exact.writes == exact.without_flushes().writes == data_writes_of(requests)
+    assert exact.without_flushes() == exact
+    assert exact.written_bytes == counted.written_bytes
+    assert exact.has_flushes == counted.has_flushes
+    assert exact.is_exact
+
+
+@given(st.lists(st.tuples(MIXES, st.booleans()), min_size=1, max_size=5))
+def test_range_of_a_sum_is_that_of_its_windows_without_exact_counts(
+    windows: list[tuple[list[tuple[int, int, int]], bool]],
+) -> None:
+    each = [
+        window_of(requests).with_data_writes(data_writes_of(requests))
+        if is_exact
+        else window_of(requests)
+        for requests, is_exact in windows
+    ]
+    whole = reduce(Interval.plus, each)
+    data_writes = sum(data_writes_of(requests) for requests, _ in windows)
+    assert whole.without_flushes().writes <= data_writes <= whole.writes
+    assert whole.is_exact == all(is_exact for _, is_exact in windows)
+    assert not whole.is_exact or whole.writes == data_writes
+    assert whole.has_flushes == any(window_of(requests).flushes for requests, _ in windows)
+
+
+def test_time_of_flushes_is_not_that_of_data_writes() -> None:
+    counted = Interval(1.0, 0.1, 0, 8, 0, 4 * 8192, 0, 60, 1, flushes=4, flush_ms=20)
+    assert counted.with_data_writes(4).write_ms == 40
+    assert msgspec.structs.replace(counted, flush_ms=90).with_data_writes(4).write_ms == 0
+    assert msgspec.structs.replace(counted, write_ms=None).with_data_writes(4).write_ms is None
 
 
 @given(st.integers(0, 1000))

@@ -373,3 +373,15 @@ def test_each_window_gets_one_verdict_within_two_seconds(
         assert decided + len(detector.undecided) == number
         assert len(detector.undecided) <= 20 + 11
         assert all(0 <= each.throttled_share <= 1 for each in verdicts)
+
+
+def flushes_only(inflight: int) -> Interval:
+    """Return a window in which flushes completed and, as is known exactly, no data write."""
+    return Interval(1.0, 0.1, 0, 40, 0, 0, 0, 90, inflight, flushes=40).with_data_writes(0)
+
+
+def test_disk_that_only_flushes_is_neither_idle_nor_stalled() -> None:
+    assert set(verdicts(*[flushes_only(inflight=0)] * 30)) == {"unproven"}
+    assert set(verdicts(*[flushes_only(inflight=1)] * 30)) == {"unproven"}
+    silent = msgspec.structs.replace(flushes_only(inflight=1), excluded_flushes=0)
+    assert "stalled" in verdicts(flushes_only(inflight=1), *[silent] * 30)

@@ -24,6 +24,8 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     rotational: bool | None = None
     largest_request_bytes: int | None = None
     """Largest request that the kernel sends to it."""
+    write_back: bool | None = None
+    """It has a volatile write cache (sysfs `write_cache`), so programs flush it."""
     hidden: bool = False
     """A path of native NVMe multipath; its I/O is counted at the multipath head."""
     partition_of: str | None = None

@@ -36,6 +36,7 @@ _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL}
 """Errors of reading the files of a device while it is being removed."""
 _MAX_BYTES = 4096  # an attribute of sysfs is at most one page
 _ROTATIONAL = {"1": True, "0": False}
+_WRITE_BACK = {"write back": True, "write through": False}
 _PROPERTIES = (
     "DEVLINKS",
     "ID_MODEL",
@@ -173,6 +174,7 @@ def _describe(device: Device) -> Disk:
         model=None if partition else _model(files, device.properties),
         rotational=_ROTATIONAL.get(files.name("queue/rotational") or ""),
         largest_request_bytes=_largest_request_bytes(files),
+        write_back=_WRITE_BACK.get(files.name("queue/write_cache") or ""),
         hidden=hidden,
         partition_of=_kernel_name(parent) if partition else None,
         by_id=by_id_names(device.properties),

@@ -136,6 +136,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         _total(lambda counters: counters.writes),
     ),
     Metric(
+        "disksla_data_writes_total",
+        "counter",
+        "Writes completed without the empty flushes among disksla_writes_completed_total, counted"
+        " exactly by performance events since disksla counted the first. Absent while they are not"
+        " counted: it needs a permission (docs/service.md), and a disk with a write-back cache.",
+        lambda snapshot: snapshot.data_writes,
+    ),
+    Metric(
         "disksla_read_bytes_total",
         "counter",
         f"Bytes read (sectors read of /proc/diskstats x 512), {_SINCE}.",

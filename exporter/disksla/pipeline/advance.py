@@ -38,7 +38,8 @@ def advance(state: State, tick: Tick) -> State:
     2. If /proc/diskstats could not be read, count the error and stop: all time up to the next
        readable sample will be one gap.
     3. Compare the text of /proc/diskstats with the previous one. Only disks whose lines changed,
-       or that were active at the last sample, are updated; the others did nothing.
+       or that were active at the last sample, are updated; the others did nothing. Disks whose
+       data writes are counted since this tick are updated, too.
     4. Measure the time since the last sample. It is either assessed, once for all disks, or a gap.
     5. Update each of those disks (`update_disk`): counters to interval, verdict, credits, totals.
     6. Attribute the iowait and PSI of this window to the disks that were throttled in it.
@@ -51,6 +52,7 @@ def advance(state: State, tick: Tick) -> State:
         return msgspec.structs.replace(state, sampler_stats=stats, unreadable=True)
 
     lines, to_update = _find_lines(state, tick.diskstats)
+    to_update |= _newly_counted(state, tick)
     elapsed = _elapsed(state, tick.clocks)
     assessed = state.assessed
     if isinstance(elapsed, float):
@@ -73,7 +75,11 @@ def advance(state: State, tick: Tick) -> State:
     problems = dict(tick.problems)
     for device in to_update:
         update = update_disk(
-            monitored[device], lines.lines_of(device), tick.inflight.get(device), context
+            monitored[device],
+            lines.lines_of(device),
+            tick.inflight.get(device),
+            context,
+            tick.data_writes.get(device),
         )
         monitored[device] = update.disk_state
         if update.active:
@@ -98,6 +104,7 @@ def advance(state: State, tick: Tick) -> State:
         unreadable=False,
         assessed=assessed,
         sampler_stats=stats.with_problems(problems, not_read),
+        with_write_cache=state.with_write_cache,
     )
 
 
@@ -144,6 +151,15 @@ def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
     whole_disk_of = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
     disks = [disk_state.disk for disk_state in state.monitored.values()]
     return index_lines(text, disks, whole_disk_of), set(state.monitored)
+
+
+def _newly_counted(state: State, tick: Tick) -> set[str]:
+    """Return the devices whose data writes are counted since this tick, even if they are idle."""
+    return {
+        device
+        for device, (opening, _) in tick.data_writes.items()
+        if device in state.monitored and state.monitored[device].data_writes.opening != opening
+    }
 
 
 def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
@@ -196,4 +212,9 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         active=state.active & monitored.keys(),
         lines=None,
         sampler_stats=stats,
+        with_write_cache={
+            device: (disk_state.disk.major, disk_state.disk.minor)
+            for device, disk_state in monitored.items()
+            if disk_state.disk.write_back
+        },
     )

@@ -8,6 +8,7 @@ from disksla.config import ProbeKind
 from disksla.credits import CreditAccount, open_account
 from disksla.disks import Disk
 from disksla.limits import Assignment
+from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.totals import AssessedTime, DiskTotals
 from disksla.procfs import (
@@ -25,6 +26,7 @@ from disksla.procfs import (
 from disksla.verdict import (
     DetectorState,
     GapReason,
+    Interval,
     Throttle,
     WindowVerdict,
     after_gap,
@@ -60,6 +62,7 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     credits: CreditAccount | None = None
     """Its burst credits; None if its terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
+    data_writes: DataWrites = DataWrites()
 
     @property
     def counters(self) -> Counters | None:
@@ -158,11 +161,13 @@ def update_disk(
     lines: list[str],
     inflight: tuple[int, int] | None,
     context: TickContext,
+    data_writes: tuple[int, int] | None = None,
 ) -> DiskUpdate:
     """Return the state of a disk after one sample.
 
     `lines` are its own line of /proc/diskstats and then those of its partitions; `inflight` are
-    its reads and writes in flight from sysfs, if they were read.
+    its reads and writes in flight from sysfs, if they were read, and `data_writes` the exact count
+    of its data writes, if there is one.
     """
     if not lines:
         return _missing(disk_state, context, "vanished")
@@ -176,6 +181,7 @@ def update_disk(
         return _missing(disk_state, context, "malformed", str(error))
     before, origin, reading = disk_state.reading, disk_state.origin, line.reading
     if before is None or origin is None:
+        disk_state, _ = _counted(disk_state, data_writes)
         first = _without_interval(disk_state, context, reading, reading, in_flight)
         return DiskUpdate(first, active=in_flight > 0)
     if has_decreased(before, reading):
@@ -183,16 +189,32 @@ def update_disk(
         if unwrapped_before is None:
             total = _with_length(difference(before, origin), len(reading))
             new_origin = difference(reading, total)
+            disk_state, _ = _counted(disk_state, data_writes)
             after_reset = _without_interval(disk_state, context, reading, new_origin, in_flight)
             return DiskUpdate(after_reset, active=True, gap="reset")
         origin = difference(origin, difference(before, unwrapped_before))
         disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
-    after = _after_interval(disk_state, reading, in_flight, context)
+    disk_state, exact = _counted(disk_state, data_writes)
+    after = _after_interval(disk_state, reading, in_flight, context, exact)
     return DiskUpdate(after, active=in_flight > 0 or reading != before)
 
 
+def _counted(
+    disk_state: DiskState, reading: tuple[int, int] | None
+) -> tuple[DiskState, int | None]:
+    """Return the state with an exact count, and the data writes since the last, if known."""
+    if reading is None and not disk_state.data_writes.opening:
+        return disk_state, None
+    data_writes, exact = disk_state.data_writes.plus(reading)
+    return msgspec.structs.replace(disk_state, data_writes=data_writes), exact
+
+
 def _after_interval(
-    disk_state: DiskState, reading: Reading, inflight: int, context: TickContext
+    disk_state: DiskState,
+    reading: Reading,
+    inflight: int,
+    context: TickContext,
+    data_writes: int | None,
 ) -> DiskState:
     """Return the state after the increase from the last reading to this one.
 
@@ -207,13 +229,14 @@ def _after_interval(
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
     if was_skipped or not elapsed_s:
         detector = after_gap(detector, disk_state.inflight if elapsed_s else inflight)
-    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
+    counted = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
+    interval = counted
+    if data_writes is not None and (data_writes or not counted.written_bytes):
+        interval = counted.with_data_writes(data_writes)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = disk_state.credits or open_account(limits, context.boottime_s)
-    fewest = None
-    if account is not None and (interval.flushes or (totals.recent and totals.recent[-1].flushes)):
-        fewest = interval.with_fewest_writes(disk_state.disk.largest_request_bytes)
+    fewest = _with_fewest_writes(disk_state, interval) if account is not None else None
     if elapsed_s:
         detector, decided = classify(
             detector, interval, limits, context.tolerance_ratio, context.tick_s
@@ -232,13 +255,22 @@ def _after_interval(
         disk_state.origin,
         _LISTED,
         inflight,
-        totals.plus(interval, limits.promise_charges, decided, context.assessed_after),
+        totals.plus(interval, counted, limits.promise_charges, decided, context.assessed_after),
         detector,
         window_verdict,
         decided,
         account,
         disk_state.probes,
+        disk_state.data_writes,
     )
+
+
+def _with_fewest_writes(disk_state: DiskState, interval: Interval) -> Interval | None:
+    """Return an interval with the least number of data writes; None if that is certain."""
+    last = disk_state.totals.recent[-1:]
+    if interval.is_exact or not (interval.flushes or (last and last[0].has_flushes)):
+        return None
+    return interval.with_fewest_writes(disk_state.disk.largest_request_bytes)
 
 
 def _confirmed(decided: tuple[WindowVerdict, ...]) -> Throttle | None:
@@ -267,6 +299,7 @@ def _without_interval(
         after_gap(disk_state.detector),
         credits=_credits_after_unknown_use(disk_state, context, inflight),
         probes=disk_state.probes,
+        data_writes=disk_state.data_writes,
     )
 
 

@@ -64,6 +64,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
     """Totals of probes by kind; kinds that are configured are present from the start."""
+    data_writes: int | None = None
+    """Counted exactly since the first count; None while they are not counted."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
 
@@ -176,6 +178,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
             recent.written_bytes / recent.seconds,
         ),
         present_load=load_of(recent, promise),
+        data_writes=disk_state.data_writes.exact_total,
     )
 
 

@@ -47,6 +47,9 @@ class State(msgspec.Struct, frozen=True):
     """/proc/diskstats could not be read at the last tick."""
     assessed: AssessedTime = AssessedTime()
     sampler_stats: SamplerStats = SamplerStats()
+    with_write_cache: Mapping[str, tuple[int, int]] = {}
+    """Major and minor number of the monitored disks with a write-back cache: of these, empty
+    flushes are among the writes of /proc/diskstats."""
 
 
 def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:

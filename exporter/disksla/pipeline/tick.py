@@ -4,12 +4,16 @@ A recording is a file of ticks, so the names of the fields are part of its forma
 encoded as `troubles`.
 """
 
+from typing import Annotated
+
 import msgspec
 
 from disksla.disks import Disk
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.procfs import HostWait
 from disksla.verdict import Clocks
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
 class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -24,6 +28,9 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Deadlines that passed without a tick since the tick before."""
     inflight: dict[str, tuple[int, int]] = {}
     """Reads and writes in flight (sysfs `inflight`) of the devices in `State.active`."""
+    data_writes: dict[str, tuple[Count, Count]] = {}
+    """Exact counts by device (`DataWrites`): the number of the opening of the counters, and the
+    data writes since. Empty where they are not counted, or were not read."""
     disks: tuple[Disk, ...] | None = None
     """All block devices, if they changed since the tick before."""
     host: HostWait | None = None

@@ -121,19 +121,20 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     def plus(
         self,
         interval: Interval,
+        counted: Interval,
         promise: tuple[Charge, ...],
         verdicts: tuple[WindowVerdict, ...],
         assessed: AssessedTime,
     ) -> "DiskTotals":
-        """Add an interval that ends at `assessed`.
+        """Add an interval that ends at `assessed`; `counted` is the same as the kernel counts it.
 
         `verdicts` are those that are decided now: on the undecided windows and on this one, the
         oldest first. Without a duration it is a gap, and undecided windows before it stay
         unproven. Requests of a gap count in the latency histograms. They have no rate and no load,
         because the time in which they completed is unknown.
         """
-        read_latency = self.read_latency.add(interval.reads, interval.read_ms, interval.end_s)
-        write_latency = self.write_latency.add(interval.writes, interval.write_ms, interval.end_s)
+        read_latency = self.read_latency.add(counted.reads, counted.read_ms, counted.end_s)
+        write_latency = self.write_latency.add(counted.writes, counted.write_ms, counted.end_s)
         if not interval.seconds:
             return msgspec.structs.replace(
                 self.with_undecided_unproven(),
@@ -198,4 +199,5 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
         windows[-1].inflight if windows else 0,
         sum(window.flushes for window in windows),
         sum(window.flush_ms for window in windows),
+        excluded_flushes=sum(window.excluded_flushes for window in windows),
     )

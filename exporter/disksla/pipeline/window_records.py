@@ -19,8 +19,12 @@ class WindowRecord(msgspec.Struct, frozen=True):
     window_s: float | None = None
     reads: int | None = None
     writes: int | None = None
+    """Data writes if they are counted exactly; else flushes may be among them."""
     read_bytes: int | None = None
     written_bytes: int | None = None
+    flushes: int | None = None
+    is_exact: bool | None = None
+    """Whether data writes are counted exactly."""
     inflight: int | None = None
     """Requests in flight at the end of the window."""
     load_ratio: float | None = None
@@ -122,6 +126,8 @@ def _record(
         window.writes,
         window.read_bytes,
         window.written_bytes,
+        window.flushes + window.excluded_flushes,
+        window.is_exact,
         window.inflight,
         load_of(window, charges),
         window_verdict.verdict if window_verdict is not None else None,

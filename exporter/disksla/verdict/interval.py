@@ -38,7 +38,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """Duration; 0 for a gap, whose duration is not known."""
     reads: int
     writes: int
-    """As the kernel counts: on a disk with a write-back cache, empty flushes are among them."""
+    """As the kernel counts: on a disk with a write-back cache, empty flushes are among them. Data
+    writes if `is_exact`."""
     read_bytes: int
     written_bytes: int
     read_ms: int | None
@@ -51,6 +52,10 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """Flushes; 0 where the kernel does not count them (partitions, and before Linux 5.5)."""
     flush_ms: int = 0
     """Time spent by all flushes."""
+    is_exact: bool = False
+    """`writes` are data writes, and `write_ms` is without the time of flushes."""
+    excluded_flushes: int = 0
+    """Flushes that `flushes` does not contain, because `writes` are exact."""
 
     def plus(self, later: "Interval") -> "Interval":
         """Return this interval and the one that follows it as one."""
@@ -70,6 +75,26 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             later.inflight,
             self.flushes + later.flushes,
             self.flush_ms + later.flush_ms,
+            self.is_exact and later.is_exact,
+            self.excluded_flushes + later.excluded_flushes,
+        )
+
+    @property
+    def has_flushes(self) -> bool:
+        """Whether the disk flushed its cache."""
+        return self.flushes + self.excluded_flushes > 0
+
+    def with_data_writes(self, data_writes: int) -> "Interval":
+        """Return the interval with an exact number of data writes."""
+        write_ms = None if self.write_ms is None else max(0, self.write_ms - self.flush_ms)
+        return msgspec.structs.replace(
+            self,
+            writes=data_writes,
+            write_ms=write_ms,
+            flushes=0,
+            flush_ms=0,
+            is_exact=True,
+            excluded_flushes=self.flushes,
         )
 
     def without_flushes(self) -> "Interval":

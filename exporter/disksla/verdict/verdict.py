@@ -36,6 +36,9 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     """Verdict on the rest of the window, if throttled."""
 
 
+_UNPROVEN = WindowVerdict("unproven")
+
+
 class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """State of the detector after a window, for the verdict on the next."""
 
@@ -157,14 +160,19 @@ def _reopened(detector: DetectorState) -> DetectorState:
 def _without_completion(
     detector: DetectorState, window: Interval, longest_silence_s: float
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
-    """Return the state and the verdicts after a window in which no request completed."""
+    """Return the state and the verdicts after a window in which no request completed.
+
+    Where data writes are counted exactly, flushes may have completed.
+    """
     if not window.inflight:
-        verdicts = _ended(detector.undecided, WindowVerdict("unproven"), WindowVerdict("idle"))
-        return after_gap(detector, 0), verdicts
+        own = WindowVerdict("unproven" if window.has_flushes else "idle")
+        return after_gap(detector, 0), _ended(detector.undecided, _UNPROVEN, own)
     silent_s = detector.silent_s + window.seconds
     if silent_s <= longest_silence_s:
         undecided = (*detector.undecided, None)
         return msgspec.structs.replace(detector, silent_s=silent_s, undecided=undecided), ()
+    if window.has_flushes:  # it serves them, and there is nothing else to serve
+        return after_gap(detector), _ended(detector.undecided, _UNPROVEN, _UNPROVEN)
     stalled = msgspec.structs.replace(after_gap(detector), silent_s=silent_s)
     return stalled, _ended(detector.undecided, WindowVerdict("stalled"), WindowVerdict("stalled"))
 

@@ -1,0 +1,206 @@
+"""Exact counts of data writes: differences, gaps, and what uses them."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.custom_terms import SumBurst, SumTerms
+from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.pipeline.data_writes import DataWrites
+from disksla.pipeline.disk_state import DiskState
+from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.pipeline.window_records import window_records
+from disksla.verdict.interval import Interval
+from support.simulated_host import Machine, a_disk
+
+TERMS = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))
+SETTINGS = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=TERMS),))
+
+
+class CountedMachine(Machine):
+    """A machine with one disk, whose data writes are counted exactly from the second tick on."""
+
+    def __init__(self, *, is_counted: bool = True) -> None:
+        disk = a_disk(write_back=True, largest_request_bytes=2**20)
+        super().__init__(disk, settings=SETTINGS)
+        self.is_counted = is_counted
+        self.opening = 1
+        self.count = 0
+        self.window()
+
+    def window(self, data: int = 0, empty: int = 0, merged: int = 0) -> None:
+        """Sample after data writes and empty flushes, some of which were merged."""
+        flushes = max(min(1, empty), empty - merged)
+        self.does("vda", writes=data + empty, written_sectors=16 * data, flushes=flushes)
+        self.count += data
+        self.data_writes = {"vda": (self.opening, self.count)} if self.is_counted else {}
+        self.tick()
+
+    @property
+    def disk(self) -> DiskState:
+        return self.state.monitored["vda"]
+
+    @property
+    def last(self) -> Interval:
+        return self.disk.totals.recent[-1]
+
+    @property
+    def snapshot(self) -> DiskSnapshot:
+        return take_snapshot(self.state).disks[0]
+
+
+def bounds(machine: CountedMachine) -> tuple[float, float]:
+    (level,) = machine.snapshot.credits
+    return level.lower_credits, level.upper_credits
+
+
+def test_difference_of_counts_is_exact() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=20, merged=15)
+    assert (machine.last.writes, machine.last.is_exact) == (30, True)
+    machine.window(data=5, empty=5)
+    assert machine.last.writes == 5
+    assert machine.snapshot.data_writes == 35
+    assert machine.snapshot.counters is not None
+    assert machine.snapshot.counters.writes == 60
+
+
+def test_load_peak_and_rates_are_of_data_writes_and_latency_is_as_the_kernel_counts() -> None:
+    machine = CountedMachine()
+    machine.does("vda", write_ms=100)
+    machine.window(data=30, empty=30)
+    assert machine.snapshot.peak.write_iops == pytest.approx(300)
+    assert machine.snapshot.present.write_iops == pytest.approx(30)
+    assert machine.snapshot.present_load == pytest.approx(0.1)
+    assert machine.snapshot.write_latency_s.count == 60
+
+
+def test_counters_opened_again_have_no_difference() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=30)
+    machine.opening, machine.count = 2, 1000
+    machine.window(data=10, empty=5)
+    assert (machine.last.writes, machine.last.flushes, machine.last.is_exact) == (15, 5, False)
+    machine.window(data=10, empty=5)
+    assert (machine.last.writes, machine.last.is_exact) == (10, True)
+    assert machine.snapshot.data_writes == 40
+
+
+def test_sample_without_a_count_is_followed_by_one_without_a_difference() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=30)
+    machine.is_counted = False
+    machine.window(data=10, empty=5)
+    assert (machine.last.is_exact, machine.snapshot.data_writes) == (False, None)
+    machine.is_counted = True
+    machine.window(data=10, empty=5)
+    assert not machine.last.is_exact
+    machine.window(data=10, empty=5)
+    assert (machine.last.is_exact, machine.snapshot.data_writes) == (True, 40)
+
+
+def test_disk_whose_requests_are_not_counted_keeps_its_range() -> None:
+    machine = CountedMachine()
+    for _ in range(3):
+        machine.does("vda", writes=60, written_sectors=16 * 30, flushes=30)
+        machine.data_writes = {"vda": (1, 0)}
+        machine.tick()
+        assert (machine.last.writes, machine.last.is_exact) == (60, False)
+    assert machine.snapshot.data_writes is None
+
+
+def test_no_data_write_with_written_sectors_is_not_believed() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=30)
+    machine.does("vda", writes=60, written_sectors=16 * 30, flushes=30)
+    machine.tick()
+    assert (machine.last.writes, machine.last.is_exact) == (60, False)
+
+
+def test_count_stays_valid_while_the_disk_is_idle() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=30)
+    machine.data_writes = {}
+    machine.tick()
+    machine.window(data=4, empty=2)
+    machine.window(data=4, empty=2)
+    assert (machine.last.writes, machine.last.is_exact) == (4, True)
+
+
+def test_gap_and_reset_of_the_counters() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=30)
+    machine.now_s += 5
+    machine.window(data=2000, empty=1000)
+    assert machine.disk.data_writes.total == 2030
+    machine.numbers["vda"] = dict.fromkeys(machine.numbers["vda"], 0)
+    machine.window(data=1, empty=1)
+    machine.window(data=7, empty=3)
+    assert (machine.last.writes, machine.last.is_exact) == (7, True)
+
+
+def test_records_show_what_is_exact() -> None:
+    machine = CountedMachine()
+    machine.window(data=30, empty=30)
+    before = machine.state
+    machine.window(data=10, empty=5)
+    (exact,) = window_records(before, machine.state)
+    assert (exact.writes, exact.flushes, exact.is_exact) == (10, 5, True)
+    ranges = CountedMachine(is_counted=False)
+    before = ranges.state
+    ranges.window(data=10, empty=5)
+    (record,) = window_records(before, ranges.state)
+    assert (record.writes, record.flushes, record.is_exact) == (15, 5, False)
+
+
+def test_only_disks_with_a_write_cache_are_counted() -> None:
+    back, through = a_disk("vda", 0, write_back=True), a_disk("vdb", 16, write_back=False)
+    machine = Machine(back, through, a_disk("vdc", 32))
+    assert machine.state.with_write_cache == {"vda": (254, 0)}
+    machine.tick()
+    assert machine.state.with_write_cache == {"vda": (254, 0)}
+    machine.tick(disks=(msgspec.structs.replace(back, write_back=False), through))
+    assert machine.state.with_write_cache == {}
+
+
+windows = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=30
+)
+
+
+@given(windows)
+def test_bounds_of_credits_with_exact_counts_are_within_those_of_the_range(
+    mix: list[tuple[int, int, int]],
+) -> None:
+    """A machine whose disk had no flush at all has the same bounds as one with exact counts."""
+    counted, in_range, without = (
+        CountedMachine(),
+        CountedMachine(is_counted=False),
+        CountedMachine(is_counted=False),
+    )
+    for data, empty, merged in mix:
+        counted.window(data, empty, merged)
+        in_range.window(data, empty, merged)
+        without.window(data)
+        exact, wide = bounds(counted), bounds(in_range)
+        assert wide[0] <= exact[0] + 1e-6
+        assert exact[1] <= wide[1] + 1e-6
+        if data:
+            assert counted.last.is_exact
+    assert bounds(counted) == pytest.approx(bounds(without))
+
+
+readings = st.none() | st.tuples(st.integers(1, 2), st.integers(0, 5))
+
+
+@given(st.lists(readings))
+def test_total_is_the_sum_of_what_is_known(samples: list[tuple[int, int] | None]) -> None:
+    state, known = DataWrites(), 0
+    for reading in samples:
+        state, rise = state.plus(reading)
+        assert rise is None or rise >= 0
+        known += rise or 0
+        assert state.total == known
+        assert state.exact_total in {None, known}
+    assert DataWrites().plus(None) == (DataWrites(), None)

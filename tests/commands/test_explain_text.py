@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.commands._explain_text import explain_minute
+from disksla.commands._explain_text import explain_minute, explain_writes
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
 from support.examples import scaled
@@ -153,3 +153,18 @@ def test_any_windows_are_explained(name: str, has_terms: bool, first: int, numbe
     assert sentences
     assert all(sentence.endswith(".") for sentence in sentences)
     assert not any("None" in sentence or "nan" in sentence for sentence in sentences)
+
+
+def windows(*exact: bool | None, flushes: int = 3) -> list[WindowRecord]:
+    return [WindowRecord(1.0, "vda", flushes=flushes, is_exact=each) for each in exact]
+
+
+def test_exact_counts_are_named_where_flushes_are_counted_as_writes() -> None:
+    (sentence,) = explain_writes(windows(False, False, True, True))
+    assert "counted exactly, without empty flushes, in 2 of 4 windows with flushes." in sentence
+    (sentence,) = explain_writes(windows(False, False), "no permission; use root")
+    assert sentence.endswith("They were not counted exactly: no permission; use root.")
+    (sentence,) = explain_writes(windows(False))
+    assert sentence.endswith("between two bounds. They were not counted exactly.")
+    assert explain_writes(windows(False, True, True, flushes=0)) == []
+    assert explain_writes([WindowRecord(1.0, "vda", gap="start")]) == []

@@ -8,6 +8,7 @@ import pytest
 
 from disksla.config.device_pattern import DevicePattern
 from disksla.config.settings import Configuration, DiscoverySettings, Settings
+from disksla.disks.data_writes import CREDENTIAL
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
@@ -171,3 +172,36 @@ def test_unknown_device_or_reset_requests_a_rescan(paths: Roots) -> None:
     assert eventually(lambda: len(requests) == 2, WITHIN_S)
     sampler.stop()
     assert sampler.state.sampler_stats.gaps["reset"] == 1
+
+
+def test_counts_that_fail_are_logged_once_and_sampling_continues(
+    paths: Roots, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The operator configured exact counts; the machine is idle, which does not hide the error."""
+    caplog.set_level(logging.INFO)
+    (paths.procfs / CREDENTIAL).write_text("many")
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(paths.procfs))
+    sampler = Sampler(paths, State(Settings(), CATALOG))
+    sampler.post((a_disk("vda", write_back=True),))
+    sampler.start()
+    assert eventually(lambda: sampler.state.sampler_stats.errors["data_writes"] >= 5, WITHIN_S)
+    assert sampler.state.sampler_stats.errors["diskstats"] == 0
+    sampler.post((a_disk("vda", write_back=False),))
+    assert eventually(lambda: not sampler.state.sampler_stats.problems, WITHIN_S)
+    sampler.stop()
+    failed, recovered = events(caplog)
+    assert (failed.message, failed.fields["source"]) == ("cannot read source", "data_writes")
+    assert recovered == ("info", "source readable again", {"source": "data_writes"})
+    assert sampler.why_not_exact is None
+
+
+def test_unprivileged_sampling_says_once_why_counts_are_not_exact(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    sampler = Sampler(paths, State(Settings(), CATALOG))
+    sampler.post((a_disk("vda", write_back=True),))
+    sampler.run_for(0.5)
+    assert sampler.state.sampler_stats.errors["data_writes"] == 0
+    (event,) = events(caplog)
+    assert (event.level, event.fields["err"]) == ("info", sampler.why_not_exact)

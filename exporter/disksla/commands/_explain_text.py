@@ -33,6 +33,25 @@ def explain_minute(records: Iterable[WindowRecord], assignment: Assignment) -> l
     return sentences
 
 
+def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = None) -> list[str]:
+    """Return a sentence on whether data writes were counted exactly, if the disk has flushes.
+
+    `why_not_exact` is the reason why not, if there is one.
+    """
+    exact = [record.is_exact for record in records if record.flushes]
+    if not exact:
+        return []
+    if any(exact):
+        windows = f"{sum(map(bool, exact))} of {len(exact)} windows with flushes"
+        return [f"Its data writes are counted exactly, without empty flushes, in {windows}."]
+    reason = f": {why_not_exact}" if why_not_exact else ""
+    sentence = (
+        "The kernel counts empty flushes of its cache as writes, so that the number of data writes"
+        f" is only known between two bounds. They were not counted exactly{reason}."
+    )
+    return [sentence]
+
+
 class _Period:
     """Some windows of a disk, summed; `whole` is the period that they are a part of."""
 

@@ -13,7 +13,7 @@ from disksla.commands._context import (
     prepare_sampler,
     read_context,
 )
-from disksla.commands._explain_text import explain_minute
+from disksla.commands._explain_text import explain_minute, explain_writes
 from disksla.commands._limits_text import cap_text, facts_table, limits_facts, rates_table
 from disksla.commands._options import add_duration
 from disksla.commands.replay import replay
@@ -48,8 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.recording is None:
         host = read_context(arguments)
         host.find(arguments.device)  # fail before sampling
-        states = _sample(arguments)
+        states, why_not_exact = _sample(arguments)
     else:
+        why_not_exact = None
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
         host = HostContext(last.inventory, last.settings, last.catalog)
@@ -71,7 +72,10 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if not host.why_not_monitored(disk):
         console.print()
-        for sentence in explain_minute(_records(states, disk), assignment):
+        records = _records(states, disk)
+        for sentence in explain_minute(records, assignment):
+            console.print(sentence)
+        for sentence in explain_writes(records, why_not_exact):
             console.print(sentence)
     if terms:
         console.print()
@@ -80,13 +84,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _sample(arguments: argparse.Namespace) -> list[State]:
-    """Sample for a while; return the state before the first tick, and after each tick."""
+def _sample(arguments: argparse.Namespace) -> tuple[list[State], str | None]:
+    """Sample for a while; return the state before the first tick, and after each tick.
+
+    Return also why data writes were not counted exactly, if the reason is known.
+    """
     ticks: list[Tick] = []
     sampler = prepare_sampler(arguments, ticks.append)
     initial = sampler.state
     sampler.run_for(arguments.duration_s)
-    return list(accumulate(ticks, advance, initial=initial))
+    return list(accumulate(ticks, advance, initial=initial)), sampler.why_not_exact
 
 
 def _records(states: list[State], disk: Disk) -> list[WindowRecord]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from disksla.config import Configuration
 from disksla.disks import Disk
+from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import next_deadline
 from disksla.pipeline.probe_results import ProbeResult
@@ -25,6 +26,9 @@ from disksla.verdict import Clocks
 
 LONGEST_SLEEP_S = 0.25
 STOP_TIMEOUT_S = 3.0
+LATEST_COUNT_S = 0.01
+"""Data writes that were counted later than this after the clocks were read are not of the window:
+a tenth of the shortest, as much as the bounds of credits allow."""
 CLOCK_SET_S = 1.0
 """A larger step of the wall clock is logged and passed to `on_clock_set`."""
 
@@ -80,6 +84,9 @@ class Sampler:
         self._diskstats = DiskstatsFile(roots.procfs)
         self._inflight = InflightFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
+        self._data_writes = data_write_counters(roots)
+        self._last_text: str | None = None
+        """Text of /proc/diskstats at the last tick."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
@@ -125,6 +132,12 @@ class Sampler:
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
         self._diskstats.close()
         self._inflight.close()
+        self._data_writes.close()
+
+    @property
+    def why_not_exact(self) -> str | None:
+        """Why data writes are not counted exactly; None while they are, or may be."""
+        return self._data_writes.why_not
 
     def _sleep_until(self, due_s: float) -> bool:
         """Sleep until the deadline; return False if `stop` was called meanwhile.
@@ -186,6 +199,7 @@ class Sampler:
             text = self._diskstats.read()
         except OSError as error:
             problems["diskstats"] = str(error)
+        data_writes, data_write_problems = self._read_data_writes(state, text, clocks)
         inflight, inflight_problems = self._inflight.read(state.active)
         host = None
         if needs_host_wait(state):
@@ -197,11 +211,29 @@ class Sampler:
             lateness_s=max(0.0, clocks.monotonic_s - due_s),
             missed_ticks=missed_ticks,
             inflight=inflight,
+            data_writes=data_writes,
             disks=events.disks,
             host=host,
-            problems=problems | inflight_problems,
+            problems=problems | inflight_problems | data_write_problems,
             probes=events.probes,
         )
+
+    def _read_data_writes(
+        self, state: State, text: str | None, clocks: Clocks
+    ) -> tuple[Counts, dict[str, str]]:
+        """Return exact counts of data writes, and errors by source.
+
+        They are read after the counters of the kernel, and only if these changed or a disk was
+        active: each read interrupts all CPUs.
+        """
+        is_idle = text == self._last_text and not state.active
+        self._last_text = text
+        if is_idle and self._data_writes.may_wait(state.with_write_cache):
+            return {}, {}
+        counts, problems = self._data_writes.read(state.with_write_cache)
+        if time.monotonic() - clocks.monotonic_s > LATEST_COUNT_S:
+            counts = {}
+        return counts, problems
 
 
 def _log_source_changes(before: State, after: State) -> None:

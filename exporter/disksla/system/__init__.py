@@ -1,4 +1,4 @@
-"""Services of the operating system: state file, scheduler, systemd, log, lock."""
+"""Services of the operating system: state file, scheduler, systemd, log, lock, events."""
 
 from disksla.system.health import SourceHealth
 

@@ -1,0 +1,364 @@
+"""Exact counts of data writes, compared with the kernel's own trace of requests."""
+
+import errno
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from disksla.disks.data_writes import CREDENTIAL, DataWriteCounters
+from disksla.pipeline.recording import decode_tick, encode
+from disksla.procfs import Counters, find_reading, to_counters
+from disksla.procfs.files import DiskstatsFile
+from disksla.system.perf_events import EventGroup
+from disksla.system.roots import Roots
+from support.daemon_process import DISKSLA
+from support.loop_device import attached, needs_loop
+from support.tracefs import sysfs_with_tracefs, traced
+from support.waiting import eventually
+
+WRITES = 200
+PATIENCE_S = 20.0
+SETTLE_S = 0.2
+"""A request is counted in the context of an interrupt, maybe shortly after a program goes on."""
+CAP_PERFMON = 38  # linux/capability.h
+DISK_BYTES = 320 * 2**20
+"""XFS needs 300 MiB."""
+DIRECT = "--direct-io=on"
+TRACEPOINT = Path("kernel/tracing/events/block/block_rq_complete/id")
+
+pytestmark = needs_loop
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> Iterator[Roots]:
+    with sysfs_with_tracefs(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[str]:
+    """Return the kernel name of a loop device with a write-back cache."""
+    file = tmp_path / "image"
+    with file.open("wb") as image:
+        os.posix_fallocate(image.fileno(), 0, DISK_BYTES)
+    with attached(file, DIRECT) as device:
+        cache = Path(f"/sys/block/{device}/queue/write_cache").read_text(encoding="ascii")
+        assert cache == "write back\n"
+        yield device
+
+
+def number_of(device: str) -> tuple[int, int]:
+    status = Path(f"/dev/{device}").stat()
+    return os.major(status.st_rdev), os.minor(status.st_rdev)
+
+
+def writes_with_fdatasync(device: str, writes: int = WRITES) -> None:
+    page = mmap.mmap(-1, 8192)
+    descriptor = os.open(f"/dev/{device}", os.O_RDWR | os.O_DIRECT)
+    for number in range(writes):
+        os.pwrite(descriptor, page, number * 8192)
+        os.fdatasync(descriptor)
+    os.close(descriptor)
+
+
+def kernel_counters(device: str) -> Counters:
+    file = DiskstatsFile(Path("/proc"))
+    reading = find_reading(file.read(), device)
+    file.close()
+    return to_counters(reading or ())
+
+
+class Counted:
+    """What one load did, as three sources count it."""
+
+    def __init__(self, roots: Roots, device: str, load: Callable[[], None]) -> None:
+        number = number_of(device)
+        counters = DataWriteCounters(roots, {})
+        with traced(roots, *number) as trace:
+            (_, before), counted_before = self._read(counters, device), kernel_counters(device)
+            traced_before = trace.data_writes()
+            load()
+            time.sleep(SETTLE_S)
+            (_, after), counted = self._read(counters, device), kernel_counters(device)
+            self.traced = trace.data_writes() - traced_before
+        counters.close()
+        self.exact = after - before
+        self.writes = (counted.writes or 0) - (counted_before.writes or 0)
+        self.flushes = (counted.flushes or 0) - (counted_before.flushes or 0)
+        self.discards = (counted.discards or 0) - (counted_before.discards or 0)
+
+    @staticmethod
+    def _read(counters: DataWriteCounters, device: str) -> tuple[int, int]:
+        counts, problems = counters.read({device: number_of(device)})
+        assert problems == {}
+        assert counters.why_not is None
+        return counts[device]
+
+
+def test_writes_with_fdatasync_are_counted_once(roots: Roots, disk: str) -> None:
+    counted = Counted(roots, disk, lambda: writes_with_fdatasync(disk))
+    assert counted.exact == counted.traced == WRITES
+    assert counted.writes > 1.9 * WRITES, "the kernel counts the flushes, too"
+
+
+@pytest.mark.parametrize("make", [("mkfs.ext4", "-q"), ("mkfs.xfs", "-q", "-f")])
+@pytest.mark.parametrize("how", ["dsync", "fdatasync"])
+def test_file_systems(
+    roots: Roots, disk: str, tmp_path: Path, make: tuple[str, ...], how: str
+) -> None:
+    if shutil.which(make[0]) is None:
+        pytest.skip(f"NOT TESTED: needs {make[0]}")
+    subprocess.run([*make, f"/dev/{disk}"], check=True)
+    with mounted(disk, tmp_path / "mounted") as directory:
+        file = directory / "file"
+        file.write_bytes(bytes(WRITES * 8192))
+        os.sync()
+
+        def write() -> None:
+            flags = os.O_WRONLY | (os.O_DSYNC if how == "dsync" else 0)
+            descriptor = os.open(file, flags)
+            for position in range(WRITES):
+                os.pwrite(descriptor, b"1" * 8192, position * 8192)
+                if how == "fdatasync":
+                    os.fdatasync(descriptor)
+            os.close(descriptor)
+
+        counted = Counted(roots, disk, write)
+        assert counted.exact == counted.traced >= WRITES
+        assert counted.exact <= counted.writes
+        assert counted.writes - counted.flushes <= counted.exact
+
+
+@contextmanager
+def mounted(device: str, directory: Path) -> Iterator[Path]:
+    directory.mkdir()
+    subprocess.run(["mount", f"/dev/{device}", str(directory)], check=True)
+    try:
+        yield directory
+    finally:
+        subprocess.run(["umount", str(directory)], check=True)
+
+
+def test_reads_and_discards_are_not_counted_and_zeroing_is(roots: Roots, disk: str) -> None:
+    def discard() -> None:
+        subprocess.run([*command, f"/dev/{disk}"], check=True)
+
+    def zero() -> None:
+        subprocess.run([*command, "--zeroout", f"/dev/{disk}"], check=True)
+
+    command = ("blkdiscard", "--force", "--length", "1MiB")
+    counted = Counted(roots, disk, discard)
+    assert (counted.exact, counted.writes) == (0, 0)
+    assert counted.discards > 0
+    counted = Counted(roots, disk, zero)
+    assert counted.exact == counted.writes - counted.flushes > 0
+
+
+def test_other_disks_are_not_counted(roots: Roots, disk: str, tmp_path: Path) -> None:
+    file = tmp_path / "other"
+    file.write_bytes(bytes(2**22))
+    with attached(file, DIRECT) as other:
+        disks = {disk: number_of(disk), other: number_of(other)}
+        counters = DataWriteCounters(roots, {})
+        before, _ = counters.read(disks)
+        writes_with_fdatasync(other, 30)
+        time.sleep(SETTLE_S)
+        after, _ = counters.read(disks)
+        counters.close()
+    assert after[disk] == before[disk]
+    assert after[other] == (before[other][0], before[other][1] + 30)
+
+
+@contextmanager
+def mapped(disk: str) -> Iterator[str]:
+    """Create a device of device-mapper on a disk, and yield its kernel name."""
+    if shutil.which("dmsetup") is None:
+        pytest.skip("NOT TESTED: device-mapper needs dmsetup")
+    name = f"disksla-{os.getpid()}"
+    table = f"0 {DISK_BYTES // 512} linear /dev/{disk} 0"
+    command = ["dmsetup", "create", "--noudevsync", name, "--table", table]
+    made = subprocess.run(command, check=False, capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip(f"NOT TESTED: no device-mapper: {made.stderr.splitlines()[0]}")
+    try:
+        yield Path(f"/dev/mapper/{name}").resolve().name
+    finally:
+        subprocess.run(["dmsetup", "remove", "--noudevsync", name], check=True)
+
+
+@contextmanager
+def compressed(_: str) -> Iterator[str]:
+    """Create a device of zram, and yield its kernel name."""
+    control = Path("/sys/class/zram-control")
+    if not control.exists():
+        pytest.skip("NOT TESTED: no zram: /sys/class/zram-control is missing")
+    name = f"zram{(control / 'hot_add').read_text().strip()}"
+    try:
+        Path(f"/sys/block/{name}/disksize").write_text("64M")
+        yield name
+    finally:
+        Path(f"/sys/block/{name}/reset").write_text("1")
+        (control / "hot_remove").write_text(name.removeprefix("zram"))
+
+
+@pytest.mark.parametrize("made", [mapped, compressed])
+def test_device_without_requests_of_its_own_counts_nothing(
+    roots: Roots, disk: str, made: Callable[[str], AbstractContextManager[str]]
+) -> None:
+    """So that the number of its data writes stays unknown, instead of wrong."""
+    with made(disk) as device:
+        counted = Counted(roots, device, lambda: writes_with_fdatasync(device, 30))
+        assert (counted.exact, counted.writes >= 30) == (0, True)
+
+
+def test_counters_are_opened_again_when_disks_or_cpus_change(
+    roots: Roots, disk: str, tmp_path: Path
+) -> None:
+    sysfs = tmp_path / "other-sys"
+    online = sysfs / "devices" / "system" / "cpu" / "online"
+    online.parent.mkdir(parents=True)
+    online.write_text("0\n")
+    (sysfs / "kernel").symlink_to(roots.sysfs / "kernel")
+    disks = {disk: number_of(disk)}
+    counters = DataWriteCounters(Roots(sysfs=sysfs), {})
+    openings = [counters.read(disks)[0][disk][0] for _ in range(2)]
+    online.write_text(Path("/sys/devices/system/cpu/online").read_text(encoding="ascii"))
+    writes_with_fdatasync(disk, 10)
+    openings += [counters.read(disks)[0][disk][0] for _ in range(2)]
+    openings.append(counters.read({disk: number_of(disk), "vdz": (4000, 0)})[0][disk][0])
+    assert counters.read({}) == ({}, {})
+    openings.append(counters.read(disks)[0][disk][0])
+    counters.close()
+    if os.cpu_count() != 1:
+        assert openings[:4] == [1, 1, 2, 2]
+    assert openings[4] == openings[3] + 1
+    assert openings[5] > openings[4]
+
+
+def descriptors() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def test_events_that_cannot_be_opened_leave_nothing_open(roots: Roots) -> None:
+    tracepoint = int((roots.sysfs / TRACEPOINT).read_text())
+    for cpu, text, code in ((4000, "dev==1", errno.ENODEV), (0, "nonsense==1", errno.EINVAL)):
+        before = descriptors()
+        with pytest.raises(OSError, match=r".") as failed:
+            EventGroup(cpu, tracepoint, [text])
+        assert failed.value.errno in {code, errno.EINVAL}
+        assert descriptors() == before
+    group = EventGroup(0, tracepoint, ["dev==1", "dev==2"])
+    assert group.read() == (0, 0)
+    group.close()
+
+
+def test_number_of_the_tracepoint_as_a_credential(roots: Roots, disk: str, tmp_path: Path) -> None:
+    directory = tmp_path / "credentials"
+    directory.mkdir()
+    shutil.copyfile(roots.sysfs / TRACEPOINT, directory / CREDENTIAL)
+    counters = DataWriteCounters(Roots(), {"CREDENTIALS_DIRECTORY": str(directory)})
+    counts, problems = counters.read({disk: number_of(disk)})
+    counters.close()
+    assert problems == {}
+    assert counts[disk][0] == 1
+
+
+def test_recording_with_exact_counts_and_without(roots: Roots, disk: str, tmp_path: Path) -> None:
+    """What a window has in doubt without exact counts, it has not with them."""
+    config, recording = tmp_path / "config.yml", tmp_path / "ticks.jsonl"
+    config.write_text(f"discovery: {{include: ['^{disk}$']}}\n")
+    command = [str(DISKSLA), "record", str(recording), "--config.file", str(config)]
+    options = ["--path.sysfs", str(roots.sysfs), "--duration", "3s"]
+    written = 0
+    with subprocess.Popen([*command, *options]) as process:
+        assert eventually(lambda: recording.exists() and recording.stat().st_size > 0, PATIENCE_S)
+        while process.poll() is None:
+            writes_with_fdatasync(disk, 20)
+            written += 20
+            time.sleep(0.01)
+    header, *lines = recording.read_bytes().splitlines(keepends=True)
+    ticks = [decode_tick(line, 2) for line in lines]
+    counts = [tick.data_writes[disk] for tick in ticks if disk in tick.data_writes]
+    assert 0 < counts[-1][1] - counts[0][1] <= written
+
+    without = tmp_path / "without.jsonl"
+    stripped = [encode(msgspec.structs.replace(tick, data_writes={})) for tick in ticks]
+    without.write_bytes(header + b"".join(stripped))
+    windows = zip(records(recording, config), records(without, config), strict=True)
+    exact = [(with_counts, range_) for with_counts, range_ in windows if with_counts["is_exact"]]
+    busy = [(each, range_) for each, range_ in exact if range_["flushes"]]
+    assert busy
+    assert sum(each["writes"] for each, _ in busy) < sum(each["writes"] for _, each in busy)
+    assert not any(range_["is_exact"] for _, range_ in exact)
+    assert all(each["written_bytes"] == range_["written_bytes"] for each, range_ in exact)
+
+
+def records(recording: Path, config: Path) -> list[dict[str, Any]]:
+    command = [str(DISKSLA), "replay", str(recording), "--json", "--config.file", str(config)]
+    replayed = subprocess.run(command, check=True, capture_output=True)
+    return [msgspec.json.decode(line) for line in replayed.stdout.splitlines()]
+
+
+def explained(roots: Roots, disk: str, tmp_path: Path, *before: str) -> str:
+    """Return what `disksla explain` prints of a disk that is flushed, in one line."""
+    config = tmp_path / "config.yml"
+    config.write_text(f"discovery: {{include: ['^{disk}$']}}\n")
+    config.chmod(0o644)
+    command = [*before, str(DISKSLA), "explain", disk, "--config.file", str(config)]
+    options = ["--path.sysfs", str(roots.sysfs), "--duration", "3s"]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        while process.poll() is None:
+            writes_with_fdatasync(disk, 20)
+            time.sleep(0.01)
+        assert process.stdout is not None
+        assert process.returncode == 0
+        return " ".join(process.stdout.read().split())
+
+
+def test_explain_uses_exact_counts_by_itself(roots: Roots, disk: str, tmp_path: Path) -> None:
+    assert "Its data writes are counted exactly" in explained(roots, disk, tmp_path)
+
+
+def test_unprivileged_process_goes_on_without(roots: Roots, disk: str, tmp_path: Path) -> None:
+    for directory in (tmp_path, *tmp_path.parents[:3]):
+        directory.chmod(directory.stat().st_mode | 0o055)
+    unprivileged = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if subprocess.run([*unprivileged, str(DISKSLA), "--version"], check=False).returncode:
+        pytest.skip("NOT TESTED: other users cannot run this checkout")
+    text = explained(roots, disk, tmp_path, *unprivileged)
+    assert "only known between two bounds. They were not counted exactly" in text
+    assert "Permission denied" in text
+
+
+def test_fio_does_not_inherit_the_capability() -> None:
+    """The sandbox clears what the drop-in for exact counts gives to the daemon."""
+    if os.geteuid() != 0:
+        pytest.skip("NOT TESTED: a process with one capability needs root")
+    status = ("grep", "CapEff", "/proc/self/status")
+    grep = shutil.which(status[0])
+    assert grep is not None
+    one = "--securebits=+noroot --inh-caps=-all,+perfmon --ambient-caps=-all,+perfmon"
+    program = (
+        "import os; from disksla.fio.sandbox import ProcessLimits, sandbox_command as command;"
+        " limits = ProcessLimits(os.getppid(), None, 2**30, gentle=False);"
+        f" arguments = command(limits, {(grep, *status[1:])!r}); os.execv(arguments[0], arguments)"
+    )
+    direct = capability("setpriv", *one.split(), *status)
+    sandboxed = capability("setpriv", *one.split(), sys.executable, "-c", program)
+    assert (direct, sandboxed) == (1 << CAP_PERFMON, 0)
+
+
+def capability(*command: str) -> int:
+    """Return the effective capabilities that a command prints."""
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(finished.stdout.split()[1], 16)

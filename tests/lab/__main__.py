@@ -19,6 +19,7 @@ from lab.scenario import PARTS, SEED, Scenario, all_scenarios, read_scenario
 from lab.table import headings, row
 from lab.verdict import Verdict, verdicts
 
+TRACEPOINT = Path("/sys/kernel/tracing/events/block/block_rq_complete/id")
 _TERMINATED = 128 + signal.SIGTERM
 
 
@@ -38,6 +39,8 @@ def missing() -> str | None:
 def missing_for(scenario: Scenario) -> str | None:
     """Return why a scenario cannot run on this machine; None if it can."""
     file = BLKIO / "blkio.throttle.read_iops_device"
+    if scenario.exact and not TRACEPOINT.exists():
+        return f"needs {TRACEPOINT} (tracefs), to count data writes exactly"
     for disk in scenario.disks:
         if disk.kind != "served" and not file.exists():
             return f"needs {file} (cgroup v1)"

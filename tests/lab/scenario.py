@@ -116,6 +116,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     caption: str
     disks: tuple[LabDisk, ...]
+    exact: bool = False
+    """The requirements hold if data writes are counted exactly."""
     random: dict[str, Any] = {}
     """What its random numbers were chosen from."""
 

@@ -36,6 +36,10 @@ DISK_BYTES = 320 * 2**20
 DIRECT = "--direct-io=on"
 TRACEPOINT = Path("kernel/tracing/events/block/block_rq_complete/id")
 
+EXT4 = ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard")
+"""Without writes in the background."""
+XFS = ("mkfs.xfs", "-q", "-f")
+
 pytestmark = needs_loop
 
 
@@ -111,7 +115,7 @@ def test_writes_with_fdatasync_are_counted_once(roots: Roots, disk: str) -> None
     assert counted.writes > 1.9 * WRITES, "the kernel counts the flushes, too"
 
 
-@pytest.mark.parametrize("make", [("mkfs.ext4", "-q"), ("mkfs.xfs", "-q", "-f")])
+@pytest.mark.parametrize("make", [EXT4, XFS])
 @pytest.mark.parametrize("how", ["dsync", "fdatasync"])
 def test_file_systems(
     roots: Roots, disk: str, tmp_path: Path, make: tuple[str, ...], how: str

@@ -24,6 +24,7 @@ _TRACEPOINT = Path("events") / "block" / "block_rq_complete" / "id"
 _TRACEFS = (Path("kernel") / "tracing", Path("kernel") / "debug" / "tracing")
 _NO_SECTOR = 2**64 - 1
 """Sector of commands that are neither reads nor writes, such as those of smartctl."""
+_MAX_BYTES = 4096  # an attribute of sysfs is at most one page
 _DESCRIPTOR_SHARE = 0.5
 """Largest share of the descriptors of this process that events may use."""
 
@@ -46,6 +47,7 @@ class DataWriteCounters:
         if self._is_configured:
             self._files = [credential]
         self._online = roots.sysfs / "devices" / "system" / "cpu" / "online"
+        self._online_descriptor: int | None = None
         self.why_not: str | None = None
         """Why data writes are not counted, and will not be; None while they are, or may be."""
         self._problem: str | None = None
@@ -84,11 +86,23 @@ class DataWriteCounters:
         return is_open or self.why_not is not None
 
     def close(self) -> None:
-        """Close the events; `read` opens them again."""
+        """Close all; `read` opens it again."""
+        self._close_events()
+        if self._online_descriptor is not None:
+            os.close(self._online_descriptor)
+            self._online_descriptor = None
+
+    def _close_events(self) -> None:
         for group in self._groups:
             group.close()
         self._groups = []
         self._opened_for = None
+
+    def _read_online(self) -> bytes:
+        """Return the list of online CPUs; opening the file each time would cost ten times more."""
+        if self._online_descriptor is None:
+            self._online_descriptor = os.open(self._online, os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(self._online_descriptor, _MAX_BYTES, 0)
 
     def _fail(self, problem: str) -> None:
         if self._is_configured or self._openings:
@@ -98,7 +112,7 @@ class DataWriteCounters:
         log.info("data writes are not counted exactly", extra=fields(err=problem))
 
     def _counts(self, disks: Numbers) -> Counts:
-        online = self._online.read_bytes()
+        online = self._read_online()
         if self._opened_for != (online, disks):
             self._open(online, disks)
         by_cpu = [group.read() for group in self._groups]
@@ -114,7 +128,7 @@ class DataWriteCounters:
         }
 
     def _open(self, online: bytes, disks: Numbers) -> None:
-        self.close()
+        self._close_events()
         cpus = parse_cpus(online.decode(errors="replace")) if disks else ()
         needed = len(cpus) * len(disks)
         most = _DESCRIPTOR_SHARE * resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -78,8 +78,10 @@ def wait_for(address: str, path: str) -> None:
     raise TimeoutError(address)
 
 
-def start_daemon(stack: ExitStack, names: list[str], *options: str) -> Process:
-    """Start the daemon with only these devices."""
+def start_daemon(
+    stack: ExitStack, names: list[str], *options: str, before: tuple[str, ...] = ()
+) -> Process:
+    """Start the daemon with only these devices; `before` is a command that runs it."""
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     config = directory / "config.yml"
     devices = [
@@ -89,6 +91,7 @@ def start_daemon(stack: ExitStack, names: list[str], *options: str) -> Process:
     daemon = stack.enter_context(
         started(
             [
+                *before,
                 str(Path(sys.executable).with_name("disksla")),
                 "serve",
                 "--config.file",

@@ -66,14 +66,18 @@ def test_difference_of_counts_is_exact() -> None:
     assert machine.snapshot.counters.writes == 60
 
 
-def test_load_peak_and_rates_are_of_data_writes_and_latency_is_as_the_kernel_counts() -> None:
+@pytest.mark.parametrize("is_counted", [True, False])
+def test_load_peak_rates_and_latency_are_of_data_writes(is_counted: bool) -> None:
     machine = CountedMachine()
-    machine.does("vda", write_ms=100)
+    machine.is_counted = is_counted
+    machine.does("vda", write_ms=150, flush_ms=60)
     machine.window(data=30, empty=30)
     assert machine.snapshot.peak.write_iops == pytest.approx(300)
     assert machine.snapshot.present.write_iops == pytest.approx(30)
     assert machine.snapshot.present_load == pytest.approx(0.1)
-    assert machine.snapshot.write_latency_s.count == 60
+    latency_s = machine.snapshot.write_latency_s
+    assert latency_s.count == 30
+    assert latency_s.total == pytest.approx(0.09)
 
 
 def test_counters_opened_again_have_no_difference() -> None:

@@ -87,6 +87,10 @@ _MEAN = (
     "Each observation is the mean over one or more sampling windows, counted once per request;"
     " it is not the latency of a single request."
 )
+_DATA = (
+    "Flushes are taken from the writes of the kernel, all of them unless disksla_data_writes_total"
+    " exists."
+)
 
 DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
@@ -213,7 +217,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_write_latency_seconds",
         "histogram",
-        f"Seconds that writes took, queueing included. {_MEAN}",
+        f"Seconds that writes took, queueing included, without flushes. {_MEAN} {_DATA}",
         _if_sampled(lambda snapshot: snapshot.write_latency_s),
     ),
     Metric(
@@ -221,7 +225,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "histogram",
         "Load of each sampling window (100 ms by default): share of the promised limits that its"
         " requests used, under the cost model of the terms; 1 is at the limit. Absent if the terms"
-        " promise nothing.",
+        f" promise nothing. {_DATA}",
         _if_sampled(lambda snapshot: snapshot.load),
     ),
     Metric(
@@ -353,7 +357,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_peak_write_iops",
         "gauge",
-        f"Highest rate of writes completed per second {_PEAK}",
+        f"Highest rate of writes completed per second {_PEAK} {_DATA}",
         _if_sampled(lambda snapshot: snapshot.peak.write_iops),
     ),
     Metric(

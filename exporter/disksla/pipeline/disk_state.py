@@ -229,10 +229,9 @@ def _after_interval(
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
     if was_skipped or not elapsed_s:
         detector = after_gap(detector, disk_state.inflight if elapsed_s else inflight)
-    counted = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
-    interval = counted
-    if data_writes is not None and (data_writes or not counted.written_bytes):
-        interval = counted.with_data_writes(data_writes)
+    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
+    if data_writes is not None and (data_writes or not interval.written_bytes):
+        interval = interval.with_data_writes(data_writes)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = disk_state.credits or open_account(limits, context.boottime_s)
@@ -255,7 +254,7 @@ def _after_interval(
         disk_state.origin,
         _LISTED,
         inflight,
-        totals.plus(interval, counted, limits.promise_charges, decided, context.assessed_after),
+        totals.plus(interval, limits.promise_charges, decided, context.assessed_after),
         detector,
         window_verdict,
         decided,

@@ -138,7 +138,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     totals = disk_state.totals
     if disk_state.is_listed:
         totals = totals.with_idle_until(state.assessed, now_s)
-    recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s)
+    recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
     peak = highest(totals.peaks, now_s)
     promise = disk_state.assignment.limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active

@@ -121,20 +121,21 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     def plus(
         self,
         interval: Interval,
-        counted: Interval,
         promise: tuple[Charge, ...],
         verdicts: tuple[WindowVerdict, ...],
         assessed: AssessedTime,
     ) -> "DiskTotals":
-        """Add an interval that ends at `assessed`; `counted` is the same as the kernel counts it.
+        """Add an interval that ends at `assessed`.
 
-        `verdicts` are those that are decided now: on the undecided windows and on this one, the
-        oldest first. Without a duration it is a gap, and undecided windows before it stay
-        unproven. Requests of a gap count in the latency histograms. They have no rate and no load,
-        because the time in which they completed is unknown.
+        Latency, load and peak are those of data writes, without flushes. `verdicts` are those that
+        are decided now: on the undecided windows and on this one, the oldest first. Without a
+        duration it is a gap, and undecided windows before it stay unproven. Requests of a gap
+        count in the latency histograms. They have no rate and no load, because the time in which
+        they completed is unknown.
         """
-        read_latency = self.read_latency.add(counted.reads, counted.read_ms, counted.end_s)
-        write_latency = self.write_latency.add(counted.writes, counted.write_ms, counted.end_s)
+        data = interval.without_flushes()
+        read_latency = self.read_latency.add(data.reads, data.read_ms, data.end_s)
+        write_latency = self.write_latency.add(data.writes, data.write_ms, data.end_s)
         if not interval.seconds:
             return msgspec.structs.replace(
                 self.with_undecided_unproven(),
@@ -151,12 +152,12 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             undecided = Undecided(windows[len(verdicts) :], self.undecided.host)
         elif self.undecided.windows and verdicts[-1].throttle is not None:
             verdict_totals = verdict_totals.plus_host(self.undecided.host)
-        load = load_of(interval, promise)
+        load = load_of(data, promise)
         return DiskTotals(
             read_latency,
             write_latency,
             self.load if load is None else self.load.observe(load),
-            with_peak(self.peaks, interval),
+            with_peak(self.peaks, data),
             (*self.recent[1 - RECENT_WINDOWS :], interval),
             verdict_totals,
             assessed,

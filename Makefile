@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab bench \
+.PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab vm bench \
 	soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
@@ -66,6 +66,10 @@ golden: .venv/check.stamp ## rewrite the expected output of tests; review the di
 lab: .venv/check.stamp ## compare verdicts on throttled disks with the limiter's log
 	@.ci/need lab
 	PYTHONPATH=tests .venv/bin/python -m lab $(ARGS)
+
+vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual machine
+	@.ci/need vm
+	PYTHONPATH=tests .venv/bin/python -m vm $(ARGS)
 
 bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench

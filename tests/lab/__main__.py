@@ -115,7 +115,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _print(row(verdict))
                 judged.append((path.parent.name, scenario, verdict))
     if options.report is not None:
-        options.report.write_text(report(judged, options.seed), encoding="utf-8")
+        file: Path = options.report
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        file.write_text(report(before, judged, options.seed), encoding="utf-8")
     failed = sum(bool(verdict.problems) for *_, verdict in judged)
     _print(f"{failed} of {len(judged)} failed")
     return 1 if failed else 0

@@ -85,7 +85,9 @@ def run(path: Path, directory: Path, seed: int = SEED) -> None:
         ]
         encoded = msgspec.json.format(msgspec.json.encode(disk_results))
         (directory / RESULTS).write_bytes(encoded + b"\n")
-        _compress(directory / TICKS, _only(ticks.read_bytes(), [disk.device for disk in disks]))
+        _compress(
+            directory / TICKS, only_devices(ticks.read_bytes(), [disk.device for disk in disks])
+        )
         for number, disk in enumerate(disks):
             if disk.truth is not None:
                 _compress(truth_file(directory, number), disk.truth.read_bytes())
@@ -154,7 +156,7 @@ def _stop(recorder: subprocess.Popen[bytes]) -> None:
         recorder.wait(_TIMEOUT_S)
 
 
-def _only(recording: bytes, devices: list[str]) -> bytes:
+def only_devices(recording: bytes, devices: list[str]) -> bytes:
     """Return a recording without the other disks of this machine."""
     header, *lines = recording.splitlines()
     kept = [encode(decode_header(header))]

@@ -94,6 +94,7 @@ _HEADS = (
 )
 
 
+_OTHER = "\n## In a virtual machine"
 _PARTS = {
     "disks": """## Disks
 
@@ -114,8 +115,11 @@ chance (`--seed`, {seed} here).
 }
 
 
-def report(judged: Iterable[tuple[str, Scenario, Verdict]], seed: int) -> str:
-    """Return the document about disks of scenarios, each with the part that it belongs to."""
+def report(document: str, judged: Iterable[tuple[str, Scenario, Verdict]], seed: int) -> str:
+    """Return a document with new results of scenarios, each with the part that it belongs to.
+
+    The section of `make vm` is kept.
+    """
     results = list(judged)
     text = _INTRODUCTION.format(kernel=platform.release().partition("-")[0])
     heads = f"| {' | '.join(_HEADS)} |\n|:--|:--|{'--:|' * (len(_HEADS) - 3)}:--|\n"
@@ -124,7 +128,8 @@ def report(judged: Iterable[tuple[str, Scenario, Verdict]], seed: int) -> str:
         if rows:
             text += f"\n{introduction.format(seed=seed)}\n{heads}"
             text += "".join(_row(scenario, verdict) for scenario, verdict in rows)
-    return text
+    _, section, later = document.partition(_OTHER)
+    return text + section + later
 
 
 def _row(scenario: Scenario, verdict: Verdict) -> str:

@@ -1,0 +1,78 @@
+"""Commands and files in the virtual machine, through qemu-guest-agent."""
+
+import base64
+import shlex
+import time
+
+from vm.channel import Channel
+
+_POLL_S = 0.2
+_FETCH_BYTES = 4 * 2**20
+
+
+class Command:
+    """A command that runs in the virtual machine."""
+
+    def __init__(self, agent: Channel, script: str, stdin: bytes = b"") -> None:
+        arguments = {
+            "path": "/bin/sh",
+            "arg": ["-euc", script],
+            "capture-output": True,
+            "input-data": base64.b64encode(stdin).decode(),
+        }
+        self._agent = agent
+        self._script = script
+        self._id = agent.execute("guest-exec", arguments)["pid"]
+        self._status: dict[str, object] = {"exited": False}
+
+    def has_ended(self) -> bool:
+        """Return whether the command has ended."""
+        if not self._status["exited"]:
+            self._status = self._agent.execute("guest-exec-status", {"pid": self._id})
+        return bool(self._status["exited"])
+
+    def output(self, *, check: bool = True) -> bytes:
+        """Wait for the end; return standard output. Raise OSError if the command failed."""
+        while not self.has_ended():
+            time.sleep(_POLL_S)
+        output, errors = (
+            base64.b64decode(str(self._status.get(name, ""))) for name in ("out-data", "err-data")
+        )
+        if check and self._status.get("exitcode") != 0:
+            message = (errors + output).decode(errors="replace")
+            raise OSError(f"{self._script}: failed in the virtual machine: {message}")
+        return output
+
+
+class Guest:
+    """The virtual machine from inside, as root."""
+
+    def __init__(self, agent: Channel) -> None:
+        self._agent = agent
+
+    def start(self, script: str, stdin: bytes = b"") -> Command:
+        """Start a script of the shell."""
+        return Command(self._agent, script, stdin)
+
+    def run(self, script: str, stdin: bytes = b"") -> str:
+        """Run a script of the shell; return its output. Raise OSError if it fails."""
+        return self.start(script, stdin).output().decode().strip()
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file."""
+        self.run(f"cat >{shlex.quote(path)}", text.encode())
+
+    def tail(self, path: str, offset: int) -> bytes:
+        """Return what a file has from an offset on, at most 4 MiB."""
+        script = f"tail -c +{offset + 1} {shlex.quote(path)} | head -c {_FETCH_BYTES}"
+        return self.start(script).output()
+
+    def uptime_s(self) -> float:
+        """Return the time since boot: CLOCK_MONOTONIC, as it is never suspended."""
+        return float(self.run("cut -d' ' -f1 /proc/uptime"))
+
+    def device(self, serial: str, within_s: float = 30.0) -> str:
+        """Wait for a disk, and return its kernel name."""
+        link = f"/dev/disk/by-id/virtio-{serial}"
+        wait = f"timeout {within_s} sh -c 'until test -b {link}; do sleep 0.1; done'"
+        return self.run(f"{wait}; basename $(readlink -f {link})")

@@ -1,0 +1,90 @@
+"""Requirements of a scenario: which of them the findings do not meet. Pure functions."""
+
+from collections.abc import Iterable, Sequence
+
+from lab.judge import Facts, Findings, episodes_of
+from lab.scenario import Expectation
+from lab.truth import WINDOW_S, Window
+from vm.daemon import DiskMetrics
+
+SECONDS_TOLERANCE = 0.05
+CEILING_TOLERANCE = 0.01
+EDGE_S = WINDOW_S
+"""At each end of an episode, the verdict on one window may be wrong."""
+NEVER_S = 2 * WINDOW_S
+"""More than the truth, which is not quite zero if a paced load catches up."""
+CLOCK_TOLERANCE_S = 0.02
+
+
+def unmet_requirements(findings: Findings, expected: Expectation) -> Iterable[str]:
+    """Yield a message for each requirement that the verdicts on the recording do not meet."""
+    yield from seconds_problems(
+        "throttled", findings.reported_s, findings.truth_s, findings.episodes, expected
+    )
+    if expected.limit is not None and set(findings.limits) != {expected.limit}:
+        found = ", ".join(sorted(findings.limits)) or "none"
+        yield f"limit {found}, expected {expected.limit}"
+    error = findings.ceiling_error
+    if expected.ceiling and (error is None or abs(error) > CEILING_TOLERANCE):
+        yield f"ceiling: error {_percent(error)}, allowed 1 %"
+    if expected.credits and findings.credit_violation_share != 0.0:
+        yield f"truth outside the credit bounds by {_percent(findings.credit_violation_share)}"
+    for verdict in expected.never:
+        if seconds := findings.verdict_s.get(verdict):
+            yield f"{verdict} for {seconds:.1f} s, expected never"
+
+
+def seconds_problems(
+    what: str, reported_s: float, truth_s: float, episodes: int, expected: Expectation
+) -> Iterable[str]:
+    """Yield a message if the throttled seconds do not agree with the truth."""
+    if expected.throttled == "never" and reported_s - truth_s >= NEVER_S:
+        yield f"{what} for {reported_s:.1f} s, truth {truth_s:.1f} s"
+    if expected.throttled == "seconds":
+        error_s = reported_s - truth_s
+        allowed_s = SECONDS_TOLERANCE * truth_s + 2 * EDGE_S * episodes
+        if abs(error_s) > allowed_s:
+            yield f"{what} seconds: error {error_s:+.2f}, allowed {allowed_s:.2f}"
+
+
+def daemon_problems(
+    daemon: DiskMetrics,
+    before_s: float,
+    truth: Sequence[Window],
+    facts: Facts,
+    expected: Expectation,
+) -> Iterable[str]:
+    """Yield a message for each requirement that the metrics of the daemon do not meet.
+
+    `before_s` are the throttled seconds that the daemon had counted when the truth begins.
+    """
+    truth_s = sum(window.throttled_s for window in truth)
+    episodes = len(episodes_of(truth, is_smooth=facts.is_smooth))
+    reported_s = daemon.throttled_s - before_s
+    yield from seconds_problems("/metrics: throttled", reported_s, truth_s, episodes, expected)
+    limit, is_bandwidth = facts.limit_rate or float("inf"), facts.is_bandwidth
+    ceiling = daemon.ceiling_bytes_per_second if is_bandwidth else daemon.ceiling_iops
+    if expected.ceiling and (ceiling is None or abs(ceiling / limit - 1) > CEILING_TOLERANCE):
+        yield f"/metrics: ceiling {ceiling}, expected {limit:g}"
+
+
+def credit_problems(daemon: DiskMetrics, truth: Sequence[Window]) -> Iterable[str]:
+    """Yield a message if the bounds of the daemon do not contain the level of any window."""
+    for resource in truth[0].credits if truth else ():
+        lower, upper = daemon.credits.get(resource, (float("inf"), float("-inf")))
+        levels = [window.credits[resource] for window in truth]
+        if lower > max(levels) or upper < min(levels):
+            yield (
+                f"/metrics: credits from {lower:g} to {upper:g},"
+                f" truth {min(levels):.0f} to {max(levels):.0f}"
+            )
+
+
+def clock_problems(error_s: float) -> Iterable[str]:
+    """Yield a message if the clocks cannot be matched well enough to compare windows."""
+    if error_s > CLOCK_TOLERANCE_S:
+        yield f"clocks: error {error_s * 1e3:.0f} ms, allowed {CLOCK_TOLERANCE_S * 1e3:.0f} ms"
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value * 100:+.1f} %"

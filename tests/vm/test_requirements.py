@@ -1,0 +1,97 @@
+import msgspec
+import pytest
+
+from lab.judge import Facts, Findings, judge
+from lab.scenario import Expectation
+from lab.test_judge import rows_of, windows_of
+from vm.daemon import DiskMetrics, disk_metrics
+from vm.requirements import (
+    clock_problems,
+    credit_problems,
+    daemon_problems,
+    unmet_requirements,
+)
+
+ALL = Expectation(throttled="seconds", limit="iops", ceiling=True, credits=True)
+PAGE = """\
+disksla_throttled_seconds_total{device="vda",limit="iops"} 4.5
+disksla_throttled_seconds_total{device="vda",limit="unknown"} 0.5
+disksla_verdict_seconds_total{device="vda",verdict="met"} 9.0
+disksla_limit_read_iops{device="vda"} 300.0
+disksla_observed_ceiling_iops{device="vda"} 301.0
+disksla_burst_credits_lower_bound{device="vda",resource="iops"} 40.0
+disksla_burst_credits_upper_bound{device="vda",resource="iops"} 60.0
+"""
+
+
+def findings(throttled: list[bool], reported: list[bool]) -> Findings:
+    truth = windows_of(throttled)
+    found = judge(truth, rows_of(reported), Facts(limit_rate=300.0), ALL)
+    return msgspec.structs.replace(found, credit_violation_share=0.0)
+
+
+@pytest.mark.parametrize(("missed", "problems"), [(0, 0), (4, 0), (6, 1)])
+def test_throttled_seconds_are_within_a_twentieth_and_two_windows(
+    missed: int, problems: int
+) -> None:
+    found = findings([True] * 50, [True] * (50 - missed) + [False] * missed)
+    assert len(list(unmet_requirements(found, ALL))) == problems
+
+
+@pytest.mark.parametrize(("wrong", "problems"), [(0, 0), (1, 0), (2, 1)])
+def test_disk_that_is_never_throttled_has_fewer_than_two_windows(
+    wrong: int, problems: int
+) -> None:
+    found = findings([False] * 50, [True] * wrong + [False] * (50 - wrong))
+    never = Expectation(throttled="never")
+    assert len(list(unmet_requirements(found, never))) == problems
+
+
+def test_everything_else_is_required() -> None:
+    found = msgspec.structs.replace(
+        findings([True] * 50, [True] * 50),
+        limits={"unknown": 5.0},
+        ceiling_error=0.011,
+        credit_violation_share=0.1,
+    )
+    never = msgspec.structs.replace(ALL, never=("throttled", "stalled"))
+    assert list(unmet_requirements(found, never)) == [
+        "limit unknown, expected iops",
+        "ceiling: error +1.1 %, allowed 1 %",
+        "truth outside the credit bounds by +10.0 %",
+        "throttled for 5.0 s, expected never",
+    ]
+    unknown = msgspec.structs.replace(found, limits={}, ceiling_error=None)
+    assert list(unmet_requirements(unknown, ALL))[:2] == [
+        "limit none, expected iops",
+        "ceiling: error unknown, allowed 1 %",
+    ]
+
+
+def test_page_of_the_daemon_is_read() -> None:
+    assert disk_metrics(PAGE) == DiskMetrics(5.0, 300.0, 301.0, None, {"iops": (40.0, 60.0)})
+    assert disk_metrics("") == DiskMetrics(0, None, None, None, {})
+
+
+def test_metrics_of_the_daemon_agree_with_the_truth() -> None:
+    daemon, truth = disk_metrics(PAGE), windows_of([True] * 50)
+    assert list(daemon_problems(daemon, 0.0, truth, Facts(300.0), ALL)) == []
+    assert list(daemon_problems(daemon, 2.0, truth, Facts(320.0), ALL)) == [
+        "/metrics: throttled seconds: error -2.00, allowed 0.45",
+        "/metrics: ceiling 301.0, expected 320",
+    ]
+    in_bytes = Facts(300.0, is_bandwidth=True)
+    assert len(list(daemon_problems(daemon, 0.0, truth, in_bytes, ALL))) == 1
+
+
+@pytest.mark.parametrize(("level", "problems"), [(39.0, 1), (40.0, 0), (60.0, 0), (61.0, 1)])
+def test_bounds_of_the_daemon_contain_the_level(level: float, problems: int) -> None:
+    truth = windows_of([False] * 3, credit=level)
+    assert len(list(credit_problems(disk_metrics(PAGE), truth))) == problems
+    assert len(list(credit_problems(disk_metrics(""), truth))) == 1
+    assert list(credit_problems(disk_metrics(""), windows_of([False]))) == []
+
+
+def test_clocks_must_match() -> None:
+    assert list(clock_problems(0.019)) == []
+    assert list(clock_problems(0.021)) == ["clocks: error 21 ms, allowed 20 ms"]

@@ -91,3 +91,9 @@ def test_has_waiting_beyond_service_time(
 @given(st.integers(0, 1000), st.integers(0, 10**6), st.floats(0, 1))
 def test_wait_s_is_between_zero_and_time_taken(reads: int, read_ms: int, service_s: float) -> None:
     assert 0 <= wait_s(release(reads, read_ms), service_s) <= read_ms / 1000
+
+
+def test_data_writes_under_flushes_are_the_middle_of_their_range() -> None:
+    """20 to 30 writes of data took 20 ms without flushes."""
+    sampled = Interval(1.0, 0.1, 0, 30, 0, 81920, 0, 22, 0, 10, flush_ms=2)
+    assert ServiceTime().learned(0, sampled, None).shortest_s == pytest.approx(0.021 / 25)

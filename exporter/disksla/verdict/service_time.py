@@ -34,7 +34,7 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
 
         Nothing was in flight before it (None if unknown), and requests took little of its time;
         they may take more if nothing was in flight after it and the load was low (None without a
-        promise). With flushes among the writes, the result is at most the service time.
+        promise). With flushes, the number of data writes is taken from the middle of its range.
         """
         if inflight_before != 0:
             return self
@@ -45,7 +45,7 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         if took_s(release) > most * release.seconds:
             return self
         took_ms = release.read_ms + max(0, release.write_ms - release.flush_ms)
-        return self.plus(release.reads + release.writes, took_ms)
+        return self.plus(release.reads + release.writes - release.flushes // 2, took_ms)
 
 
 def took_s(release: Interval) -> float:

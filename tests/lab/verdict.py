@@ -79,8 +79,8 @@ def facts_of(disk: LabDisk, machine_iowait_s: float | None) -> Facts:
     limit_rate = float(disk.iops) if disk.kind == "stacked" and disk.iops else None
     is_bandwidth = disk.expect.limit == "bandwidth"
     for meter in meters:
-        if (meter.limit == "bandwidth") == is_bandwidth:
-            limit_rate = meter.iops or meter.bandwidth
+        if (meter.limit == "bandwidth") == (disk.expect.limit == "bandwidth"):
+            limit_rate, is_bandwidth = meter.iops or meter.bandwidth, meter.iops is None
     return Facts(
         limit_rate,
         is_bandwidth,

@@ -113,6 +113,14 @@ def test_share_stays_while_a_release_is_irregular() -> None:
     assert [each.verdict for each in found[WINDOWS:]].count("throttled") > 0.9 * WINDOWS
 
 
+def test_share_ends_with_the_limit() -> None:
+    """The share alone is no evidence: the curve must stay on the limit."""
+    windows = windows_of(ROLLBACK_JOURNAL, itertools.repeat(30))
+    slower = windows_of(ROLLBACK_JOURNAL, itertools.cycle([8, 10, 7, 9]))
+    found = verdicts(windows + slower, limits_of(300))
+    assert "throttled" not in {each.verdict for each in found[-10:]}
+
+
 def test_empty_flushes_alone_are_not_throttled() -> None:
     flushes = [Interval(1.0, 0.1, 0, 1, 0, 0, 0, 90, 1, 1, flush_ms=90)] * WINDOWS
     assert "throttled" not in {each.verdict for each in verdicts(flushes, limits_of(300))}

@@ -165,7 +165,7 @@ def test_hanging_fio_is_ended_by_stop(bench: Bench) -> None:
 def test_probes_start_when_a_usable_fio_is_installed(
     bench: Bench, version: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="disksla.probe")
     if version is not None:
         fake_fio(bench.bin_dir, ANSWERS, version=version)
     for _ in range(2):
@@ -186,7 +186,7 @@ def test_probes_start_when_a_usable_fio_is_installed(
 def test_probes_are_skipped_during_a_measurement(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="disksla.probe")
     fake_fio(bench.bin_dir, ANSWERS)
     with measurement_lock(bench.state_directory):
         bench.probes.configure(bench.settings(FREQUENT))

@@ -103,6 +103,7 @@ def _runs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
     _print(f"seed {seed}")
     _print(headings())
     scenarios = [choose(name, seed) for name in _chosen(options)]
+    # Minutes the first time, and after a change of their sources.
     image, package = build.image(), build.package()
     with ExitStack() as undo:
         files = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
@@ -110,7 +111,7 @@ def _runs(options: argparse.Namespace) -> Iterator[tuple[str, Path]]:
         recording = install(machine.guest, package, scenarios)
         for chosen in scenarios:
             directory = (options.keep or files / "recordings") / chosen.name
-            run(chosen, machine, recording, directory)
+            run(chosen, seed, machine, recording, directory)
             yield chosen.name, directory
 
 

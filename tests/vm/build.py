@@ -47,7 +47,17 @@ def _cached(kind: str, sources: Iterable[Path], command: Callable[[Path], list[s
     unfinished = _CACHE / f"unfinished-{kind}-{os.getpid()}"
     unfinished.mkdir(parents=True)
     try:
-        subprocess.run(command(unfinished), check=True, cwd=ROOT, stdin=subprocess.DEVNULL)
+        built = subprocess.run(
+            command(unfinished),
+            check=False,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        if built.returncode:
+            raise OSError(f"{built.args[0]}: exit status {built.returncode}: {built.stdout}")
         unfinished.rename(directory)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

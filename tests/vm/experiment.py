@@ -38,6 +38,8 @@ class Results(msgspec.Struct, frozen=True):
     """What was done to the disk, and what the daemon said of it."""
 
     seed: int
+    numbers: dict[str, int]
+    """Of the scenario; they follow from the seed."""
     qemu: str
     """Version of QEMU."""
     changes: list[Change]
@@ -94,9 +96,11 @@ def configuration(scenarios: Iterable[Chosen]) -> str:
     return json.dumps({"discovery": {"include": ["^vd"]}, "disks": disks}, indent=1) + "\n"
 
 
-def run(chosen: Chosen, machine: Machine, recording: Recording, directory: Path) -> None:
+def run(
+    chosen: Chosen, seed: int, machine: Machine, recording: Recording, directory: Path
+) -> None:
     """Run a scenario, and write the recording, the trace and the results to a directory."""
-    name, seed, scenario = chosen
+    name, numbers, scenario = chosen
     guest = machine.guest
     offset = machine.trace_bytes()
     changes: list[Change] = []
@@ -134,7 +138,7 @@ def run(chosen: Chosen, machine: Machine, recording: Recording, directory: Path)
         clean_up(guest, scenario.load)
         machine.unplug(name)
         machine.remove_disk(name)
-    results = Results(seed, machine.version, changes, pauses, before, after, steal_s)
+    results = Results(seed, numbers, machine.version, changes, pauses, before, after, steal_s)
     directory.mkdir(parents=True, exist_ok=True)
     encoded = msgspec.json.format(msgspec.json.encode(results))
     (directory / RESULTS).write_bytes(encoded + b"\n")

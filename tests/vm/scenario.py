@@ -62,29 +62,43 @@ class Chosen(NamedTuple):
     """A scenario with its random numbers."""
 
     name: str
-    seed: int
+    numbers: dict[str, int]
     scenario: Scenario
 
 
 def choose(name: str, seed: int) -> Chosen:
-    """Read a scenario; raises msgspec.ValidationError if it is invalid."""
-    text = (HERE / f"{name}.yml").read_text(encoding="utf-8")
-    return Chosen(name, seed, parse_scenario(name, text, seed))
+    """Read a scenario with random numbers, which depend on its name and the seed only."""
+    numbers = random_numbers(_text(name), f"{seed} {name}")
+    return Chosen(name, numbers, read_scenario(name, numbers))
 
 
-def parse_scenario(name: str, text: str, seed: int) -> Scenario:
-    """Parse a scenario; its random numbers depend on its name and the seed only."""
+def read_scenario(name: str, numbers: dict[str, int]) -> Scenario:
+    """Read a scenario with these numbers; raises msgspec.ValidationError if it is invalid."""
     if len(name) > _LONGEST_NAME:
         raise ValueError(f"{name}: found {len(name)} characters; expected {_LONGEST_NAME}")
-    choice = random.Random(f"{seed} {name}")
+    return parse_scenario(_text(name), numbers)
+
+
+def random_numbers(text: str, seed: str) -> dict[str, int]:
+    """Return numbers as the key `random` of a scenario asks for."""
+    choice = random.Random(seed)
     numbers: dict[str, int] = {}
     for key, rule in (yaml.safe_load(text).get("random") or {}).items():
         if isinstance(rule, list):
             numbers[key] = choice.randint(*rule)
         else:
             numbers[key] = round(numbers[rule["of"]] * rule["times"])
+    return numbers
+
+
+def parse_scenario(text: str, numbers: dict[str, int]) -> Scenario:
+    """Parse a scenario."""
     document = yaml.safe_load(Template(text).substitute(numbers))
     return msgspec.convert(document, Scenario, dec_hook=decode)
+
+
+def _text(name: str) -> str:
+    return (HERE / f"{name}.yml").read_text(encoding="utf-8")
 
 
 def all_scenarios() -> list[str]:

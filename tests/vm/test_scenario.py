@@ -6,7 +6,7 @@ import pytest
 from disksla.config.settings_file import read_configuration
 from vm.experiment import configuration
 from vm.limits import QemuLimits
-from vm.scenario import all_scenarios, choose, parse_scenario
+from vm.scenario import all_scenarios, choose, parse_scenario, random_numbers, read_scenario
 
 TEXT = """\
 caption: limit $iops
@@ -24,24 +24,32 @@ def test_scenario_is_valid_for_every_seed(name: str) -> None:
 
 
 def test_seed_chooses_the_numbers() -> None:
-    scenario = parse_scenario("name", TEXT, 5)
-    assert scenario == parse_scenario("name", TEXT, 5)
-    assert scenario != parse_scenario("other", TEXT, 5)
-    iops = scenario.limits.iops
-    assert iops is not None
-    assert 100 <= iops <= 200
-    assert scenario.limits == QemuLimits(iops=iops, iops_max=4 * iops)
-    assert scenario.caption == f"limit {iops}"
+    numbers = random_numbers(TEXT, "5")
+    assert numbers == random_numbers(TEXT, "5")
+    assert numbers != random_numbers(TEXT, "6")
+    assert 100 <= numbers["iops"] <= 200
+    assert numbers["peak"] == 4 * numbers["iops"]
+
+
+def test_numbers_are_filled_in() -> None:
+    scenario = parse_scenario(TEXT, {"iops": 150, "peak": 600})
+    assert scenario.limits == QemuLimits(iops=150, iops_max=600)
+    assert scenario.caption == "limit 150"
+
+
+def test_scenarios_of_one_seed_have_different_numbers() -> None:
+    assert choose("deep", 5).numbers != choose("paused", 5).numbers
+    assert choose("deep", 5) == choose("deep", 5)
 
 
 def test_name_must_fit_a_serial_number() -> None:
     with pytest.raises(ValueError, match="21 characters"):
-        parse_scenario(21 * "a", TEXT, 5)
+        read_scenario(21 * "a", {})
 
 
 def test_unknown_key_is_rejected() -> None:
     with pytest.raises(msgspec.ValidationError, match="iopps"):
-        parse_scenario("name", TEXT.replace("iops_max:", "iopps:"), 5)
+        parse_scenario(TEXT.replace("iops_max:", "iopps:"), {"iops": 1, "peak": 2})
 
 
 def test_terms_are_valid(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from vm.requirements import (
     daemon_problems,
     unmet_requirements,
 )
-from vm.scenario import Chosen, Scenario, choose
+from vm.scenario import Scenario, read_scenario
 from vm.trace import Trace, read_trace
 from vm.truth import truth_of
 
@@ -34,7 +34,7 @@ from vm.truth import truth_of
 class Judged(NamedTuple):
     """A scenario that was run, and its verdict."""
 
-    chosen: Chosen
+    scenario: Scenario
     results: Results
     verdict: Verdict
     kernel: str
@@ -50,8 +50,7 @@ def verdict_on(name: str, directory: Path) -> Judged:
     header, ticks = read_recording(directory)
     trace = read_trace(gzip.decompress((directory / TRACE).read_bytes()).decode().splitlines())
     results = msgspec.json.decode((directory / RESULTS).read_bytes(), type=Results)
-    chosen = choose(name, results.seed)
-    scenario = chosen.scenario
+    scenario = read_scenario(name, results.numbers)
     devices = devices_of(ticks, name)
     clocks = clocks_of(ticks, devices, trace, results)
     first_s = clocks.to_guest(results.changes[0].at_s)
@@ -73,8 +72,8 @@ def verdict_on(name: str, directory: Path) -> Judged:
         *_terms_problems(scenario, daemon.limit_iops),
         *_count_problems(ticks, devices, trace),
     ]
-    verdict = Verdict(name, findings, problems, results.steal_s)
-    return Judged(chosen, results, verdict, header.kernel, clocks.error_s)
+    verdict = Verdict(name, findings, problems, steal_s=results.steal_s)
+    return Judged(scenario, results, verdict, header.kernel, clocks.error_s)
 
 
 def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:

@@ -68,6 +68,7 @@ def test_throttled_now_and_then() -> None:
     assert now_and_then(*often[:-1], 20, 27) is None  # neither was at the limit
     assert now_and_then(*[30] * 10) is None  # the load does not vary
     assert now_and_then(*often[1:], 27) is None  # too few releases
+    assert now_and_then(1, 1, 2, 1, 3, 1, 1, 2, 1, 1) is None  # too few requests
     assert now_and_then(30, 20, 20, 20, 20, 20, 20, 20, 20, 25) is None
     assert now_and_then(60, 60, 60, 20, 20, 25, 30, 30, 30, 27) is None  # above the limit
 

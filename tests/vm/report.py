@@ -26,11 +26,10 @@ is required of the metrics that the daemon in the virtual machine serves. `below
 explain, so the limit must be unknown. Limits are random, but follow from a seed. They are low,
 because the emulation needs milliseconds for a request: they must bound the load, not it.
 
-Two errors are known. At a rate that no terms explain, a second of throttling may be *unproven*
-after a load begins, or after the virtual machine was late: the rate was not constant then. And
-windows with a single write are taken to have the rate of the limit, whatever it is, because one
-request more or less is all that they have: so a few windows of a database far below its limit
-count as throttled, for some milliseconds each.
+One error is known. At a rate that no terms explain, a second of throttling may be *unproven* after
+a load begins, or after the virtual machine was late: the rate was not constant then. The daemon of
+this run also took windows with a single write for windows at the limit, whatever that is, because
+one request more or less was all that they had (`pgbench-below`); the verdicts of the table do not.
 
     make vm ARGS='--report docs/accuracy.md'
 

@@ -117,8 +117,13 @@ def throttled_now_and_then(
 
 
 def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> float:
-    """Return by how much the load of a release exceeds the lowest that reaches the limit."""
+    """Return by how much the load of a release exceeds the lowest that reaches the limit.
+
+    That of very few requests may be anything: one more or less is all that there is.
+    """
     span = span_of((release,))
+    if span.requests < P.varying_requests:
+        return -1.0
     load = span.load(limits.promise_charges) or 0.0
     return load - (1 - tolerance - span.uncertainty(tick_s))
 

@@ -54,6 +54,9 @@ class Parameters(msgspec.Struct, frozen=True):
     the rate of a limit in one of them by chance."""
     varying_releases: int = 10
     """Releases of a load that touches the limit now and then, over which it must not exceed it."""
+    varying_requests: int = 4
+    """Requests of a release that may reach it (in QEMU, a database that is far below its limit has
+    releases with one)."""
     varying_peak_ratio: float = 1.0
     """Greatest load of one such release beyond the limit: at most two windows of the limiter fall
     into it."""

@@ -38,11 +38,11 @@ def explained_share(
     with it: the line has all releases then, and none otherwise.
     """
     flushes = sum(release.flushes for release in releases)
-    writes = sum(release.writes for release in releases)
-    needed = _writes_at_limit(releases, charges)
-    if needed is None or not writes - flushes < needed < writes:
+    whole = span_of(releases)
+    needed = _writes_at_limit(whole, charges)
+    if needed is None or not whole.writes - flushes < needed < whole.writes:
         return 0.0, NO_LINE
-    share = (writes - needed) / flushes
+    share = (whole.writes - needed) / flushes
     line = Line()
     for release in without_share(releases, share):
         line = line.plus(release, tick_s)
@@ -82,20 +82,16 @@ def _is_between(span: Span, flushes: int, charges: tuple[Charge, ...], tolerance
     ) >= 1 - tolerance
 
 
-def _writes_at_limit(releases: tuple[Interval, ...], charges: tuple[Charge, ...]) -> float | None:
+def _writes_at_limit(span: Span, charges: tuple[Charge, ...]) -> float | None:
     """Return how many writes a limiter would have admitted; None if it charges none."""
-    seconds = sum(release.seconds for release in releases)
-    reads = sum(release.reads for release in releases)
-    read_bytes = sum(release.read_bytes for release in releases)
-    written_bytes = sum(release.written_bytes for release in releases)
     others_s = (
         (
-            charge.read_s * reads
-            + charge.read_byte_s * read_bytes
-            + charge.written_byte_s * written_bytes,
+            charge.read_s * span.reads
+            + charge.read_byte_s * span.read_bytes
+            + charge.written_byte_s * span.written_bytes,
             charge.write_s,
         )
         for charge in charges
         if charge.write_s
     )
-    return min(((seconds - other_s) / write_s for other_s, write_s in others_s), default=None)
+    return min(((span.seconds - other_s) / write_s for other_s, write_s in others_s), default=None)

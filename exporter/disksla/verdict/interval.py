@@ -84,13 +84,17 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         """Whether the disk flushed its cache."""
         return self.flushes + self.excluded_flushes > 0
 
+    @property
+    def data_write_ms(self) -> int | None:
+        """Time spent by writes, without that of flushes."""
+        return None if self.write_ms is None else max(0, self.write_ms - self.flush_ms)
+
     def with_data_writes(self, data_writes: int) -> "Interval":
         """Return the interval with an exact number of data writes."""
-        write_ms = None if self.write_ms is None else max(0, self.write_ms - self.flush_ms)
         return msgspec.structs.replace(
             self,
             writes=data_writes,
-            write_ms=write_ms,
+            write_ms=self.data_write_ms,
             flushes=0,
             flush_ms=0,
             is_exact=True,
@@ -107,9 +111,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         if not self.flushes:
             return self
         least = 1 if self.written_bytes else 0
-        write_ms = None if self.write_ms is None else max(0, self.write_ms - self.flush_ms)
         return msgspec.structs.replace(
-            self, writes=max(self.writes - self.flushes, least), write_ms=write_ms
+            self, writes=max(self.writes - self.flushes, least), write_ms=self.data_write_ms
         )
 
     def with_fewest_writes(self, largest_request_bytes: int | None) -> "Interval":

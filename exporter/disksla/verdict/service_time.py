@@ -38,14 +38,15 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         """
         if inflight_before != 0:
             return self
-        if release.read_ms is None or release.write_ms is None:
+        data_write_ms = release.data_write_ms
+        if release.read_ms is None or data_write_ms is None:
             return self
         is_low = not release.inflight and (load is None or load <= P.low_load)
         most = P.low_load_share if is_low else P.occupied_share
         if took_s(release) > most * release.seconds:
             return self
-        took_ms = release.read_ms + max(0, release.write_ms - release.flush_ms)
-        return self.plus(release.reads + release.writes - release.flushes // 2, took_ms)
+        requests = release.reads + release.writes - release.flushes // 2
+        return self.plus(requests, release.read_ms + data_write_ms)
 
 
 def took_s(release: Interval) -> float:

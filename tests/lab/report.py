@@ -133,8 +133,8 @@ within milliseconds at the start of each.
 What 0.1.0 was wrong about, with limits, queue depths and windows of the limiter that are drawn by
 chance (`--seed`, {seed} here). In `flush-one-writer`, the hypervisor took half of the CPU time.
 `poisson-95` is counted for too long: requests that touch the limit are taken to wait together. In
-`service-time-poisoned`, a part of the first load is *met*, and its end teaches a service time that
-is too long.
+`service-time-poisoned`, a part of the first load is *met*, and the service time that is learned
+at its end is too long.
 """,
 }
 

@@ -46,7 +46,7 @@ def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = 
         return [f"Its data writes are counted exactly, without empty flushes, in {windows}."]
     reason = f": {why_not_exact}" if why_not_exact else ""
     sentence = (
-        "The kernel counts empty flushes of its cache as writes, so that the number of data writes"
+        "The kernel counts empty flushes of this disk as writes, so that the number of data writes"
         f" is only known between two bounds. They were not counted exactly{reason}."
     )
     return [sentence]

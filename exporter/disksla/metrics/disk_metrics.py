@@ -88,8 +88,8 @@ _MEAN = (
     " it is not the latency of a single request."
 )
 _DATA = (
-    "Flushes are taken from the writes of the kernel, all of them unless disksla_data_writes_total"
-    " exists."
+    "All flushes are subtracted from the writes that the kernel counts, unless"
+    " disksla_data_writes_total has the exact number."
 )
 
 DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (

@@ -65,6 +65,19 @@ def test_service_time_is_learned_without_a_backlog(
     assert (learned.shortest_s > 0) == is_learned
 
 
+def test_release_with_a_shorter_mean_is_believed_whatever_was_in_flight() -> None:
+    """Of a throttled disk, samples leave out the requests that waited in one of many releases."""
+    service = ServiceTime(0.001)
+    assert service.learned(1, release(26, read_ms=8, inflight=1), 1.0).shortest_s == 9 / 26_000
+    assert service.learned(16, release(26, read_ms=26, inflight=16), 1.0) == service
+    assert ServiceTime().learned(1, release(26, read_ms=8, inflight=1), 1.0) == ServiceTime()
+
+
+def test_long_release_is_not_mixed_with_pending_requests() -> None:
+    pending = ServiceTime(0.001, 10, 10)
+    assert pending.plus(200, 99) == ServiceTime(0.0005)
+
+
 def test_service_time_needs_times_of_the_kernel() -> None:
     without = Interval(1.0, 0.1, 30, 0, 30 * 4096, 0, None, None, 0)
     assert ServiceTime().learned(0, without, None) == ServiceTime()

@@ -341,6 +341,15 @@ def test_throttling_is_confirmed_after_three_windows() -> None:
     assert found == [("throttled", False)] * 2 + [("throttled", True)] * 2
 
 
+@pytest.mark.parametrize(("service_s", "share"), [(0.0, 1.0), (0.0005, 0.85), (0.003, 1.0)])
+def test_time_at_a_constant_rate_is_without_service_time(service_s: float, share: float) -> None:
+    """One request at a time, 30 in each window. Nearly no time would remain of 3 ms."""
+    detector = DetectorState(service=ServiceTime(service_s))
+    found = classified(*[window(30, 1, 100)] * 30, limits=NO_LIMITS, detector=detector)
+    assert found[-1].verdict == "throttled"
+    assert found[-1].throttled_share == pytest.approx(share)
+
+
 @pytest.mark.parametrize("took_ms", [3, 5, 30, 150])
 def test_batches_from_above_are_not_throttled(took_ms: int) -> None:
     detector = DetectorState(service=ServiceTime(0.00003))

@@ -16,7 +16,8 @@ Let C(t) be what a disk has served up to t: requests, bytes, or seconds of its l
 rate L keeps C below a line of slope L, and while requests wait for it, C lies on that line. So
 throttling has two signs, and neither is sufficient alone: requests wait (which they do at any busy
 disk), and C is on a line (which any program can arrange that paces itself). iowait and PSI are not
-used: they miss I/O submitted by libaio.
+used: they miss I/O submitted by libaio. Nor is the kernel's time with requests in flight
+(io_ticks): before Linux 6.10, time is lost when a request starts while others are in flight.
 
 - **Releases.** A limiter lets requests pass once per window of its own: 10 ms to 1 s, or all the
   time. Samples fall anywhere in its windows, and between two releases there may be windows without
@@ -38,8 +39,8 @@ used: they miss I/O submitted by libaio.
   flushes is found with which the curve is straight. Where concurrent flushes are merged, that
   share varies; there, several requests in flight and a limit in nearly every range suffice.
 - **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
-  not wait. That time is learned only from windows that cannot have been throttled, and it is not
-  asked where the rate is constant.
+  not wait. That time is learned only from windows that cannot have been throttled, or are shorter
+  on average. Whether the rate is constant does not depend on it.
 - **The ceiling** (`ceiling`) is the rate while throttled; **below** (`promise`) is a deep queue
   that is served at less than the promise for a second.
 

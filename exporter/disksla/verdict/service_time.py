@@ -17,8 +17,9 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, requests: int, took_ms: int) -> "ServiceTime":
         """Return the state after `requests` that did not wait and took `took_ms` in total."""
-        requests += self.pending_requests
-        took_ms += self.pending_ms
+        if took_ms < P.service_ms or requests < P.service_requests:
+            requests += self.pending_requests
+            took_ms += self.pending_ms
         shortest_s = self.shortest_s
         if requests >= P.service_requests:
             mean_s = (took_ms + 1) / 1000 / requests  # a millisecond may be truncated
@@ -35,18 +36,21 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         Nothing was in flight before it (None if unknown), and requests took little of its time;
         they may take more if nothing was in flight after it and the load was low (None without a
         promise). With flushes, the number of data writes is taken from the middle of its range.
+
+        No request takes less than its service time. So the mean of any other release counts, too,
+        if it is shorter, with the fewest data writes that are possible.
         """
-        if inflight_before != 0:
-            return self
         data_write_ms = release.data_write_ms
         if release.read_ms is None or data_write_ms is None:
             return self
+        requests = release.reads + release.writes
+        ms = release.read_ms + data_write_ms
         is_low = not release.inflight and (load is None or load <= P.low_load)
         most = P.low_load_share if is_low else P.occupied_share
-        if took_s(release) > most * release.seconds:
-            return self
-        requests = release.reads + release.writes - release.flushes // 2
-        return self.plus(requests, release.read_ms + data_write_ms)
+        if inflight_before == 0 and took_s(release) <= most * release.seconds:
+            return self.plus(requests - release.flushes // 2, ms)
+        fewest = requests - release.flushes
+        return self.plus(fewest, ms) if ms + 1 < 1000 * fewest * self.shortest_s else self
 
 
 def took_s(release: Interval) -> float:

@@ -12,7 +12,7 @@ from disksla.verdict.finding import Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
-from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
+from disksla.verdict.service_time import ServiceTime, has_waiting, took_s, wait_s
 from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
@@ -230,8 +230,9 @@ def _judge(
                 otherwise=verdict,
             )
     else:
-        waited_s = wait_s(data if found.counts_data else part, service.shortest_s)
-        time_s = detector.uncounted_s + _throttled_s(part, detector.inflight, waited_s, found)
+        counted = data if found.counts_data else part
+        waited_s = wait_s(counted, service.shortest_s)
+        time_s = detector.uncounted_s + _throttled_s(counted, detector.inflight, waited_s, found)
         share = min(1.0, time_s / part.seconds)
         uncounted_s = min(rules.tick_s, time_s - share * part.seconds)
         is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
@@ -273,11 +274,14 @@ def _throttled_s(
     If fewer requests completed than were in flight before, some waited all the time. Otherwise
     those that were in flight waited together, each for that time, so it is the I/O-seconds of
     waiting by their number. Of a varying load, requests that arrive one after another wait until
-    the same time, half as long on average as the first.
+    the same time, half as long on average as the first. A service time that explains most of what
+    requests took is not believed where the rate is constant.
     """
     requests = release.reads + release.writes
     waiting = inflight_before or release.inflight / 2  # none, and then more and more
-    if release.read_ms is None or found.throttle == UNKNOWN_LIMIT:
+    if release.read_ms is None:
+        return release.seconds
+    if found.throttle == UNKNOWN_LIMIT and waited_s < took_s(release) / 2:
         return release.seconds
     if found.is_varying:
         return min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))

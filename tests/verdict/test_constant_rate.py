@@ -69,6 +69,29 @@ def test_samples_may_split_few_releases_of_a_deep_queue() -> None:
     assert not is_limiter([*one_deep[:9], *split, *one_deep[:10]])
 
 
+def test_late_sample_does_not_lose_the_line_of_windows() -> None:
+    """A sample is late, and requests in proportion; later, one counts those of its neighbour."""
+    late = [
+        release(33, read_ms=960, inflight=32, seconds=0.11),
+        release(27, read_ms=960, inflight=32, seconds=0.09),
+    ]
+    early = [release(33, read_ms=960, inflight=32), release(27, read_ms=960, inflight=32)]
+    assert is_limiter([*STRAIGHT[:9], *late, *STRAIGHT[:4], *early, *STRAIGHT[:4]])
+
+
+def test_release_may_be_off_the_line_in_bytes() -> None:
+    """Requests of different sizes at a bandwidth limit; one sample was early, one late."""
+    sizes = [4096 * (1 + number % 3) for number in range(21)]
+    amounts = [240 * 4096] * 21
+    amounts[9:11] = [280 * 4096, 200 * 4096]
+    line = line_of(
+        release(amount // size, read_ms=960, inflight=32, request_bytes=size)
+        for amount, size in zip(amounts, sizes, strict=True)
+    )
+    assert line.is_limiter(0.1)
+    assert line.slopes[0][0] > line.slopes[0][1]
+
+
 @pytest.mark.parametrize("seconds", [0.2, 0.5, 1.0])
 def test_limiter_with_long_windows_has_a_constant_rate(seconds: float) -> None:
     once = release(round(300 * seconds), read_ms=9600, inflight=32, seconds=seconds)

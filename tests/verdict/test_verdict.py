@@ -341,6 +341,16 @@ def test_throttling_is_confirmed_after_three_windows() -> None:
     assert found == [("throttled", False)] * 2 + [("throttled", True)] * 2
 
 
+def test_release_at_the_limit_by_chance_does_not_end_a_straight_line() -> None:
+    """Of a disk that is throttled at 600 of 1000 IOPS, samples split one of its releases."""
+    split = [window(97, 12, 1600), window(23, 16, 1600)]
+    found = classified(
+        *[window(60, 16, 1600)] * 10, *split, *[window(60, 16, 1600)] * 10, limits=LIMITS
+    )
+    throttled = [each.throttle for each in found if each.verdict == "throttled"]
+    assert throttled == [Throttle("unknown", "unknown")] * 20
+
+
 @pytest.mark.parametrize(("service_s", "share"), [(0.0, 1.0), (0.0005, 0.85), (0.003, 1.0)])
 def test_time_at_a_constant_rate_is_without_service_time(service_s: float, share: float) -> None:
     """One request at a time, 30 in each window. Nearly no time would remain of 3 ms."""

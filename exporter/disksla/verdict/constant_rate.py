@@ -64,12 +64,14 @@ class Line(msgspec.Struct, frozen=True, gc=False):
             slopes += _narrowed(self.slopes, 4, reads, near, ticks, seconds)
             slopes += _narrowed(self.slopes, 6, writes, near, ticks, seconds)
         skipped = self.skipped
-        if not is_busy or all(lowest > highest for lowest, highest in slopes):
-            if not self._may_skip(requests, ticks):
+        is_straight = is_busy and any(lowest <= highest for lowest, highest in slopes)
+        if not is_straight or _lost(self.slopes, slopes):
+            if self._may_skip(requests, amount, ticks, seconds):
+                skipped += 1
+                is_deep = self.is_deep
+                slopes = list(self.slopes)
+            elif not is_straight:
                 return NEW_LINE if is_busy else NO_LINE
-            skipped += 1
-            is_deep = self.is_deep
-            slopes = list(self.slopes)
         return Line(
             (*slopes, *self.slopes[len(slopes) :]),
             self.releases + 1,
@@ -83,18 +85,21 @@ class Line(msgspec.Struct, frozen=True, gc=False):
             skipped,
         )
 
-    def _may_skip(self, requests: int, ticks: int) -> bool:
+    def _may_skip(self, requests: int, amount: int, ticks: int, seconds: float) -> bool:
         """Return whether a release may end off the line.
 
         So do few of a deep queue, and not by more than a release: a sample was taken while the
-        limiter let requests pass.
+        limiter let requests pass, or the machine was late.
         """
-        low, high = self.slopes[0]
-        if not self.is_deep or low > high:
+        if not self.is_deep or self.skipped + 1 > P.straight_skipped_share * self.releases:
             return False
-        off = abs(requests - (low + high) / 2 * ticks)
-        is_rare = self.skipped + 1 <= P.straight_skipped_share * self.releases
-        return is_rare and off <= self.requests / self.releases
+        each, each_bytes = self.requests / self.releases, self.bytes / self.releases
+        lengths = ticks, seconds, ticks, seconds
+        ends = (requests, each), (requests, each), (amount, each_bytes), (amount, each_bytes)
+        return any(
+            low <= high and abs(end - (low + high) / 2 * length) <= most
+            for (low, high), length, (end, most) in zip(self.slopes, lengths, ends, strict=False)
+        )
 
     def is_limiter(self, tick_s: float) -> bool:
         """Return whether the line is long enough to be sure of a limiter."""
@@ -124,6 +129,14 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 NO_LINE = Line((_NO_SLOPE,) * 8)
 NEW_LINE = Line()
+
+
+def _lost(before: tuple[tuple[float, float], ...], after: list[tuple[float, float]]) -> bool:
+    """Return whether there is a line of some amount before, and none after."""
+    return any(
+        low <= high and lowest > highest
+        for (low, high), (lowest, highest) in zip(before, after, strict=False)
+    )
 
 
 def _narrowed(

@@ -107,6 +107,9 @@ def find(seen: Seen, rules: Rules) -> Finding:
 
 def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
     """Return the finding if a limit of the terms throttles; None if none does."""
+    line = seen.lines[0]
+    if seen.throttle is None and not seen.flushes and line.skipped and line.is_open(rules.tick_s):
+        return None  # a sample off a line of another rate
     for releases in seen.counts:
         found = _steady(seen, releases, rules)
         if found is not None:

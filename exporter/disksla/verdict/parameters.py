@@ -82,7 +82,7 @@ class Parameters(msgspec.Struct, frozen=True):
     one_deep_requests: int = 150
     """Requests in straight_s that are needed with one in flight at a time: at a lower rate, a disk
     with nearly constant service times is as regular."""
-    open_releases: int = 3
+    open_releases: int = 2
     """Releases on a straight line from which on a verdict waits for the rest of straight_s."""
     straight_releases: int = 4
     """Least number of releases on a straight line."""

@@ -20,11 +20,11 @@ within {clock_ms:.0f} ms in each scenario.
 
 The columns are those above. Required are: throttled seconds within 5 % and one window at each end
 of an episode, or, for a load below the limit, less than two windows more instead of the 5 %; the
-right limit; a ceiling within 1 %; bounds of credits that contain the truth at every tick. The same
-is required of the metrics that the daemon in the virtual machine serves. `below-promise`,
-`counted-as-four` and the last part of `lowered` are throttled at a rate that the terms do not
-explain, so the limit must be unknown. Limits are random, but follow from a seed. They are low,
-because the emulation needs milliseconds for a request: they must bound the load, not it.
+right limit, except in two windows; a ceiling within 1 %; bounds of credits that contain the truth
+at every tick. The same is required of the metrics that the daemon in the virtual machine serves.
+`below-promise`, `counted-as-four` and the last part of `lowered` are throttled at a rate that the
+terms do not explain, so the limit must be unknown. Limits are random, but follow from a seed. They
+are low, because the emulation needs milliseconds for a request: they must bound the load, not it.
 
 One error is known. At a rate that no terms explain, a second of throttling may be *unproven* after
 a load begins, or after the virtual machine was late: the rate was not constant then. The daemon of

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from lab.judge import Facts, Findings, episodes_of
+from lab.requirements import CEILING_TOLERANCE, unmet_except_time
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 from vm.daemon import DiskMetrics
 
 SECONDS_TOLERANCE = 0.05
-CEILING_TOLERANCE = 0.01
 EDGE_S = WINDOW_S
 """At each end of an episode, the verdict on one window may be wrong."""
 NEVER_S = 2 * WINDOW_S
@@ -21,17 +21,7 @@ def unmet_requirements(findings: Findings, expected: Expectation) -> Iterable[st
     yield from seconds_problems(
         "throttled", findings.reported_s, findings.truth_s, findings.episodes, expected
     )
-    if expected.limit is not None and set(findings.limits) != {expected.limit}:
-        found = ", ".join(sorted(findings.limits)) or "none"
-        yield f"limit {found}, expected {expected.limit}"
-    error = findings.ceiling_error
-    if expected.ceiling and (error is None or abs(error) > CEILING_TOLERANCE):
-        yield f"ceiling: error {_percent(error)}, allowed 1 %"
-    if expected.credits and findings.credit_violation_share != 0.0:
-        yield f"truth outside the credit bounds by {_percent(findings.credit_violation_share)}"
-    for verdict in expected.never:
-        if seconds := findings.verdict_s.get(verdict):
-            yield f"{verdict} for {seconds:.1f} s, expected never"
+    yield from unmet_except_time(findings, expected)
 
 
 def seconds_problems(
@@ -85,7 +75,3 @@ def clock_problems(error_s: float) -> Iterable[str]:
     """Yield a message if the clocks cannot be matched well enough to compare windows."""
     if error_s > CLOCK_TOLERANCE_S:
         yield f"clocks: error {error_s * 1e3:.0f} ms, allowed {CLOCK_TOLERANCE_S * 1e3:.0f} ms"
-
-
-def _percent(value: float | None) -> str:
-    return "unknown" if value is None else f"{value * 100:+.1f} %"

@@ -1,9 +1,12 @@
+from collections.abc import Callable, Iterable
+
 import msgspec
 import pytest
 
+import lab.requirements
 from lab.judge import Facts, Findings, judge
 from lab.scenario import Expectation
-from lab.test_judge import rows_of, windows_of
+from lab.test_judge import row_of, rows_of, windows_of
 from vm.daemon import DiskMetrics, disk_metrics
 from vm.requirements import (
     clock_problems,
@@ -47,6 +50,18 @@ def test_disk_that_is_never_throttled_has_fewer_than_two_windows(
     assert len(list(unmet_requirements(found, never))) == problems
 
 
+@pytest.mark.parametrize("unmet", [unmet_requirements, lab.requirements.unmet_requirements])
+@pytest.mark.parametrize(("other", "problems"), [(0, 0), (2, 0), (3, 1), (50, 1)])
+def test_another_limit_is_reported_in_two_windows_at_most(
+    unmet: Callable[[Findings, Expectation], Iterable[str]], other: int, problems: int
+) -> None:
+    truth = windows_of([True] * 50)
+    rows = [row_of(window, "throttled", limit="iops") for window in truth[other:]]
+    rows += [row_of(window, "throttled", limit="unknown") for window in truth[:other]]
+    expected = Expectation(limit="iops")
+    assert len(list(unmet(judge(truth, rows, Facts(), expected), expected))) == problems
+
+
 def test_everything_else_is_required() -> None:
     found = msgspec.structs.replace(
         findings([True] * 50, [True] * 50),
@@ -56,10 +71,10 @@ def test_everything_else_is_required() -> None:
     )
     never = msgspec.structs.replace(ALL, never=("throttled", "stalled"))
     assert list(unmet_requirements(found, never)) == [
-        "limit unknown, expected iops",
-        "ceiling: error +1.1 %, allowed 1 %",
-        "truth outside the credit bounds by +10.0 %",
+        "limit unknown 5.0 s, expected iops",
+        "ceiling: error 1.1 %, allowed 1 %",
         "throttled for 5.0 s, expected never",
+        "truth outside the credit bounds by 10.0 %",
     ]
     unknown = msgspec.structs.replace(found, limits={}, ceiling_error=None)
     assert list(unmet_requirements(unknown, ALL))[:2] == [

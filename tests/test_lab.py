@@ -5,13 +5,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-import yaml
 
 from disksla.pipeline.recording import decode_tick, encode
 from lab.__main__ import main
 from lab.experiment import CONFIG, TICKS, as_it_ran
 from lab.replay import replay_records
-from lab.scenario import all_scenarios, drawn_text, read_scenario
+from lab.scenario import all_scenarios, read_scenario
 from lab.table import headings, row
 from lab.verdict import verdicts
 
@@ -49,30 +48,6 @@ def widths(ticks: Path, config: Path) -> dict[float, float]:
         for row in replay_records(ticks, config)
         if row.credits
     }
-
-
-@pytest.mark.parametrize("name", all_scenarios())
-def test_scenario_is_valid(name: str) -> None:
-    assert read_scenario(all_scenarios()[name]).disks
-
-
-@pytest.mark.parametrize("name", all_scenarios())
-def test_random_numbers_are_those_of_the_seed(name: str) -> None:
-    path = all_scenarios()[name]
-    assert drawn_text(path, 1) == drawn_text(path, 1)
-    assert (drawn_text(path, 1) != drawn_text(path, 2)) == bool(read_scenario(path).random)
-
-
-def test_random_number_is_in_its_range(tmp_path: Path) -> None:
-    path = tmp_path / "a.yml"
-    path.write_text(
-        "random: {a: {from: 3, to: 9}, b: [x, y], c: {of: a, from: 1.5, to: 1.5},"
-        " d: {from: 0.5, to: 0.6}}\nout: [$a, $b, $c, $d]\n"
-    )
-    drawn = [yaml.safe_load(drawn_text(path, seed))["out"] for seed in range(50)]
-    assert {a for a, *_ in drawn} == set(range(3, 10))
-    assert {b for _, b, *_ in drawn} == {"x", "y"}
-    assert all(c == round(1.5 * a) and 0.5 <= d <= 0.6 for a, _, c, d in drawn)
 
 
 def test_table_fits_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -1,26 +1,21 @@
 """`make lab`: run scenarios on throttled disks, and compare the verdicts with the truth."""
 
-import argparse
 import os
 import shutil
-import signal
-import sys
-import tempfile
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from lab import probe_cost
 from lab.disk import BLKIO
 from lab.experiment import as_it_ran, run
+from lab.options import chosen, finish, parser_of, recordings, start, write
 from lab.postgresql import programs
 from lab.report import report
-from lab.scenario import PARTS, SEED, Scenario, all_scenarios, read_scenario
+from lab.scenario import PARTS, Scenario, all_scenarios, read_scenario
 from lab.table import headings, row
 from lab.verdict import Verdict, verdicts
 
 TRACEPOINT = Path("/sys/kernel/tracing/events/block/block_rq_complete/id")
-_TERMINATED = 128 + signal.SIGTERM
 
 
 def missing() -> str | None:
@@ -51,30 +46,11 @@ def missing_for(scenario: Scenario) -> str | None:
     return None
 
 
-def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="lab", description=__doc__)
-    parser.add_argument(
-        "--only", nargs="+", metavar="NAME", choices=all_scenarios(), help="scenarios to run"
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run and judge scenarios; return 1 if a requirement is not met, else 0."""
+    parser = parser_of("lab", __doc__, all_scenarios())
     parser.add_argument(
         "--part", nargs="+", choices=PARTS, default=PARTS, help="parts to run (default: all)"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=SEED, help="seed of the random numbers (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--keep", type=Path, metavar="DIR", help="directory for recordings and logs"
-    )
-    parser.add_argument(
-        "--judge", type=Path, metavar="DIR", help="directory of recordings to judge; run nothing"
-    )
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="file for the results, in Markdown"
     )
     parser.add_argument(
         "--probe-cost",
@@ -84,56 +60,35 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         metavar="PAIRS",
         help="measure the cost of a probe instead, in pairs of runs (default: 15)",
     )
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run and judge scenarios; return 1 if a requirement is not met, else 0."""
-    options = _parse(arguments)
+    options = parser.parse_args(arguments)
     reason = None if options.judge else missing()
     if reason is not None:
-        _print(f"lab: SKIPPED: {reason}")
+        write(f"lab: SKIPPED: {reason}")
         return 0
     if options.probe_cost is not None:
-        return probe_cost.main(options.probe_cost, _print)
+        return probe_cost.main(options.probe_cost, write)
     judged: list[tuple[str, Scenario, Verdict]] = []
-    _print(headings())
-    with ExitStack() as undo:
-        home = options.judge or options.keep
-        if home is None:
-            home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
-        for name, path in _chosen(options):
+    write(headings())
+    with recordings(options) as home:
+        for name, path in chosen(options, all_scenarios()).items():
+            if options.only is None and path.parent.name not in options.part:
+                continue
             scenario = read_scenario(path, options.seed)
             if options.judge:
                 scenario = as_it_ran(scenario, home / name)
-            if not options.judge:
-                if (reason := missing_for(scenario)) is not None:
-                    _print(f"{name}: SKIPPED: {reason}")
-                    continue
+            elif (reason := missing_for(scenario)) is not None:
+                write(f"{name}: SKIPPED: {reason}")
+                continue
+            else:
                 run(path, home / name, options.seed)
             for verdict in verdicts(name, scenario, home / name):
-                _print(row(verdict))
+                write(row(verdict))
                 judged.append((path.parent.name, scenario, verdict))
-    if options.report is not None:
-        file: Path = options.report
-        before = file.read_text(encoding="utf-8") if file.exists() else ""
-        file.write_text(report(before, judged, options.seed), encoding="utf-8")
     failed = sum(bool(verdict.problems) for *_, verdict in judged)
-    _print(f"{failed} of {len(judged)} failed")
-    return 1 if failed else 0
-
-
-def _chosen(options: argparse.Namespace) -> list[tuple[str, Path]]:
-    return [
-        (name, path)
-        for name, path in all_scenarios().items()
-        if (path.parent.name in options.part if options.only is None else name in options.only)
-        and (options.judge is None or (options.judge / name).is_dir())
-    ]
+    return finish(
+        options, failed, len(judged), lambda document: report(document, judged, options.seed)
+    )
 
 
 if __name__ == "__main__":
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(_TERMINATED)
-    )  # unwind, which removes the disks
-    sys.exit(main())
+    start(main)

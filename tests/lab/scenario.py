@@ -1,12 +1,6 @@
-"""A scenario: disks with their limits, loads and terms, and the verdicts expected of them.
+"""A scenario: disks with their limits, loads and terms, and the verdicts expected of them."""
 
-A scenario with a section `random` is a template: `$name` in its text is the number that is drawn
-for that name.
-"""
-
-import random
 from pathlib import Path
-from string import Template
 from typing import Any, Literal
 
 import msgspec
@@ -14,11 +8,12 @@ import yaml
 
 from lab.model import DiskModel
 from lab.quantity import Duration, decode
+from lab.template import filled
 
 HERE = Path(__file__).parent / "scenarios"
 PARTS = tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir()))
 SEED = 12
-"""Seed of the random numbers of docs/accuracy.md."""
+"""Seed of the random numbers, unless another is given."""
 
 
 class SqliteLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -119,7 +114,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exact: bool = False
     """The requirements hold if data writes are counted exactly."""
     random: dict[str, Any] = {}
-    """What its random numbers were chosen from."""
+    """What its random numbers were chosen from (lab/template.py)."""
 
     def with_expectations_of(self, other: "Scenario") -> "Scenario":
         """Return the scenario with the expectations of another version of it."""
@@ -130,45 +125,13 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return msgspec.structs.replace(self, disks=tuple(disks))
 
 
-class _Between(msgspec.Struct, frozen=True, rename={"least": "from", "most": "to"}):
-    """A random number between two others, times that of another name."""
-
-    least: float
-    most: float
-    of: str | None = None
-
-
 def drawn_text(path: Path, seed: int) -> str:
-    """Return the text of a scenario, with a random number for each name in its section `random`.
-
-    The same seed gives the same numbers.
-
-    A name has a list of values to choose from, or `from` and `to`, whole numbers if both are. With
-    `of`, the number is multiplied by that of another name.
-    """
-    text = path.read_text(encoding="utf-8")
-    names = yaml.safe_load(text).get("random", {})
-    generator = random.Random(f"{seed} {path.stem}")
-    values: dict[str, Any] = {}
-    for name, choice in names.items():
-        values[name] = (
-            generator.choice(choice)
-            if isinstance(choice, list)
-            else _between(generator, msgspec.convert(choice, _Between), values)
-        )
-    return Template(text).substitute(values)
-
-
-def _between(generator: random.Random, between: _Between, values: dict[str, Any]) -> float:
-    value = generator.uniform(between.least, between.most)
-    if between.of is not None:
-        value *= values[between.of]
-    is_whole = between.least.is_integer() and between.most.is_integer()
-    return round(value) if is_whole or between.of is not None else round(value, 3)
+    """Return the text of a scenario with the random numbers of a seed."""
+    return filled(path.stem, path.read_text(encoding="utf-8"), seed)
 
 
 def read_scenario(path: Path, seed: int = SEED) -> Scenario:
-    """Read a scenario; raises msgspec.ValidationError if it is invalid."""
+    """Read a scenario; raises ValueError if it is invalid."""
     document = yaml.safe_load(drawn_text(path, seed))
     return msgspec.convert(document, Scenario, dec_hook=decode)
 

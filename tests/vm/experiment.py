@@ -4,7 +4,7 @@ import gzip
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,14 +13,15 @@ import psutil
 
 from disksla.pipeline import Tick
 from disksla.pipeline.recording import decode_header, decode_tick, encode
-from lab.experiment import CONFIG, TICKS, only_devices
+from lab.experiment import CONFIG, SCENARIO, TICKS, only_devices
+from lab.scenario import drawn_text
 from vm.clocks import Pause
 from vm.daemon import Scrape, scrape
 from vm.guest import Guest
 from vm.limits import Change, QemuLimits
 from vm.load import clean_up, prepare, run_phase
 from vm.machine import Machine
-from vm.scenario import Chosen, Event
+from vm.scenario import Event, Scenario, all_scenarios, read_scenario
 from vm.trace import own_lines
 
 TRACE, RESULTS = "trace.gz", "seen.json"
@@ -38,8 +39,6 @@ class Results(msgspec.Struct, frozen=True):
     """What was done to the disk, and what the daemon said of it."""
 
     seed: int
-    numbers: dict[str, int]
-    """Of the scenario; they follow from the seed."""
     qemu: str
     """Version of QEMU."""
     changes: list[Change]
@@ -72,7 +71,7 @@ class Recording:
             time.sleep(_POLL_S)
 
 
-def install(guest: Guest, package: Path, scenarios: Iterable[Chosen]) -> Recording:
+def install(guest: Guest, package: Path, scenarios: Mapping[str, Scenario]) -> Recording:
     """Install the package, start the daemon with the terms of all disks, and record."""
     size_bytes = package.stat().st_size
     guest.run(
@@ -86,21 +85,19 @@ def install(guest: Guest, package: Path, scenarios: Iterable[Chosen]) -> Recordi
     return recording
 
 
-def configuration(scenarios: Iterable[Chosen]) -> str:
-    """Return the configuration of disksla for the disks of some scenarios."""
+def configuration(scenarios: Mapping[str, Scenario]) -> str:
+    """Return the configuration of disksla for the disks of some scenarios, by name."""
     disks = [
-        {"match": {"serial": chosen.name}, "terms": chosen.scenario.terms}
-        for chosen in scenarios
-        if chosen.scenario.terms is not None
+        {"match": {"serial": name}, "terms": scenario.terms}
+        for name, scenario in scenarios.items()
+        if scenario.terms is not None
     ]
     return json.dumps({"discovery": {"include": ["^vd"]}, "disks": disks}, indent=1) + "\n"
 
 
-def run(
-    chosen: Chosen, seed: int, machine: Machine, recording: Recording, directory: Path
-) -> None:
-    """Run a scenario, and write the recording, the trace and the results to a directory."""
-    name, numbers, scenario = chosen
+def run(path: Path, seed: int, machine: Machine, recording: Recording, directory: Path) -> None:
+    """Run a scenario, and write it, the recording, the trace and the results to a directory."""
+    name, scenario = path.stem, read_scenario(path, seed)
     guest = machine.guest
     offset = machine.trace_bytes()
     changes: list[Change] = []
@@ -138,13 +135,20 @@ def run(
         clean_up(guest, scenario.load)
         machine.unplug(name)
         machine.remove_disk(name)
-    results = Results(seed, numbers, machine.version, changes, pauses, before, after, steal_s)
+    results = Results(seed, machine.version, changes, pauses, before, after, steal_s)
     directory.mkdir(parents=True, exist_ok=True)
     encoded = msgspec.json.format(msgspec.json.encode(results))
     (directory / RESULTS).write_bytes(encoded + b"\n")
-    (directory / CONFIG).write_text(configuration([chosen]))
+    (directory / SCENARIO).write_text(drawn_text(path, seed), encoding="utf-8")
+    (directory / CONFIG).write_text(configuration({name: scenario}))
     _compress(directory / TICKS, cut(lines, name))
     _compress(directory / TRACE, "".join(f"{line}\n" for line in trace).encode())
+
+
+def as_it_ran(name: str, directory: Path) -> Scenario:
+    """Return a scenario with the random numbers of the run in a directory."""
+    expected = read_scenario(all_scenarios()[name]).expect
+    return msgspec.structs.replace(read_scenario(directory / SCENARIO), expect=expected)
 
 
 @contextmanager

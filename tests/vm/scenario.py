@@ -1,15 +1,13 @@
 """A scenario: a disk with QEMU's limits, its load and terms, and the verdicts expected of it."""
 
-import random
 from pathlib import Path
-from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import yaml
 
 from lab.quantity import Duration, Size, decode
-from lab.scenario import Expectation
+from lab.scenario import SEED, Expectation, drawn_text
 from vm.limits import QemuLimits
 
 HERE = Path(__file__).parent / "scenarios"
@@ -54,53 +52,18 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Terms of the disk in the configuration of disksla (default: none)."""
     expect: Expectation = Expectation()
     random: dict[str, Any] = {}
-    """Numbers of this run: `name: [LEAST, MOST]`, or `name: {of: OTHER, times: FACTOR}`. In the
-    other keys, `$name` stands for the number."""
+    """What its random numbers were chosen from (lab/template.py)."""
 
 
-class Chosen(NamedTuple):
-    """A scenario with its random numbers."""
-
-    name: str
-    numbers: dict[str, int]
-    scenario: Scenario
-
-
-def choose(name: str, seed: int) -> Chosen:
-    """Read a scenario with random numbers, which depend on its name and the seed only."""
-    numbers = random_numbers(_text(name), f"{seed} {name}")
-    return Chosen(name, numbers, read_scenario(name, numbers))
+def read_scenario(path: Path, seed: int = SEED) -> Scenario:
+    """Read a scenario; raises ValueError if it is invalid."""
+    if len(path.stem) > _LONGEST_NAME:
+        raise ValueError(
+            f"{path.stem}: found {len(path.stem)} characters; expected {_LONGEST_NAME}"
+        )
+    return msgspec.convert(yaml.safe_load(drawn_text(path, seed)), Scenario, dec_hook=decode)
 
 
-def read_scenario(name: str, numbers: dict[str, int]) -> Scenario:
-    """Read a scenario with these numbers; raises msgspec.ValidationError if it is invalid."""
-    if len(name) > _LONGEST_NAME:
-        raise ValueError(f"{name}: found {len(name)} characters; expected {_LONGEST_NAME}")
-    return parse_scenario(_text(name), numbers)
-
-
-def random_numbers(text: str, seed: str) -> dict[str, int]:
-    """Return numbers as the key `random` of a scenario asks for."""
-    choice = random.Random(seed)
-    numbers: dict[str, int] = {}
-    for key, rule in (yaml.safe_load(text).get("random") or {}).items():
-        if isinstance(rule, list):
-            numbers[key] = choice.randint(*rule)
-        else:
-            numbers[key] = round(numbers[rule["of"]] * rule["times"])
-    return numbers
-
-
-def parse_scenario(text: str, numbers: dict[str, int]) -> Scenario:
-    """Parse a scenario."""
-    document = yaml.safe_load(Template(text).substitute(numbers))
-    return msgspec.convert(document, Scenario, dec_hook=decode)
-
-
-def _text(name: str) -> str:
-    return (HERE / f"{name}.yml").read_text(encoding="utf-8")
-
-
-def all_scenarios() -> list[str]:
-    """Return the names of all scenarios."""
-    return sorted(path.stem for path in HERE.glob("*.yml"))
+def all_scenarios() -> dict[str, Path]:
+    """Return the files of all scenarios, by name."""
+    return {path.stem: path for path in sorted(HERE.glob("*.yml"))}

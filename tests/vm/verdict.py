@@ -18,7 +18,7 @@ from lab.truth import WINDOW_S, Window
 from lab.verdict import Verdict
 from vm.clocks import Clocks, counts_of_guest, counts_of_host, matched_clocks, matches
 from vm.daemon import DiskMetrics, disk_metrics
-from vm.experiment import RESULTS, TRACE, Results, devices_of
+from vm.experiment import RESULTS, TRACE, Results, as_it_ran, devices_of
 from vm.limits import Change
 from vm.requirements import (
     clock_problems,
@@ -26,7 +26,7 @@ from vm.requirements import (
     daemon_problems,
     unmet_requirements,
 )
-from vm.scenario import Scenario, read_scenario
+from vm.scenario import Scenario
 from vm.trace import Trace, read_trace
 from vm.truth import truth_of
 
@@ -50,7 +50,7 @@ def verdict_on(name: str, directory: Path) -> Judged:
     header, ticks = read_recording(directory)
     trace = read_trace(gzip.decompress((directory / TRACE).read_bytes()).decode().splitlines())
     results = msgspec.json.decode((directory / RESULTS).read_bytes(), type=Results)
-    scenario = read_scenario(name, results.numbers)
+    scenario = as_it_ran(name, directory)
     devices = devices_of(ticks, name)
     clocks = clocks_of(ticks, devices, trace, results)
     first_s = clocks.to_guest(results.changes[0].at_s)

@@ -26,10 +26,8 @@ at every tick. The same is required of the metrics that the daemon in the virtua
 terms do not explain, so the limit must be unknown. Limits are random, but follow from a seed. They
 are low, because the emulation needs milliseconds for a request: they must bound the load, not it.
 
-One error is known. At a rate that no terms explain, a second of throttling may be *unproven* after
-a load begins, or after the virtual machine was late: the rate was not constant then. The daemon of
-this run also took windows with a single write for windows at the limit, whatever that is, because
-one request more or less was all that they had (`pgbench-below`); the verdicts of the table do not.
+The ceiling is not required of `pgbench-8`: its clients flush together, and only a range of the
+number of data writes is known.
 
     make vm ARGS='--report docs/accuracy.md'
 

@@ -69,7 +69,7 @@ def explained(scenario: Scenario) -> str:
         ),
         (
             "unlimited-stalled",
-            ["For 1.4 of the last 9.8 s requests were in flight and none completed"],
+            ["For 1.4 of the last 9.7 s requests were in flight and none completed"],
         ),
         (
             "unlimited-deep-above-its-promise",

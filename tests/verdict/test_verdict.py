@@ -360,6 +360,11 @@ def test_time_at_a_constant_rate_is_without_service_time(service_s: float, share
     assert found[-1].throttled_share == pytest.approx(share)
 
 
+def test_without_times_of_the_kernel_a_whole_window_is_throttled() -> None:
+    (found,) = classified(window(100, 32, None))
+    assert (found.verdict, found.throttled_share) == ("throttled", 1.0)
+
+
 @pytest.mark.parametrize("took_ms", [3, 5, 30, 150])
 def test_batches_from_above_are_not_throttled(took_ms: int) -> None:
     detector = DetectorState(service=ServiceTime(0.00003))

@@ -54,8 +54,9 @@ fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-docs: .venv/run.stamp ## regenerate docs/metrics.md from the tables of metrics
+docs: .venv/run.stamp ## regenerate docs/metrics.md and docs/catalog.md from their tables
 	.venv/bin/python -m disksla.metrics.reference > docs/metrics.md
+	.venv/bin/python -m disksla.limits.reference > docs/catalog.md
 
 mixin: .venv/check.stamp ## render grafana/out from the jsonnet beside it
 	.venv/bin/python grafana/render.py

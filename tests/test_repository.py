@@ -39,7 +39,7 @@ UNIT = re.compile(
 UNIT_ELSEWHERE = {
     "disksla.fio.result._Latency.mean": "in the name of fio's object, clat_ns",
     "disksla.histogram": "in the name of the field that holds the histogram",
-    "disksla.limits.size_rules": "that of the row of the catalogue with the rule",
+    "disksla.limits.rules": "that of the row of the catalogue with the rule",
     "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
     "disksla.verdict.constant_rate.Line.slopes": "amounts per sample, or per second",
@@ -123,6 +123,11 @@ def test_float_field_names_its_unit() -> None:
 def test_metrics_document_is_up_to_date() -> None:
     generated = run("python", "-m", "disksla.metrics.reference")
     assert generated == read(ROOT / "docs" / "metrics.md"), "out of date: make docs"
+
+
+def test_catalogue_document_is_up_to_date() -> None:
+    generated = run("python", "-m", "disksla.limits.reference")
+    assert generated == read(ROOT / "docs" / "catalog.md"), "out of date: make docs"
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=relative)

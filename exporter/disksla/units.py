@@ -4,12 +4,14 @@ Decimal and binary prefixes differ (1 GB = 10^9 B, 1 GiB = 2^30 B; IEC 80000-13)
 write GB for GiB; the catalogue handles that, not this module.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
 
 KIB = 1024
 MIB = 1024**2
+MB = 10**6
 GIB = 1024**3
 TIB = 1024**4
 
@@ -70,7 +72,7 @@ def format_size(size_bytes: float) -> str:
 
 
 def format_bandwidth(bytes_per_second: float) -> str:
-    """Return a bandwidth in MiB/s, the unit of providers' tables: '1200 MiB/s'.
+    """Return a bandwidth in MiB/s, to compare with others: '1200 MiB/s'.
 
     It has four digits, to distinguish 1172 from 1200, and a smaller unit below 1 MiB/s.
     """
@@ -79,6 +81,22 @@ def format_bandwidth(bytes_per_second: float) -> str:
     mib_per_second = bytes_per_second / MIB
     digits = ".4g" if mib_per_second < _FOUR_DIGITS else ".0f"
     return f"{mib_per_second:{digits}} MiB/s"
+
+
+def format_listed_bandwidth(bytes_per_second: float) -> str:
+    """Return a bandwidth as tables of providers have it: '0.12 MiB/s', '200 MB/s'.
+
+    That is in MiB/s or MB/s, if it has two decimals at most there.
+    """
+    for unit, number in (("MiB/s", bytes_per_second / MIB), ("MB/s", bytes_per_second / MB)):
+        if _has_two_decimals(number):
+            return f"{number:.15g} {unit}"
+    return format_bandwidth(bytes_per_second)
+
+
+def _has_two_decimals(number: float) -> bool:
+    """Return whether a number above zero is one with at most two decimals."""
+    return number > 0 and math.isclose(number, round(number, 2), rel_tol=1e-12)
 
 
 def format_duration(seconds: float) -> str:

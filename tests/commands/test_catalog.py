@@ -26,6 +26,14 @@ def test_catalog_table_fits_in_80_columns() -> None:
     assert listed == [row.id for row in load_catalog().rows]
 
 
+def test_catalog_of_a_provider(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "vk", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {row["provider"] for row in rows} == {"vk"}
+    assert main(["catalog", "acme"]) == 2
+    assert "unknown provider 'acme'; expected alibaba, aws," in capsys.readouterr().err
+
+
 def test_catalog_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "--json"]) == 0
     printed = capsys.readouterr().out

@@ -11,8 +11,6 @@ import pytest
 from disksla.cli import main
 from disksla.units import MIB
 
-RATE_NAMES = ("read_iops", "write_iops", "read_bytes_per_second", "write_bytes_per_second")
-
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     assert main(["limits", *arguments, "--json"]) == 0
@@ -33,15 +31,48 @@ def page(*arguments: str) -> str:
 
 
 def test_limits_json_in_base_units(capsys: pytest.CaptureFixture[str]) -> None:
-    assert document(capsys, "vk.ceph-ssd", "500GiB") == {
+    printed = document(capsys, "vk.ceph-ssd", "500GiB")
+    assert (printed["type"], printed["provider"], printed["size_bytes"]) == (
+        "vk.ceph-ssd",
+        "vk",
+        500 * 2**30,
+    )
+    assert printed["limits"] == {
         "read_iops": 15000,
         "write_iops": 7500,
         "read_bytes_per_second": 400 * MIB,
         "write_bytes_per_second": 400 * MIB,
+        "budget": "separate",
+        "budgets": {"iops": "separate", "bandwidth": "separate"},
         "latency_seconds": 0.003,
+        "write_latency_seconds": None,
         "latency_kind": "indicative",
+        "latency_time_share": None,
+        "promised_time_share": None,
         "burst": None,
     }
+    assert printed["conditions"]["iops"] == {"request_bytes": 4096, "queue_depth": 32}
+    assert printed["sources"][0]["url"].startswith("https://cloud.vk.com/")
+    assert printed["notes"] == []
+
+
+def test_limits_json_with_provisioned_values_and_options(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gp3 = document(capsys, "aws.gp3", "20GiB", "--iops", "90000", "--bandwidth", "250MiB/s")
+    assert gp3["limits"]["read_iops"] == 90000
+    assert gp3["provisioned"] == {"iops": 90000, "bytes_per_second": 250 * MIB}
+    assert gp3["notes"] == [
+        "found 90000 provisioned IOPS for aws.gp3; expected 3000 to 10000 at this size"
+    ]
+    premium = document(capsys, "azure.Premium_LRS", "32GiB", "--option", "tier=P30")
+    assert premium["type"] == "azure.premium-ssd"
+    assert premium["options"] == {
+        "tier": "P30",
+        "performance_plus": "off",
+        "on_demand_burst": "off",
+    }
+    assert premium["limits"]["read_iops"] == 5000
 
 
 def test_limits_json_prints_whole_numbers(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,7 +106,7 @@ def test_limits_json_with_effective_iops(
 
 
 def test_limits_json_with_burst(capsys: pytest.CaptureFixture[str]) -> None:
-    assert document(capsys, "yandex.network-hdd", "256GiB")["burst"] == {
+    assert document(capsys, "yandex.network-hdd", "256GiB")["limits"]["burst"] == {
         "read_iops": 1200,
         "write_iops": 1200,
         "read_bytes_per_second": 120 * MIB,
@@ -83,14 +114,15 @@ def test_limits_json_with_burst(capsys: pytest.CaptureFixture[str]) -> None:
         "resource": "service_seconds",
         "capacity": 5400,
         "fill": 0.125,
+        "length": "credits",
+        "seconds": pytest.approx(5400 / 2.875),
         "buckets": [{"resource": "service_seconds", "capacity": 5400, "fill": 0.125}],
     }
 
 
 def test_limits_json_without_limits_is_null(capsys: pytest.CaptureFixture[str]) -> None:
     printed = document(capsys, "generic.nvme", "1TiB")
-    assert set(printed) == {*RATE_NAMES, "latency_seconds", "latency_kind", "burst"}
-    assert set(printed.values()) == {None}
+    assert set(printed["limits"].values()) == {None}
 
 
 @pytest.mark.parametrize(
@@ -98,6 +130,9 @@ def test_limits_json_without_limits_is_null(capsys: pytest.CaptureFixture[str]) 
     [
         (("vk.cephssd", "500GiB"), "did you mean vk.ceph-ssd"),
         (("vk.ceph-ssd", "500"), "SIZE: found '500'; expected a size such as 500GiB"),
+        (("azure.ultra", "64GiB"), "azure.ultra needs provisioned IOPS; expected 100 to 64000"),
+        (("aws.gp3", "5GiB", "--option", "tier"), "--option: found 'tier'; expected NAME=VALUE"),
+        (("aws.gp3", "5GiB", "--option", "tier=P3"), "found option 'tier' of aws.gp3; expected"),
         (("vk.ceph-ssd", "0GiB"), "SIZE: found '0GiB'; expected a size above zero"),
         (
             ("vk.ceph-ssd", "5GiB", "--request-size", "0KiB"),
@@ -130,6 +165,18 @@ def test_limits_rejects_invalid_arguments(
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.out == ""
+
+
+def test_limits_text_of_options_and_notes() -> None:
+    printed = page("azure.premium-ssd", "2TiB", "--option", "on_demand_burst=on")
+    assert "burst IOPS            30000       30000" in printed
+    assert "at any time, without credits" in printed
+    assert "99.9 % of the time" in printed
+    printed = page("gcp.pd-ssd", "500GiB")
+    assert "all such disks of a machine together" in printed
+    assert "budget of IOPS" in printed
+    assert "found 1 GiB for huawei.ssd" not in page("huawei.ssd", "500GiB")
+    assert "low: the provider's own text was not read" in page("ovh.classic", "100GiB")
 
 
 def test_limits_text_has_arithmetic_and_sources() -> None:

@@ -72,7 +72,7 @@ def test_limits_of_own_type(config: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_catalog_lists_own_types(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", f"--config.file={config}"]) == 0
     (row,) = (line for line in capsys.readouterr().out.splitlines() if "acme.fast" in line)
-    assert row.split() == ["acme.fast", "Ceph", "SSD", "separate", "-"]
+    assert row.split() == ["acme.fast", "-", "Ceph", "SSD"]
 
 
 def test_limits_reports_bad_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

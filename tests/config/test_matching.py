@@ -1,6 +1,7 @@
 """Which disks are monitored, and which terms apply to them."""
 
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -155,6 +156,31 @@ def test_assign_catalog_terms() -> None:
     assert assignment.reason == "disks[1] of the configuration matches serial s"
     assert assignment.size_bytes == 500 * GIB
     assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 500 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("fields", "note"),
+    [
+        ({"terms": "aws.gp3", "iops": 90000.0}, "found 90000 provisioned IOPS for aws.gp3"),
+        ({"terms": "aws.st1"}, "found 100 GiB for aws.st1; expected 125 GiB to 16 TiB"),
+        ({"terms": "gcp.pd-ssd"}, "other disks of this type share its limits"),
+    ],
+)
+def test_assign_names_what_the_catalogue_does_not_expect(
+    fields: dict[str, Any], note: str
+) -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda"), **fields)
+    assignment = assign(a_disk(), settings_with_entries(entry), CATALOG)
+    assert f"matches device vda; {note}" in assignment.reason
+    assert assignment.limits != NO_LIMITS
+
+
+def test_assign_with_an_option() -> None:
+    entry = DiskEntry(
+        match=DiskMatch(device="vda"), terms="azure.premium-ssd", options={"tier": "P30"}
+    )
+    assignment = assign(a_disk(), settings_with_entries(entry), CATALOG)
+    assert assignment.limits.rates.read_iops == 5000
 
 
 def test_assign_uses_kernel_size_by_default() -> None:

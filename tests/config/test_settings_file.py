@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 
 from disksla.config.settings import Settings
-from disksla.config.settings_file import catalog_directory, read_configuration
+from disksla.config.settings_file import (
+    beyond_catalog,
+    catalog_directory,
+    read_configuration,
+)
 from disksla.errors import DiskslaError
 
 ROW = """
@@ -32,6 +36,26 @@ def test_configuration_has_rows_of_the_operator(tmp_path: Path) -> None:
     configuration = read_configuration(file)
     assert configuration.catalog["acme.disk"].title == "A disk"
     assert [entry.terms for entry in configuration.settings.disks] == ["acme.disk"]
+
+
+def test_entries_beyond_the_catalogue_are_named(tmp_path: Path) -> None:
+    file = tmp_path / "disksla.yml"
+    file.write_text("""
+disks:
+  - {match: {device: vda}, terms: aws.gp3, iops: 6000}
+  - {match: {device: vdb}, terms: aws.gp3, iops: 6000, size: 10GiB}
+  - {match: {device: vdc}, terms: aws.st1, size: 100GiB}
+  - {match: {device: vdd}, terms: {budget: sum, iops: 300}}
+  - {match: {device: vde}, terms: azure.PremiumV2_LRS, iops: 90000}
+""")
+    assert beyond_catalog(read_configuration(file)) == [
+        ("disks[1]: found 6000 provisioned IOPS for aws.gp3; expected 3000 to 5000 at this size"),
+        "disks[2]: found 100 GiB for aws.st1; expected 125 GiB to 16 TiB",
+        (
+            "disks[4]: found 90000 provisioned IOPS for azure.premium-ssd-v2; expected 3000 to"
+            " 80000 at this size"
+        ),
+    ]
 
 
 def test_configuration_without_catalog_directory(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.credits.account import SHORTEST_S, CreditAccount, open_account, use_of
-from disksla.credits.bounds import Use, from_bounds
+from disksla.credits.bounds import NO_USE, Use, from_bounds
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates, build_limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttle import Throttle
+from support.examples import scaled
 
 IOPS = Bucket("iops", 8000.0, 300.0, 300.0, 2000.0)
 BYTES = Bucket("bytes", 100e6, 25e6, 25e6, 60e6)
@@ -183,10 +184,83 @@ def test_levels_predict_exhaustion_at_the_recent_rate() -> None:
 
 def test_use_of_is_in_the_unit_of_the_resource() -> None:
     both = Interval(1.0, 1.0, 100, 50, 100 * 4096, 50 * 8192, None, None, 0)
-    assert use_of("iops", both, LIMITS) == 150
-    assert use_of("bytes", both, LIMITS) == 100 * 4096 + 50 * 8192
-    assert use_of("service_seconds", both, LIMITS) == pytest.approx(0.5)
-    assert use_of("service_seconds", both, NO_LIMITS) == 0.0
+    service = Bucket("service_seconds", 100.0, 1.0, 1.0, 2.0)
+    iops, nbytes = LIMITS.buckets
+    assert use_of(iops, both, LIMITS) == Use.exactly(150)
+    assert use_of(nbytes, both, LIMITS) == Use.exactly(100 * 4096 + 50 * 8192)
+    assert use_of(service, both, LIMITS).likely == pytest.approx(0.5)
+    assert use_of(service, both, NO_LIMITS) == NO_USE
+
+
+REQUESTS = st.lists(st.integers(1, 4096).map(lambda sectors: 512 * sectors), max_size=50)
+
+
+@given(REQUESTS, st.sampled_from([65536, 262144, 1048576]))
+def test_use_in_chunks_contains_that_of_each_request(sizes: list[int], chunk_bytes: int) -> None:
+    """Each request is its chunks, or all of them together are, if the provider merges them."""
+    bucket = Bucket("iops", 5.4e6, 300, 300, 3000, chunk_bytes=chunk_bytes)
+    interval = Interval(1.0, 1.0, len(sizes), 0, sum(sizes), 0, None, None, 0)
+    use = use_of(bucket, interval, LIMITS)
+    counted = sum(math.ceil(size / chunk_bytes) for size in sizes)
+    merged = sum(sizes) / chunk_bytes
+    assert use.least <= min(counted, merged)
+    assert use.least <= use.likely <= counted <= use.most
+
+
+@given(REQUESTS)
+def test_use_with_a_least_request_contains_that_of_each(sizes: list[int]) -> None:
+    bucket = Bucket("bytes", 2**40, 4e7, 4e7, 2.5e8, least_request_bytes=2**20)
+    interval = Interval(1.0, 1.0, 0, len(sizes), 0, sum(sizes), None, None, 0)
+    use = use_of(bucket, interval, LIMITS)
+    assert use.least <= sum(sizes) <= sum(max(size, 2**20) for size in sizes) <= use.most
+
+
+CHUNKED = Bucket("iops", 3000.0, 300.0, 300.0, 3000.0, chunk_bytes=2**18)
+LEAST = Bucket("bytes", 3e9, 4e7, 4e7, 2.5e8, least_request_bytes=2**20)
+
+
+@scaled(30)
+@given(
+    bucket=st.sampled_from([CHUNKED, LEAST]),
+    is_merged=st.booleans(),
+    windows=st.lists(
+        st.lists(st.sampled_from([4096, 65536, 2**19, 2**20]), max_size=40), max_size=60
+    ),
+    share=st.floats(0, 1),
+)
+def test_bounds_contain_the_level_however_requests_are_counted(
+    bucket: Bucket, is_merged: bool, windows: list[list[int]], share: float
+) -> None:
+    """Requests use their own chunks or sizes, or are merged before they are counted."""
+    limits = limits_of(bucket)
+    account = open_account(limits, 1000.0)
+    assert account is not None
+    level = share * bucket.capacity
+    for number, wanted in enumerate(windows, start=1):
+        sizes = wanted
+        if is_merged:
+            use = sum(sizes) / (bucket.chunk_bytes or 1)
+        elif bucket.chunk_bytes:
+            use = sum(math.ceil(size / bucket.chunk_bytes) for size in sizes)
+        else:
+            use = sum(max(size, 2**20) for size in sizes)
+        filled = min(bucket.capacity, level + bucket.fill_per_second * 0.1)
+        if use > min(filled, bucket.peak_per_second * 0.1):
+            sizes, use = [], 0  # the limiter does not admit so much in a window
+        level = filled - use
+        interval = Interval(1.0, 0.1, len(sizes), 0, sum(sizes), 0, None, None, 0)
+        account = account.after_window(limits, interval, None, 1000.0 + 0.1 * number)
+        [now] = account.levels(limits, interval)
+        slack = 1e-6 * bucket.capacity
+        assert now.lower_credits - slack <= level <= now.upper_credits + slack
+
+
+def test_large_requests_drain_credits_by_their_chunks() -> None:
+    """100 reads of 1 MiB are 400 I/Os of gp2."""
+    bucket = Bucket("iops", 5.4e6, 300, 300, 3000, chunk_bytes=2**18)
+    assert (
+        use_of(bucket, Interval(1, 1, 100, 0, 100 * 2**20, 0, None, None, 0), LIMITS).likely == 400
+    )
 
 
 def test_short_windows_are_accumulated() -> None:

@@ -23,7 +23,8 @@ def test_log_lines_have_severity_and_no_time(start_daemon: StartDaemon, tmp_path
     config.write_text("nonsense: 1\nmore: 2\n")
     assert daemon.request("POST", "/-/reload")[0] == 500
     assert daemon.end() == 0
-    success, failure, ending = daemon.log()
+    # Beside them, the sampler may say that data writes are not counted exactly.
+    success, failure, ending = (line for line in daemon.log() if "component=disks" not in line)
     assert success == '<6>level=info component=daemon msg="configuration reloaded"'
     assert failure.startswith(
         '<3>level=error component=daemon msg="configuration not reloaded" err='

@@ -14,7 +14,7 @@ from disksla.limits.burst_rules import (
     burst_for,
 )
 from disksla.limits.limits import Bucket, Burst, Rates
-from disksla.limits.size_rules import Clamp
+from disksla.limits.rules import Clamp
 from disksla.units import GIB
 
 BOOST = UnitBoost(unit_bytes=256 * GIB, level_units=4, boost_s=1800, refill_s=43200)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.limits.derive import derive_limits, effective_iops
+from disksla.limits.derive import beyond_bounds, beyond_sizes, derive_limits, effective_iops
 from disksla.limits.limits import (
     NO_LIMITS,
     Limits,
@@ -45,16 +45,18 @@ PROVISIONED = make_terms(
         {
             "rule": "provisioned",
             "minimum": 3000,
-            "maximum": 16000,
+            "maximum": {"rule": "clamp", "per_gib": 500, "maximum": 16000},
             "default": 3000,
-            "maximum_per_gib": 500,
         },
         {
             "rule": "provisioned",
             "minimum": "125MiB/s",
-            "maximum": "1000MiB/s",
+            "maximum": {
+                "rule": "from-iops",
+                "bytes_per_io": "256KiB",
+                "maximum": "1000MiB/s",
+            },
             "default": "125MiB/s",
-            "maximum_per_iops": "256KiB",
         },
     ),
 )
@@ -110,13 +112,6 @@ def test_derive_limits_uses_provisioned_values() -> None:
 @pytest.mark.parametrize(
     ("row", "chosen", "problem"),
     [
-        (
-            PROVISIONED,
-            Provision(iops=2999),
-            "found 2999 IOPS for acme.disk; expected 3000 to 5000",
-        ),
-        (PROVISIONED, Provision(iops=5001), "expected 3000 to 5000 at this size"),
-        (PROVISIONED, Provision(bytes_per_second=751 * MIB), "expected 125 MiB/s to 750 MiB/s"),
         (MUST_BE_CHOSEN, None, "acme.disk needs provisioned IOPS; expected 100 to 64000"),
         (MUST_BE_CHOSEN, Provision(200, 1e6), "the size determines the bandwidth of acme.disk"),
         (TIERED, Provision(iops=100), "the size determines the IOPS of acme.disk"),
@@ -128,6 +123,59 @@ def test_derive_limits_rejects_provisioned_values(
 ) -> None:
     with pytest.raises(DiskslaError, match=problem):
         derive_limits(row, 10 * GIB, chosen)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "note"),
+    [
+        (None, None),
+        (Provision(iops=5000, bytes_per_second=750 * MIB), None),
+        (
+            Provision(iops=2999),
+            "found 2999 provisioned IOPS for acme.disk; expected 3000 to 5000 at this size",
+        ),
+        (
+            Provision(iops=5001),
+            "found 5001 provisioned IOPS for acme.disk; expected 3000 to 5000 at this size",
+        ),
+        (
+            Provision(bytes_per_second=751 * MIB),
+            (
+                "found 751 MiB/s provisioned bandwidth for acme.disk;"
+                " expected 125 MiB/s to 750 MiB/s at this size"
+            ),
+        ),
+    ],
+)
+def test_value_beyond_the_catalogue_counts(chosen: Provision | None, note: str | None) -> None:
+    assert beyond_bounds(PROVISIONED, 10 * GIB, chosen) == [note] * (note is not None)
+    if chosen is not None and chosen.iops is not None:
+        assert derive_limits(PROVISIONED, 10 * GIB, chosen).rates.read_iops == chosen.iops
+
+
+def test_bounds_without_a_maximum() -> None:
+    row = make_terms(budget="separate", read_iops={"rule": "provisioned", "minimum": 100})
+    assert beyond_bounds(row, GIB, Provision(iops=99.0)) == [
+        "found 99 provisioned IOPS for acme.disk; expected at least 100 at this size"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "size_gib", "expected"),
+    [
+        ({}, 1, None),
+        ({"least_bytes": "4GiB"}, 4, None),
+        ({"least_bytes": "4GiB"}, 3, "at least 4 GiB"),
+        ({"most_bytes": "4GiB"}, 5, "at most 4 GiB"),
+        ({"least_bytes": "4GiB", "most_bytes": "64TiB"}, 1, "4 GiB to 64 TiB"),
+    ],
+)
+def test_sizes_that_are_not_sold(
+    sizes: dict[str, str], size_gib: int, expected: str | None
+) -> None:
+    notes = beyond_sizes(make_terms(sizes=sizes), size_gib * GIB)
+    text = f"found {size_gib} GiB for acme.disk; expected {expected}"
+    assert notes == [text] * (expected is not None)
 
 
 def test_derive_limits_rejects_zero_size() -> None:

@@ -69,3 +69,30 @@ def test_example_without_provisioned_value_is_an_error() -> None:
     assert problems_of(CONTENT.replace("        provisioned: {iops: 200}\n", "")) == [
         "f.yml:12: : acme.disk needs provisioned IOPS; expected 100 to 500 at this size"
     ]
+
+
+BURST = (
+    CONTENT
+    + """\
+        burst: {seconds: 100s, rates: {read_iops: 4000, read_bytes_per_second: 188MiB/s}}
+    burst:
+      type: token-buckets
+      read_iops: {rule: clamp, base: 3000}
+      buckets: [{resource: iops, capacity: {rule: clamp, base: 150000}}]
+"""
+)
+
+
+def test_wrong_bursts_are_listed_with_found_and_expected() -> None:
+    assert problems_of(BURST) == [
+        "f.yml:18: .burst.rates.read_iops: found 4000; expected 3000",
+        "f.yml:18: .burst.rates.write_iops: found no limit; expected 200",
+    ]
+    right = BURST.replace("read_iops: 4000,", "read_iops: 3000, write_iops: 200,")
+    assert parse_catalog(right.encode(), "f.yml").rows[0].burst is not None
+    assert problems_of(right.replace("100s", "90s")) == [
+        "f.yml:18: .burst.seconds: found 90s; expected 100s"
+    ]
+    without = problems_of(right[: right.index("    burst:\n")])
+    assert "f.yml:18: .burst.seconds: found 100s; expected no credits" in without
+    assert "f.yml:18: .burst.rates.read_iops: found 3000; expected no limit" in without

@@ -1,17 +1,18 @@
 """The arithmetic of limits as text."""
 
 import datetime as dt
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.limits.catalog import load_catalog
+from disksla.limits.catalog import load_catalog, parse_catalog
 from disksla.limits.derive import derive_limits
 from disksla.limits.explain import DerivationStep, derivation
 from disksla.limits.limits import Rates
-from disksla.limits.size_rules import (
+from disksla.limits.rules import (
     BandwidthRule,
     Clamp,
     FromIops,
@@ -21,9 +22,10 @@ from disksla.limits.size_rules import (
     Tiers,
 )
 from disksla.limits.terms import Example, Provision, Source, Terms
-from disksla.units import GIB, KIB, MIB, format_bandwidth, format_count
+from disksla.units import GIB, KIB, MIB, format_count, format_listed_bandwidth
 
 CATALOG = load_catalog()
+EVERY_RULE = Path(__file__).parent / "catalog.d" / "every-rule.yml"
 
 
 def terms_of(iops: IopsRule, bandwidth: BandwidthRule | None = None) -> Terms:
@@ -65,12 +67,12 @@ def test_derivation_of_clamp_and_bandwidth_from_iops() -> None:
         (Clamp(minimum=500), "500 at any size", "500"),
         (
             Tiers(steps=(Tier(8 * GIB, 120), Tier(32 * GIB, 500))),
-            "table step up to 32 GiB",
+            "500 up to 32 GiB",
             "500",
         ),
         (
-            Provisioned(minimum=100, maximum=64000, maximum_per_gib=500, default=3000),
-            "provisioned, 100 to 5000 at this size",
+            Provisioned(minimum=100, maximum=Clamp(per_gib=500), default=3000),
+            "default, 100 to 5000 at this size",
             "3000",
         ),
     ],
@@ -80,11 +82,29 @@ def test_derivation_of_other_rules(rule: IopsRule, steps: str, result: str) -> N
 
 
 def test_derivation_of_provisioned_bandwidth_has_bounds_by_iops() -> None:
-    bandwidth = Provisioned[float](minimum=MIB, maximum=1000 * MIB, maximum_per_iops=256 * KIB)
+    bandwidth = Provisioned[float](minimum=MIB, maximum=FromIops(bytes_per_io=256 * KIB))
     terms = terms_of(Provisioned(minimum=100, maximum=16000), bandwidth)
     provision = Provision(iops=1000, bytes_per_second=200 * MIB)
     assert derivation(terms, GIB, provision)[1] == DerivationStep(
         "read bandwidth", "provisioned, 1 MiB/s to 250 MiB/s at this size", "200 MiB/s"
+    )
+
+
+def test_derivation_of_laws_that_follow_from_others() -> None:
+    row = parse_catalog(EVERY_RULE.read_bytes(), EVERY_RULE.name)["acme.bandwidth"]
+    provision = Provision(1600.0, 100.0 * MIB)
+    assert [step.steps for step in derivation(row, 100 * GIB, provision)] == [
+        "100 MiB/s / 256 KiB = 400, at most 9600",
+        "(1800 + 50 x 100 GiB = 6800) plus (provisioned, at least 0 at this size)",
+        "provisioned, at least 10 MiB/s at this size",
+        "(100 MiB/s at any size) plus (1600 bought IOPS x 16 KiB = 25 MiB/s)",
+    ]
+
+
+def test_derivation_of_the_greatest_law() -> None:
+    row = parse_catalog(EVERY_RULE.read_bytes(), EVERY_RULE.name)["acme.provisioned"]
+    assert derivation(row, 100 * GIB, Provision(4000.0))[3].steps == (
+        "the greatest of: 4000 IOPS x 64 KiB = 250 MiB/s, at most 500 MiB/s; 50 MiB/s at any size"
     )
 
 
@@ -100,18 +120,19 @@ def test_derivation_of_bandwidth_from_iops_with_bounds() -> None:
     )
 
 
-@given(st.sampled_from([row.id for row in CATALOG.rows]), st.integers(1, 2**47))
-def test_derivation_results_are_the_limits(name: str, size_bytes: int) -> None:
-    rates = derive_limits(CATALOG[name], size_bytes).rates
+@given(st.sampled_from(CATALOG.rows), st.data())
+def test_derivation_results_are_the_limits(row: Terms, data: st.DataObject) -> None:
+    example = data.draw(st.sampled_from(row.examples))
+    rates = derive_limits(row, example.size_bytes, example.provisioned).rates
     expected = {
         "read IOPS": rates.read_iops and format_count(rates.read_iops),
         "write IOPS": rates.write_iops and format_count(rates.write_iops),
         "read bandwidth": rates.read_bytes_per_second
-        and format_bandwidth(rates.read_bytes_per_second),
+        and format_listed_bandwidth(rates.read_bytes_per_second),
         "write bandwidth": rates.write_bytes_per_second
-        and format_bandwidth(rates.write_bytes_per_second),
+        and format_listed_bandwidth(rates.write_bytes_per_second),
     }
-    steps = derivation(CATALOG[name], size_bytes)
+    steps = derivation(row, example.size_bytes, example.provisioned)
     assert {step.name: step.result for step in steps} == {
         key: value for key, value in expected.items() if value is not None
     }

@@ -3,7 +3,7 @@
 import pytest
 
 from disksla.limits.cost_model import Additive, Charge, Chunks, load_ratio
-from disksla.limits.limits import NO_LIMITS, Burst, Limits, Rates, build_limits
+from disksla.limits.limits import NO_LIMITS, Budgets, Burst, Limits, Rates, build_limits
 
 RATES = Rates(500.0, 300.0, 70e6, 40e6)
 
@@ -19,7 +19,7 @@ def test_build_limits_with_separate_budget() -> None:
         "iops", "iops", "bandwidth", "bandwidth",
     ]  # fmt: skip
     assert limits.promise_charges == limits.enforced_charges
-    assert (limits.rates, limits.budget) == (RATES, "separate")
+    assert (limits.rates, limits.budget) == (RATES, Budgets("separate", "separate"))
     assert (limits.latency_s, limits.latency_kind) == (0.001, "guaranteed")
 
 
@@ -30,6 +30,18 @@ def test_build_limits_with_sum_budget() -> None:
         Charge("bandwidth", read_byte_s=1 / 25e6, written_byte_s=1 / 25e6),
     )
     assert load_ratio(limits.promise_charges, 1.0, 100, 200, 0, 0) == pytest.approx(1.0)
+
+
+def test_budgets_of_requests_and_bytes_may_differ() -> None:
+    """Google's SSD-backed disks share the time of requests, but not that of bytes."""
+    limits = build_limits(Rates(1000.0, 500.0, 1e8, 2e8), Budgets("time_shared", "separate"))
+    assert limits.promise_charges == (
+        Charge("iops", read_s=1 / 1000, write_s=1 / 500),
+        Charge("bandwidth", read_byte_s=1 / 1e8),
+        Charge("bandwidth", written_byte_s=1 / 2e8),
+    )
+    assert limits.budget is not None
+    assert limits.budget.kind == "mixed"
 
 
 def test_build_limits_with_time_shared_budget() -> None:

@@ -24,7 +24,7 @@ def test_terms_without_limits() -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"budget": "sum"}, "^1: budget: found 'sum' without limits; expected rules"),
+        ({"budget": "sum"}, "^1: budget: found a budget without limits; expected rules"),
         ({"read_iops": CLAMP}, "^1: budget: missing beside limits; expected one of: separate"),
         (
             {"budget": "sum", "read_iops": CLAMP},
@@ -35,7 +35,7 @@ def test_terms_without_limits() -> None:
                 "budget": "separate",
                 "read_bandwidth": {"rule": "from-iops", "bytes_per_io": "4KiB"},
             },
-            "^1: read_bandwidth: found rule from-iops without read_iops; expected both",
+            "^1: read_bandwidth: found a rule that follows from the other limit; expected a rule",
         ),
         (
             {
@@ -55,6 +55,10 @@ def test_terms_without_limits() -> None:
             "^1: promised_shares: found sizes out of order; expected ascending",
         ),
         ({"promised_shares": [{"request_bytes": "8KiB", "share": 0}]}, "expected a share above 0"),
+        (
+            {"latency": {"kind": "indicative"}},
+            "^1: latency: found none of seconds and write_seconds; expected at least one",
+        ),
         ({"sources": [{"date": "2026-01-02"}]}, r"^1: sources\[0\].url: missing; expected"),
         ({"examples": []}, "^1: examples: found an empty list"),
         ({"examples": None}, "^1: examples: found nothing; expected a list"),

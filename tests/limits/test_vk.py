@@ -8,7 +8,7 @@ import pytest
 
 from disksla.limits.catalog import load_catalog
 from disksla.limits.derive import derive_limits, effective_iops
-from disksla.limits.limits import Conditions, Rates
+from disksla.limits.limits import Budgets, Conditions, Rates
 from disksla.units import GIB, KIB, MIB
 
 CATALOG = load_catalog()
@@ -76,7 +76,7 @@ def test_vk_limits_match_published_tables(
 ) -> None:
     limits = derive_limits(CATALOG[terms], size_gib * GIB)
     assert limits.rates == Rates(read_iops, write_iops, read_mib * MIB, write_mib * MIB)
-    assert limits.budget == "separate"
+    assert limits.budget == Budgets("separate", "separate")
     assert limits.promise_charges == limits.enforced_charges
     assert limits.burst is None
 

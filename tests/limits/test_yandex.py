@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import load_ratio
 from disksla.limits.derive import derive_limits, effective_iops
-from disksla.limits.limits import Limits, Rates
+from disksla.limits.limits import Budgets, Limits, Rates
 from disksla.limits.terms import vm_cap
 from disksla.units import GIB, KIB, MIB
 
@@ -46,7 +46,7 @@ def test_yandex_limits_by_allocation_units(
 ) -> None:
     limits = limits_of(terms, size_gib)
     assert limits.rates == Rates(read_iops, write_iops, read_mib * MIB, write_mib * MIB)
-    assert limits.budget == "time_shared"
+    assert limits.budget == Budgets("time_shared", "time_shared")
     assert limits.latency_s is None
 
 

@@ -11,7 +11,7 @@ from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin
 from disksla.histogram import Histogram
 from disksla.limits.assignment import Assignment
-from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates
+from disksla.limits.limits import NO_LIMITS, Bucket, Budgets, Burst, Limits, Rates
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
 from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
@@ -36,13 +36,13 @@ ABOUT = BuildInfo(
 )
 SEPARATE_LIMITS = Limits(
     rates=Rates(10000.0, 5000.0, 440e6, 220e6),
-    budget="separate",
+    budget=Budgets("separate", "separate"),
     latency_s=0.001,
     latency_kind="guaranteed",
 )
 BURST_LIMITS = Limits(
     rates=Rates(300.0, 300.0, 30e6, 30e6),
-    budget="time_shared",
+    budget=Budgets("time_shared", "time_shared"),
     latency_s=0.02,
     latency_kind="indicative",
     burst=Burst(
@@ -198,7 +198,7 @@ _rates = st.builds(Rates, _maybe_numbers, _maybe_numbers, _maybe_numbers, _maybe
 _limits = st.builds(
     Limits,
     rates=_rates,
-    budget=st.sampled_from([None, "separate", "sum", "time_shared"]),
+    budget=st.none() | st.builds(Budgets),
     latency_s=_maybe_numbers,
     latency_kind=st.sampled_from([None, "guaranteed", "indicative"]),
     burst=st.none() | st.builds(Burst, _rates, st.just(())),

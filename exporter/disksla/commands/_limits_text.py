@@ -10,6 +10,7 @@ from rich.table import Table
 from disksla.commands._console import SafeConsole
 from disksla.limits import (
     Bucket,
+    Budgets,
     Burst,
     DerivationStep,
     EffectiveIops,
@@ -17,15 +18,26 @@ from disksla.limits import (
     Provision,
     Rates,
     Terms,
+    beyond_bounds,
+    beyond_sizes,
     derivation,
 )
-from disksla.limits.terms import VmCap, VmCaps
-from disksla.units import GIB, format_bandwidth, format_count, format_duration, format_size
+from disksla.limits.options import effective_options
+from disksla.limits.terms import Option, VmCap, VmCaps
+from disksla.units import GIB, format_count, format_duration, format_listed_bandwidth, format_size
 
 _BUDGETS = {
     "separate": "reads and writes have separate limits",
     "sum": "reads and writes together have one limit",
     "time_shared": "reads and writes share one budget of time",
+}
+_CONFIDENCE = {
+    "medium": "read through a copy or a program, or probably changed since",
+    "low": "the provider's own text was not read",
+}
+_LENGTHS = {
+    "unlimited": "at any time, without credits",
+    "unknown": "for a time that the provider does not publish; it is not promised",
 }
 _CREDITS = {"iops": "I/Os", "service_seconds": "s of baseline service"}
 
@@ -34,9 +46,9 @@ def limits_document(limits: Limits) -> dict[str, Any]:
     """Return limits for JSON, in base units; null where there is no limit."""
     return {
         **msgspec.structs.asdict(limits.rates),
-        "budget": limits.budget,
-        "latency_seconds": limits.latency_s,
-        "latency_kind": limits.latency_kind,
+        "budget": limits.budget.kind if limits.budget else None,
+        "budgets": limits.budget,
+        **_promise_document(limits),
         "burst": burst_document(limits.burst) if limits.burst else None,
     }
 
@@ -70,21 +82,59 @@ def limits_facts(
     if limits.budget is None:
         yield "promise", "none: no limits are known for this type"
     else:
-        yield "budget", _BUDGETS[limits.budget]
+        yield from _budgets(limits.budget)
     yield from _arithmetic(steps)
-    if limits.latency_s is not None:
-        yield "latency", f"{format_duration(limits.latency_s)}, {limits.latency_kind}"
+    if limits.latency_s is not None or limits.write_latency_s is not None:
+        yield "latency", _latency_text(limits)
+    if limits.promised_time_share is not None:
+        yield "promised for", f"{_percent(limits.promised_time_share)} of the time"
     if terms is not None:
         yield from _conditions(terms)
     for bucket in limits.buckets:
         yield "credits", _credits_text(bucket)
+    if limits.burst is not None and limits.burst.length != "credits":
+        yield "burst", _LENGTHS[limits.burst.length]
+
+
+def _budgets(budget: Budgets) -> Iterator[tuple[str, str]]:
+    if budget.iops == budget.bandwidth:
+        yield "budget", _BUDGETS[budget.iops]
+        return
+    yield "budget of IOPS", _BUDGETS[budget.iops]
+    yield "of bandwidth", _BUDGETS[budget.bandwidth]
+
+
+def _latency_text(limits: Limits) -> str:
+    parts = [] if limits.latency_s is None else [format_duration(limits.latency_s)]
+    if limits.write_latency_s is not None:
+        parts = [f"{part} for reads" for part in parts]
+        parts.append(f"{format_duration(limits.write_latency_s)} for writes")
+    text = ", ".join(parts)
+    share = limits.latency_time_share
+    time = "" if share is None else f" for {_percent(share)} of the time"
+    return f"{text}{time}, {limits.latency_kind}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.6g} %"
+
+
+def _promise_document(limits: Limits) -> dict[str, Any]:
+    """Return what is promised besides rates."""
+    return {
+        "latency_seconds": limits.latency_s,
+        "write_latency_seconds": limits.write_latency_s,
+        "latency_kind": limits.latency_kind,
+        "latency_time_share": limits.latency_time_share,
+        "promised_time_share": limits.promised_time_share,
+    }
 
 
 def cap_text(cap: VmCap, vcpus: int) -> str:
     """Return the limits of a machine with so many vCPUs over all its disks of one kind."""
     return (
-        f"{format_count(cap.iops)} IOPS and {format_bandwidth(cap.bytes_per_second)} for all such"
-        f" disks together ({vcpus} vCPU{'' if vcpus == 1 else 's'})"
+        f"{format_count(cap.iops)} IOPS and {format_listed_bandwidth(cap.bytes_per_second)} for"
+        f" all such disks together ({vcpus} vCPU{'' if vcpus == 1 else 's'})"
     )
 
 
@@ -99,7 +149,13 @@ def burst_document(burst: Burst) -> dict[str, Any]:
         for bucket in burst.buckets
     ]
     single = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
-    return {**msgspec.structs.asdict(burst.rates), **single, "buckets": buckets}
+    return {
+        **msgspec.structs.asdict(burst.rates),
+        **single,
+        "length": burst.length,
+        "seconds": burst.seconds,
+        "buckets": buckets,
+    }
 
 
 def _arithmetic(steps: Iterable[DerivationStep]) -> Iterator[tuple[str, str]]:
@@ -133,7 +189,7 @@ def _add_rates(table: Table, prefix: str, rates: Rates) -> None:
         ("IOPS", format_count, rates.read_iops, rates.write_iops),
         (
             "bandwidth",
-            format_bandwidth,
+            format_listed_bandwidth,
             rates.read_bytes_per_second,
             rates.write_bytes_per_second,
         ),
@@ -204,9 +260,32 @@ def _facts(
     """Yield the facts below the table of rates."""
     if query.mix is not None:
         yield "effective IOPS", _effective_text(query.mix, iops)
+    if terms.scope == "machine":
+        yield "for", "all such disks of a machine together: use their total size"
+    for name, value in effective_options(terms, query.provision.options).items():
+        option = terms.options[name]
+        yield name, f"{value}: {option.about.rstrip('.')} ({', '.join(_values(option))})"
     yield from limits_facts(limits, terms, derivation(terms, query.size_bytes, query.provision))
+    for note in notes_on(terms, query):
+        yield "note", note
+    if terms.not_known is not None:
+        yield "not known", terms.not_known
+    if terms.confidence != "high":
+        yield "confidence", f"{terms.confidence}: {_CONFIDENCE[terms.confidence]}"
     if terms.vm_caps:
         yield "per VM", _caps_text(terms.vm_caps)
+
+
+def notes_on(terms: Terms, query: LimitsQuery) -> list[str]:
+    """Return a sentence for the size and for each value that the catalogue does not expect."""
+    return [
+        *beyond_sizes(terms, query.size_bytes),
+        *beyond_bounds(terms, query.size_bytes, query.provision),
+    ]
+
+
+def _values(option: Option) -> dict[str, None]:
+    return dict.fromkeys((option.default, *option.values))
 
 
 def _effective_text(mix: Mix, iops: EffectiveIops | None) -> str:
@@ -225,13 +304,14 @@ def _hundredths(number: float) -> str:
 def _caps_text(caps: VmCaps) -> str:
     per_vcpu = (
         f"{format_count(caps.iops_per_vcpu)} IOPS and"
-        f" {format_bandwidth(caps.bytes_per_second_per_vcpu)} per vCPU for all such disks together"
+        f" {format_listed_bandwidth(caps.bytes_per_second_per_vcpu)} per vCPU for all such disks"
+        " together"
     )
     most = [
         shown(maximum)
         for maximum, shown in (
             (caps.maximum_iops, lambda iops: f"{format_count(iops)} IOPS"),
-            (caps.maximum_bytes_per_second, format_bandwidth),
+            (caps.maximum_bytes_per_second, format_listed_bandwidth),
         )
         if maximum is not None
     ]

@@ -9,7 +9,7 @@ from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 from disksla.units import parse_duration_s, parse_size_bytes
 
-Quantity = TypeVar("Quantity", int, float)
+Quantity = TypeVar("Quantity")
 
 
 def add_config_file(

@@ -8,16 +8,21 @@ from rich.table import Table
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._options import add_config_file
 from disksla.config.settings_file import catalog_directory
+from disksla.errors import DiskslaError
 from disksla.limits import Terms
 from disksla.limits.catalog import load_catalog
 
+_DATE = "2026-11-22"
 CONFIG_FILE_HELP = (
     "YAML configuration; catalog.d/ beside it is read too (default: catalog.d/ in /etc/disksla)"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add --json and --config.file."""
+    """Add PROVIDER, --json and --config.file."""
+    parser.add_argument(
+        "provider", metavar="PROVIDER", nargs="?", help="only the types of a provider, such as aws"
+    )
     parser.add_argument(
         "--json",
         action="store_true",
@@ -28,21 +33,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the catalogue."""
-    rows = load_catalog(catalog_directory(arguments.config_file)).rows
+    rows = _of(arguments.provider, load_catalog(catalog_directory(arguments.config_file)).rows)
     if arguments.json:
         print(to_json(rows))
     else:
-        SafeConsole().print(_table(rows))
+        console = SafeConsole()
+        console.print(_table(rows, console.width))
     return 0
 
 
-def _table(rows: tuple[Terms, ...]) -> Table:
+def _of(provider: str | None, rows: tuple[Terms, ...]) -> tuple[Terms, ...]:
+    """Return the rows of a provider, or all. Raise DiskslaError if the provider is unknown."""
+    providers = sorted({row.provider for row in rows})
+    if provider is not None and provider not in providers:
+        raise DiskslaError(f"unknown provider '{provider}'; expected {', '.join(providers)}")
+    return tuple(row for row in rows if provider in {None, row.provider})
+
+
+def _table(rows: tuple[Terms, ...], width: int) -> Table:
+    """Return a table that fits in a width: long titles are cut."""
+    id_width = max((len(row.id) for row in rows), default=0)
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("id", no_wrap=True)
-    table.add_column("title")
-    table.add_column("budget", no_wrap=True)
     table.add_column("as of", no_wrap=True)
+    left = width - id_width - len(_DATE) - 4
+    table.add_column("title", no_wrap=True, overflow="ellipsis", max_width=max(10, left))
     for terms in rows:
         newest = max((str(source.date) for source in terms.sources), default="-")
-        table.add_row(terms.id, terms.title, terms.budget or "-", newest)
+        table.add_row(terms.id, newest, terms.title)
     return table

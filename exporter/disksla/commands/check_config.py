@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from disksla.commands._options import add_web_config_file
-from disksla.config.settings_file import catalog_directory, read_configuration
+from disksla.config.settings_file import (
+    beyond_catalog,
+    catalog_directory,
+    read_configuration,
+)
 from disksla.errors import DiskslaError
 from disksla.limits.catalog import load_catalog, operator_files
 from disksla.web import WebConfig, describe
@@ -50,6 +54,8 @@ def _check_configuration(path: Path) -> Iterator[str]:
     disks = _counted(len(configuration.settings.disks), "disk")
     probes = _counted(len(configuration.settings.probes), "probe")
     yield f"{path}: good: {disks}, {probes}"
+    for note in beyond_catalog(configuration):
+        yield f"{path}: note: {note}; used as it is, because providers raise their maxima"
     directory = catalog_directory(path)
     if directory.exists():
         files = _counted(len(operator_files(directory)), "file")

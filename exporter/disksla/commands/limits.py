@@ -4,10 +4,14 @@ import argparse
 import math
 from typing import Any
 
-import msgspec
-
 from disksla.commands._console import to_json
-from disksla.commands._limits_text import LimitsQuery, Mix, burst_document, print_limits
+from disksla.commands._limits_text import (
+    LimitsQuery,
+    Mix,
+    limits_document,
+    notes_on,
+    print_limits,
+)
 from disksla.commands._options import add_config_file, parse_option, parse_optional
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
@@ -21,6 +25,7 @@ from disksla.limits import (
     effective_iops,
 )
 from disksla.limits.catalog import load_catalog
+from disksla.limits.options import effective_options
 from disksla.units import parse_bandwidth_bytes_per_second, parse_size_bytes
 
 
@@ -35,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--write-share", "A", "share of writes in that load, from 0 to 1 (default: 0)"),
     ):
         parser.add_argument(option, metavar=metavar, help=help_text)
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="value of an option of the type, such as tier=P30; may be repeated",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_config_file(parser, CONFIG_FILE_HELP)
 
@@ -46,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     limits = derive_limits(terms, query.size_bytes, query.provision)
     iops = effective_iops(limits, *query.mix, terms.promised_shares) if query.mix else None
     if arguments.json:
-        print(to_json(_document(limits, iops, with_iops=query.mix is not None)))
+        print(to_json(_document(terms, query, limits, iops)))
     else:
         print_limits(terms, limits, query, iops)
     return 0
@@ -58,7 +70,11 @@ def _query(arguments: argparse.Namespace, terms: Terms) -> LimitsQuery:
     return LimitsQuery(
         arguments.size,
         parse_option("SIZE", arguments.size, _size),
-        Provision(parse_optional("--iops", arguments.iops, _iops), bandwidth),
+        Provision(
+            parse_optional("--iops", arguments.iops, _iops),
+            bandwidth,
+            dict(parse_option("--option", each, _name_and_value) for each in arguments.option),
+        ),
         _mix(arguments, terms),
     )
 
@@ -71,6 +87,13 @@ def _mix(arguments: argparse.Namespace, terms: Terms) -> Mix | None:
         return None
     conditions = terms.iops_conditions or USUAL_IOPS_CONDITIONS
     return Mix(request_bytes or conditions.request_bytes, write_share or 0.0)
+
+
+def _name_and_value(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise ValueError(f"found '{text}'; expected NAME=VALUE, such as tier=P30")
+    return name, value
 
 
 def _size(text: str) -> int:
@@ -108,14 +131,32 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _document(limits: Limits, iops: EffectiveIops | None, *, with_iops: bool) -> dict[str, Any]:
+def _document(
+    terms: Terms, query: LimitsQuery, limits: Limits, iops: EffectiveIops | None
+) -> dict[str, Any]:
     document = {
-        **msgspec.structs.asdict(limits.rates),
-        "latency_seconds": limits.latency_s,
-        "latency_kind": limits.latency_kind,
-        "burst": burst_document(limits.burst) if limits.burst else None,
+        "type": terms.id,
+        "provider": terms.provider,
+        "title": terms.title,
+        "scope": terms.scope,
+        "size_bytes": query.size_bytes,
+        "provisioned": {
+            "iops": query.provision.iops,
+            "bytes_per_second": query.provision.bytes_per_second,
+        },
+        "options": effective_options(terms, query.provision.options),
+        "notes": notes_on(terms, query),
+        "limits": limits_document(limits),
+        "conditions": {
+            "iops": terms.iops_conditions,
+            "bandwidth": terms.bandwidth_conditions,
+            "promised_shares": terms.promised_shares,
+        },
+        "confidence": terms.confidence,
+        "not_known": terms.not_known,
+        "sources": terms.sources,
     }
-    if with_iops:
+    if query.mix is not None:
         document["effective_iops"] = iops and iops.promise
         document["effective_iops_enforced"] = iops and iops.enforced
     return document

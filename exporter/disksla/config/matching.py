@@ -6,7 +6,15 @@ from disksla.config.custom_terms import custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.limits import NO_LIMITS, Assignment, Catalog, Provision, derive_limits
+from disksla.limits import (
+    NO_LIMITS,
+    Assignment,
+    Catalog,
+    Provision,
+    beyond_bounds,
+    beyond_sizes,
+    derive_limits,
+)
 
 CUSTOM_TERMS = "configuration"
 """Terms and provider of a disk whose terms are written out in the configuration."""
@@ -97,18 +105,24 @@ def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
         limits = custom_limits(entry.terms)
         return Assignment(CUSTOM_TERMS, CUSTOM_TERMS, reason, size_bytes, limits)
     try:
-        limits = derive_limits(catalog[entry.terms], size_bytes, provision_of(entry))
+        row, provision = catalog[entry.terms], provision_of(entry)
+        limits = derive_limits(row, size_bytes, provision)
     except DiskslaError as error:
         limits = NO_LIMITS
         reason = f"{reason}, but there are no limits: {error}"
+    else:
+        notes = [*beyond_sizes(row, size_bytes), *beyond_bounds(row, size_bytes, provision)]
+        if row.scope == "machine":
+            notes.append("other disks of this type share its limits: set `size` to their total")
+        reason = "; ".join((reason, *notes))
     return Assignment(entry.terms, _provider(entry.terms), reason, size_bytes, limits)
 
 
 def provision_of(entry: DiskEntry) -> Provision | None:
     """Return the provisioned values of an entry; None without any."""
-    if entry.iops is None and entry.bytes_per_second is None:
+    if entry.iops is None and entry.bytes_per_second is None and not entry.options:
         return None
-    return Provision(entry.iops, entry.bytes_per_second)
+    return Provision(entry.iops, entry.bytes_per_second, entry.options)
 
 
 def _why_not_by_default(disk: Disk) -> str | None:

@@ -4,6 +4,7 @@ Names of fields have a unit; names of keys have none, because the values do ('10
 """
 
 import math
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
@@ -101,12 +102,16 @@ class DiskEntry(_Strict, frozen=True):
     iops: Iops | None = None
     """The provisioned IOPS, for types that have them."""
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
+    options: Mapping[str, Text] = {}
+    """Values of the options of the type, such as `tier: P30`."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for provisioned rates together with custom terms."""
-        if not isinstance(self.terms, str) and (self.iops or self.bytes_per_second):
+        """Raise ValueError for provisioned rates or options together with custom terms."""
+        if isinstance(self.terms, str):
+            return
+        if self.iops or self.bytes_per_second or self.options:
             raise ValueError(
-                "found iops or bandwidth next to custom terms; expected them in `terms`"
+                "found iops, bandwidth or options next to custom terms; expected rates in `terms`"
             )
 
 

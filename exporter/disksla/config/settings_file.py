@@ -8,7 +8,7 @@ from disksla.config.fields import CATALOG_ID, CRONTAB
 from disksla.config.matching import provision_of
 from disksla.config.settings import Configuration, DiskEntry, Settings
 from disksla.errors import DiskslaError
-from disksla.limits import Catalog, derive_limits
+from disksla.limits import Catalog, beyond_bounds, beyond_sizes, derive_limits
 from disksla.limits.catalog import load_catalog
 from disksla.schema import Overrides
 from disksla.schema.yaml_file import parse_record, read_file
@@ -17,8 +17,8 @@ from disksla.units import TIB
 DEFAULT_DIRECTORY = Path("/etc/disksla")
 
 _LARGEST_DISK_BYTES = 1024 * TIB
-"""Upper bounds of provisioned values grow with the size, so a value that is too high for this
-size is too high for any."""
+"""Where the size of a disk is not known: a disk of this size may have any option, and bounds of
+provisioned values grow with the size."""
 
 
 def catalog_directory(config_file: Path | None) -> Path:
@@ -59,6 +59,19 @@ def read_settings(path: Path | None, catalog: Catalog | None) -> Settings:
 def parse_settings(data: bytes, name: str, catalog: Catalog | None) -> Settings:
     """Return the settings in the content of the file `name`, as `read_settings` does."""
     return parse_record(data, name, Settings, _overrides(catalog))
+
+
+def beyond_catalog(configuration: Configuration) -> list[str]:
+    """Return a sentence for each entry of `disks` that the catalogue does not expect."""
+    notes = []
+    for index, entry in enumerate(configuration.settings.disks):
+        if isinstance(entry.terms, str):
+            row, size_bytes = configuration.catalog[entry.terms], entry.size_bytes
+            beyond = beyond_bounds(row, size_bytes or _LARGEST_DISK_BYTES, provision_of(entry))
+            if size_bytes is not None:
+                beyond += beyond_sizes(row, size_bytes)
+            notes += [f"disks[{index}]: {text}" for text in beyond]
+    return notes
 
 
 def _overrides(catalog: Catalog | None) -> Overrides:

@@ -93,9 +93,9 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         return tuple(
             use.plus(
                 Use(
-                    use_of(bucket.resource, fewest or interval, limits),
-                    use_of(bucket.resource, likely, limits),
-                    use_of(bucket.resource, interval, limits),
+                    use_of(bucket, fewest or interval, limits).least,
+                    use_of(bucket, likely, limits).likely,
+                    use_of(bucket, interval, limits).most,
                 )
             )
             for use, bucket in zip(uses, buckets, strict=True)
@@ -163,7 +163,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
                 credit.upper_credits,
                 credit.estimate_credits,
                 exhaustion_s(
-                    credit, bucket, use_of(bucket.resource, recent, limits) / recent.seconds
+                    credit, bucket, use_of(bucket, recent, limits).likely / recent.seconds
                 ),
             )
             for credit, bucket in zip(self.bucket_credits, limits.buckets, strict=True)
@@ -177,15 +177,27 @@ def open_account(limits: Limits, now_s: float) -> CreditAccount | None:
     return CreditAccount(tuple(initial(bucket) for bucket in limits.buckets), now_s)
 
 
-def use_of(resource: Resource, interval: Interval, limits: Limits) -> float:
-    """Return the use of a resource by an interval, in its unit.
+def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
+    """Return the use of a bucket by an interval, in its unit: bounds, and the likely one.
 
-    Seconds of service follow the charges that are enforced, because credits drain by them.
+    Only sums of requests and bytes are known. I/Os that are counted in chunks are at least the
+    bytes by the chunk, if the provider merges requests, and at most one more for each request. A
+    request with a least size uses that, or nothing beyond its bytes if it continues the one
+    before. Seconds of service follow the charges that are enforced, because credits drain by them.
     """
-    if resource == "iops":
-        return interval.reads + interval.writes
-    if resource == "bytes":
-        return interval.read_bytes + interval.written_bytes
+    requests = interval.reads + interval.writes
+    total_bytes = interval.read_bytes + interval.written_bytes
+    if bucket.resource == "iops":
+        if bucket.chunk_bytes is None:
+            return Use.exactly(requests)
+        chunks = total_bytes / bucket.chunk_bytes
+        return Use(min(requests, chunks), max(requests, chunks), requests + chunks)
+    if bucket.resource == "bytes":
+        if bucket.least_request_bytes is None:
+            return Use.exactly(total_bytes)
+        most = total_bytes + requests * bucket.least_request_bytes
+        likely = max(total_bytes, requests * bucket.least_request_bytes)
+        return Use(total_bytes, likely, most)
     used_s = load_ratio(
         limits.enforced_charges,
         1.0,
@@ -194,7 +206,7 @@ def use_of(resource: Resource, interval: Interval, limits: Limits) -> float:
         interval.read_bytes,
         interval.written_bytes,
     )
-    return used_s or 0.0
+    return Use.exactly(used_s or 0.0)
 
 
 def _throttled_by(bucket: Bucket, throttle: Throttle | None) -> ThrottledAt | None:

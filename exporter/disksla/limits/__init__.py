@@ -2,12 +2,19 @@
 
 from disksla.limits.assignment import Assignment
 from disksla.limits.cost_model import Charge, load_ratio
-from disksla.limits.derive import EffectiveIops, derive_limits, effective_iops
+from disksla.limits.derive import (
+    EffectiveIops,
+    beyond_bounds,
+    beyond_sizes,
+    derive_limits,
+    effective_iops,
+)
 from disksla.limits.explain import DerivationStep, derivation
 from disksla.limits.limits import (
     NO_LIMITS,
     USUAL_IOPS_CONDITIONS,
     Bucket,
+    Budgets,
     Burst,
     Conditions,
     LatencyKind,
@@ -25,6 +32,7 @@ __all__ = [
     "USUAL_IOPS_CONDITIONS",
     "Assignment",
     "Bucket",
+    "Budgets",
     "Burst",
     "Catalog",
     "Charge",
@@ -38,6 +46,8 @@ __all__ = [
     "Rates",
     "Resource",
     "Terms",
+    "beyond_bounds",
+    "beyond_sizes",
     "build_limits",
     "derivation",
     "derive_limits",

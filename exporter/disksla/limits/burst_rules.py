@@ -1,12 +1,13 @@
 """Burst rules: how burst rates and credits follow from the size and the baseline of a disk."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
+from disksla.limits.cost_model import Chunks, CostModel
 from disksla.limits.limits import Bucket, Burst, DrainKind, Rates, Resource
-from disksla.limits.size_rules import SizeRule, allocation_units
-from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, number, whole_number
+from disksla.limits.rules import Basis, SizeRule, allocation_units
+from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, choice, number, whole_number
 
 _PERCENT = 100
 
@@ -69,6 +70,8 @@ class BytesBucketRule(_BucketRule, frozen=True, tag="bytes"):
     resource: ClassVar[Resource] = "bytes"
     capacity: SizeRule[Bytes] | BurstSeconds
     fill_per_second: SizeRule[BytesPerSecond] | None = None
+    least_request_bytes: Bytes | None = None
+    """Bytes that a request uses at least, unless it continues the one before."""
 
 
 class ServiceBucketRule(_BucketRule, frozen=True, tag="service_seconds"):
@@ -82,27 +85,53 @@ class ServiceBucketRule(_BucketRule, frozen=True, tag="service_seconds"):
 BucketRule = IopsBucketRule | BytesBucketRule | ServiceBucketRule
 
 
-class TokenBuckets(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="token-buckets"):
-    """Higher rates while credits last; a rate that is absent stays at its baseline.
+class _HigherRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Rates above the baseline; one that is absent stays at its baseline."""
 
-    A disk whose baseline is as high has no burst.
-    """
-
-    buckets: tuple[BucketRule, ...]
     read_iops: SizeRule[Number] | None = None
     write_iops: SizeRule[Number] | None = None
     read_bandwidth: SizeRule[BytesPerSecond] | None = None
     write_bandwidth: SizeRule[BytesPerSecond] | None = None
+    up_to_bytes: Bytes | None = None
+    """Largest disk that has them; None for any. A disk whose baseline is as high has none."""
 
 
-BurstRule = UnitBoost | TokenBuckets
+class TokenBuckets(_HigherRates, frozen=True, tag_field="type", tag="token-buckets"):
+    """Higher rates while credits last."""
+
+    buckets: tuple[BucketRule, ...]
 
 
-def burst_for(rule: BurstRule, size_bytes: int, base: Rates) -> Burst | None:
+class WithoutCredits(_HigherRates, frozen=True, tag_field="type", tag="without-credits"):
+    """Higher rates at any time, or for a time that the provider does not publish."""
+
+    length: Annotated[Literal["unlimited", "unknown"], choice("unlimited", "unknown")]
+
+
+BurstRule = UnitBoost | TokenBuckets | WithoutCredits
+
+
+def burst_for(
+    rule: BurstRule, size_bytes: int, base: Rates, cost: CostModel | None = None
+) -> Burst | None:
     """Return the burst of a disk of this size with these baseline rates; None if it has none."""
     if isinstance(rule, UnitBoost):
         return _unit_boost(rule, size_bytes, base)
-    return _token_buckets(rule, size_bytes, base)
+    if rule.up_to_bytes is not None and size_bytes > rule.up_to_bytes:
+        return None
+    basis = Basis(size_bytes)
+    rates = Rates(
+        _raised(base.read_iops, rule.read_iops, basis),
+        _raised(base.write_iops, rule.write_iops, basis),
+        _raised(base.read_bytes_per_second, rule.read_bandwidth, basis),
+        _raised(base.write_bytes_per_second, rule.write_bandwidth, basis),
+    )
+    if rates == base:
+        return None
+    if isinstance(rule, WithoutCredits):
+        return Burst(rates, length=rule.length)
+    buckets = (_bucket(bucket, basis, base, rates, cost) for bucket in rule.buckets)
+    return Burst(rates, tuple(bucket for bucket in buckets if bucket is not None))
 
 
 def _unit_boost(rule: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
@@ -131,20 +160,9 @@ def _unit_boost(rule: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
     )
 
 
-def _token_buckets(rule: TokenBuckets, size_bytes: int, base: Rates) -> Burst | None:
-    rates = Rates(
-        _raised(base.read_iops, rule.read_iops, size_bytes),
-        _raised(base.write_iops, rule.write_iops, size_bytes),
-        _raised(base.read_bytes_per_second, rule.read_bandwidth, size_bytes),
-        _raised(base.write_bytes_per_second, rule.write_bandwidth, size_bytes),
-    )
-    if rates == base:
-        return None
-    buckets = (_bucket(bucket, size_bytes, base, rates) for bucket in rule.buckets)
-    return Burst(rates, tuple(bucket for bucket in buckets if bucket is not None))
-
-
-def _bucket(rule: BucketRule, size_bytes: int, base: Rates, peak: Rates) -> Bucket | None:
+def _bucket(
+    rule: BucketRule, basis: Basis, base: Rates, peak: Rates, cost: CostModel | None
+) -> Bucket | None:
     """Return the bucket of one resource; None if the burst rate is not above the baseline."""
     base_per_second, peak_per_second = _base_and_peak(rule.resource, base, peak)
     if peak_per_second <= base_per_second:
@@ -153,13 +171,15 @@ def _bucket(rule: BucketRule, size_bytes: int, base: Rates, peak: Rates) -> Buck
         rule.resource,
         (peak_per_second - base_per_second) * rule.capacity.seconds
         if isinstance(rule.capacity, BurstSeconds)
-        else rule.capacity.rate(size_bytes),
-        base_per_second if rule.fill_per_second is None else rule.fill_per_second.rate(size_bytes),
+        else rule.capacity.rate(basis),
+        base_per_second if rule.fill_per_second is None else rule.fill_per_second.rate(basis),
         base_per_second,
         peak_per_second,
         rule.initial_share,
         rule.drain,
         rule.baseline_depth_s,
+        cost.chunk_bytes if rule.resource == "iops" and isinstance(cost, Chunks) else None,
+        rule.least_request_bytes if isinstance(rule, BytesBucketRule) else None,
     )
 
 
@@ -180,7 +200,7 @@ def _higher(read: float | None, write: float | None) -> float:
     return max(read or 0.0, write or 0.0)
 
 
-def _raised(base: float | None, rule: SizeRule[float] | None, size_bytes: int) -> float | None:
+def _raised(base: float | None, rule: SizeRule[float] | None, basis: Basis) -> float | None:
     if base is None or rule is None:
         return base
-    return max(base, rule.rate(size_bytes))
+    return max(base, rule.rate(basis))

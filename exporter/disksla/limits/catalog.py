@@ -101,8 +101,16 @@ class _Loader:
 
 
 def _names(rows: tuple[Terms, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield the ids and former names of the rows, each with its path in the file."""
+    """Yield the names of the rows, each with its path in the file."""
     for index, row in enumerate(rows):
-        yield ("terms", index, "id"), row.id
-        for number, alias in enumerate(row.aliases):
-            yield ("terms", index, "aliases", number), alias
+        for name in row.names:
+            yield ("terms", index, *_path_of(row, name)), name
+
+
+def _path_of(row: Terms, name: str) -> tuple[str | int, ...]:
+    """Return the place of a name in its row."""
+    if name == row.id:
+        return ("id",)
+    if name in row.aliases:
+        return "aliases", row.aliases.index(name)
+    return "api_names", row.api_names.index(name.partition(".")[2])

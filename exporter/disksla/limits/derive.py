@@ -1,5 +1,7 @@
 """Derives limits from terms and a size, and effective IOPS from limits and a load."""
 
+import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -15,11 +17,23 @@ from disksla.limits.limits import (
     build_limits,
     promised_share,
 )
-from disksla.limits.size_rules import BandwidthRule, FromIops, IopsRule, Provisioned
+from disksla.limits.options import with_options
+from disksla.limits.rules import (
+    BandwidthRule,
+    Basis,
+    FromBandwidth,
+    IopsRule,
+    Provisioned,
+    Sum,
+)
 from disksla.limits.terms import Provision, Terms
-from disksla.units import format_bandwidth, format_count
+from disksla.units import format_count, format_listed_bandwidth, format_size
 
-_NOT_PROVISIONED = Provision()
+_NOTHING = Provision()
+_Rule = IopsRule | BandwidthRule | None
+_What = Literal["IOPS", "bandwidth"]
+Shown = Callable[[float], str]
+"""How a number of a limit is written."""
 
 
 class EffectiveIops(NamedTuple):
@@ -32,10 +46,11 @@ class EffectiveIops(NamedTuple):
 def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None = None) -> Limits:
     """Return the limits of a disk of this size under these terms.
 
-    Raise DiskslaError if a provisioned value is missing, out of range or not part of these terms,
-    or if the size is zero.
+    Raise DiskslaError if a value that must be chosen is missing, if a value or an option is not
+    part of these terms, or if the size is zero. A value beyond the bounds of the catalogue counts:
+    providers raise them (`beyond_bounds`).
     """
-    provision = provisioned or _NOT_PROVISIONED
+    provision = provisioned or _NOTHING
     _check_provisioned(terms, provision)
     if terms.budget is None:
         return NO_LIMITS
@@ -43,17 +58,22 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
         raise DiskslaError(
             f"cannot derive limits of {terms.id}: found a size of {size_bytes} bytes"
         )
+    terms, size_bytes = with_options(terms, size_bytes, provision.options)
     rates = _rates(terms, size_bytes, provision)
+    latency = terms.latency
     limits = build_limits(
         rates,
-        terms.budget,
-        latency_s=terms.latency.seconds if terms.latency else None,
-        latency_kind=terms.latency.kind if terms.latency else None,
-        burst=burst_for(terms.burst, size_bytes, rates) if terms.burst else None,
+        terms.budget or "sum",
+        latency_s=latency.seconds if latency else None,
+        latency_kind=latency.kind if latency else None,
+        burst=burst_for(terms.burst, size_bytes, rates, terms.cost) if terms.burst else None,
         cost=terms.cost,
     )
     return msgspec.structs.replace(
         limits,
+        write_latency_s=latency.write_seconds if latency else None,
+        latency_time_share=latency.time_share if latency else None,
+        promised_time_share=terms.promised_time_share,
         promised_shares=terms.promised_shares,
         iops_conditions=terms.iops_conditions,
         bandwidth_conditions=terms.bandwidth_conditions,
@@ -100,62 +120,99 @@ def _highest_cost_s(charges: tuple[Charge, ...], request_bytes: int, write_share
     )
 
 
-def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
-    read_iops = _iops(terms, terms.read_iops, size_bytes, provision)
-    write_iops = _iops(terms, terms.write_iops, size_bytes, provision)
-    return Rates(
-        read_iops,
-        write_iops,
-        _bandwidth(terms, terms.read_bandwidth, size_bytes, provision, read_iops),
-        _bandwidth(terms, terms.write_bandwidth, size_bytes, provision, write_iops),
+def bases(
+    terms: Terms, size_bytes: int, provision: Provision
+) -> tuple[Basis, Basis, Basis, Basis]:
+    """Return what the limits of read and write IOPS, and of read and write bandwidth, follow from.
+
+    Of the limits of a direction, one may follow from the other.
+    """
+    iops, bandwidth = provision.iops, provision.bytes_per_second
+    found = []
+    for iops_rule, bandwidth_rule in (
+        (terms.read_iops, terms.read_bandwidth),
+        (terms.write_iops, terms.write_bandwidth),
+    ):
+        alone = Basis(size_bytes, bandwidth, None, iops)
+        other = _rate(bandwidth_rule, alone) if isinstance(iops_rule, FromBandwidth) else None
+        of_iops = Basis(size_bytes, iops, other, bandwidth)
+        of_bandwidth = Basis(size_bytes, bandwidth, _rate(iops_rule, of_iops), iops)
+        found.append((of_iops, of_bandwidth))
+    (read_iops, read_bandwidth), (write_iops, write_bandwidth) = found
+    return read_iops, write_iops, read_bandwidth, write_bandwidth
+
+
+def beyond_bounds(
+    terms: Terms, size_bytes: int, provisioned: Provision | None = None
+) -> list[str]:
+    """Return a sentence for each provisioned value that is beyond the bounds of the catalogue."""
+    provision = provisioned or _NOTHING
+    terms, size_bytes = with_options(terms, size_bytes, provision.options)
+    iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
+    values: tuple[tuple[_What, _Rule, Basis, float | None], ...] = (
+        ("IOPS", terms.read_iops, iops_basis, provision.iops),
+        ("bandwidth", terms.read_bandwidth, bandwidth_basis, provision.bytes_per_second),
     )
+    found = []
+    for what, rule, basis, value in values:
+        for part in _provisioned_parts(rule):
+            least, most = part.bounds(basis)
+            if value is not None and not least <= value <= most:
+                found.append(
+                    f"found {_SHOWN[what](value)} provisioned {what} for {terms.id};"
+                    f" expected {bounds_text(_SHOWN[what], (least, most))}"
+                )
+    return found
 
 
-def _iops(
-    terms: Terms, rule: IopsRule | None, size_bytes: int, provision: Provision
-) -> float | None:
-    if rule is None:
-        return None
-    if isinstance(rule, Provisioned):
-        bounds = rule.bounds(size_bytes)
-        return _provisioned(terms.id, "IOPS", rule, bounds, provision.iops)
-    return rule.rate(size_bytes)
+def beyond_sizes(terms: Terms, size_bytes: int) -> list[str]:
+    """Return a sentence if no disk of this size is sold under these terms."""
+    least, most = terms.sizes.least_bytes or 0, terms.sizes.most_bytes or math.inf
+    if terms.scope == "machine":
+        most = math.inf  # of one disk, and the size is that of all together
+    if least <= size_bytes <= most:
+        return []
+    bounds = (
+        f"at least {format_size(least)}" if math.isinf(most) else f"at most {format_size(most)}"
+    )
+    if least and not math.isinf(most):
+        bounds = f"{format_size(least)} to {format_size(most)}"
+    return [f"found {format_size(size_bytes)} for {terms.id}; expected {bounds}"]
 
 
-def _bandwidth(
-    terms: Terms,
-    rule: BandwidthRule | None,
-    size_bytes: int,
-    provision: Provision,
-    iops: float | None,
-) -> float | None:
-    if rule is None:
-        return None
-    if isinstance(rule, FromIops):
-        return rule.rate(iops or 0.0)  # Terms are checked to have IOPS
-    if isinstance(rule, Provisioned):
-        bounds = rule.bounds(size_bytes, iops)
-        return _provisioned(terms.id, "bandwidth", rule, bounds, provision.bytes_per_second)
-    return rule.rate(size_bytes)
-
-
-def _provisioned(
-    terms: str,
-    what: Literal["IOPS", "bandwidth"],
-    rule: Provisioned[float],
-    bounds: tuple[float, float],
-    value: float | None,
-) -> float:
-    shown = format_count if what == "IOPS" else format_bandwidth
+def bounds_text(shown: Shown, bounds: tuple[float, float]) -> str:
+    """Return the values that may be chosen, in words."""
     least, most = bounds
-    expected = f"expected {shown(least)} to {shown(most)} at this size"
-    if value is None:
-        if rule.default is None:
-            raise DiskslaError(f"{terms} needs provisioned {what}; {expected}")
-        return min(rule.default, most)
-    if not least <= value <= most:
-        raise DiskslaError(f"found {shown(value)} {what} for {terms}; {expected}")
-    return value
+    if math.isinf(most):
+        return f"at least {shown(least)} at this size"
+    return f"{shown(least)} to {shown(most)} at this size"
+
+
+def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
+    rules: tuple[tuple[_What, _Rule], ...] = (
+        ("IOPS", terms.read_iops),
+        ("IOPS", terms.write_iops),
+        ("bandwidth", terms.read_bandwidth),
+        ("bandwidth", terms.write_bandwidth),
+    )
+    rates = []
+    for (what, rule), basis in zip(rules, bases(terms, size_bytes, provision), strict=True):
+        rate = _rate(rule, basis)
+        if rule is not None and rate is None:
+            bounds = _provisioned_parts(rule)[0].bounds(basis)
+            expected = bounds_text(_SHOWN[what], bounds)
+            raise DiskslaError(f"{terms.id} needs provisioned {what}; expected {expected}")
+        rates.append(rate)
+    return Rates(*rates)
+
+
+def _rate(rule: _Rule, basis: Basis) -> float | None:
+    return None if rule is None else rule.rate(basis)
+
+
+def _provisioned_parts(rule: _Rule) -> list[Provisioned[float]]:
+    parts = rule.of if isinstance(rule, Sum) else (rule,)
+    return [part for part in parts if isinstance(part, Provisioned)]
 
 
 def _check_provisioned(terms: Terms, provision: Provision) -> None:
@@ -163,8 +220,14 @@ def _check_provisioned(terms: Terms, provision: Provision) -> None:
         ("IOPS", provision.iops, (terms.read_iops, terms.write_iops)),
         ("bandwidth", provision.bytes_per_second, (terms.read_bandwidth, terms.write_bandwidth)),
     ):
-        if value is not None and not any(isinstance(rule, Provisioned) for rule in rules):
+        if value is not None and not any(_provisioned_parts(rule) for rule in rules):
             raise DiskslaError(
                 f"found provisioned {what}; expected none: the size determines the {what} of"
                 f" {terms.id}"
             )
+
+
+_SHOWN: dict[_What, Shown] = {
+    "IOPS": format_count,
+    "bandwidth": format_listed_bandwidth,
+}

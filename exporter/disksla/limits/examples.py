@@ -6,11 +6,14 @@ from collections.abc import Callable
 from disksla.errors import DiskslaError
 from disksla.limits.derive import derive_limits
 from disksla.limits.explain import derivation
-from disksla.limits.terms import Example, Terms
+from disksla.limits.limits import Burst, Rates
+from disksla.limits.terms import BurstExample, Example, Terms
 from disksla.schema import InvalidFieldsError
 from disksla.units import MIB
 
 _TOLERANCE = 1e-9
+_SECONDS_TOLERANCE = 0.005
+"""Providers round durations."""
 
 
 def check_examples(terms: Terms) -> None:
@@ -23,31 +26,52 @@ def check_examples(terms: Terms) -> None:
         except DiskslaError as error:
             problems[place] = str(error)
         else:
-            problems |= {(*place, "rates", key): text for key, text in wrong.items()}
+            problems |= {(*place, *path): text for path, text in wrong.items()}
     if problems:
         raise InvalidFieldsError(problems)
 
 
-def _wrong_rates(terms: Terms, example: Example) -> dict[str, str]:
-    """Return what was found and what was expected, by the key of the wrong rate."""
-    derived = derive_limits(terms, example.size_bytes, example.provisioned).rates
+def _wrong_rates(terms: Terms, example: Example) -> dict[tuple[str, ...], str]:
+    """Return what was found and what was expected, by the path of what is wrong."""
+    limits = derive_limits(terms, example.size_bytes, example.provisioned)
     arithmetic = {
         step.name: f" ({step.steps})"
         for step in derivation(terms, example.size_bytes, example.provisioned)
     }
-    wrong = {}
+    wrong: dict[tuple[str, ...], str] = {}
     for key, name, shown in _RATES:
-        found, expected = getattr(example.rates, key), getattr(derived, key)
+        found, expected = getattr(example.rates, key), getattr(limits.rates, key)
         if not _is_same(found, expected):
             text = f"found {shown(found)}; expected {shown(expected)}"
-            wrong[key] = text + arithmetic.get(name, "")
+            wrong["rates", key] = text + arithmetic.get(name, "")
+    if example.burst is not None:
+        wrong |= _wrong_burst(example.burst, limits.burst)
     return wrong
 
 
-def _is_same(found: float | None, expected: float | None) -> bool:
+def _wrong_burst(example: BurstExample, burst: Burst | None) -> dict[tuple[str, ...], str]:
+    rates = burst.rates if burst is not None else Rates()
+    wrong: dict[tuple[str, ...], str] = {}
+    for key, _, shown in _RATES:
+        found, expected = getattr(example.rates, key), getattr(rates, key)
+        if not _is_same(found, expected):
+            text = f"found {shown(found)}; expected {shown(expected)}"
+            wrong["burst", "rates", key] = text
+    seconds = None if burst is None else burst.seconds
+    if not _is_same(example.seconds, seconds, _SECONDS_TOLERANCE):
+        text = f"found {_seconds(example.seconds)}; expected {_seconds(seconds)}"
+        wrong["burst", "seconds"] = text
+    return wrong
+
+
+def _is_same(found: float | None, expected: float | None, tolerance: float = _TOLERANCE) -> bool:
     if found is None or expected is None:
         return found is expected
-    return math.isclose(found, expected, rel_tol=_TOLERANCE)
+    return math.isclose(found, expected, rel_tol=tolerance)
+
+
+def _seconds(seconds: float | None) -> str:
+    return "no credits" if seconds is None else f"{seconds:.6g}s"
 
 
 def _iops(rate: float | None) -> str:

@@ -1,21 +1,24 @@
 """Explains limits: the arithmetic of each rule, with its numbers."""
 
-from collections.abc import Callable
-from typing import NamedTuple, assert_never
+from functools import singledispatch
+from typing import NamedTuple
 
-from disksla.limits.derive import derive_limits
-from disksla.limits.size_rules import (
+from disksla.limits.derive import Shown, bases, bounds_text, derive_limits
+from disksla.limits.options import with_options
+from disksla.limits.rules import (
     AllocationUnits,
-    BandwidthRule,
+    Basis,
     Clamp,
+    FromBandwidth,
     FromIops,
-    IopsRule,
+    Greatest,
     Provisioned,
+    Sum,
     Tiers,
     allocation_units,
 )
 from disksla.limits.terms import Provision, Terms
-from disksla.units import GIB, format_bandwidth, format_count, format_size
+from disksla.units import GIB, format_count, format_listed_bandwidth, format_size
 
 
 class DerivationStep(NamedTuple):
@@ -34,66 +37,100 @@ def derivation(
 
     Raise DiskslaError if the limits cannot be derived.
     """
-    rates = derive_limits(terms, size_bytes, provisioned).rates
+    provision = provisioned or Provision()
+    rates = derive_limits(terms, size_bytes, provision).rates
+    terms, size_bytes = with_options(terms, size_bytes, provision.options)
+    read_iops, write_iops, read_bandwidth, write_bandwidth = bases(terms, size_bytes, provision)
     return tuple(
-        DerivationStep(name, _steps(rule, size_bytes, iops, shown), shown(rate))
-        for name, rule, rate, iops, shown in (
-            ("read IOPS", terms.read_iops, rates.read_iops, None, format_count),
-            ("write IOPS", terms.write_iops, rates.write_iops, None, format_count),
+        DerivationStep(name, _steps(rule, basis, shown), shown(rate))
+        for name, rule, rate, basis, shown in (
+            ("read IOPS", terms.read_iops, rates.read_iops, read_iops, format_count),
+            ("write IOPS", terms.write_iops, rates.write_iops, write_iops, format_count),
             (
                 "read bandwidth",
                 terms.read_bandwidth,
                 rates.read_bytes_per_second,
-                rates.read_iops,
-                format_bandwidth,
+                read_bandwidth,
+                format_listed_bandwidth,
             ),
             (
                 "write bandwidth",
                 terms.write_bandwidth,
                 rates.write_bytes_per_second,
-                rates.write_iops,
-                format_bandwidth,
+                write_bandwidth,
+                format_listed_bandwidth,
             ),
         )
         if rule is not None and rate is not None
     )
 
 
-def _steps(
-    rule: IopsRule | BandwidthRule,
-    size_bytes: int,
-    iops: float | None,
-    shown: Callable[[float], str],
-) -> str:
-    match rule:
-        case Clamp():
-            if not rule.per_gib:
-                return f"{shown(rule.rate(size_bytes))} at any size"
-            rate = f"{shown(rule.per_gib)} x {size_bytes / GIB:g} GiB"
-            line = f"{shown(rule.base)} + {rate}" if rule.base else rate
-            return _bounded(f"{line} = {shown(rule.line(size_bytes))}", rule, shown)
-        case AllocationUnits():
-            units = allocation_units(size_bytes, rule.unit_bytes)
-            division = f"{format_size(size_bytes)} / {format_size(rule.unit_bytes)}"
-            product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
-            return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
-        case Tiers():
-            return f"table step up to {format_size(rule.step(size_bytes).up_to_bytes)}"
-        case FromIops():
-            io = format_size(rule.bytes_per_io)
-            product = shown((iops or 0.0) * rule.bytes_per_io)
-            return _bounded(f"{format_count(iops or 0.0)} IOPS x {io} = {product}", rule, shown)
-        case Provisioned():
-            least, most = rule.bounds(size_bytes, iops)
-            return f"provisioned, {shown(least)} to {shown(most)} at this size"
-        case _:
-            assert_never(rule)
+@singledispatch
+def _steps(rule: object, _basis: Basis, _shown: Shown) -> str:
+    """Return the arithmetic of a rule."""
+    raise NotImplementedError(rule)
 
 
-def _bounded(line: str, rule: Clamp[float] | FromIops, shown: Callable[[float], str]) -> str:
+@_steps.register
+def _(rule: Clamp, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+    if not rule.per_gib:
+        return f"{shown(rule.rate(basis))} at any size"
+    rate = f"{shown(rule.per_gib)} x {basis.size_bytes / GIB:g} GiB"
+    line = f"{shown(rule.base)} + {rate}" if rule.base else rate
+    return _bounded(f"{line} = {shown(rule.line(basis.size_bytes))}", rule, shown)
+
+
+@_steps.register
+def _(rule: AllocationUnits, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+    units = allocation_units(basis.size_bytes, rule.unit_bytes)
+    division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
+    product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
+    return f"ceil({division}) = {units}, x {product}" + _at_most(rule.maximum, shown)
+
+
+@_steps.register
+def _(rule: Tiers, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+    step = rule.step(basis.size_bytes)
+    return f"{shown(step.rate)} up to {format_size(step.up_to_bytes)}"
+
+
+@_steps.register
+def _(rule: FromIops, basis: Basis, shown: Shown) -> str:
+    iops = (basis.other_provisioned if rule.of_provisioned else basis.other) or 0.0
+    what = "bought IOPS" if rule.of_provisioned else "IOPS"
+    product = shown(iops * rule.bytes_per_io)
+    line = f"{format_count(iops)} {what} x {format_size(rule.bytes_per_io)} = {product}"
+    return _bounded(line, rule, shown)
+
+
+@_steps.register
+def _(rule: FromBandwidth, basis: Basis, shown: Shown) -> str:
+    bandwidth = (basis.other_provisioned if rule.of_provisioned else basis.other) or 0.0
+    what = " bought" if rule.of_provisioned else ""
+    division = f"{format_listed_bandwidth(bandwidth)}{what} / {format_size(rule.bytes_per_io)}"
+    return f"{division} = {shown(bandwidth / rule.bytes_per_io)}" + _at_most(rule.maximum, shown)
+
+
+@_steps.register
+def _(rule: Provisioned, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+    chosen = "provisioned" if basis.provisioned is not None else "default"
+    return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
+
+
+@_steps.register
+def _(rule: Greatest, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+    return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
+
+
+@_steps.register
+def _(rule: Sum, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+    return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
+
+
+def _bounded(line: str, rule: Clamp[float] | FromIops, shown: Shown) -> str:
     least = "" if rule.minimum is None else f", at least {shown(rule.minimum)}"
     return line + least + _at_most(rule.maximum, shown)
 
 
-def _at_most(maximum: float | None, shown: Callable[[float], str]) -> str:
+def _at_most(maximum: float | None, shown: Shown) -> str:
     return "" if maximum is None else f", at most {shown(maximum)}"

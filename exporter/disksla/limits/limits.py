@@ -1,5 +1,6 @@
 """Limits of one disk: rates, burst, latency and the charges that express them."""
 
+import math
 from typing import Annotated, Literal
 
 import msgspec
@@ -27,6 +28,22 @@ BudgetKind = Annotated[
 LatencyKind = Annotated[Literal["guaranteed", "indicative"], choice("guaranteed", "indicative")]
 Resource = Literal["iops", "bytes", "service_seconds"]
 DrainKind = Annotated[Literal["use", "excess", "constant"], choice("use", "excess", "constant")]
+
+
+BurstLength = Literal["credits", "unlimited", "unknown"]
+Share = Annotated[float, number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
+
+
+class Budgets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Budgets of reads and writes, of requests and of bytes."""
+
+    iops: BudgetKind
+    bandwidth: BudgetKind
+
+    @property
+    def kind(self) -> BudgetKind | Literal["mixed"]:
+        """The kind of both, or `mixed`."""
+        return self.iops if self.iops == self.bandwidth else "mixed"
 
 
 class Rates(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,20 +85,42 @@ class Bucket(msgspec.Struct, frozen=True):
     baseline_depth_s: float = 0.1
     """Seconds of baseline service that may be used at once without credits, after a rest; an upper
     bound if unknown. Not used with drain `use`."""
+    chunk_bytes: int | None = None
+    """A request is one I/O per chunk; None if it is one I/O of any size."""
+    least_request_bytes: int | None = None
+    """Bytes that a request uses at least, unless it continues the one before; None for none."""
+
+    @property
+    def seconds(self) -> float:
+        """Time for which a full bucket lasts at the peak rate."""
+        drained = self.peak_per_second - self.fill_per_second
+        if self.drain != "use":
+            drained = self.peak_per_second - self.base_per_second - self.fill_per_second
+        return self.capacity / drained if drained > 0 else math.inf
 
 
 class Burst(msgspec.Struct, frozen=True):
-    """Rates that the disk may use while it has credits, and the buckets of these credits."""
+    """Rates above the baseline, and for how long a disk may use them."""
 
     rates: Rates
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[Bucket, ...] = ()
+    length: BurstLength = "credits"
+    """`unlimited`: at any time, usually for a price; `unknown`: for an unpublished time."""
+
+    @property
+    def seconds(self) -> float | None:
+        """Time for which full credits last at the burst rates; None without credits.
+
+        It is that of the bucket which is empty first.
+        """
+        return min((bucket.seconds for bucket in self.buckets), default=None)
 
 
 class PromisedShare(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The share of the IOPS limit that is promised for requests of one size."""
 
     request_bytes: Bytes
-    share: Annotated[float, number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
+    share: Share
 
 
 class Conditions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,9 +139,15 @@ class Limits(msgspec.Struct, frozen=True):
     """Everything promised for one disk; the default is no promise at all."""
 
     rates: Rates = Rates()
-    budget: BudgetKind | None = None
+    budget: Budgets | None = None
     latency_s: float | None = None
+    """Of reads, and of writes unless they have their own; None if none is stated for reads."""
     latency_kind: LatencyKind | None = None
+    write_latency_s: float | None = None
+    latency_time_share: float | None = None
+    """Share of the time for which the latency is stated."""
+    promised_time_share: float | None = None
+    """Share of the time for which the rates are promised; None where the provider states none."""
     promise_charges: tuple[Charge, ...] = ()
     """Charges of the promise: load 1.0 is exactly the promise."""
     enforced_charges: tuple[Charge, ...] = ()
@@ -131,7 +176,7 @@ NO_LIMITS = Limits()
 
 def build_limits(
     rates: Rates,
-    budget: BudgetKind,
+    budget: BudgetKind | Budgets,
     latency_s: float | None = None,
     latency_kind: LatencyKind | None = None,
     burst: Burst | None = None,
@@ -143,20 +188,21 @@ def build_limits(
     limit, which `rates` contains twice. With `time_shared` r/R + w/W <= 1. Promised and enforced
     charges differ only for an additive cost.
     """
-    promised = _charges(rates, budget, cost)
-    burst_charges = _charges(burst.rates, budget, cost) if burst is not None else ()
+    budgets = budget if isinstance(budget, Budgets) else Budgets(budget, budget)
+    promised = _charges(rates, budgets, cost)
+    burst_charges = _charges(burst.rates, budgets, cost) if burst is not None else ()
     enforced = _enforced(rates, cost, promised)
     return Limits(
         rates,
-        budget,
+        budgets,
         latency_s,
         latency_kind,
-        promised,
-        enforced,
-        _with_refill(enforced, burst),
-        burst,
-        burst_charges,
-        _enforced(burst.rates, cost, burst_charges) if burst is not None else (),
+        promise_charges=promised,
+        enforced_charges=enforced,
+        throttled_charges=_with_refill(enforced, burst),
+        burst=burst,
+        burst_charges=burst_charges,
+        burst_throttled_charges=_enforced(burst.rates, cost, burst_charges) if burst else (),
     )
 
 
@@ -181,12 +227,16 @@ def _enforced(rates: Rates, cost: CostModel, published: tuple[Charge, ...]) -> t
     return service_charges(enforced_cost(read, cost), enforced_cost(write, cost))
 
 
-def _charges(rates: Rates, budget: BudgetKind, cost: CostModel) -> tuple[Charge, ...]:
+def _charges(rates: Rates, budgets: Budgets, cost: CostModel) -> tuple[Charge, ...]:
     read, write = _by_direction(rates)
     if isinstance(cost, Additive):
         return service_charges(published_cost(read), published_cost(write))
-    charges = (
-        separate_charges(read, write) if budget == "separate" else shared_charges(read, write)
+    separate, shared = separate_charges(read, write), shared_charges(read, write)
+    charges = tuple(
+        charge
+        for limit, kind in (("iops", budgets.iops), ("bandwidth", budgets.bandwidth))
+        for charge in (separate if kind == "separate" else shared)
+        if charge.limit == limit
     )
     return chunked(charges, cost.chunk_bytes) if isinstance(cost, Chunks) else charges
 

@@ -1,16 +1,24 @@
 """Terms: the records of the catalogue, one row for each type of disk."""
 
 import difflib
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
 import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.limits.burst_rules import BurstRule
 from disksla.limits.cost_model import Additive, CostModel, PerRequest
-from disksla.limits.limits import BudgetKind, Conditions, LatencyKind, PromisedShare, Rates
-from disksla.limits.size_rules import BandwidthRule, FromIops, IopsRule
+from disksla.limits.limits import (
+    BudgetKind,
+    Budgets,
+    Conditions,
+    LatencyKind,
+    PromisedShare,
+    Rates,
+    Share,
+)
+from disksla.limits.rules import BandwidthRule, FromBandwidth, FromIops, IopsRule
 from disksla.schema import (
     Bytes,
     BytesPerSecond,
@@ -21,12 +29,17 @@ from disksla.schema import (
     Number,
     Seconds,
     Text,
+    choice,
     pattern,
 )
 
 _NAME = r"[a-z0-9][a-z0-9_-]*"
 _CHARACTERS = "of lower-case letters, digits, - and _"
 _Provider = Annotated[str, pattern(f"a name {_CHARACTERS}, such as vk", _NAME)]
+_ApiName = Annotated[
+    str,
+    pattern("a name of letters, digits and -_/+., such as Premium_LRS", r"[A-Za-z0-9][\w/+.-]*"),
+]
 _Id = Annotated[
     str, pattern(f"PROVIDER.NAME {_CHARACTERS}, such as vk.ceph-ssd", rf"{_NAME}\.{_NAME}")
 ]
@@ -47,8 +60,17 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LatencyTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The latency that the provider states, and whether it is guaranteed."""
 
-    seconds: Seconds
     kind: LatencyKind
+    seconds: Seconds | None = None
+    """Of reads, and of writes unless they have their own; None if it is stated for writes only."""
+    write_seconds: Seconds | None = None
+    time_share: Share | None = None
+    """Share of the time for which it is stated; None where the provider states none."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if there is no latency."""
+        if self.seconds is None and self.write_seconds is None:
+            raise ValueError("found none of seconds and write_seconds; expected at least one")
 
 
 class VmCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,10 +90,53 @@ class VmCap(msgspec.Struct, frozen=True):
 
 
 class Provision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The values that a customer chose for one disk of a provisioned type."""
+    """The values that a customer chose for one disk."""
 
     iops: Number | None = None
     bytes_per_second: BytesPerSecond | None = None
+    options: Mapping[str, Text] = {}
+    """Values of the options of its type."""
+
+
+class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The sizes in which a type is sold."""
+
+    least_bytes: Bytes | None = None
+    most_bytes: Bytes | None = None
+
+
+class OptionValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one value of an option changes in a row; keys that are absent change nothing."""
+
+    least_size_bytes: Bytes | None = None
+    """Smallest disk that may have it."""
+    as_size_bytes: Bytes | None = None
+    """The limits are those of a disk of this size, if it is larger."""
+    read_iops: IopsRule | None = None
+    write_iops: IopsRule | None = None
+    read_bandwidth: BandwidthRule | None = None
+    write_bandwidth: BandwidthRule | None = None
+    latency: LatencyTerms | None = None
+    burst: BurstRule | None = None
+
+
+class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Something that is chosen for a disk besides its type and its size."""
+
+    about: Text
+    """What it is, and the name that the cloud's API has for it."""
+    default: Text
+    """The value of a disk for which none was chosen."""
+    values: Mapping[str, OptionValue]
+    """By name. The default need not be among them; then it changes nothing."""
+
+
+class BurstExample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The burst of an example."""
+
+    rates: Rates
+    seconds: Seconds | None = None
+    """Time for which full credits last at the burst rate; None without credits."""
 
 
 class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +145,12 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size_bytes: Bytes
     rates: Rates
     provisioned: Provision | None = None
+    burst: BurstExample | None = None
+    """None if the burst is not compared."""
+
+
+Confidence = Annotated[Literal["high", "medium", "low"], choice("high", "medium", "low")]
+Scope = Annotated[Literal["disk", "machine"], choice("disk", "machine")]
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -97,23 +168,49 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     examples: tuple[Example, ...]
     sources: tuple[Source, ...] = ()
     """Required for the rows of the package."""
+    confidence: Confidence = "high"
+    """`high`: the provider's own text was read in full. `medium`: it was read through a copy or a
+    program, or has probably changed since. `low`: others state it."""
+    not_known: LongText | None = None
+    """What the provider does not state."""
     aliases: tuple[_Id, ...] = ()
     """Former names of the type."""
+    api_names: tuple[_ApiName, ...] = ()
+    """Names of the type in the provider's API."""
     binary_gb: Flag = False
     """Whether the provider writes GB and MB for GiB and MiB."""
-    budget: BudgetKind | None = None
+    sizes: Sizes = Sizes()
+    scope: Scope = "disk"
+    """`machine`: all disks of the type on a machine together have the limit of their size."""
+    budget: BudgetKind | Budgets | None = None
     cost: CostModel = PerRequest()
     read_iops: IopsRule | None = None
     write_iops: IopsRule | None = None
     read_bandwidth: BandwidthRule | None = None
     write_bandwidth: BandwidthRule | None = None
+    options: Mapping[str, Option] = {}
     latency: LatencyTerms | None = None
+    promised_time_share: Share | None = None
+    """Share of the time for which the rates are promised; None where the provider states none."""
     promised_shares: tuple[PromisedShare, ...] = ()
     """By ascending request size; empty where the full IOPS are promised for every size."""
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
     burst: BurstRule | None = None
     vm_caps: VmCaps | None = None
+
+    @property
+    def names(self) -> dict[str, None]:
+        """The id, the former names, and PROVIDER.NAME for each name in the API; each once."""
+        api_names = (f"{self.provider}.{name}" for name in self.api_names)
+        return dict.fromkeys((self.id, *self.aliases, *api_names))
+
+    @property
+    def _budgets(self) -> tuple[BudgetKind | None, BudgetKind | None]:
+        """The budgets of requests and of bytes."""
+        if isinstance(self.budget, Budgets):
+            return self.budget.iops, self.budget.bandwidth
+        return self.budget, self.budget
 
     def __post_init__(self) -> None:
         """Raise InvalidFieldsError if parts of the row contradict each other."""
@@ -138,25 +235,39 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             (
                 "budget",
                 self.budget is not None and not any((*reads, *writes)),
-                f"found '{self.budget}' without limits; expected rules such as read_iops",
+                "found a budget without limits; expected rules such as read_iops",
             ),
-            (
-                "budget",
-                self.budget == "sum" and reads != writes,
-                "found 'sum' with different rules for reads and writes; expected the same rules",
+            *(
+                (
+                    "budget",
+                    budget == "sum" and read != write,
+                    (
+                        "found 'sum' with different rules for reads and writes; expected the same"
+                        " rules"
+                    ),
+                )
+                for budget, read, write in zip(self._budgets, reads, writes, strict=True)
             ),
             (
                 "cost",
-                isinstance(self.cost, Additive) and self.budget != "time_shared",
+                isinstance(self.cost, Additive) and set(self._budgets) != {"time_shared"},
                 "found an additive cost; expected it with budget time_shared only",
             ),
             *(
                 (
-                    f"{direction}_bandwidth",
-                    isinstance(bandwidth, FromIops) and not iops,
-                    f"found rule from-iops without {direction}_iops; expected both",
+                    f"{direction}_{key}",
+                    isinstance(rule, FromIops | FromBandwidth)
+                    and (other is None or isinstance(other, FromIops | FromBandwidth)),
+                    (
+                        "found a rule that follows from the other limit; expected a rule of"
+                        f" its own in {direction}_{other_key}"
+                    ),
                 )
                 for direction, (iops, bandwidth) in (("read", reads), ("write", writes))
+                for key, rule, other_key, other in (
+                    ("iops", iops, "bandwidth", bandwidth),
+                    ("bandwidth", bandwidth, "iops", iops),
+                )
             ),
             (
                 "promised_shares",
@@ -171,14 +282,14 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 class Catalog:
-    """All terms, by id and by former name."""
+    """All terms, by id, by former name and by the name in the provider's API."""
 
     def __init__(self, rows: Iterable[Terms]) -> None:
         """Raise ValueError if two rows have the same name."""
         self.rows = tuple(rows)
         self._by_name: dict[str, Terms] = {}
         for row in self.rows:
-            for name in (row.id, *row.aliases):
+            for name in row.names:
                 if name in self._by_name:
                     raise ValueError(f"found '{name}' twice; expected one row with this name")
                 self._by_name[name] = row

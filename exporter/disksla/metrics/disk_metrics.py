@@ -52,7 +52,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             disk.model or "",
             snapshot.assignment.provider,
             snapshot.assignment.terms,
-            limits.budget or "",
+            limits.budget.kind if limits.budget else "",
             limits.latency_kind or "",
             _rotational(disk),
             ",".join(disk.mount_points),

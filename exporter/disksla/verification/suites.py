@@ -219,14 +219,16 @@ def _latency_test(
     rate_iops = None if at is None else at.required * (1 - tolerance_ratio)
     requirement = None
     skip_reason = "the terms name no latency"
-    if limits.latency_s is not None and rate_iops is None:
+    own_latency_s = limits.write_latency_s if _is_write(pattern) else None
+    latency_s = own_latency_s or limits.latency_s
+    if latency_s is not None and rate_iops is None:
         skip_reason = f"no rate to test at: the terms promise no IOPS for {_direction(pattern)}"
-    elif limits.latency_s is not None:
+    elif latency_s is not None:
         kind = limits.latency_kind or "guaranteed"
         requirement = Requirement(
             "seconds",
-            limits.latency_s,
-            limits.latency_s,
+            latency_s,
+            latency_s,
             f"mean latency; the limit is {kind}",
             is_binding=kind == "guaranteed",
         )

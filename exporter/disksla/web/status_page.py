@@ -142,7 +142,7 @@ def _limits(limits: Limits) -> str:
     if limits.latency_s is not None:
         latency = f"latency {format_duration(limits.latency_s)}"
         notes.append(", ".join(filter(None, (latency, limits.latency_kind))))
-    if limits.budget in {"sum", "time_shared"}:
+    if limits.budget is not None and limits.budget.kind != "separate":
         notes.append("shared")
     return lines + _lines(soft=notes) or '<span class="soft">none</span>'
 

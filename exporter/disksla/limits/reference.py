@@ -1,0 +1,290 @@
+"""Generator of docs/catalog.md: `python -m disksla.limits.reference` prints the page."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from functools import singledispatch
+from typing import assert_never
+
+from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
+from disksla.limits.catalog import load_catalog
+from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
+from disksla.limits.derive import Shown
+from disksla.limits.limits import Budgets
+from disksla.limits.rules import (
+    AllocationUnits,
+    Clamp,
+    FromBandwidth,
+    FromIops,
+    Greatest,
+    Provisioned,
+    Sum,
+    Tiers,
+)
+from disksla.limits.terms import LatencyTerms, Option, OptionValue, Terms
+from disksla.units import format_count, format_duration, format_listed_bandwidth, format_size
+
+_INTRODUCTION = """\
+# Catalogue
+
+Generated from the catalogue by `make docs`; do not edit.
+
+What each type of disk is promised, as a law of its size. `disksla limits TYPE SIZE` prints the
+limits of one disk, with the arithmetic. A type has its id and the names that the API of the
+provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per second. The limits
+of the machine above its disks are not here.
+
+The confidence is *high* where the provider's own text was read in full, *medium* where it was read
+through a copy or a program or has probably changed since, and *low* where only others state it. A
+date is that of the source, or of the day on which it was read. Provisioned values count as they
+are, even beyond the bounds below: providers raise them.
+"""
+
+
+def reference(rows: Iterable[Terms]) -> str:
+    """Return the text of docs/catalog.md."""
+    by_provider: dict[str, list[Terms]] = {}
+    for row in rows:
+        if row.budget is not None:
+            by_provider.setdefault(row.provider_name, []).append(row)
+    return _INTRODUCTION + "".join(
+        _provider(name, by_provider[name]) for name in sorted(by_provider, key=str.casefold)
+    )
+
+
+def _provider(name: str, rows: list[Terms]) -> str:
+    sources = dict.fromkeys(source for row in rows for source in row.sources)
+    lines = [f"\n## {name}\n"]
+    for row in rows:
+        lines += [f"### {row.id}\n", *_row(row), ""]
+    lines.append("Sources:\n")
+    for source in sources:
+        revision = f", {source.revision}" if source.revision else ""
+        note = f". {' '.join(source.note.split())}" if source.note else ""
+        lines.append(f"- <{source.url}>, {source.date}{revision}{note}")
+    return "\n".join(lines) + "\n"
+
+
+def _row(row: Terms) -> Iterator[str]:
+    names = ", ".join(f"`{name}`" for name in row.names if name != row.id)
+    yield f"{row.title}.{f' Also {names}.' if names else ''} Confidence: {row.confidence}.\n"
+    yield "| | |"
+    yield "|---|---|"
+    for what, text in _facts(row):
+        yield f"| {what} | {text} |"
+    if row.not_known:
+        yield f"\nNot known: {' '.join(row.not_known.split())}"
+
+
+def _facts(row: Terms) -> Iterator[tuple[str, str]]:
+    if row.sizes.least_bytes or row.sizes.most_bytes:
+        yield "sizes", _range(row.sizes.least_bytes, row.sizes.most_bytes, format_size)
+    if row.scope == "machine":
+        yield "for", "all such disks of a machine together, by their total size"
+    yield from _rates(row)
+    yield "budget", _budget(row)
+    if not isinstance(row.cost, PerRequest):
+        yield "I/O", _cost(row.cost)
+    if row.burst is not None:
+        yield "burst", _burst(row.burst)
+    for name, option in row.options.items():
+        yield f"option `{name}`", _option(option)
+    if row.latency is not None:
+        yield "latency", _latency(row.latency)
+    if row.promised_time_share is not None:
+        yield "promised for", f"{100 * row.promised_time_share:.6g} % of the time"
+    for what, conditions in (
+        ("IOPS apply to", row.iops_conditions),
+        ("bandwidth applies to", row.bandwidth_conditions),
+    ):
+        if conditions is not None:
+            depth = f", {conditions.queue_depth} in flight" if conditions.queue_depth else ""
+            yield what, f"requests of {format_size(conditions.request_bytes)}{depth}"
+
+
+def _rates(row: Terms | OptionValue) -> Iterator[tuple[str, str]]:
+    for what, read, write, shown in (
+        ("IOPS", row.read_iops, row.write_iops, format_count),
+        ("bandwidth", row.read_bandwidth, row.write_bandwidth, format_listed_bandwidth),
+    ):
+        if read is not None and read == write:
+            yield what, _law(read, shown)
+            continue
+        for direction, rule in (("read", read), ("write", write)):
+            if rule is not None:
+                yield f"{direction} {what}", _law(rule, shown)
+
+
+@singledispatch
+def _law(rule: object, _shown: Shown) -> str:
+    """Return a rule in words."""
+    raise NotImplementedError(rule)
+
+
+@_law.register
+def _(rule: Clamp, shown: Shown) -> str:  # type: ignore[type-arg]
+    parts = [shown(rule.base)] if rule.base else []
+    parts += [f"{shown(rule.per_gib)} per GiB"] if rule.per_gib else []
+    if not parts:
+        return shown(rule.minimum or 0.0)
+    return " + ".join(parts) + _bounds(rule.minimum, rule.maximum, shown)
+
+
+@_law.register
+def _(rule: AllocationUnits, shown: Shown) -> str:  # type: ignore[type-arg]
+    most = _bounds(None, rule.maximum, shown)
+    return f"{shown(rule.per_unit)} for each {format_size(rule.unit_bytes)}{most}"
+
+
+@_law.register
+def _(rule: Tiers, shown: Shown) -> str:  # type: ignore[type-arg]
+    return "; ".join(
+        f"{shown(step.rate)} to {format_size(step.up_to_bytes)}" for step in rule.steps
+    )
+
+
+@_law.register
+def _(rule: FromIops, shown: Shown) -> str:
+    what = "bought IOPS" if rule.of_provisioned else "IOPS"
+    line = f"{what} x {format_size(rule.bytes_per_io)}"
+    return line + _bounds(rule.minimum, rule.maximum, shown)
+
+
+@_law.register
+def _(rule: FromBandwidth, shown: Shown) -> str:
+    what = "bought bandwidth" if rule.of_provisioned else "bandwidth"
+    return f"{what} / {format_size(rule.bytes_per_io)}" + _bounds(None, rule.maximum, shown)
+
+
+@_law.register
+def _(rule: Provisioned, shown: Shown) -> str:  # type: ignore[type-arg]
+    line = "provisioned"
+    if rule.minimum is not None:
+        line += f", at least {_law(rule.minimum, shown)}"
+    if rule.maximum is not None:
+        line += f", at most {_law(rule.maximum, shown)}"
+    if rule.default is not None:
+        line += f"; {_law(rule.default, shown)} if none is chosen"
+    return line
+
+
+@_law.register(int)
+@_law.register(float)
+def _(rule: float, shown: Shown) -> str:
+    return shown(rule)
+
+
+@_law.register
+def _(rule: Greatest, shown: Shown) -> str:  # type: ignore[type-arg]
+    return "the greatest of: " + "; ".join(_law(each, shown) for each in rule.of)
+
+
+@_law.register
+def _(rule: Sum, shown: Shown) -> str:  # type: ignore[type-arg]
+    return " plus ".join(f"({_law(each, shown)})" for each in rule.of)
+
+
+def _bounds(minimum: float | None, maximum: float | None, shown: Shown) -> str:
+    if minimum is None and maximum is None:
+        return ""
+    return f", {_range(minimum, maximum, shown)}"
+
+
+def _range(least: float | None, most: float | None, shown: Shown) -> str:
+    if least is None:
+        return f"at most {shown(most or 0)}"
+    return f"at least {shown(least)}" if most is None else f"{shown(least)} to {shown(most)}"
+
+
+_BUDGETS = {
+    "separate": "reads and writes apart",
+    "sum": "reads and writes together",
+    "time_shared": "reads and writes share one budget of time",
+}
+
+
+def _budget(row: Terms) -> str:
+    if isinstance(row.budget, Budgets):
+        return f"IOPS: {_BUDGETS[row.budget.iops]}; bandwidth: {_BUDGETS[row.budget.bandwidth]}"
+    return _BUDGETS[row.budget or "sum"]
+
+
+def _cost(cost: CostModel) -> str:
+    match cost:
+        case Chunks():
+            return f"a request is one I/O for each {format_size(cost.chunk_bytes)}"
+        case Additive():
+            return "a request costs a fixed time and a time for each byte"
+        case PerRequest():
+            return "a request of any size"
+        case _:
+            assert_never(cost)
+
+
+def _burst(rule: BurstRule) -> str:
+    if isinstance(rule, UnitBoost):
+        size = format_size(rule.level_units * rule.unit_bytes)
+        return (
+            f"the rates of a disk of {size}, for {format_duration(rule.boost_s)} in each"
+            f" {format_duration(rule.refill_s)}"
+        )
+    limit = "" if rule.up_to_bytes is None else f"up to {format_size(rule.up_to_bytes)}: "
+    rates = "; ".join(
+        f"{what} {_law(law, shown)}"
+        for what, law, shown in (
+            ("IOPS", rule.read_iops or rule.write_iops, format_count),
+            ("bandwidth", rule.read_bandwidth or rule.write_bandwidth, format_listed_bandwidth),
+        )
+        if law is not None
+    )
+    if not isinstance(rule, TokenBuckets):
+        for_long = "at any time" if rule.length == "unlimited" else "for an unpublished time"
+        return f"{limit}{rates}, {for_long}"
+    return f"{limit}{rates}, while credits last: " + "; ".join(map(_bucket, rule.buckets))
+
+
+def _bucket(bucket: object) -> str:
+    capacity, resource = bucket.capacity, bucket.resource  # type: ignore[attr-defined]
+    unit = {"iops": " I/Os", "bytes": "", "service_seconds": " s of baseline service"}[resource]
+    if isinstance(capacity, BurstSeconds):
+        name = {"iops": "I/Os", "bytes": "bytes"}.get(resource, "service")
+        return f"{name} for {format_duration(capacity.seconds)} at the burst rate"
+    return _law(capacity, format_size if resource == "bytes" else format_count) + unit
+
+
+def _option(option: Option) -> str:
+    values = "; ".join(
+        f"`{name}`: {', '.join(_changes(value)) or 'no change'}"
+        for name, value in option.values.items()
+    )
+    return f"{option.about.rstrip('.')} (`{option.default}` if none is chosen). {values}"
+
+
+def _changes(value: OptionValue) -> Iterator[str]:
+    if value.least_size_bytes is not None:
+        yield f"from {format_size(value.least_size_bytes)}"
+    if value.as_size_bytes is not None:
+        yield f"as {format_size(value.as_size_bytes)}"
+    for what, law in _rates(value):
+        yield f"{what} {law}"
+    if value.burst is not None:
+        yield f"burst {_burst(value.burst)}"
+    if value.latency is not None:
+        yield f"latency {_latency(value.latency)}"
+
+
+def _latency(latency: LatencyTerms) -> str:
+    text = ", ".join(
+        f"{what}{format_duration(seconds)}"
+        for what, seconds in (
+            ("" if latency.write_seconds is None else "reads ", latency.seconds),
+            ("writes ", latency.write_seconds),
+        )
+        if seconds is not None
+    )
+    if latency.time_share is not None:
+        text += f" for {100 * latency.time_share:.6g} % of the time"
+    return f"{text}, {latency.kind}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(reference(load_catalog().rows))

@@ -43,6 +43,6 @@ def test_catalog_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert ssd["aliases"] == ["vk.dp1-ssd", "vk.ko1-ssd"]
     assert ssd["read_iops"]["rule"] == "clamp"
     assert ssd["sources"][0]["date"] == "2026-08-21"
-    assert rows["yandex.network-hdd"]["vm_caps"]["iops_per_vcpu"] == 3500
+    assert rows["yandex.network-hdd"]["read_iops"]["per_unit"] == 300
     assert rows["yandex.network-hdd"]["examples"][0]["rates"]["read_iops"] == 300
-    assert '"iops_per_vcpu": 3500,' in printed
+    assert '"per_unit": 300,' in printed

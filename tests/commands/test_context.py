@@ -103,7 +103,7 @@ def test_explain_has_reason_and_arithmetic(
     assert "300 GiB (configuration); 100 GiB (kernel)" in out
     assert "ceil(300 GiB / 256 GiB) = 2, x 300 = 600, at most 2000" in out
     assert "reads and writes share one budget of time" in out
-    assert "1800 s of baseline service, 12 h to refill" in out
+    assert "1800 s of baseline service, 31.3 min at the burst rate, 12 h to refill" in out
     assert "vCPU" in out
     assert "https://" in out
 
@@ -132,7 +132,7 @@ def test_explain_custom_terms(
     assert "written out in the configuration" in out
     assert "partition of vda" in out
     assert "2 ms, guaranteed" in out
-    assert "8000 I/Os, 26.7 s to refill" in out
+    assert "8000 I/Os, 4.71 s at the burst rate, 26.7 s to refill" in out
 
 
 def test_explain_unmonitored_disk(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,6 +196,8 @@ def test_limits_text_has_arithmetic_and_sources() -> None:
         ("yandex.network-hdd", "100GiB"),
         ("yandex.network-ssd-nonreplicated", "1TiB"),
         ("generic.hdd", "1TiB", "--write-share", "1"),
+        ("yandex.network-ssd", "1TiB", "--vcpus", "4"),
+        ("gcp.pd-ssd", "1TiB", "--machine", "n2-standard-8"),
     ],
 )
 def test_limits_text_fits_in_80_columns(arguments: tuple[str, ...]) -> None:
@@ -217,6 +219,121 @@ def test_limits_text_notes_decimal_size(terms: str, size: str, noted: bool) -> N
 
 def test_limits_text_has_credits_and_machine_limits() -> None:
     printed = page("yandex.network-hdd", "600GiB")
-    assert "594 s of baseline service, 12 h to refill" in printed
+    assert "594 s of baseline service, 31.3 min at the burst rate, 12 h" in printed
     assert "119.7 MiB/s" in printed
-    assert "3500 IOPS and 45 MiB/s per vCPU for all such disks" in printed
+    assert "3500 IOPS per vCPU and 45 MiB/s per vCPU for all network" in printed
+
+
+GP3 = ("aws.gp3", "1TiB", "--iops", "16000", "--bandwidth", "500MiB/s")
+
+
+def test_limits_json_with_a_machine(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "machine" not in document(capsys, *GP3)
+    machine = document(capsys, *GP3, "--machine", "M5.large")["machine"]
+    assert (machine["name"], machine["vcpus"]) == ("m5.large", None)
+    [group] = machine["groups"]
+    assert group["name"] == "ebs"
+    assert "aws.gp3" in group["covers"]
+    assert group["date"] == "2026-11-21"
+    assert group["limits"]["read_iops"] == 3600
+    assert group["limits"]["read_bytes_per_second"] == 81_250_000
+    burst = group["limits"]["burst"]
+    assert (burst["read_iops"], burst["seconds"]) == (18750, 1800)
+    assert burst["read_bytes_per_second"] == 593_750_000
+    assert [bucket["capacity"] for bucket in burst["buckets"]] == [27_270_000, 922_500_000_000]
+    assert machine["rates"] == {
+        "read_iops": 3600,
+        "write_iops": 3600,
+        "read_bytes_per_second": 81_250_000,
+        "write_bytes_per_second": 81_250_000,
+    }
+    assert machine["sources"][0]["revision"] == "getmoto/moto 5.2.5"
+    assert machine["not_known"]
+
+
+def test_limits_json_with_vcpus(capsys: pytest.CaptureFixture[str]) -> None:
+    machine = document(capsys, "yandex.network-ssd", "64GiB", "--vcpus", "2")["machine"]
+    assert (machine["name"], machine["vcpus"]) == (None, 2)
+    assert [group["name"] for group in machine["groups"]] == ["replicated"]
+    assert machine["groups"][0]["limits"]["read_iops"] == 7000
+    assert machine["rates"]["read_iops"] == 2000
+
+
+def test_limits_json_with_a_machine_that_does_not_limit_the_type(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ("gcp.hyperdisk-balanced", "1TiB", "--machine", "n2-standard-8")
+    assert document(capsys, *arguments)["machine"]["groups"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            (*GP3, "--machine", "m5.large"),
+            (
+                "m5.large allows all EBS volumes of the instance together 3600 IOPS (18750 IOPS"
+                " for 30 min), less than this disk, and 81.25 MB/s (593.75 MB/s for 30 min), less"
+                " than this disk."
+            ),
+        ),
+        (
+            ("aws.gp3", "1TiB", "--iops", "60000", "--machine", "m5.large"),
+            "3600 IOPS (18750 IOPS for 30 min), less than this disk, even in the burst, and",
+        ),
+        (
+            ("gcp.pd-standard", "1TiB", "--machine", "n2-standard-8"),
+            (
+                "together 5000 IOPS for reads and 15000 IOPS for writes, more than these disks,"
+                " and 800 MiB/s for reads and 400 MiB/s for writes, more than these disks."
+            ),
+        ),
+        (
+            ("gcp.pd-ssd", "10TiB", "--machine", "a3-highgpu-8g"),
+            "together 80000 IOPS, less than these disks.",
+        ),
+        (
+            ("yandex.network-ssd", "1280GiB", "--vcpus", "10"),
+            (
+                "A machine with 10 vCPUs allows all network SSDs and HDDs of the machine together"
+                " 35000 IOPS, more than this disk for reads and less than this disk for writes,"
+                " and 450 MiB/s, as much as this disk."
+            ),
+        ),
+        (
+            ("azure.premium-ssd", "1TiB", "--machine", "D2s_v3"),
+            "Standard_D2s_v3: the cache of the host and the temporary disk together",
+        ),
+        (
+            ("gcp.hyperdisk-balanced", "1TiB", "--machine", "n2-standard-8"),
+            "n2-standard-8: no limit over gcp.hyperdisk-balanced is known.",
+        ),
+        (
+            ("aws.gp3", "1TiB"),
+            "has a limit over all EBS volumes of the instance together; --machine",
+        ),
+    ],
+)
+def test_limits_text_with_a_machine(arguments: tuple[str, ...], sentence: str) -> None:
+    printed = page(*arguments)
+    assert sentence in " ".join(printed.split())
+    assert "https://" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("aws.gp3", "1TiB", "--machine", "m5.larg"), "'m5.larg' of aws; did you mean m5.large"),
+        (("aws.gp3", "1TiB", "--vcpus", "4"), "found 4 vCPUs of aws; expected a machine type"),
+        (("yandex.network-ssd", "1TiB", "--machine", "4"), "expected a number of vCPUs"),
+        (("yandex.network-ssd", "1TiB", "--vcpus", "0"), "--vcpus: found '0'; expected a whole"),
+        (("vk.ceph-ssd", "1TiB", "--machine", "m5.large"), "machines of VK Cloud are not known"),
+    ],
+)
+def test_limits_rejects_an_unknown_machine(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert main(["limits", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.out == ""

@@ -3,14 +3,12 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from disksla.config.matching import generic_terms_for
 from disksla.disks.disk import Disk
 from disksla.errors import DiskslaError
-from disksla.limits.terms import Catalog, VmCaps, vm_cap
-from disksla.units import GIB, MIB
+from disksla.limits.terms import Catalog
+from disksla.units import GIB
 from support.catalog_rows import make_terms
 
 CLAMP = {"rule": "clamp", "minimum": 100}
@@ -156,11 +154,3 @@ def test_generic_terms_for_unknown_disks(
 ) -> None:
     disk = Disk(name=name, major=8, minor=0, size_bytes=GIB, rotational=rotational)
     assert generic_terms_for(disk) == expected
-
-
-@given(st.integers(1, 256), st.integers(1, 256))
-def test_vm_cap_does_not_decrease_with_vcpus(one: int, other: int) -> None:
-    caps = VmCaps(10000, 100 * MIB, maximum_iops=100000)
-    few, many = (vm_cap(caps, vcpus) for vcpus in sorted((one, other)))
-    assert few.iops <= many.iops <= 100000
-    assert few.bytes_per_second <= many.bytes_per_second

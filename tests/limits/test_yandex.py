@@ -12,7 +12,8 @@ from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import load_ratio
 from disksla.limits.derive import derive_limits, effective_iops
 from disksla.limits.limits import Budgets, Limits, Rates
-from disksla.limits.terms import vm_cap
+from disksla.limits.machine import machine_groups, machine_of_vcpus
+from disksla.limits.machine_tables import load_machine_rules
 from disksla.units import GIB, KIB, MIB
 
 CATALOG = load_catalog()
@@ -189,7 +190,8 @@ def test_yandex_other_disks_have_no_burst(terms: str, size_gib: int) -> None:
     ],
 )
 def test_yandex_machine_limits_by_vcpus(terms: str, vcpus: int, iops: float, mib: float) -> None:
-    caps = CATALOG[terms].vm_caps
-    assert caps is not None
-    cap = vm_cap(caps, vcpus)
-    assert (cap.iops, cap.bytes_per_second) == (iops, mib * MIB)
+    rules = load_machine_rules("yandex")
+    assert rules is not None
+    groups = machine_groups(rules, machine_of_vcpus(vcpus))
+    [rates] = [group.limits.rates for group in groups if terms in group.covers]
+    assert rates == Rates(iops, iops, mib * MIB, mib * MIB)

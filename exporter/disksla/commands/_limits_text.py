@@ -23,7 +23,7 @@ from disksla.limits import (
     derivation,
 )
 from disksla.limits.options import effective_options
-from disksla.limits.terms import Option, VmCap, VmCaps
+from disksla.limits.terms import Confidence, Option
 from disksla.units import GIB, format_count, format_duration, format_listed_bandwidth, format_size
 
 _BUDGETS = {
@@ -130,14 +130,6 @@ def _promise_document(limits: Limits) -> dict[str, Any]:
     }
 
 
-def cap_text(cap: VmCap, vcpus: int) -> str:
-    """Return the limits of a machine with so many vCPUs over all its disks of one kind."""
-    return (
-        f"{format_count(cap.iops)} IOPS and {format_listed_bandwidth(cap.bytes_per_second)} for"
-        f" all such disks together ({vcpus} vCPU{'' if vcpus == 1 else 's'})"
-    )
-
-
 def burst_document(burst: Burst) -> dict[str, Any]:
     """Return a burst for JSON; the fields of a single bucket are repeated at the top level."""
     buckets = [
@@ -207,7 +199,11 @@ def _credits_text(bucket: Bucket) -> str:
         if bucket.resource == "bytes"
         else f"{format_count(bucket.capacity)} {_CREDITS[bucket.resource]}"
     )
-    return f"{capacity}, {format_duration(bucket.capacity / bucket.fill_per_second)} to refill"
+    refill_s = bucket.capacity / bucket.fill_per_second
+    lasts = f"{format_duration(bucket.seconds)} at the burst rate"
+    if math.isinf(bucket.seconds):
+        lasts = "never empty"
+    return f"{capacity}, {lasts}, {format_duration(refill_s)} to refill"
 
 
 _DECIMAL_UNITS = ("kB", "KB", "MB", "GB", "TB")
@@ -231,9 +227,13 @@ class LimitsQuery(NamedTuple):
 
 
 def print_limits(
-    terms: Terms, limits: Limits, query: LimitsQuery, iops: EffectiveIops | None
+    terms: Terms,
+    limits: Limits,
+    query: LimitsQuery,
+    iops: EffectiveIops | None,
+    of_machine: str | None,
 ) -> None:
-    """Print the limits, their arithmetic and their sources."""
+    """Print the limits, their arithmetic, a text on those of the machine, and the sources."""
     console = SafeConsole()
     gib = query.size_bytes / GIB
     size = f"{gib:.6g} GiB" if gib >= 1 else format_size(query.size_bytes)
@@ -248,7 +248,8 @@ def print_limits(
     if limits.budget is not None:
         console.print(rates_table(limits))
         console.print()
-    console.print(facts_table(_facts(terms, limits, query, iops)))
+    machine = [("machine", of_machine)] if of_machine is not None else []
+    console.print(facts_table([*_facts(terms, limits, query, iops), *machine]))
     console.print()
     for source in terms.sources:
         console.print(f"{source.date} {source.url}", soft_wrap=True)
@@ -271,9 +272,12 @@ def _facts(
     if terms.not_known is not None:
         yield "not known", terms.not_known
     if terms.confidence != "high":
-        yield "confidence", f"{terms.confidence}: {_CONFIDENCE[terms.confidence]}"
-    if terms.vm_caps:
-        yield "per VM", _caps_text(terms.vm_caps)
+        yield "confidence", confidence_text(terms.confidence)
+
+
+def confidence_text(confidence: Confidence) -> str:
+    """Return a confidence below `high`, and what it means."""
+    return f"{confidence}: {_CONFIDENCE[confidence]}"
 
 
 def notes_on(terms: Terms, query: LimitsQuery) -> list[str]:
@@ -299,20 +303,3 @@ def _effective_text(mix: Mix, iops: EffectiveIops | None) -> str:
 
 def _hundredths(number: float) -> str:
     return f"{number:.2f}".removesuffix(".00")
-
-
-def _caps_text(caps: VmCaps) -> str:
-    per_vcpu = (
-        f"{format_count(caps.iops_per_vcpu)} IOPS and"
-        f" {format_listed_bandwidth(caps.bytes_per_second_per_vcpu)} per vCPU for all such disks"
-        " together"
-    )
-    most = [
-        shown(maximum)
-        for maximum, shown in (
-            (caps.maximum_iops, lambda iops: f"{format_count(iops)} IOPS"),
-            (caps.maximum_bytes_per_second, format_listed_bandwidth),
-        )
-        if maximum is not None
-    ]
-    return f"{per_vcpu}, at most {' and '.join(most)}" if most else per_vcpu

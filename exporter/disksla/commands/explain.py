@@ -14,13 +14,14 @@ from disksla.commands._context import (
     read_context,
 )
 from disksla.commands._explain_text import explain_minute, explain_writes
-from disksla.commands._limits_text import cap_text, facts_table, limits_facts, rates_table
+from disksla.commands._limits_text import facts_table, limits_facts, rates_table
+from disksla.commands._machine_text import whole_machine
 from disksla.commands._options import add_duration
 from disksla.commands.replay import replay
 from disksla.config import CUSTOM_TERMS, provision_of
 from disksla.disks import Disk
 from disksla.limits import Assignment, Terms, derivation
-from disksla.limits.terms import vm_cap
+from disksla.limits.machine_tables import load_machine_rules
 from disksla.pipeline import State, Tick, WindowRecord, advance, window_records
 from disksla.probes import plan_probe
 from disksla.units import format_size
@@ -148,9 +149,10 @@ def _promise(
     provision = provision_of(entry) if entry else None
     steps = derivation(terms, assignment.size_bytes, provision)
     yield from limits_facts(assignment.limits, terms, steps)
-    vcpus = os.cpu_count()
-    if terms.vm_caps and vcpus:
-        yield "whole machine", cap_text(vm_cap(terms.vm_caps, vcpus), vcpus)
+    rules = load_machine_rules(terms.provider)
+    text = whole_machine(rules, terms, os.cpu_count()) if rules is not None else None
+    if text is not None:
+        yield "whole machine", text
 
 
 def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import re
 from typing import Any
 
 from disksla.commands._console import to_json
@@ -12,9 +13,16 @@ from disksla.commands._limits_text import (
     notes_on,
     print_limits,
 )
+from disksla.commands._machine_text import (
+    DiskOnMachine,
+    machine_document,
+    machine_note,
+    print_machine,
+)
 from disksla.commands._options import add_config_file, parse_option, parse_optional
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
+from disksla.errors import DiskslaError
 from disksla.limits import (
     USUAL_IOPS_CONDITIONS,
     EffectiveIops,
@@ -25,6 +33,8 @@ from disksla.limits import (
     effective_iops,
 )
 from disksla.limits.catalog import load_catalog
+from disksla.limits.machine import MachineRules, machine_groups
+from disksla.limits.machine_tables import load_machine_rules, read_machine
 from disksla.limits.options import effective_options
 from disksla.units import parse_bandwidth_bytes_per_second, parse_size_bytes
 
@@ -47,6 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="value of an option of the type, such as tier=P30; may be repeated",
     )
+    machine = parser.add_mutually_exclusive_group()
+    machine.add_argument(
+        "--machine",
+        metavar="TYPE",
+        help="machine type, such as m5.large, to print its limits over its disks too",
+    )
+    machine.add_argument(
+        "--vcpus",
+        metavar="N",
+        help="vCPUs of the machine, where its limits follow from them (yandex)",
+    )
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_config_file(parser, CONFIG_FILE_HELP)
 
@@ -57,11 +78,33 @@ def run(arguments: argparse.Namespace) -> int:
     query = _query(arguments, terms)
     limits = derive_limits(terms, query.size_bytes, query.provision)
     iops = effective_iops(limits, *query.mix, terms.promised_shares) if query.mix else None
+    rules = load_machine_rules(terms.provider)
+    machine = _machine(arguments, terms, rules, limits)
     if arguments.json:
-        print(to_json(_document(terms, query, limits, iops)))
-    else:
-        print_limits(terms, limits, query, iops)
+        document = _document(terms, query, limits, iops)
+        print(to_json(document | ({"machine": machine_document(machine)} if machine else {})))
+        return 0
+    note = machine_note(rules, terms) if machine is None and rules is not None else None
+    print_limits(terms, limits, query, iops, note)
+    if machine is not None:
+        print_machine(machine)
     return 0
+
+
+def _machine(
+    arguments: argparse.Namespace, terms: Terms, rules: MachineRules | None, limits: Limits
+) -> DiskOnMachine | None:
+    """Return the disk on the machine of the arguments; None without a machine."""
+    name, vcpus = arguments.machine, parse_optional("--vcpus", arguments.vcpus, _vcpus)
+    if name is None and vcpus is None:
+        return None
+    if rules is None:
+        raise DiskslaError(
+            "found a machine; expected none: limits of the machines of"
+            f" {terms.provider_name} are not known"
+        )
+    machine = read_machine(rules, name, vcpus)
+    return DiskOnMachine(terms, limits, machine, rules, machine_groups(rules, machine))
 
 
 def _query(arguments: argparse.Namespace, terms: Terms) -> LimitsQuery:
@@ -108,6 +151,12 @@ def _bandwidth(text: str) -> float:
     if not bytes_per_second:
         raise ValueError(f"found '{text}'; expected a bandwidth above zero, such as 250MiB/s")
     return bytes_per_second
+
+
+def _vcpus(text: str) -> int:
+    if not re.fullmatch("[1-9][0-9]{0,4}", text):
+        raise ValueError(f"found '{text}'; expected a whole number above zero, such as 4")
+    return int(text)
 
 
 def _iops(text: str) -> float:

@@ -134,6 +134,19 @@ def burst_for(
     return Burst(rates, tuple(bucket for bucket in buckets if bucket is not None))
 
 
+def burst_buckets(base: Rates, peak: Rates, seconds: float) -> tuple[Bucket, ...]:
+    """Return full buckets of I/Os and of bytes that last so long at the peak rates.
+
+    They are filled at the baseline. A resource whose peak is not above it has none.
+    """
+    rules = (
+        kind(capacity=BurstSeconds(seconds), initial_share=1.0)
+        for kind in (IopsBucketRule, BytesBucketRule)
+    )
+    found = (_bucket(rule, Basis(0), base, peak, None) for rule in rules)
+    return tuple(bucket for bucket in found if bucket is not None)
+
+
 def _unit_boost(rule: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
     percent = _PERCENT * rule.level_units // allocation_units(size_bytes, rule.unit_bytes)
     if percent <= _PERCENT:

@@ -9,7 +9,8 @@ from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, Un
 from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
 from disksla.limits.derive import Shown
-from disksla.limits.limits import Budgets
+from disksla.limits.machine_reference import budget_text, machine_section, source_lines
+from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.limits.rules import (
     AllocationUnits,
     Clamp,
@@ -30,8 +31,11 @@ Generated from the catalogue by `make docs`; do not edit.
 
 What each type of disk is promised, as a law of its size. `disksla limits TYPE SIZE` prints the
 limits of one disk, with the arithmetic. A type has its id and the names that the API of the
-provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per second. The limits
-of the machine above its disks are not here.
+provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per second.
+
+A machine has limits over its disks as well. They are in the section *Machines* of a provider,
+where they are known. `disksla limits aws.gp3 1TiB --machine m5.large` prints them from the table
+of the provider, beside those of the disk, and which of both is lower.
 
 The confidence is *high* where the provider's own text was read in full, *medium* where it was read
 through a copy or a program or has probably changed since, and *low* where only others state it. A
@@ -41,13 +45,14 @@ are, even beyond the bounds below: providers raise them.
 
 
 def reference(rows: Iterable[Terms]) -> str:
-    """Return the text of docs/catalog.md."""
+    """Return the text of docs/catalog.md, with the machines in the files of the package."""
     by_provider: dict[str, list[Terms]] = {}
     for row in rows:
         if row.budget is not None:
             by_provider.setdefault(row.provider_name, []).append(row)
     return _INTRODUCTION + "".join(
-        _provider(name, by_provider[name]) for name in sorted(by_provider, key=str.casefold)
+        _provider(name, by_provider[name]) + _machines(name, by_provider[name][0].provider)
+        for name in sorted(by_provider, key=str.casefold)
     )
 
 
@@ -56,12 +61,13 @@ def _provider(name: str, rows: list[Terms]) -> str:
     lines = [f"\n## {name}\n"]
     for row in rows:
         lines += [f"### {row.id}\n", *_row(row), ""]
-    lines.append("Sources:\n")
-    for source in sources:
-        revision = f", {source.revision}" if source.revision else ""
-        note = f". {' '.join(source.note.split())}" if source.note else ""
-        lines.append(f"- <{source.url}>, {source.date}{revision}{note}")
+    lines += source_lines(sources)
     return "\n".join(lines) + "\n"
+
+
+def _machines(name: str, provider: str) -> str:
+    rules = load_machine_rules(provider)
+    return "" if rules is None else machine_section(name, rules, read_table(rules))
 
 
 def _row(row: Terms) -> Iterator[str]:
@@ -81,7 +87,7 @@ def _facts(row: Terms) -> Iterator[tuple[str, str]]:
     if row.scope == "machine":
         yield "for", "all such disks of a machine together, by their total size"
     yield from _rates(row)
-    yield "budget", _budget(row)
+    yield "budget", budget_text(row.budget)
     if not isinstance(row.cost, PerRequest):
         yield "I/O", _cost(row.cost)
     if row.burst is not None:
@@ -193,19 +199,6 @@ def _range(least: float | None, most: float | None, shown: Shown) -> str:
     if least is None:
         return f"at most {shown(most or 0)}"
     return f"at least {shown(least)}" if most is None else f"{shown(least)} to {shown(most)}"
-
-
-_BUDGETS = {
-    "separate": "reads and writes apart",
-    "sum": "reads and writes together",
-    "time_shared": "reads and writes share one budget of time",
-}
-
-
-def _budget(row: Terms) -> str:
-    if isinstance(row.budget, Budgets):
-        return f"IOPS: {_BUDGETS[row.budget.iops]}; bandwidth: {_BUDGETS[row.budget.bandwidth]}"
-    return _BUDGETS[row.budget or "sum"]
 
 
 def _cost(cost: CostModel) -> str:

@@ -73,22 +73,6 @@ class LatencyTerms(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("found none of seconds and write_seconds; expected at least one")
 
 
-class VmCaps(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Limits of a virtual machine over all its disks of this kind."""
-
-    iops_per_vcpu: Number
-    bytes_per_second_per_vcpu: BytesPerSecond
-    maximum_iops: Number | None = None
-    maximum_bytes_per_second: BytesPerSecond | None = None
-
-
-class VmCap(msgspec.Struct, frozen=True):
-    """The limits of one virtual machine."""
-
-    iops: float
-    bytes_per_second: float
-
-
 class Provision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The values that a customer chose for one disk."""
 
@@ -197,7 +181,6 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
     burst: BurstRule | None = None
-    vm_caps: VmCaps | None = None
 
     @property
     def names(self) -> dict[str, None]:
@@ -302,15 +285,3 @@ class Catalog:
             hint = f"did you mean {' or '.join(close)}?" if close else "see 'disksla catalog'"
             raise DiskslaError(f"unknown terms '{name}'; {hint}")
         return self._by_name[name]
-
-
-def vm_cap(caps: VmCaps, vcpus: int) -> VmCap:
-    """Return the limits of a virtual machine with so many vCPUs over all its disks of one kind."""
-    return VmCap(
-        _at_most(caps.maximum_iops, caps.iops_per_vcpu * vcpus),
-        _at_most(caps.maximum_bytes_per_second, caps.bytes_per_second_per_vcpu * vcpus),
-    )
-
-
-def _at_most(maximum: float | None, rate: float) -> float:
-    return rate if maximum is None else min(maximum, rate)

@@ -156,6 +156,11 @@ def test_limits_json_without_limits_is_null(capsys: pytest.CaptureFixture[str]) 
             ("vk.ceph-ssd", "5GiB", "--bandwidth", "1MB/s"),
             "determines the bandwidth of vk.ceph-ssd",
         ),
+        (("aws.gp3", "1TiB", "--machine", "m5.larg"), "'m5.larg' of aws; did you mean m5.large"),
+        (("aws.gp3", "1TiB", "--vcpus", "4"), "found 4 vCPUs of aws; expected a machine type"),
+        (("yandex.network-ssd", "1TiB", "--machine", "4"), "expected a number of vCPUs"),
+        (("yandex.network-ssd", "1TiB", "--vcpus", "0"), "--vcpus: found '0'; expected a whole"),
+        (("vk.ceph-ssd", "1TiB", "--machine", "m5.large"), "machines of VK Cloud are not known"),
     ],
 )
 def test_limits_rejects_invalid_arguments(
@@ -318,22 +323,3 @@ def test_limits_text_with_a_machine(arguments: tuple[str, ...], sentence: str) -
     printed = page(*arguments)
     assert sentence in " ".join(printed.split())
     assert "https://" in printed
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("aws.gp3", "1TiB", "--machine", "m5.larg"), "'m5.larg' of aws; did you mean m5.large"),
-        (("aws.gp3", "1TiB", "--vcpus", "4"), "found 4 vCPUs of aws; expected a machine type"),
-        (("yandex.network-ssd", "1TiB", "--machine", "4"), "expected a number of vCPUs"),
-        (("yandex.network-ssd", "1TiB", "--vcpus", "0"), "--vcpus: found '0'; expected a whole"),
-        (("vk.ceph-ssd", "1TiB", "--machine", "m5.large"), "machines of VK Cloud are not known"),
-    ],
-)
-def test_limits_rejects_an_unknown_machine(
-    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
-) -> None:
-    assert main(["limits", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err
-    assert printed.out == ""

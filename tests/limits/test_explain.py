@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from disksla.errors import DiskslaError
 from disksla.limits.catalog import load_catalog, parse_catalog
 from disksla.limits.derive import derive_limits
-from disksla.limits.explain import DerivationStep, derivation
+from disksla.limits.explain import DerivationStep, derivation, latency_text
 from disksla.limits.limits import Rates
 from disksla.limits.rules import (
     BandwidthRule,
@@ -136,3 +136,18 @@ def test_derivation_results_are_the_limits(row: Terms, data: st.DataObject) -> N
     assert {step.name: step.result for step in steps} == {
         key: value for key, value in expected.items() if value is not None
     }
+
+
+@pytest.mark.parametrize(
+    ("read_s", "write_s", "time_share", "text"),
+    [
+        (0.003, None, None, "3 ms, indicative"),
+        (0.02, 0.01, None, "20 ms for reads, 10 ms for writes, indicative"),
+        (None, 0.0002, None, "0.2 ms for writes, indicative"),
+        (0.01, None, 0.999, "10 ms for 99.9 % of the time, indicative"),
+    ],
+)
+def test_latency_in_words(
+    read_s: float | None, write_s: float | None, time_share: float | None, text: str
+) -> None:
+    assert latency_text("indicative", read_s, write_s, time_share) == text

@@ -22,15 +22,11 @@ from disksla.limits import (
     beyond_sizes,
     derivation,
 )
+from disksla.limits.explain import BUDGETS, latency_text, percent_text
 from disksla.limits.options import effective_options
 from disksla.limits.terms import Confidence, Option
 from disksla.units import GIB, format_count, format_duration, format_listed_bandwidth, format_size
 
-_BUDGETS = {
-    "separate": "reads and writes have separate limits",
-    "sum": "reads and writes together have one limit",
-    "time_shared": "reads and writes share one budget of time",
-}
 _CONFIDENCE = {
     "medium": "read through a copy or a program, or probably changed since",
     "low": "the provider's own text was not read",
@@ -85,9 +81,17 @@ def limits_facts(
         yield from _budgets(limits.budget)
     yield from _arithmetic(steps)
     if limits.latency_s is not None or limits.write_latency_s is not None:
-        yield "latency", _latency_text(limits)
+        yield (
+            "latency",
+            latency_text(
+                limits.latency_kind,
+                limits.latency_s,
+                limits.write_latency_s,
+                limits.latency_time_share,
+            ),
+        )
     if limits.promised_time_share is not None:
-        yield "promised for", f"{_percent(limits.promised_time_share)} of the time"
+        yield "promised for", f"{percent_text(limits.promised_time_share)} of the time"
     if terms is not None:
         yield from _conditions(terms)
     for bucket in limits.buckets:
@@ -98,25 +102,10 @@ def limits_facts(
 
 def _budgets(budget: Budgets) -> Iterator[tuple[str, str]]:
     if budget.iops == budget.bandwidth:
-        yield "budget", _BUDGETS[budget.iops]
+        yield "budget", BUDGETS[budget.iops]
         return
-    yield "budget of IOPS", _BUDGETS[budget.iops]
-    yield "of bandwidth", _BUDGETS[budget.bandwidth]
-
-
-def _latency_text(limits: Limits) -> str:
-    parts = [] if limits.latency_s is None else [format_duration(limits.latency_s)]
-    if limits.write_latency_s is not None:
-        parts = [f"{part} for reads" for part in parts]
-        parts.append(f"{format_duration(limits.write_latency_s)} for writes")
-    text = ", ".join(parts)
-    share = limits.latency_time_share
-    time = "" if share is None else f" for {_percent(share)} of the time"
-    return f"{text}{time}, {limits.latency_kind}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.6g} %"
+    yield "budget of IOPS", BUDGETS[budget.iops]
+    yield "budget of bandwidth", BUDGETS[budget.bandwidth]
 
 
 def _promise_document(limits: Limits) -> dict[str, Any]:

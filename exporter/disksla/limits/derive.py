@@ -52,7 +52,8 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     """
     provision = provisioned or _NOTHING
     _check_provisioned(terms, provision)
-    if terms.budget is None:
+    budget = terms.budget
+    if budget is None:
         return NO_LIMITS
     if size_bytes <= 0:
         raise DiskslaError(
@@ -63,7 +64,7 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     latency = terms.latency
     limits = build_limits(
         rates,
-        terms.budget or "sum",
+        budget,
         latency_s=latency.seconds if latency else None,
         latency_kind=latency.kind if latency else None,
         burst=burst_for(terms.burst, size_bytes, rates, terms.cost) if terms.burst else None,
@@ -167,25 +168,26 @@ def beyond_bounds(
 
 def beyond_sizes(terms: Terms, size_bytes: int) -> list[str]:
     """Return a sentence if no disk of this size is sold under these terms."""
-    least, most = terms.sizes.least_bytes or 0, terms.sizes.most_bytes or math.inf
+    least, most = terms.sizes.least_bytes, terms.sizes.most_bytes
     if terms.scope == "machine":
-        most = math.inf  # of one disk, and the size is that of all together
-    if least <= size_bytes <= most:
+        most = None  # of one disk, and the size is that of all together
+    if (least or 0) <= size_bytes <= (most or math.inf):
         return []
-    bounds = (
-        f"at least {format_size(least)}" if math.isinf(most) else f"at most {format_size(most)}"
-    )
-    if least and not math.isinf(most):
-        bounds = f"{format_size(least)} to {format_size(most)}"
-    return [f"found {format_size(size_bytes)} for {terms.id}; expected {bounds}"]
+    expected = range_text(least, most, format_size)
+    return [f"found {format_size(size_bytes)} for {terms.id}; expected {expected}"]
 
 
 def bounds_text(shown: Shown, bounds: tuple[float, float]) -> str:
     """Return the values that may be chosen, in words."""
     least, most = bounds
-    if math.isinf(most):
-        return f"at least {shown(least)} at this size"
-    return f"{shown(least)} to {shown(most)} at this size"
+    return f"{range_text(least, None if math.isinf(most) else most, shown)} at this size"
+
+
+def range_text(least: float | None, most: float | None, shown: Shown) -> str:
+    """Return a range in words; None is no bound, and one of both is a number."""
+    if least is None:
+        return f"at most {shown(most or 0)}"
+    return f"at least {shown(least)}" if most is None else f"{shown(least)} to {shown(most)}"
 
 
 def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:

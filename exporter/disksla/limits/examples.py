@@ -1,7 +1,7 @@
 """Checks the worked examples of a catalogue row against its rules."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from disksla.errors import DiskslaError
 from disksla.limits.derive import derive_limits
@@ -38,12 +38,10 @@ def _wrong_rates(terms: Terms, example: Example) -> dict[tuple[str, ...], str]:
         step.name: f" ({step.steps})"
         for step in derivation(terms, example.size_bytes, example.provisioned)
     }
-    wrong: dict[tuple[str, ...], str] = {}
-    for key, name, shown in _RATES:
-        found, expected = getattr(example.rates, key), getattr(limits.rates, key)
-        if not _is_same(found, expected):
-            text = f"found {shown(found)}; expected {shown(expected)}"
-            wrong["rates", key] = text + arithmetic.get(name, "")
+    wrong: dict[tuple[str, ...], str] = {
+        ("rates", key): text + arithmetic.get(name, "")
+        for key, name, text in _different(example.rates, limits.rates)
+    }
     if example.burst is not None:
         wrong |= _wrong_burst(example.burst, limits.burst)
     return wrong
@@ -51,17 +49,22 @@ def _wrong_rates(terms: Terms, example: Example) -> dict[tuple[str, ...], str]:
 
 def _wrong_burst(example: BurstExample, burst: Burst | None) -> dict[tuple[str, ...], str]:
     rates = burst.rates if burst is not None else Rates()
-    wrong: dict[tuple[str, ...], str] = {}
-    for key, _, shown in _RATES:
-        found, expected = getattr(example.rates, key), getattr(rates, key)
-        if not _is_same(found, expected):
-            text = f"found {shown(found)}; expected {shown(expected)}"
-            wrong["burst", "rates", key] = text
+    wrong: dict[tuple[str, ...], str] = {
+        ("burst", "rates", key): text for key, _, text in _different(example.rates, rates)
+    }
     seconds = None if burst is None else burst.seconds
     if not _is_same(example.seconds, seconds, _SECONDS_TOLERANCE):
         text = f"found {_seconds(example.seconds)}; expected {_seconds(seconds)}"
         wrong["burst", "seconds"] = text
     return wrong
+
+
+def _different(found: Rates, expected: Rates) -> Iterator[tuple[str, str, str]]:
+    """Yield the key of each rate that differs, its name, and a text on both."""
+    for key, name, shown in _RATES:
+        one, other = getattr(found, key), getattr(expected, key)
+        if not _is_same(one, other):
+            yield key, name, f"found {shown(one)}; expected {shown(other)}"
 
 
 def _is_same(found: float | None, expected: float | None, tolerance: float = _TOLERANCE) -> bool:

@@ -18,7 +18,37 @@ from disksla.limits.rules import (
     allocation_units,
 )
 from disksla.limits.terms import Provision, Terms
-from disksla.units import GIB, format_count, format_listed_bandwidth, format_size
+from disksla.units import (
+    GIB,
+    format_count,
+    format_duration,
+    format_listed_bandwidth,
+    format_size,
+)
+
+BUDGETS = {
+    "separate": "reads and writes have separate limits",
+    "sum": "reads and writes together have one limit",
+    "time_shared": "reads and writes share one budget of time",
+}
+"""Each kind of budget in words."""
+
+
+def percent_text(share: float) -> str:
+    """Return a share of the time, such as '99.9 %'."""
+    return f"{100 * share:.6g} %"
+
+
+def latency_text(
+    kind: str | None, read_s: float | None, write_s: float | None, time_share: float | None
+) -> str:
+    """Return the latency that a provider states; that of reads is that of writes without one."""
+    parts = [] if read_s is None else [format_duration(read_s)]
+    if write_s is not None:
+        parts = [f"{part} for reads" for part in parts]
+        parts.append(f"{format_duration(write_s)} for writes")
+    time = "" if time_share is None else f" for {percent_text(time_share)} of the time"
+    return f"{', '.join(parts)}{time}, {kind}"
 
 
 class DerivationStep(NamedTuple):
@@ -96,7 +126,7 @@ def _(rule: Tiers, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
 
 @_steps.register
 def _(rule: FromIops, basis: Basis, shown: Shown) -> str:
-    iops = (basis.other_provisioned if rule.of_provisioned else basis.other) or 0.0
+    iops = basis.of_other(of_provisioned=rule.of_provisioned)
     what = "bought IOPS" if rule.of_provisioned else "IOPS"
     product = shown(iops * rule.bytes_per_io)
     line = f"{format_count(iops)} {what} x {format_size(rule.bytes_per_io)} = {product}"
@@ -105,7 +135,7 @@ def _(rule: FromIops, basis: Basis, shown: Shown) -> str:
 
 @_steps.register
 def _(rule: FromBandwidth, basis: Basis, shown: Shown) -> str:
-    bandwidth = (basis.other_provisioned if rule.of_provisioned else basis.other) or 0.0
+    bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
     what = " bought" if rule.of_provisioned else ""
     division = f"{format_listed_bandwidth(bandwidth)}{what} / {format_size(rule.bytes_per_io)}"
     return f"{division} = {shown(bandwidth / rule.bytes_per_io)}" + _at_most(rule.maximum, shown)

@@ -34,14 +34,11 @@ Row = Mapping[str, str]
 MachineKey = Annotated[Literal["name", "series", "vcpus"], choice("name", "series", "vcpus")]
 
 
-class FromTable(
-    msgspec.Struct,
-    Generic[Amount],
-    frozen=True,
-    forbid_unknown_fields=True,
-    tag_field="rule",
-    tag="from-table",
-):
+class _MachineRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="rule"):
+    """Base of the rules of machines."""
+
+
+class FromTable(_MachineRule, Generic[Amount], frozen=True, tag="from-table"):
     """A rate in a column of the table, and the burst rate in another."""
 
     column: Text
@@ -59,14 +56,7 @@ class FromTable(
         return float(row[column]) * (self.unit or 1.0) if row[column] else None
 
 
-class PerVcpu(
-    msgspec.Struct,
-    Generic[Amount],
-    frozen=True,
-    forbid_unknown_fields=True,
-    tag_field="rule",
-    tag="per-vcpu",
-):
+class PerVcpu(_MachineRule, Generic[Amount], frozen=True, tag="per-vcpu"):
     """A rate for each vCPU, up to a maximum."""
 
     per_vcpu: Amount

@@ -3,16 +3,11 @@
 from collections.abc import Iterable, Iterator
 
 from disksla.limits.derive import Shown
+from disksla.limits.explain import BUDGETS
 from disksla.limits.limits import Budgets
 from disksla.limits.machine import GroupRule, MachineRules, PerVcpu
 from disksla.limits.terms import Source
 from disksla.units import format_count, format_duration, format_listed_bandwidth
-
-BUDGETS = {
-    "separate": "reads and writes apart",
-    "sum": "reads and writes together",
-    "time_shared": "reads and writes share one budget of time",
-}
 
 
 def machine_section(name: str, rules: MachineRules, table: str) -> str:
@@ -46,11 +41,11 @@ def source_lines(sources: Iterable[Source]) -> Iterator[str]:
         yield f"- <{source.url}>, {source.date}{revision}{note}"
 
 
-def budget_text(budget: str | Budgets | None) -> str:
+def budget_text(budget: str | Budgets) -> str:
     """Return a budget in words."""
     if isinstance(budget, Budgets):
         return f"IOPS: {BUDGETS[budget.iops]}; bandwidth: {BUDGETS[budget.bandwidth]}"
-    return BUDGETS[budget or "sum"]
+    return BUDGETS[budget]
 
 
 def _size(rules: MachineRules, table: str) -> str:

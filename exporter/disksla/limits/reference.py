@@ -8,7 +8,8 @@ from typing import assert_never
 from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
 from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
-from disksla.limits.derive import Shown
+from disksla.limits.derive import Shown, range_text
+from disksla.limits.explain import latency_text, percent_text
 from disksla.limits.machine_reference import budget_text, machine_section, source_lines
 from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.limits.rules import (
@@ -83,21 +84,27 @@ def _row(row: Terms) -> Iterator[str]:
 
 def _facts(row: Terms) -> Iterator[tuple[str, str]]:
     if row.sizes.least_bytes or row.sizes.most_bytes:
-        yield "sizes", _range(row.sizes.least_bytes, row.sizes.most_bytes, format_size)
+        yield "sizes", range_text(row.sizes.least_bytes, row.sizes.most_bytes, format_size)
     if row.scope == "machine":
         yield "for", "all such disks of a machine together, by their total size"
     yield from _rates(row)
-    yield "budget", budget_text(row.budget)
+    if row.budget is not None:
+        yield "budget", budget_text(row.budget)
     if not isinstance(row.cost, PerRequest):
         yield "I/O", _cost(row.cost)
     if row.burst is not None:
         yield "burst", _burst(row.burst)
     for name, option in row.options.items():
         yield f"option `{name}`", _option(option)
+    yield from _conditions(row)
+
+
+def _conditions(row: Terms) -> Iterator[tuple[str, str]]:
+    """Yield what is promised besides rates, and for which requests."""
     if row.latency is not None:
         yield "latency", _latency(row.latency)
     if row.promised_time_share is not None:
-        yield "promised for", f"{100 * row.promised_time_share:.6g} % of the time"
+        yield "promised for", f"{percent_text(row.promised_time_share)} of the time"
     for what, conditions in (
         ("IOPS apply to", row.iops_conditions),
         ("bandwidth applies to", row.bandwidth_conditions),
@@ -192,13 +199,7 @@ def _(rule: Sum, shown: Shown) -> str:  # type: ignore[type-arg]
 def _bounds(minimum: float | None, maximum: float | None, shown: Shown) -> str:
     if minimum is None and maximum is None:
         return ""
-    return f", {_range(minimum, maximum, shown)}"
-
-
-def _range(least: float | None, most: float | None, shown: Shown) -> str:
-    if least is None:
-        return f"at most {shown(most or 0)}"
-    return f"at least {shown(least)}" if most is None else f"{shown(least)} to {shown(most)}"
+    return f", {range_text(minimum, maximum, shown)}"
 
 
 def _cost(cost: CostModel) -> str:
@@ -266,17 +267,7 @@ def _changes(value: OptionValue) -> Iterator[str]:
 
 
 def _latency(latency: LatencyTerms) -> str:
-    text = ", ".join(
-        f"{what}{format_duration(seconds)}"
-        for what, seconds in (
-            ("" if latency.write_seconds is None else "reads ", latency.seconds),
-            ("writes ", latency.write_seconds),
-        )
-        if seconds is not None
-    )
-    if latency.time_share is not None:
-        text += f" for {100 * latency.time_share:.6g} % of the time"
-    return f"{text}, {latency.kind}"
+    return latency_text(latency.kind, latency.seconds, latency.write_seconds, latency.time_share)
 
 
 if __name__ == "__main__":

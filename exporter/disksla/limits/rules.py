@@ -29,6 +29,10 @@ class Basis(NamedTuple):
     other_provisioned: float | None = None
     """The value that the customer chose for the other limit."""
 
+    def of_other(self, *, of_provisioned: bool) -> float:
+        """Return the other limit, or only what the customer bought of it."""
+        return (self.other_provisioned if of_provisioned else self.other) or 0.0
+
 
 class _Rule(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="rule"
@@ -118,10 +122,8 @@ class FromIops(_Rule, frozen=True, tag="from-iops"):
 
     def rate(self, basis: Basis) -> float:
         """Return the bandwidth of a disk with these IOPS."""
-        iops = basis.other_provisioned if self.of_provisioned else basis.other
-        return _settle(
-            (iops or 0.0) * self.bytes_per_io, self.minimum, self.maximum, self.round_to
-        )
+        iops = basis.of_other(of_provisioned=self.of_provisioned)
+        return _settle(iops * self.bytes_per_io, self.minimum, self.maximum, self.round_to)
 
 
 class FromBandwidth(_Rule, frozen=True, tag="from-bandwidth"):
@@ -136,8 +138,8 @@ class FromBandwidth(_Rule, frozen=True, tag="from-bandwidth"):
 
     def rate(self, basis: Basis) -> float:
         """Return the IOPS of a disk with this bandwidth."""
-        bandwidth = basis.other_provisioned if self.of_provisioned else basis.other
-        return _settle((bandwidth or 0.0) / self.bytes_per_io, None, self.maximum)
+        bandwidth = basis.of_other(of_provisioned=self.of_provisioned)
+        return _settle(bandwidth / self.bytes_per_io, None, self.maximum)
 
 
 SizeRule = Clamp[Amount] | AllocationUnits[Amount] | Tiers[Amount]

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.limits import Charge
 from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
 from support.examples import scaled
@@ -61,16 +62,17 @@ def test_constant_service_time_despite_truncated_milliseconds(
 def test_service_time_is_learned_without_a_backlog(
     inflight_before: int | None, sampled: Interval, load: float | None, is_learned: bool
 ) -> None:
-    learned = ServiceTime().learned(inflight_before, sampled, load)
+    charges = () if load is None else (Charge("iops", load * sampled.seconds / sampled.reads),)
+    learned = ServiceTime().learned(inflight_before, sampled, charges)
     assert (learned.shortest_s > 0) == is_learned
 
 
 def test_release_with_a_shorter_mean_is_believed_whatever_was_in_flight() -> None:
     """Of a throttled disk, samples leave out the requests that waited in one of many releases."""
     service = ServiceTime(0.001)
-    assert service.learned(1, release(26, read_ms=8, inflight=1), 1.0).shortest_s == 9 / 26_000
-    assert service.learned(16, release(26, read_ms=26, inflight=16), 1.0) == service
-    assert ServiceTime().learned(1, release(26, read_ms=8, inflight=1), 1.0) == ServiceTime()
+    assert service.learned(1, release(26, read_ms=8, inflight=1), ()).shortest_s == 9 / 26_000
+    assert service.learned(16, release(26, read_ms=26, inflight=16), ()) == service
+    assert ServiceTime().learned(1, release(26, read_ms=8, inflight=1), ()) == ServiceTime()
 
 
 def test_long_release_is_not_mixed_with_pending_requests() -> None:
@@ -80,7 +82,7 @@ def test_long_release_is_not_mixed_with_pending_requests() -> None:
 
 def test_service_time_needs_times_of_the_kernel() -> None:
     without = Interval(1.0, 0.1, 30, 0, 30 * 4096, 0, None, None, 0)
-    assert ServiceTime().learned(0, without, None) == ServiceTime()
+    assert ServiceTime().learned(0, without, ()) == ServiceTime()
 
 
 @pytest.mark.parametrize(
@@ -109,4 +111,4 @@ def test_wait_s_is_between_zero_and_time_taken(reads: int, read_ms: int, service
 def test_data_writes_under_flushes_are_the_middle_of_their_range() -> None:
     """20 to 30 writes of data took 20 ms without flushes."""
     sampled = Interval(1.0, 0.1, 0, 30, 0, 81920, 0, 22, 0, 10, flush_ms=2)
-    assert ServiceTime().learned(0, sampled, None).shortest_s == pytest.approx(0.021 / 25)
+    assert ServiceTime().learned(0, sampled, ()).shortest_s == pytest.approx(0.021 / 25)

@@ -350,7 +350,7 @@ def _with_length(total: Reading, length: int) -> Reading:
 
 def _completed(before: Reading, after: Reading) -> bool:
     """Return whether reads or writes completed between two readings."""
-    return any(before[index] != after[index] for index in (_READS, _WRITES))
+    return before[_READS] != after[_READS] or before[_WRITES] != after[_WRITES]
 
 
 def _inflight(

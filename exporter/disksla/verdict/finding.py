@@ -1,6 +1,6 @@
 """What throttles a disk, as far as its last releases tell."""
 
-from typing import NamedTuple
+import msgspec
 
 from disksla.limits import Limits
 from disksla.verdict.ceiling import Ceiling, is_at_ceiling
@@ -23,15 +23,15 @@ from disksla.verdict.span import last_seconds, span_of
 from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle, ThrottleLevel
 
 
-class Rules(NamedTuple):
+class Rules(msgspec.Struct, frozen=True, gc=False):
     """What the releases of a disk are compared with."""
 
     limits: Limits
-    tolerance: float
+    tolerance_ratio: float
     tick_s: float
 
 
-class Seen(NamedTuple):
+class Seen(msgspec.Struct, frozen=True, gc=False):
     """The last releases of a disk, and how many of them had requests that waited."""
 
     releases: tuple[Interval, ...]
@@ -64,7 +64,7 @@ class Seen(NamedTuple):
         return (self.data, self.releases) if self.flushes else (self.releases,)
 
 
-class Finding(NamedTuple):
+class Finding(msgspec.Struct, frozen=True, gc=False):
     """What was found in the last releases; the default is no throttling."""
 
     throttle: Throttle | None = None
@@ -102,7 +102,9 @@ def find(seen: Seen, rules: Rules) -> Finding:
         if found is not None:
             return found
     found = _at_constant_rate(seen, rules)
-    return found._replace(is_open=found.throttle is None and (found.is_open or mixed.is_open))
+    if found.throttle is None and mixed.is_open:
+        return msgspec.structs.replace(found, is_open=True)
+    return found
 
 
 def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
@@ -113,7 +115,7 @@ def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
     for releases in seen.counts:
         found = _steady(seen, releases, rules)
         if found is not None:
-            return found._replace(counts_data=releases is not seen.releases)
+            return msgspec.structs.replace(found, counts_data=releases is not seen.releases)
     return None
 
 
@@ -123,7 +125,7 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
         return _NOTHING
     last = seen.releases[-P.mixed_releases :]
     if has_several_writers(last):
-        if not may_be_at_limit(last, rules.limits.throttled_charges, rules.tolerance):
+        if not may_be_at_limit(last, rules.limits.throttled_charges, rules.tolerance_ratio):
             return _NOTHING
         limit = binding_limit(span_of(last), rules.limits.enforced_charges)
         return Finding(Throttle("base", limit), counts_data=True, is_steady=True)
@@ -134,14 +136,18 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
     if share is not None:
         found = _steady(seen, without_share(seen.releases, share), rules)
         if found is not None:
-            return found._replace(counts_data=True, covers_undecided=True, flush_share=share)
+            return msgspec.structs.replace(
+                found, counts_data=True, covers_undecided=True, flush_share=share
+            )
     return Finding(is_open=line.is_open(rules.tick_s))
 
 
 def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding | None:
     """Return the finding if the last releases, with one count of their writes, are on a limit."""
     waiting = releases[-seen.waiting :]
-    throttle = throttled_at_limit(waiting, seen.level, rules.limits, rules.tolerance, rules.tick_s)
+    throttle = throttled_at_limit(
+        waiting, seen.level, rules.limits, rules.tolerance_ratio, rules.tick_s
+    )
     if throttle is None:
         return None
     before = 0
@@ -153,7 +159,9 @@ def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding
 def _now_and_then(seen: Seen, rules: Rules) -> Finding | None:
     """Return the finding if a varying load reached a limit; None if it did not."""
     for releases in seen.counts:
-        throttle = throttled_now_and_then(releases, rules.limits, rules.tolerance, rules.tick_s)
+        throttle = throttled_now_and_then(
+            releases, rules.limits, rules.tolerance_ratio, rules.tick_s
+        )
         if throttle is not None:
             counts_data = releases is not seen.releases
             return Finding(throttle, counts_data=counts_data, is_varying=True)
@@ -165,7 +173,7 @@ def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
     if not seen.waiting and not seen.releases[-1].inflight:
         return _NOTHING
     waiting = seen.releases[-seen.waiting :] if seen.waiting else ()
-    is_below = is_below_promise(waiting, rules.limits, rules.tolerance, rules.tick_s)
+    is_below = is_below_promise(waiting, rules.limits, rules.tolerance_ratio, rules.tick_s)
     throttle = None if is_below else UNKNOWN_LIMIT
     # One at a time, flushes are not merged: all counts are straight, or none was by a limiter.
     needed = any if seen.lines[0].is_deep else all

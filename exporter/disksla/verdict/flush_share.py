@@ -75,8 +75,8 @@ def may_be_at_limit(
 
 def _is_between(span: Span, flushes: int, charges: tuple[Charge, ...], tolerance: float) -> bool:
     """Return whether a limit is between the loads of a span with the fewest and most writes."""
-    fewest = span._replace(writes=max(0, span.writes - flushes - 1))
-    most = span._replace(writes=span.writes + 1)
+    fewest = msgspec.structs.replace(span, writes=max(0, span.writes - flushes - 1))
+    most = msgspec.structs.replace(span, writes=span.writes + 1)
     return (fewest.load(charges) or 0.0) <= 1 + tolerance and (
         most.load(charges) or 0.0
     ) >= 1 - tolerance

@@ -1,10 +1,17 @@
 """Throttling at a limit of the terms: the curve of what was served lies on the limit."""
 
 from disksla.limits import Charge, Limits
-from disksla.verdict.interval import Interval
+from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.parameters import P
 from disksla.verdict.service_time import is_one_by_one
-from disksla.verdict.span import Span, last_span, span_of, ticks_of
+from disksla.verdict.span import (
+    Span,
+    last_span,
+    last_spans,
+    rate_uncertainty,
+    span_of,
+    ticks_of,
+)
 from disksla.verdict.throttle import LimitKind, Throttle, ThrottleLevel
 
 
@@ -61,33 +68,23 @@ def _lies_on_limit(
     limiter serves the requests of a window counts a part of them, which differs from sample to
     sample (0, 60, 30 instead of 30, 30, 30). Otherwise it is where it was before.
     """
-    shortest = last_span(waiting).releases
-    for number in range(shortest, max(shortest, min(len(waiting), P.longest_span)) + 1):
-        last = waiting[-number:]
-        span = span_of(last)
+    for span in last_spans(waiting, P.longest_span):
         uncertainty = span.uncertainty(tick_s)
-        shortest_s = min(release.seconds for release in last)
-        if number > 1 and ticks_of(shortest_s, tick_s) > 1:
+        if span.releases > 1 and ticks_of(span.shortest_s, tick_s) > 1:
             uncertainty += tick_s / span.seconds  # the release was at any time in its last window
-        if _has_rate(span, least, most, tolerance, uncertainty):
+        load = span.load(most) or 0.0
+        if load <= 1 + tolerance + uncertainty and _reaches(span, least, tolerance, uncertainty):
             return True
-        off_s = abs((span.load(most) or 0.0) - 1) * span.seconds
-        longest_s = max(tick_s, *(release.seconds for release in last))
-        if off_s > longest_s * (1 + tolerance + uncertainty):
+        if abs(load - 1) * span.seconds > max(tick_s, span.longest_s) * (
+            1 + tolerance + uncertainty
+        ):
             return False
     return before
 
 
-def _has_rate(
-    span: Span,
-    least: tuple[Charge, ...],
-    most: tuple[Charge, ...],
-    tolerance: float,
-    uncertainty: float,
-) -> bool:
-    """Return whether a load is within the bounds of a limit."""
-    reached = (span.load(least) or 0.0) * (1 + uncertainty) >= 1 - tolerance
-    return reached and (span.load(most) or 0.0) <= 1 + tolerance + uncertainty
+def _reaches(span: Span, least: tuple[Charge, ...], tolerance: float, uncertainty: float) -> bool:
+    """Return whether a load is at least that of a limit."""
+    return (span.load(least) or 0.0) * (1 + uncertainty) >= 1 - tolerance
 
 
 def throttled_now_and_then(
@@ -121,11 +118,11 @@ def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: flo
 
     That of very few requests may be anything: one more or less is all that there is.
     """
-    span = span_of((release,))
-    if span.requests < P.varying_requests:
+    requests = release.reads + release.writes
+    if requests < P.varying_requests:
         return -1.0
-    load = span.load(limits.promise_charges) or 0.0
-    return load - (1 - tolerance - span.uncertainty(tick_s))
+    load = load_of(release, limits.promise_charges) or 0.0
+    return load - (1 - tolerance - rate_uncertainty(requests, release.seconds, tick_s))
 
 
 def binding_limit(span: Span, charges: tuple[Charge, ...]) -> LimitKind:

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from disksla.verdict.interval import Interval
+from disksla.limits import Charge
+from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.parameters import P
 
 
@@ -29,13 +30,14 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         return ServiceTime(shortest_s, requests, took_ms)
 
     def learned(
-        self, inflight_before: int | None, release: Interval, load: float | None
+        self, inflight_before: int | None, release: Interval, charges: tuple[Charge, ...]
     ) -> "ServiceTime":
         """Return the state after a release, if few of its requests can have been throttled.
 
         Nothing was in flight before it (None if unknown), and requests took little of its time;
-        they may take more if nothing was in flight after it and the load was low (None without a
-        promise). With flushes, the number of data writes is taken from the middle of its range.
+        they may take more if nothing was in flight after it and the load, by the `charges` of the
+        promise, was low. With flushes, the number of data writes is taken from the middle of its
+        range.
 
         No request takes less than its service time. So the mean of any other release counts, too,
         if it is shorter, with the fewest data writes that are possible.
@@ -45,12 +47,19 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
             return self
         requests = release.reads + release.writes
         ms = release.read_ms + data_write_ms
-        is_low = not release.inflight and (load is None or load <= P.low_load)
-        most = P.low_load_share if is_low else P.occupied_share
-        if inflight_before == 0 and took_s(release) <= most * release.seconds:
+        if inflight_before == 0 and _was_fast(release, charges):
             return self.plus(requests - release.flushes // 2, ms)
         fewest = requests - release.flushes
         return self.plus(fewest, ms) if ms + 1 < 1000 * fewest * self.shortest_s else self
+
+
+def _was_fast(release: Interval, charges: tuple[Charge, ...]) -> bool:
+    """Return whether requests took little of the time, so that few can have been throttled."""
+    busy = took_s(release) / release.seconds
+    if busy <= P.occupied_share or busy > P.low_load_share or release.inflight:
+        return busy <= P.occupied_share
+    load = load_of(release, charges)
+    return load is None or load <= P.low_load
 
 
 def took_s(release: Interval) -> float:

@@ -1,13 +1,16 @@
 """Spans of releases of a disk: sums, in which one request more or less makes little difference."""
 
-from typing import NamedTuple
+import math
+from collections.abc import Iterator
+
+import msgspec
 
 from disksla.limits import Charge, load_ratio
 from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
 
 
-class Span(NamedTuple):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """Sum of consecutive releases of a disk."""
 
     releases: int
@@ -16,6 +19,9 @@ class Span(NamedTuple):
     writes: int
     read_bytes: int
     written_bytes: int
+    shortest_s: float
+    """Duration of the shortest release; infinite without releases."""
+    longest_s: float
 
     @property
     def requests(self) -> int:
@@ -27,6 +33,19 @@ class Span(NamedTuple):
         """Bytes read and written."""
         return self.read_bytes + self.written_bytes
 
+    def plus(self, release: Interval) -> "Span":
+        """Return the span with one more release."""
+        return Span(
+            self.releases + 1,
+            self.seconds + release.seconds,
+            self.reads + release.reads,
+            self.writes + release.writes,
+            self.read_bytes + release.read_bytes,
+            self.written_bytes + release.written_bytes,
+            min(self.shortest_s, release.seconds),
+            max(self.longest_s, release.seconds),
+        )
+
     def load(self, charges: tuple[Charge, ...]) -> float | None:
         """Return the load of the span, as a ratio of the limits; None without limits."""
         return load_ratio(
@@ -34,13 +53,18 @@ class Span(NamedTuple):
         )
 
     def uncertainty(self, tick_s: float) -> float:
-        """Return the share by which a rate over this span may be wrong.
+        """Return the share by which a rate over this span may be wrong."""
+        return rate_uncertainty(self.requests, self.seconds, tick_s)
 
-        One request more or less may fall into it. And a limiter with windows has admitted a whole
-        number of windows, so a late or early sample changes the duration but not the requests.
-        """
-        due_s = ticks_of(self.seconds, tick_s) * tick_s
-        return 1 / max(1, self.requests) + abs(self.seconds - due_s) / due_s
+
+def rate_uncertainty(requests: int, seconds: float, tick_s: float) -> float:
+    """Return the share by which the rate of requests in a time may be wrong.
+
+    One request more or less may fall into it. And a limiter with windows has admitted a whole
+    number of windows, so a late or early sample changes the duration but not the requests.
+    """
+    due_s = ticks_of(seconds, tick_s) * tick_s
+    return 1 / max(1, requests) + abs(seconds - due_s) / due_s
 
 
 def ticks_of(seconds: float, tick_s: float) -> int:
@@ -50,15 +74,21 @@ def ticks_of(seconds: float, tick_s: float) -> int:
 
 def span_of(releases: tuple[Interval, ...]) -> Span:
     """Return the sum of all releases."""
-    seconds = 0.0
+    seconds = longest_s = 0.0
+    shortest_s = math.inf
     reads = writes = read_bytes = written_bytes = 0
     for release in releases:
-        seconds += release.seconds
+        release_s = release.seconds
+        seconds += release_s
+        shortest_s = min(shortest_s, release_s)
+        longest_s = max(longest_s, release_s)
         reads += release.reads
         writes += release.writes
         read_bytes += release.read_bytes
         written_bytes += release.written_bytes
-    return Span(len(releases), seconds, reads, writes, read_bytes, written_bytes)
+    return Span(
+        len(releases), seconds, reads, writes, read_bytes, written_bytes, shortest_s, longest_s
+    )
 
 
 def last_span(releases: tuple[Interval, ...]) -> Span:
@@ -70,6 +100,15 @@ def last_span(releases: tuple[Interval, ...]) -> Span:
         if requests >= P.enough_requests:
             return span_of(releases[-number:])
     return span_of(releases)
+
+
+def last_spans(releases: tuple[Interval, ...], most: int) -> Iterator[Span]:
+    """Yield the last span, and those with one more release each, up to `most` releases."""
+    span = last_span(releases)
+    yield span
+    for number in range(span.releases + 1, min(len(releases), most) + 1):
+        span = span.plus(releases[-number])
+        yield span
 
 
 def last_seconds(releases: tuple[Interval, ...], seconds: float) -> tuple[Interval, ...]:

@@ -9,7 +9,7 @@ from disksla.limits import Limits
 from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
-from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import ServiceTime, has_waiting, took_s, wait_s
@@ -208,19 +208,18 @@ def _judge(
 
     The verdict is on the `part` of the release that has none yet.
     """
-    load = load_of(release, rules.limits.promise_charges)
-    service = detector.service.learned(detector.inflight, release, load)
+    charges = rules.limits.promise_charges
+    service = detector.service.learned(detector.inflight, release, charges)
     seen = _see(detector, release, service.shortest_s, rules.tick_s)
     found = find(seen, rules)
     data = part.without_flushes()
-    otherwise = tested_promise(data, rules.limits, rules.tolerance)
+    otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
     uncounted_s = 0.0
     if found.throttle is None:
         verdict: Verdict = "below" if found.is_below else otherwise
-        waited_s = wait_s(data, service.shortest_s)
-        own = WindowVerdict(verdict, wait_s=waited_s if found.is_open else 0.0)
         if detector.throttle is not None and detector.inflight and seen.is_waiting:
             # The requests that waited in the release before have completed in this one.
+            waited_s = wait_s(data, service.shortest_s)
             share = min(1.0, waited_s / detector.inflight / part.seconds)
             own = WindowVerdict(
                 "throttled",
@@ -228,6 +227,10 @@ def _judge(
                 waited_s,
                 throttled_share=share,
                 otherwise=verdict,
+            )
+        else:
+            own = WindowVerdict(
+                verdict, wait_s=wait_s(data, service.shortest_s) if found.is_open else 0.0
             )
     else:
         counted = data if found.counts_data else part
@@ -240,7 +243,7 @@ def _judge(
     ceiling = detector.ceiling
     if found.is_steady and not found.run:
         ceiling = None  # the number of data writes is known as a range only
-    elif part is release:  # or it has been added before
+    elif found.run and part is release:  # or it has been added before
         ceiling = ceiling_after(ceiling, found.throttle or UNKNOWN_LIMIT, found.run)
     state = DetectorState(
         seen.releases,
@@ -293,8 +296,10 @@ def _throttled_s(
 def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: float) -> Seen:
     """Return the last releases, with the one that has just ended."""
     releases = (*detector.releases[1 - P.kept_releases :], release)
-    data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
+    data = releases
     flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
+    if flushes:
+        data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
     is_waiting = has_waiting(data[-1], service_s)
     # After a release with waiting, one with a request in flight may be the rest of it.
     may_wait = is_waiting or (detector.is_waiting and release.inflight > 0)

@@ -83,7 +83,12 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        state = State(settings, configuration.catalog, self._previous_run())
+        state = State(
+            settings,
+            configuration.catalog,
+            self._previous_run(),
+            machines=configuration.machines,
+        )
         self._sampler = Sampler(roots, state)
         self._started_s = time.monotonic()
         self._has_disks = False

@@ -392,7 +392,7 @@ import disksla.daemon
 import disksla.commands.serve
 from disksla.limits.catalog import load_catalog
 load_catalog()
-print([name for name in opened if "limits/machine" in name])
+print([name for name in opened if "limits/machines" in name])
 print(any(name.endswith("aws.yaml") for name in opened))
 """
     shown = subprocess.run(

@@ -296,7 +296,7 @@ stat: *wrong
         ),
         (
             "f.yml:4: stat: unknown key (did you mean `state`?); expected one of: sampling,"
-            " discovery, assessment, disks, probes, state, common"
+            " discovery, assessment, disks, machine, probes, state, common"
         ),
     ]
 

@@ -88,6 +88,7 @@ class Machine:
         *,
         text: str | None = "as it is",
         disks: tuple[Disk, ...] | None = None,
+        cpus: int | None = None,
         problems: dict[str, str] | None = None,
     ) -> State:
         """Advance the clocks, and take a tick of the present counters."""
@@ -104,6 +105,7 @@ class Machine:
                 inflight=inflight,
                 data_writes=dict(self.data_writes),
                 disks=disks,
+                cpus=cpus,
                 problems=problems or {},
             )
         )

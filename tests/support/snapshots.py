@@ -102,7 +102,7 @@ def disk_view(
         verdict="throttled",
         verdict_totals=VerdictTotals(
             seconds=(1800.5, 3600.0, 12.0, 42.3, 0.0, 1.5),
-            throttled_s=(40.0, 2.3, 0.0),
+            throttled_s=(40.0, 2.3, 0.0, 0.0, 0.0),
             wait_s=1353.6,
             host=HostWait(31.5, 29.0, 27.25),
         ),

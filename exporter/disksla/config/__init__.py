@@ -5,6 +5,7 @@ from disksla.config.matching import (
     assign,
     find_entry,
     is_monitored,
+    machine_limits,
     provision_of,
     why_not_monitored,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "assign",
     "find_entry",
     "is_monitored",
+    "machine_limits",
     "provision_of",
     "why_not_monitored",
 ]

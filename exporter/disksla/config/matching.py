@@ -10,10 +10,13 @@ from disksla.limits import (
     NO_LIMITS,
     Assignment,
     Catalog,
+    MachineChoice,
     Provision,
+    SharedLimits,
     beyond_bounds,
     beyond_sizes,
     derive_limits,
+    shared_limits,
 )
 
 CUSTOM_TERMS = "configuration"
@@ -116,6 +119,23 @@ def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
             notes.append("other disks of this type share its limits: set `size` to their total")
         reason = "; ".join((reason, *notes))
     return Assignment(entry.terms, _provider(entry.terms), reason, size_bytes, limits)
+
+
+def machine_limits(
+    settings: Settings, machines: tuple[MachineChoice, ...], cpus: int | None
+) -> tuple[SharedLimits, ...]:
+    """Return the limits of the machine over groups of its disks; `cpus` if they are known.
+
+    Limits that are written out replace those of the tables.
+    """
+    machine = settings.machine
+    if machine.limits is not None:
+        title = "all monitored disks of the machine together"
+        limits = custom_limits(machine.limits)
+        return (SharedLimits(CUSTOM_TERMS, title, machine.type or "", limits),)
+    return tuple(
+        limits for choice in machines for limits in shared_limits(choice, machine.vcpus or cpus)
+    )
 
 
 def provision_of(entry: DiskEntry) -> Provision | None:

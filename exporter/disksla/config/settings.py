@@ -20,7 +20,7 @@ from disksla.config.fields import (
     Regex,
 )
 from disksla.disks import PROBE_MAX_LOAD
-from disksla.limits import Catalog
+from disksla.limits import Catalog, MachineChoice
 from disksla.schema import (
     Bytes,
     BytesPerSecond,
@@ -30,6 +30,7 @@ from disksla.schema import (
     percentage,
     rate,
     size,
+    whole_number,
 )
 from disksla.units import KIB, MIB
 
@@ -113,6 +114,17 @@ class DiskEntry(_Strict, frozen=True):
             raise ValueError(
                 "found iops, bandwidth or options next to custom terms; expected rates in `terms`"
             )
+
+
+class MachineSettings(_Strict, frozen=True):
+    """The machine that disksla runs on, of which the limits over several disks follow."""
+
+    type: Text | None = None
+    """Machine type of the provider of the disks."""
+    vcpus: Annotated[int, whole_number(1, 10_000)] | None = None
+    """Where limits follow from them; None for the CPUs that the kernel has."""
+    limits: SumTerms | SeparateTerms | TimeSharedTerms | None = None
+    """The limits of all monitored disks together, written out."""
 
 
 class ProbeEntry(_Strict, frozen=True):
@@ -206,6 +218,7 @@ class Settings(_Strict, frozen=True):
     discovery: DiscoverySettings = DiscoverySettings()
     assessment: AssessmentSettings = AssessmentSettings()
     disks: tuple[DiskEntry, ...] = ()
+    machine: MachineSettings = MachineSettings()
     probes: tuple[ProbeEntry, ...] = ()
     state: StateSettings = StateSettings()
     common: Any = None
@@ -227,7 +240,9 @@ class Settings(_Strict, frozen=True):
 
 
 class Configuration(msgspec.Struct, frozen=True):
-    """The content of the operator's files: settings, and the catalogue with the added rows."""
+    """What the operator's files say: settings, the catalogue with the added rows, the machine."""
 
     settings: Settings
     catalog: Catalog
+    machines: tuple[MachineChoice, ...] = ()
+    """The machine that disksla runs on, for each provider of its disks that has limits of it."""

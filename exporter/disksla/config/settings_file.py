@@ -8,8 +8,19 @@ from disksla.config.fields import CATALOG_ID, CRONTAB
 from disksla.config.matching import provision_of
 from disksla.config.settings import Configuration, DiskEntry, Settings
 from disksla.errors import DiskslaError
-from disksla.limits import Catalog, beyond_bounds, beyond_sizes, derive_limits
+from disksla.limits import (
+    Catalog,
+    MachineChoice,
+    beyond_bounds,
+    beyond_sizes,
+    derive_limits,
+)
 from disksla.limits.catalog import load_catalog
+from disksla.limits.machine_tables import (
+    load_machine_rules,
+    providers_with_machines,
+    read_machine,
+)
 from disksla.schema import Overrides
 from disksla.schema.yaml_file import parse_record, read_file
 from disksla.units import TIB
@@ -42,9 +53,41 @@ def read_configuration(config_file: Path | None) -> Configuration:
     except DiskslaError as error:
         problems.append(str(error))
     else:
-        if catalog is not None:
-            return Configuration(settings, catalog)
+        try:
+            machines = read_machines(settings)
+        except DiskslaError as error:
+            problems.append(f"{config_file}: machine.type: {error}")
+        else:
+            if catalog is not None:
+                return Configuration(settings, catalog, machines)
     raise DiskslaError("\n".join(problems))
+
+
+def read_machines(settings: Settings) -> tuple[MachineChoice, ...]:
+    """Return how the limits of this machine are found, for each provider of the disks.
+
+    Raise DiskslaError if no provider of the disks has the machine type.
+    """
+    named = {
+        entry.terms.partition(".")[0] for entry in settings.disks if isinstance(entry.terms, str)
+    }
+    name, machines, errors = settings.machine.type, [], []
+    for provider in sorted(named):
+        rules = load_machine_rules(provider)
+        if rules is None:
+            continue
+        if rules.key == "vcpus":
+            machines.append(MachineChoice(rules, None))
+        elif name is not None:
+            try:
+                machines.append(MachineChoice(rules, read_machine(rules, name, None)))
+            except DiskslaError as error:
+                errors.append(str(error))
+    is_found = any(choice.machine is not None for choice in machines)
+    if name is None or is_found or settings.machine.limits is not None:
+        return tuple(machines)
+    expected = f"terms of {', '.join(providers_with_machines())} in `disks`, or machine.limits"
+    raise DiskslaError("; ".join(errors) or f"found '{name}'; expected {expected}")
 
 
 def read_settings(path: Path | None, catalog: Catalog | None) -> Settings:

@@ -25,6 +25,7 @@ from disksla.limits.limits import (
     build_limits,
     promised_share,
 )
+from disksla.limits.machine import MachineChoice, SharedLimits, shared_limits
 from disksla.limits.terms import Catalog, Provision, Terms
 
 __all__ = [
@@ -41,10 +42,12 @@ __all__ = [
     "EffectiveIops",
     "LatencyKind",
     "Limits",
+    "MachineChoice",
     "PromisedShare",
     "Provision",
     "Rates",
     "Resource",
+    "SharedLimits",
     "Terms",
     "beyond_bounds",
     "beyond_sizes",
@@ -54,4 +57,5 @@ __all__ = [
     "effective_iops",
     "load_ratio",
     "promised_share",
+    "shared_limits",
 ]

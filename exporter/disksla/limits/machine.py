@@ -158,6 +158,30 @@ class MachineGroup(msgspec.Struct, frozen=True):
     confidence: Confidence
 
 
+class MachineChoice(msgspec.Struct, frozen=True):
+    """How the limits of the machine that disksla runs on are found, for one provider."""
+
+    rules: MachineRules
+    machine: Machine | None
+    """None if they follow from the vCPUs of a tick."""
+
+
+class SharedLimits(msgspec.Struct, frozen=True):
+    """Limits of the machine that disksla runs on, over a group of its disks."""
+
+    name: str
+    title: str
+    machine: str
+    """Machine type, as the provider writes it, or the number of vCPUs; empty if not known."""
+    limits: Limits
+    covers: tuple[str, ...] | None = None
+    """Ids of the types of disk; None for all disks that are monitored."""
+
+    def covers_terms(self, terms: str) -> bool:
+        """Return whether disks with these terms are in the group."""
+        return self.covers is None or terms in self.covers
+
+
 def find_machine(rules: MachineRules, table: str, name: str) -> Machine:
     """Return what a table has of a machine type, whatever the case of its name.
 
@@ -207,6 +231,25 @@ def machine_groups(rules: MachineRules, machine: Machine) -> tuple[MachineGroup,
             msgspec.convert(row.get("confidence", rules.confidence), Confidence),
         )
         for group, row, limits in found.values()
+    )
+
+
+def shared_limits(choice: MachineChoice, cpus: int | None) -> tuple[SharedLimits, ...]:
+    """Return the limits over groups of disks of this machine, which has this number of CPUs.
+
+    Those over requests to the cache of the host are left out: which requests these are is not
+    known.
+    """
+    machine = choice.machine
+    if machine is None and cpus is not None:
+        machine = machine_of_vcpus(cpus)
+    if machine is None:
+        return ()
+    name = machine.name or f"{machine.vcpus} vCPU{'' if machine.vcpus == 1 else 's'}"
+    return tuple(
+        SharedLimits(group.name, group.title, name, group.limits, group.covers)
+        for group in machine_groups(choice.rules, machine)
+        if not group.is_cache
     )
 
 

@@ -17,6 +17,7 @@ from prometheus_client.core import Sample
 from disksla.disks import disk_key
 from disksla.histogram import Histogram
 from disksla.metrics.disk_metrics import DISK_METRICS
+from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric, Subject
 from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildInfo
@@ -31,7 +32,7 @@ Reports = Callable[[], Mapping[str, VerificationReport]]
 
 
 class DiskCollector:
-    """Metric families of the disks, of their verification reports and of the sampler."""
+    """Metric families of the disks, of their reports, of the machine and of the sampler."""
 
     def __init__(self, snapshot: Callable[[], Snapshot], reports: Reports = dict) -> None:
         """Call `snapshot` and `reports` at each scrape."""
@@ -49,6 +50,8 @@ class DiskCollector:
         ]
         yield from _families((*DISK_METRICS, *PROBE_METRICS), disks)
         yield from _families(VERIFICATION_METRICS, verified)
+        groups = [({"group": escape_bytes(group.shared.name)}, group) for group in snapshot.groups]
+        yield from _families(MACHINE_METRICS, groups)
         yield from _families(SAMPLER_METRICS, [({}, snapshot.sampler)])
 
 

@@ -12,7 +12,7 @@ from disksla.limits import Rates
 from disksla.metrics.metric import Labelled, Metric, Value, keyed
 from disksla.pipeline import DiskSnapshot
 from disksla.procfs import SECTOR_BYTES, Counters
-from disksla.verdict import LIMIT_KINDS, VERDICTS
+from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, VERDICTS
 
 
 def _total(
@@ -65,6 +65,18 @@ def _credits(value: Callable[[CreditLevel], float]) -> Callable[[DiskSnapshot], 
         return {(level.resource,): value(level) for level in snapshot.credits} or None
 
     return values
+
+
+def _throttled_s(snapshot: DiskSnapshot) -> Value:
+    by_limit = zip(LIMIT_KINDS, snapshot.verdict_totals.throttled_s, strict=True)
+    of_machine = MACHINE_LIMITS.values()
+    return keyed(
+        {
+            limit: seconds
+            for limit, seconds in by_limit
+            if seconds or snapshot.groups or limit not in of_machine
+        }
+    )
 
 
 def _pressure(snapshot: DiskSnapshot) -> Value:
@@ -248,13 +260,10 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_throttled_seconds_total",
         "counter",
-        "Seconds in which requests waited for a limiter, by limit: iops, bandwidth, or unknown"
-        " (throttled at a constant rate that no terms explain).",
-        _if_sampled(
-            lambda snapshot: keyed(
-                dict(zip(LIMIT_KINDS, snapshot.verdict_totals.throttled_s, strict=True))
-            )
-        ),
+        "Seconds in which requests waited for a limiter, by limit: iops, bandwidth, machine_iops"
+        " or machine_bandwidth (those of the machine over several disks; absent for a disk without"
+        " such limits), or unknown (throttled at a constant rate that no terms explain).",
+        _if_sampled(_throttled_s),
         ("limit",),
     ),
     Metric(

@@ -1,7 +1,7 @@
 """One row of a metric table: name, kind, help, labels and value.
 
-The tables are in `disk_metrics`, `probe_metrics`, `verification_metrics` and `self_metrics`. The
-collector and docs/metrics.md are generated from them: to add a metric, add a row.
+The tables are in the modules `*_metrics`. The collector and docs/metrics.md are generated from
+them: to add a metric, add a row.
 Names and units follow https://prometheus.io/docs/practices/naming/.
 """
 

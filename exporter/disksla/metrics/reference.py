@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from disksla.metrics.disk_metrics import DISK_METRICS
+from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric
 from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 
 OF_DISKS: tuple[Metric[Any], ...] = (*DISK_METRICS, *PROBE_METRICS, *VERIFICATION_METRICS)
+OF_THE_MACHINE: tuple[Metric[Any], ...] = MACHINE_METRICS
 OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *BUILD_METRICS)
 
 _INTRODUCTION = """\
@@ -30,6 +32,13 @@ rate(disksla_reads_completed_total[1m]) * on (instance, device) group_left (seri
 A histogram `NAME` is published as `NAME_bucket` with the label `le`, `NAME_count` and `NAME_sum`.
 """
 
+_MACHINE = """\
+## Machine
+
+Of each group of disks that share limits of the machine, where these are known
+([configuration.md](configuration.md#limits-of-the-machine)).
+"""
+
 _PROCESS = """
 ## Process
 
@@ -42,8 +51,12 @@ Prometheus client libraries.
 def reference() -> str:
     """Return the text of docs/metrics.md."""
     disks = _table(OF_DISKS, ("device",))
+    machine = _table(OF_THE_MACHINE, ("group",))
     daemon = _table(OF_THE_DAEMON, ())
-    return f"{_INTRODUCTION}\n## Each disk\n\n{disks}\n## Sampler and daemon\n\n{daemon}{_PROCESS}"
+    return (
+        f"{_INTRODUCTION}\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
+        f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}"
+    )
 
 
 def _table(metrics: Iterable[Metric[Any]], common_labels: tuple[str, ...]) -> str:

@@ -9,6 +9,8 @@ START READING HERE. These modules, in this order, explain the program:
   (`recording`), and by the tests.
 - `disk_state`: the part of the state that belongs to one disk, and its update by one sample:
   counters, interval or gap, verdict, credits, totals.
+- `group_state`: the same of a group of disks that share limits of the machine.
+- `assessment`: what both have in common.
 - `totals`: sums over the windows of one disk, from which counters and histograms are published.
 - `snapshot`: the values that a scrape, the status page and the commands show.
 
@@ -22,6 +24,7 @@ from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotal
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import (
     DiskSnapshot,
+    GroupSnapshot,
     SamplerSnapshot,
     Snapshot,
     Traffic,
@@ -34,6 +37,7 @@ from disksla.pipeline.window_records import WindowRecord, window_records
 
 __all__ = [
     "DiskSnapshot",
+    "GroupSnapshot",
     "PreviousRun",
     "ProbeFailure",
     "ProbeResult",

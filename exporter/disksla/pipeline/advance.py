@@ -8,26 +8,33 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from disksla.config import Settings, assign, is_monitored
+from disksla.config import Settings, assign, is_monitored, machine_limits
 from disksla.disks import Disk
-from disksla.limits import Catalog
+from disksla.limits import Catalog, MachineChoice
+from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
-from disksla.pipeline.disk_state import DiskState, TickContext, update_disk
-from disksla.pipeline.restore import restore_disk
+from disksla.pipeline.disk_state import DiskState, Sample, judge_disk, read_disk
+from disksla.pipeline.group_state import GroupState, groups_after, throttle_of, update_group
+from disksla.pipeline.restore import restore_disk, restore_group
 from disksla.pipeline.sampler_stats import HOST_SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs import HostWait
-from disksla.verdict import Clocks, GapReason, elapsed_or_gap
+from disksla.verdict import Clocks, GapReason, SharedThrottle, elapsed_or_gap
 
 
-def configure(state: State, settings: Settings, catalog: Catalog | None = None) -> State:
-    """Return the state with new settings, and a new catalogue if given.
+def configure(
+    state: State,
+    settings: Settings,
+    catalog: Catalog | None = None,
+    machines: tuple[MachineChoice, ...] = (),
+) -> State:
+    """Return the state with new settings and machine, and a new catalogue if given.
 
     Disks that stay monitored keep their totals.
     """
     catalog = state.catalog if catalog is None else catalog
-    state = msgspec.structs.replace(state, settings=settings, catalog=catalog)
+    state = msgspec.structs.replace(state, settings=settings, catalog=catalog, machines=machines)
     return _with_inventory(state, state.inventory, state.clocks)
 
 
@@ -41,8 +48,10 @@ def advance(state: State, tick: Tick) -> State:
        or that were active at the last sample, are updated; the others did nothing. Disks whose
        data writes are counted since this tick are updated, too.
     4. Measure the time since the last sample. It is either assessed, once for all disks, or a gap.
-    5. Update each of those disks (`update_disk`): counters to interval, verdict, credits, totals.
-    6. Attribute the iowait and PSI of this window to the disks that were throttled in it.
+    5. Read each of those disks (`read_disk`): counters to interval.
+    6. Update the groups of disks that share a limit of the machine (`update_group`).
+    7. Judge each of the disks (`judge_disk`): verdict, credits, totals.
+    8. Attribute the iowait and PSI of this window to the disks that were throttled in it.
     """
     state = _with_events(state, tick)
     stats = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
@@ -71,23 +80,27 @@ def advance(state: State, tick: Tick) -> State:
     )
 
     monitored = dict(state.monitored)
-    active = set()
-    problems = dict(tick.problems)
-    for device in to_update:
-        update = update_disk(
+    samples = {
+        device: read_disk(
             monitored[device],
             lines.lines_of(device),
             tick.inflight.get(device),
             context,
             tick.data_writes.get(device),
         )
-        monitored[device] = update.disk_state
-        if update.active:
+        for device in to_update
+    }
+    groups, shared = _with_groups(state.groups, samples, context)
+    active = set()
+    problems = dict(tick.problems)
+    for device, sample in samples.items():
+        monitored[device] = judge_disk(sample, context, shared.get(device))
+        if sample.active:
             active.add(device)
-        if update.gap is not None:
-            stats = stats.with_gap(update.gap)
-        if update.problem is not None:
-            problems[f"diskstats:{device}"] = update.problem
+        if sample.gap is not None:
+            stats = stats.with_gap(sample.gap)
+        if sample.problem is not None:
+            problems[f"diskstats:{device}"] = sample.problem
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         monitored |= _with_host_wait(monitored, to_update, tick.host.since(state.host))
     return State(
@@ -105,7 +118,31 @@ def advance(state: State, tick: Tick) -> State:
         assessed=assessed,
         sampler_stats=stats.with_problems(problems, not_read),
         with_write_cache=state.with_write_cache,
+        machines=state.machines,
+        cpus=state.cpus,
+        groups=groups,
     )
+
+
+def _with_groups(
+    groups: Mapping[str, GroupState], samples: Mapping[str, Sample], context: TickContext
+) -> tuple[Mapping[str, GroupState], dict[str, SharedThrottle]]:
+    """Return the groups after a sample, and where that of each disk is throttled, if it is.
+
+    Of several groups of a disk, the first that is throttled counts.
+    """
+    if not groups:
+        return groups, {}
+    after = dict(groups)
+    shared: dict[str, SharedThrottle] = {}
+    for name, group in groups.items():
+        of_group = [samples[device] for device in group.devices if device in samples]
+        if of_group:
+            after[name] = update_group(group, of_group, context)
+            throttle = throttle_of(after[name])
+            if throttle is not None:
+                shared = dict.fromkeys(group.devices, throttle) | shared
+    return after, shared
 
 
 def _with_host_wait(
@@ -132,6 +169,7 @@ def _with_events(state: State, tick: Tick) -> State:
     Results of a disk that is no longer monitored are dropped.
     """
     if tick.disks is not None:
+        state = msgspec.structs.replace(state, cpus=tick.cpus or state.cpus)
         state = _with_inventory(state, tick.disks, tick.clocks)
     if not tick.probes:
         return state
@@ -205,10 +243,16 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
             )
             for device, disk_state in monitored.items()
         }
+    limits = machine_limits(state.settings, state.machines, state.cpus)
+    groups = {
+        name: group if name in state.groups else restore_group(state.previous_run, group, now)
+        for name, group in groups_after(state.groups, limits, monitored).items()
+    }
     return msgspec.structs.replace(
         state,
         inventory=inventory,
         monitored=monitored,
+        groups=groups,
         active=state.active & monitored.keys(),
         lines=None,
         sampler_stats=stats,

@@ -5,12 +5,19 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from disksla.config import ProbeKind
-from disksla.credits import CreditAccount, open_account
+from disksla.credits import CreditAccount
 from disksla.disks import Disk
 from disksla.limits import Assignment
+from disksla.pipeline.assessment import (
+    TickContext,
+    assess,
+    assess_gap,
+    credits_at,
+    credits_at_last_sample,
+)
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.pipeline.totals import AssessedTime, DiskTotals
+from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
     Counters,
     DiskstatsLine,
@@ -27,10 +34,9 @@ from disksla.verdict import (
     DetectorState,
     GapReason,
     Interval,
-    Throttle,
+    SharedThrottle,
     WindowVerdict,
     after_gap,
-    classify,
     interval_of,
 )
 
@@ -72,17 +78,8 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         return to_counters(difference(self.reading, self.origin))
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
-        """Return the credits at a time after the last update; None if the disk has none.
-
-        A disk that is listed was idle since the last update. One that is not may have done
-        anything.
-        """
-        limits = self.assignment.limits
-        if self.credits is None or limits.burst is None:
-            return None
-        if self.is_listed:
-            return self.credits.after_idle(limits.burst.buckets, boottime_s)
-        return self.credits.after_gap(limits, None, boottime_s)
+        """Return the credits at a time after the last update; None if the disk has none."""
+        return credits_at(self, self.assignment.limits, boottime_s)
 
     def limiter_window_s(self, tick_s: float) -> float | None:
         """Return the time between two releases of the limiter that throttled it last, if known."""
@@ -124,46 +121,40 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, probes=probes)
 
 
-class TickContext(msgspec.Struct, frozen=True, gc=False):
-    """What all disks have in common at one tick."""
-
-    now_s: float
-    """Monotonic time."""
-    boottime_s: float
-    """Time since boot, suspended time included: credits refill while a machine is suspended."""
-    last_boottime_s: float
-    """`boottime_s` at the sample before."""
-    elapsed_s: float
-    """Time since the sample before; 0 if it is a gap."""
-    assessed_before: AssessedTime
-    """Time assessed up to the sample before."""
-    assessed_after: AssessedTime
-    """Time assessed up to and including this sample."""
-    tick_s: float
-    """Configured time between samples."""
-    tolerance_ratio: float
-    """Share by which a rate may miss a limit and still be at the limit."""
-
-
-class DiskUpdate(msgspec.Struct, frozen=True, gc=False):
-    """Result of `update_disk`."""
+class Sample(msgspec.Struct, frozen=True, gc=False):
+    """One disk at one sample, before its verdict."""
 
     disk_state: DiskState
+    """With the counters of the sample, and all else as before it if there is an interval."""
     active: bool
     """Update the disk at the next tick even if its line does not change."""
+    interval: Interval | None = None
+    """Increase of the counters; None where there is none, and `disk_state` is complete."""
+    inflight: int = 0
     gap: GapReason | None = None
     problem: str | None = None
     """Why its line could not be parsed."""
 
+    @property
+    def fewest(self) -> Interval | None:
+        """The interval with the least number of data writes; None if that is certain."""
+        interval = self.interval
+        if interval is None or interval.is_exact:
+            return None
+        last = self.disk_state.totals.recent[-1:]
+        if not (interval.flushes or (last and last[0].has_flushes)):
+            return None
+        return interval.with_fewest_writes(self.disk_state.disk.largest_request_bytes)
 
-def update_disk(
+
+def read_disk(
     disk_state: DiskState,
     lines: list[str],
     inflight: tuple[int, int] | None,
     context: TickContext,
     data_writes: tuple[int, int] | None = None,
-) -> DiskUpdate:
-    """Return the state of a disk after one sample.
+) -> Sample:
+    """Return a sample of a disk.
 
     `lines` are its own line of /proc/diskstats and then those of its partitions; `inflight` are
     its reads and writes in flight from sysfs, if they were read, and `data_writes` the exact count
@@ -183,7 +174,7 @@ def update_disk(
     if before is None or origin is None:
         disk_state, _ = _counted(disk_state, data_writes)
         first = _without_interval(disk_state, context, reading, reading, in_flight)
-        return DiskUpdate(first, active=in_flight > 0)
+        return Sample(first, active=in_flight > 0)
     if has_decreased(before, reading):
         unwrapped_before = unwrap(before, reading)
         if unwrapped_before is None:
@@ -191,12 +182,47 @@ def update_disk(
             new_origin = difference(reading, total)
             disk_state, _ = _counted(disk_state, data_writes)
             after_reset = _without_interval(disk_state, context, reading, new_origin, in_flight)
-            return DiskUpdate(after_reset, active=True, gap="reset")
+            return Sample(after_reset, active=True, gap="reset")
         origin = difference(origin, difference(before, unwrapped_before))
         disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
     disk_state, exact = _counted(disk_state, data_writes)
-    after = _after_interval(disk_state, reading, in_flight, context, exact)
-    return DiskUpdate(after, active=in_flight > 0 or reading != before)
+    elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
+    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, in_flight)
+    if exact is not None and (exact or not interval.written_bytes):
+        interval = interval.with_data_writes(exact)
+    disk_state = msgspec.structs.replace(disk_state, reading=reading)
+    return Sample(disk_state, in_flight > 0 or reading != before, interval, in_flight)
+
+
+def judge_disk(
+    sample: Sample, context: TickContext, shared: SharedThrottle | None = None
+) -> DiskState:
+    """Return the state of a disk after a sample; `shared` is where its group is throttled.
+
+    The increase of the counters is a window if the disk was listed at the sample before and the
+    time between is not a gap. Otherwise it has no duration.
+    """
+    disk_state, interval = sample.disk_state, sample.interval
+    if interval is None:
+        return disk_state
+    limits = disk_state.assignment.limits
+    fewest = sample.fewest if limits.burst is not None else None
+    assessed = assess(disk_state, limits, interval, context, fewest, shared)
+    return DiskState(
+        disk_state.disk,
+        disk_state.assignment,
+        disk_state.reading,
+        disk_state.origin,
+        _LISTED,
+        sample.inflight,
+        assessed.totals,
+        assessed.detector,
+        assessed.window_verdict,
+        assessed.decided,
+        assessed.credits,
+        disk_state.probes,
+        disk_state.data_writes,
+    )
 
 
 def _counted(
@@ -209,74 +235,6 @@ def _counted(
     return msgspec.structs.replace(disk_state, data_writes=data_writes), exact
 
 
-def _after_interval(
-    disk_state: DiskState,
-    reading: Reading,
-    inflight: int,
-    context: TickContext,
-    data_writes: int | None,
-) -> DiskState:
-    """Return the state after the increase from the last reading to this one.
-
-    The increase is a window if the disk was listed at the sample before and the time between is
-    not a gap. Otherwise requests and bytes are counted, without verdict, load and rate.
-    """
-    limits = disk_state.assignment.limits
-    totals, detector = disk_state.totals, disk_state.detector
-    was_skipped = totals.complete_to.windows != context.assessed_before.windows
-    if was_skipped and disk_state.is_listed:
-        totals = totals.with_idle_until(context.assessed_before, context.now_s)
-    elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
-    if was_skipped or not elapsed_s:
-        detector = after_gap(detector, disk_state.inflight if elapsed_s else inflight)
-    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, inflight)
-    if data_writes is not None and (data_writes or not interval.written_bytes):
-        interval = interval.with_data_writes(data_writes)
-    window_verdict = None
-    decided: tuple[WindowVerdict, ...] = ()
-    account = disk_state.credits or open_account(limits, context.boottime_s)
-    fewest = _with_fewest_writes(disk_state, interval) if account is not None else None
-    if elapsed_s:
-        detector, decided = classify(
-            detector, interval, limits, context.tolerance_ratio, context.tick_s
-        )
-        window_verdict = decided[-1] if decided else disk_state.window_verdict
-        if account is not None:
-            confirmed = _confirmed(decided)
-            account = account.after_window(limits, interval, confirmed, context.boottime_s, fewest)
-    elif account is not None:
-        account = _credits_at_last_sample(disk_state, context) or account
-        account = account.after_gap(limits, interval, context.boottime_s, inflight, fewest)
-    return DiskState(
-        disk_state.disk,
-        disk_state.assignment,
-        reading,
-        disk_state.origin,
-        _LISTED,
-        inflight,
-        totals.plus(interval, limits.promise_charges, decided, context.assessed_after),
-        detector,
-        window_verdict,
-        decided,
-        account,
-        disk_state.probes,
-        disk_state.data_writes,
-    )
-
-
-def _with_fewest_writes(disk_state: DiskState, interval: Interval) -> Interval | None:
-    """Return an interval with the least number of data writes; None if that is certain."""
-    last = disk_state.totals.recent[-1:]
-    if interval.is_exact or not (interval.flushes or (last and last[0].has_flushes)):
-        return None
-    return interval.with_fewest_writes(disk_state.disk.largest_request_bytes)
-
-
-def _confirmed(decided: tuple[WindowVerdict, ...]) -> Throttle | None:
-    """Return the limit that throttles the disk, if it is confirmed."""
-    return decided[-1].throttle if decided and decided[-1].is_confirmed else None
-
-
 def _without_interval(
     disk_state: DiskState,
     context: TickContext,
@@ -285,6 +243,7 @@ def _without_interval(
     inflight: int,
 ) -> DiskState:
     """Return the state after a first sample, or after a reset of the counters."""
+    assessed = assess_gap(disk_state, disk_state.assignment.limits, context, inflight)
     return DiskState(
         disk_state.disk,
         disk_state.assignment,
@@ -292,37 +251,17 @@ def _without_interval(
         origin,
         _LISTED,
         inflight,
-        msgspec.structs.replace(
-            disk_state.totals.with_undecided_unproven(), complete_to=context.assessed_after
-        ),
-        after_gap(disk_state.detector),
-        credits=_credits_after_unknown_use(disk_state, context, inflight),
+        assessed.totals,
+        assessed.detector,
+        credits=assessed.credits,
         probes=disk_state.probes,
         data_writes=disk_state.data_writes,
     )
 
 
-def _credits_after_unknown_use(
-    disk_state: DiskState, context: TickContext, inflight: int
-) -> CreditAccount | None:
-    """Return the credits after a time in which any amount of them may have been used."""
-    limits = disk_state.assignment.limits
-    account = _credits_at_last_sample(disk_state, context)
-    if account is None:
-        return open_account(limits, context.boottime_s)
-    return account.after_gap(limits, None, context.boottime_s, inflight)
-
-
-def _credits_at_last_sample(disk_state: DiskState, context: TickContext) -> CreditAccount | None:
-    """Return the credits at the last sample; at an earlier update if the disk was not listed."""
-    if not disk_state.is_listed:
-        return disk_state.credits
-    return disk_state.credits_at(context.last_boottime_s)
-
-
 def _missing(
     disk_state: DiskState, context: TickContext, gap: GapReason, problem: str | None = None
-) -> DiskUpdate:
+) -> Sample:
     """Keep the totals of a disk without a valid line; the time without it is not assessed."""
     was_listed = disk_state.is_listed
     totals = disk_state.totals.with_undecided_unproven()
@@ -336,9 +275,9 @@ def _missing(
         detector=after_gap(disk_state.detector),
         window_verdict=None,
         decided=(),
-        credits=_credits_at_last_sample(disk_state, context),
+        credits=credits_at_last_sample(disk_state, disk_state.assignment.limits, context),
     )
-    return DiskUpdate(
+    return Sample(
         missing, active=problem is not None, gap=gap if was_listed else None, problem=problem
     )
 

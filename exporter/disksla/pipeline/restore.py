@@ -1,14 +1,21 @@
-"""Saving and restoring one disk: its credits, its ceiling, and the bytes used by probes."""
+"""Saving and restoring one disk: its credits, its ceiling, and the bytes used by probes.
+
+Of a group of disks that share limits of the machine, only credits are saved.
+"""
+
+from collections.abc import Mapping
 
 import msgspec
 
 from disksla.config import ProbeKind
 from disksla.credits import CreditAccount, initial
 from disksla.disks import Disk, disk_key
-from disksla.limits import Assignment
+from disksla.limits import Assignment, Limits, Resource
 from disksla.pipeline.disk_state import DiskState
+from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.probe_results import ProbeTotals
 from disksla.pipeline.saved_state import (
+    SavedCredits,
     SavedDisk,
     SavedSpending,
     SavedState,
@@ -47,8 +54,33 @@ def restore_disk(
         return fresh
     elapsed_s = seconds_since_saved(previous_run.saved, previous_run.boot, now)
     return msgspec.structs.replace(
-        fresh, detector=_detector(saved), credits=_credits(saved, assignment, elapsed_s, now)
+        fresh,
+        detector=_detector(saved),
+        credits=_credits(saved.credits, assignment.limits, elapsed_s, now),
     )
+
+
+def restore_group(
+    previous_run: PreviousRun | None, group: GroupState, now: Clocks | None
+) -> GroupState:
+    """Return the state of a new group, with the credits that were saved of it."""
+    if previous_run is None or now is None:
+        return group
+    saved = previous_run.saved.groups.get(group.shared.name)
+    if saved is None:
+        return group
+    elapsed_s = seconds_since_saved(previous_run.saved, previous_run.boot, now)
+    account = _credits(saved, group.shared.limits, elapsed_s, now)
+    return msgspec.structs.replace(group, credits=account)
+
+
+def save_group(group: GroupState, now: Clocks) -> dict[Resource, SavedCredits]:
+    """Return the credits to save of a group; empty without a burst."""
+    account = group.credits_at(now.boottime_s)
+    if account is None:
+        return {}
+    buckets = group.shared.limits.buckets
+    return save_credits(dict(zip(buckets, account.bucket_credits, strict=True)))
 
 
 def save_disk(disk_state: DiskState, now: Clocks) -> tuple[str, SavedDisk] | None:
@@ -93,14 +125,16 @@ def _detector(saved: SavedDisk) -> DetectorState:
 
 
 def _credits(
-    saved: SavedDisk, assignment: Assignment, elapsed_s: tuple[float, float], now: Clocks
+    saved: Mapping[Resource, SavedCredits],
+    limits: Limits,
+    elapsed_s: tuple[float, float],
+    now: Clocks,
 ) -> CreditAccount | None:
-    burst = assignment.limits.burst
-    if burst is None:
+    if limits.burst is None:
         return None
     bucket_credits = []
-    for bucket in burst.buckets:
-        saved_credits = saved.credits.get(bucket.resource)
+    for bucket in limits.buckets:
+        saved_credits = saved.get(bucket.resource)
         resumed = resume(saved_credits, bucket, elapsed_s) if saved_credits is not None else None
         bucket_credits.append(resumed or initial(bucket))
     return CreditAccount(tuple(bucket_credits), now.boottime_s)

@@ -4,6 +4,7 @@ It is the only writer of the state (`Sampler.state`).
 """
 
 import logging
+import os
 import queue
 import threading
 import time
@@ -182,7 +183,7 @@ class Sampler:
         while not self._events.empty():
             match self._events.get():
                 case Configuration() as new:
-                    state = configure(state, new.settings, new.catalog)
+                    state = configure(state, new.settings, new.catalog, new.machines)
                 case ProbeResult() as result:
                     probes.append(result)
                 case tuple() as disks:
@@ -213,6 +214,7 @@ class Sampler:
             inflight=inflight,
             data_writes=data_writes,
             disks=events.disks,
+            cpus=None if events.disks is None else os.cpu_count(),
             host=host,
             problems=problems | inflight_problems | data_write_problems,
             probes=events.probes,

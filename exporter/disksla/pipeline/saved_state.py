@@ -75,6 +75,8 @@ class SavedState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clocks: Clocks
     disks: dict[str, SavedDisk]
     """By `disk_key`."""
+    groups: dict[str, dict[Resource, SavedCredits]] = {}
+    """Credits of the machine, by the group of disks that share them."""
 
 
 class _Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,8 +12,9 @@ from disksla.config import PROBE_KINDS, ProbeKind
 from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
-from disksla.limits import Assignment
+from disksla.limits import Assignment, Limits, SharedLimits
 from disksla.pipeline.disk_state import DiskState
+from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import highest
 from disksla.pipeline.probe_results import ProbeTotals
 from disksla.pipeline.sampler_stats import SOURCES
@@ -21,7 +22,16 @@ from disksla.pipeline.state import State
 from disksla.pipeline.totals import VerdictTotals, sum_recent
 from disksla.procfs import Counters
 from disksla.system import SourceHealth
-from disksla.verdict import Ceiling, Clocks, Interval, Verdict, load_of
+from disksla.verdict import (
+    LIMIT_KINDS,
+    MACHINE_LIMITS,
+    Ceiling,
+    Clocks,
+    Interval,
+    LimitKind,
+    Verdict,
+    load_of,
+)
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -64,10 +74,27 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
     """Totals of probes by kind; kinds that are configured are present from the start."""
+    groups: tuple[str, ...] = ()
+    """Groups that the disk is in, which share limits of the machine."""
     data_writes: int | None = None
     """Counted exactly since the first count; None while they are not counted."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
+
+
+class GroupSnapshot(msgspec.Struct, frozen=True):
+    """One group of monitored disks that share limits of the machine."""
+
+    shared: SharedLimits
+    devices: tuple[str, ...]
+    load: Histogram
+    """Load of each window."""
+    present_load: float | None
+    """Load over the last second or so."""
+    throttled_s: Mapping[LimitKind, float]
+    """Seconds in which requests of the group waited for its limit, by limit."""
+    credits: tuple[CreditLevel, ...] = ()
+    """Burst credits by resource; empty if the limits have no burst."""
 
 
 class SamplerSnapshot(msgspec.Struct, frozen=True):
@@ -91,6 +118,7 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     disks: tuple[DiskSnapshot, ...]
     sampler: SamplerSnapshot
+    groups: tuple[GroupSnapshot, ...] = ()
 
     def with_health(self, sources: Iterable[SourceHealth]) -> "Snapshot":
         """Return the snapshot with the health of parts other than the sampler."""
@@ -124,6 +152,7 @@ def take_snapshot(state: State) -> Snapshot:
             collectors={source: stats.works(source) for source in SOURCES},
             problems=stats.problems,
         ),
+        groups=tuple(_group_snapshot(group, state) for _, group in sorted(state.groups.items())),
     )
 
 
@@ -131,6 +160,22 @@ def disk_snapshot(state: State, device: str) -> DiskSnapshot | None:
     """Return the snapshot of one disk; None if it is not monitored."""
     disk_state = state.monitored.get(device)
     return None if disk_state is None else _disk_snapshot(disk_state, state)
+
+
+def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
+    now_s = state.clocks.monotonic_s if state.clocks is not None else 0.0
+    totals = group.totals.with_idle_until(state.assessed, now_s)
+    recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
+    limits = group.shared.limits
+    throttled_s = dict(zip(LIMIT_KINDS, totals.verdict_totals.throttled_s, strict=True))
+    return GroupSnapshot(
+        group.shared,
+        group.devices,
+        totals.load,
+        load_of(recent, limits.promise_charges),
+        {limit: throttled_s[limit] for limit in MACHINE_LIMITS},
+        _levels(group, limits, recent, state.clocks),
+    )
 
 
 def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
@@ -168,7 +213,10 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         ),
         ceiling=disk_state.detector.ceiling,
         limiter_window_s=disk_state.limiter_window_s(state.settings.sampling.interval_s),
-        credits=_credits(disk_state, recent, state.clocks),
+        credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
+        groups=tuple(
+            name for name, group in state.groups.items() if disk_state.disk.name in group.devices
+        ),
         probes=_probes(disk_state, configured),
         probe_intervals_s=configured,
         present=Traffic(
@@ -182,11 +230,11 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     )
 
 
-def _credits(
-    disk_state: DiskState, recent: Interval, clocks: Clocks | None
+def _levels(
+    state: DiskState | GroupState, limits: Limits, recent: Interval, clocks: Clocks | None
 ) -> tuple[CreditLevel, ...]:
-    account = disk_state.credits_at(clocks.boottime_s) if clocks is not None else None
-    return account.levels(disk_state.assignment.limits, recent) if account is not None else ()
+    account = state.credits_at(clocks.boottime_s) if clocks is not None else None
+    return account.levels(limits, recent) if account is not None else ()
 
 
 def _probes(

@@ -6,10 +6,11 @@ import msgspec
 
 from disksla.config import Settings
 from disksla.disks import Disk
-from disksla.limits import Catalog
+from disksla.limits import Catalog, MachineChoice
 from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.disk_state import DiskState
-from disksla.pipeline.restore import PreviousRun, save_disk
+from disksla.pipeline.group_state import GroupState
+from disksla.pipeline.restore import PreviousRun, save_disk, save_group
 from disksla.pipeline.sampler_stats import SamplerStats
 from disksla.pipeline.saved_state import SavedState
 from disksla.pipeline.totals import AssessedTime
@@ -47,6 +48,12 @@ class State(msgspec.Struct, frozen=True):
     """/proc/diskstats could not be read at the last tick."""
     assessed: AssessedTime = AssessedTime()
     sampler_stats: SamplerStats = SamplerStats()
+    machines: tuple[MachineChoice, ...] = ()
+    """How the limits of this machine over several disks are found."""
+    cpus: int | None = None
+    """CPUs of this machine; None if no tick had them."""
+    groups: Mapping[str, GroupState] = {}
+    """Groups of monitored disks that share limits of the machine, by name."""
     with_write_cache: Mapping[str, tuple[int, int]] = {}
     """Major and minor number of the monitored disks with a write-back cache: of these, empty
     flushes are among the writes of /proc/diskstats."""
@@ -58,7 +65,9 @@ def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:
         return None
     saved = [save_disk(disk_state, state.clocks) for disk_state in state.monitored.values()]
     disks = dict(key_and_disk for key_and_disk in saved if key_and_disk is not None)
-    return SavedState(machine, boot, state.clocks, disks) if disks else None
+    of_groups = {name: save_group(group, state.clocks) for name, group in state.groups.items()}
+    groups = {name: saved_credits for name, saved_credits in of_groups.items() if saved_credits}
+    return SavedState(machine, boot, state.clocks, disks, groups) if disks or groups else None
 
 
 def needs_host_wait(state: State) -> bool:

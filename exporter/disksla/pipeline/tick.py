@@ -33,6 +33,8 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     data writes since. Empty where they are not counted, or were not read."""
     disks: tuple[Disk, ...] | None = None
     """All block devices, if they changed since the tick before."""
+    cpus: Count | None = None
+    """CPUs of the machine, with the block devices."""
     host: HostWait | None = None
     """iowait and PSI since boot; None if they were not read (see `needs_host_wait`)."""
     problems: dict[str, str] = msgspec.field(default_factory=dict, name="troubles")

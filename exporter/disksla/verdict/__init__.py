@@ -8,7 +8,7 @@ Theory of operation. A sample every 100 ms gives the increase of the counters of
 | idle | no I/O and nothing in flight |
 | unproven | the load is less than the promise and is served: the promise is not tested |
 | met | the load is at or above the promise, and nothing throttles |
-| throttled | a limiter makes requests wait, at the limit of the disk or at an unknown one |
+| throttled | a limiter makes requests wait: the disk's, the machine's or an unknown one |
 | below | requests wait, deep enough for the promise to apply, and the disk gives less |
 | stalled | requests are in flight, and none completes for longer than any limiter explains |
 
@@ -32,6 +32,9 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   seconds on a straight line, with requests in flight all the time, the disk is throttled at an
   unknown limit. Few releases of a deep queue may end off the line, where samples split them.
   While the line is straight but not long enough, verdicts wait.
+- **A limit of the machine** over several disks. The sum of what they served is a curve like that
+  of one disk. While it lies on the limit, a disk of the group at which requests wait is throttled
+  by the machine, unless its own limit is used more.
 - **Flushes.** /proc/diskstats counts empty flushes as writes, so the number of data writes is a
   range (`interval`). No limiter charges a flush: both ends of the range are tried, and the one
   that lies on a line is believed. `met` needs the smaller number. A database that also commits to
@@ -65,8 +68,10 @@ from disksla.verdict.interval import (
 )
 from disksla.verdict.throttle import (
     LIMIT_KINDS,
+    MACHINE_LIMITS,
     UNKNOWN_LIMIT,
     LimitKind,
+    SharedThrottle,
     Throttle,
     ThrottleLevel,
 )
@@ -77,11 +82,13 @@ from disksla.verdict.verdict import (
     WindowVerdict,
     after_gap,
     classify,
+    shared_throttle,
 )
 
 __all__ = [
     "GAP_REASONS",
     "LIMIT_KINDS",
+    "MACHINE_LIMITS",
     "UNKNOWN_LIMIT",
     "VERDICTS",
     "Ceiling",
@@ -90,6 +97,7 @@ __all__ = [
     "GapReason",
     "Interval",
     "LimitKind",
+    "SharedThrottle",
     "Throttle",
     "ThrottleLevel",
     "Verdict",
@@ -99,4 +107,5 @@ __all__ = [
     "elapsed_or_gap",
     "interval_of",
     "load_of",
+    "shared_throttle",
 ]

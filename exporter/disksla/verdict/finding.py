@@ -1,5 +1,7 @@
 """What throttles a disk, as far as its last releases tell."""
 
+import math
+
 import msgspec
 
 from disksla.limits import Limits
@@ -15,12 +17,18 @@ from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
     throttled_at_limit,
+    throttled_charges,
     throttled_now_and_then,
 )
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import is_below_promise
 from disksla.verdict.span import last_seconds, span_of
-from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle, ThrottleLevel
+from disksla.verdict.throttle import (
+    UNKNOWN_LIMIT,
+    SharedThrottle,
+    Throttle,
+    ThrottleLevel,
+)
 
 
 class Rules(msgspec.Struct, frozen=True, gc=False):
@@ -29,6 +37,8 @@ class Rules(msgspec.Struct, frozen=True, gc=False):
     limits: Limits
     tolerance_ratio: float
     tick_s: float
+    shared: SharedThrottle | None = None
+    """Where the group of the disk is throttled in this window, if it is."""
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
@@ -76,6 +86,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """The rate is that of a limit of the terms."""
     is_varying: bool = False
     """The load touches the limit now and then."""
+    longest_s: float = math.inf
+    """Longest time in which requests can have waited."""
     is_below: bool = False
     covers_undecided: bool = False
     """The releases before, whose verdicts wait, were throttled, too."""
@@ -93,6 +105,10 @@ def find(seen: Seen, rules: Rules) -> Finding:
     mixed = _NOTHING
     if seen.waiting:
         found = _at_known_limit(seen, rules)
+        if rules.shared is not None and not _binds(found, seen, rules, rules.shared):
+            return Finding(
+                rules.shared.throttle, counts_data=True, longest_s=rules.shared.throttled_s
+            )
         if found is not None:
             return found
         mixed = _with_mixed_writes(seen, rules)
@@ -105,6 +121,21 @@ def find(seen: Seen, rules: Rules) -> Finding:
     if found.throttle is None and mixed.is_open:
         return msgspec.structs.replace(found, is_open=True)
     return found
+
+
+def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrottle) -> bool:
+    """Return whether a limit of the disk throttles it, rather than that of its group.
+
+    Where both are near, it is the one that is used more in the same time.
+    """
+    if found is None or found.throttle is None:
+        return False
+    number = min(seen.waiting, P.longest_span)
+    releases = seen.data if found.counts_data else seen.releases
+    charges = throttled_charges(rules.limits, found.throttle.level)
+    own = span_of(releases[-number:]).load(charges) or 0.0
+    of_group = span_of(shared.releases[-number:]).load(shared.charges) or 0.0
+    return own >= (1 - P.same_load_share) * of_group
 
 
 def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:

@@ -79,6 +79,15 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             self.excluded_flushes + later.excluded_flushes,
         )
 
+    def beside(self, other: "Interval") -> "Interval":
+        """Return the I/O of this disk and of another in the same time as one."""
+        return msgspec.structs.replace(
+            self.plus(other),
+            end_s=self.end_s,
+            seconds=self.seconds,
+            inflight=self.inflight + other.inflight,
+        )
+
     @property
     def has_flushes(self) -> bool:
         """Whether the disk flushed its cache."""

@@ -125,6 +125,11 @@ def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: flo
     return load - (1 - tolerance - rate_uncertainty(requests, release.seconds, tick_s))
 
 
+def throttled_charges(limits: Limits, level: ThrottleLevel) -> tuple[Charge, ...]:
+    """Return the charges at which a disk is throttled at its baseline or in its burst."""
+    return limits.burst_throttled_charges if level == "burst" else limits.throttled_charges
+
+
 def binding_limit(span: Span, charges: tuple[Charge, ...]) -> LimitKind:
     """Return the limit that a load uses most: that of requests or that of bytes.
 

@@ -68,6 +68,10 @@ class Parameters(msgspec.Struct, frozen=True):
     requests took so many times the time there was (lab: PostgreSQL with fsync on XFS has the limit
     in 8 to 10 of 10, and 3 requests in flight)."""
 
+    same_load_share: float = 0.005
+    """Of the load. The limit of a disk and that of its machine are equally near if their loads
+    differ by less: then it is that of the disk."""
+
     straight_s: float = 2.0
     """Seconds for which a curve must be straight."""
     straight_requests: int = 1

@@ -10,10 +10,11 @@ from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval
+from disksla.verdict.known_limit import throttled_charges
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import ServiceTime, has_waiting, took_s, wait_s
-from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
+from disksla.verdict.throttle import MACHINE_LIMITS, UNKNOWN_LIMIT, SharedThrottle, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -80,25 +81,50 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
 
 
 def classify(
-    detector: DetectorState, window: Interval, limits: Limits, tolerance: float, tick_s: float
+    detector: DetectorState,
+    window: Interval,
+    limits: Limits,
+    tolerance: float,
+    tick_s: float,
+    shared: SharedThrottle | None = None,
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
     These are the verdicts on the undecided windows and on this one, the oldest first, as far as
-    they are decided. The others remain undecided, for P.longest_wait_s at most.
+    they are decided. The others remain undecided, for P.longest_wait_s at most. `shared` is where
+    the group of the disk is throttled in this window, if it is in one.
     """
     longest_silence_s = P.longest_limiter_window_s + tick_s
     if not window.reads + window.writes:
         state, verdicts = _without_completion(detector, window, longest_silence_s)
     else:
         state, verdicts = _with_completions(
-            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s)
+            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s, shared)
         )
     oldest = state.undecided[0] if state.undecided else None
     if oldest is not None and len(state.undecided) > P.longest_wait_s / tick_s:
         verdicts = (msgspec.structs.replace(oldest, wait_s=0.0),)
         state = msgspec.structs.replace(state, undecided=state.undecided[1:])
     return state, verdicts
+
+
+def shared_throttle(
+    detector: DetectorState, decided: tuple[WindowVerdict, ...], limits: Limits, seconds: float
+) -> SharedThrottle | None:
+    """Return where a group is throttled in its last window, for the verdicts on its disks.
+
+    `decided` are the verdicts of `classify` on the group, and `seconds` is the window. None if it
+    is not throttled at a limit that is known.
+    """
+    throttle = decided[-1].throttle if decided else None
+    if throttle is None or throttle.limit not in MACHINE_LIMITS:
+        return None
+    return SharedThrottle(
+        Throttle(throttle.level, MACHINE_LIMITS[throttle.limit]),
+        decided[-1].throttled_share * seconds,
+        detector.data,
+        throttled_charges(limits, throttle.level),
+    )
 
 
 def after_gap(detector: DetectorState, inflight: int | None = None) -> DetectorState:
@@ -235,7 +261,8 @@ def _judge(
     else:
         counted = data if found.counts_data else part
         waited_s = wait_s(counted, service.shortest_s)
-        time_s = detector.uncounted_s + _throttled_s(counted, detector.inflight, waited_s, found)
+        throttled_s = _throttled_s(counted, detector.inflight, waited_s, found)
+        time_s = detector.uncounted_s + min(found.longest_s, throttled_s)
         share = min(1.0, time_s / part.seconds)
         uncounted_s = min(rules.tick_s, time_s - share * part.seconds)
         is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)

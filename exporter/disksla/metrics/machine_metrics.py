@@ -1,0 +1,116 @@
+"""Metrics of each group of disks that share limits of the machine."""
+
+from collections.abc import Callable
+
+from disksla.credits import CreditLevel
+from disksla.metrics.metric import Labelled, Metric, Value, keyed
+from disksla.pipeline import GroupSnapshot
+
+
+def _machine_info(group: GroupSnapshot) -> Labelled:
+    budget = group.shared.limits.budget
+    return {(group.shared.machine, group.shared.title, budget.kind if budget else ""): 1}
+
+
+def _directions(read: float | None, write: float | None) -> Value:
+    rates = {"read": read, "write": write}
+    return keyed({name: rate for name, rate in rates.items() if rate is not None}) or None
+
+
+def _credits(value: Callable[[CreditLevel], float]) -> Callable[[GroupSnapshot], Value]:
+    return lambda group: {(level.resource,): value(level) for level in group.credits} or None
+
+
+_SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
+_UNIT = "in the unit of resource: iops (I/Os) or bytes. Absent if the machine has no burst."
+
+MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
+    Metric(
+        "disksla_machine_info",
+        "gauge",
+        "Always 1. Labels have the machine type, or its number of vCPUs, what the limit is over,"
+        " and the budget; the label of an unknown value is empty.",
+        _machine_info,
+        ("machine", "title", "budget"),
+    ),
+    Metric(
+        "disksla_machine_disk_info",
+        "gauge",
+        "Always 1. The label device is a monitored disk in the group.",
+        lambda group: {(device,): 1 for device in group.devices},
+        ("device",),
+    ),
+    Metric(
+        "disksla_machine_limit_iops",
+        "gauge",
+        "Requests per second that the machine allows all disks of the group together, by"
+        f" direction (read, write); {_SHARED}",
+        lambda group: _directions(
+            group.shared.limits.rates.read_iops, group.shared.limits.rates.write_iops
+        ),
+        ("direction",),
+    ),
+    Metric(
+        "disksla_machine_limit_bytes_per_second",
+        "gauge",
+        "Bytes per second that the machine allows all disks of the group together, by direction"
+        f" (read, write); {_SHARED}",
+        lambda group: _directions(
+            group.shared.limits.rates.read_bytes_per_second,
+            group.shared.limits.rates.write_bytes_per_second,
+        ),
+        ("direction",),
+    ),
+    Metric(
+        "disksla_machine_load_ratio",
+        "histogram",
+        "Load of each sampling window (100 ms by default): share of the limits of the machine that"
+        " the requests of all disks of the group used together, 1 at the limit.",
+        lambda group: group.load,
+    ),
+    Metric(
+        "disksla_machine_throttled_seconds_total",
+        "counter",
+        "Seconds in which requests of the group waited for a limit of the machine, by limit (iops,"
+        " bandwidth). disksla_throttled_seconds_total has those of each disk.",
+        lambda group: {(limit,): seconds for limit, seconds in group.throttled_s.items()},
+        ("limit",),
+    ),
+    Metric(
+        "disksla_machine_burst_credits",
+        "gauge",
+        f"Burst credits of the machine left, as an estimate between the bounds, {_UNIT}",
+        _credits(lambda level: level.estimate_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_machine_burst_credits_lower_bound",
+        "gauge",
+        f"Lowest level of burst credits of the machine that the observations allow, {_UNIT}",
+        _credits(lambda level: level.lower_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_machine_burst_credits_upper_bound",
+        "gauge",
+        f"Highest level of burst credits of the machine that the observations allow, {_UNIT}",
+        _credits(lambda level: level.upper_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_machine_burst_credits_capacity",
+        "gauge",
+        f"Burst credits of a full token bucket of the machine, {_UNIT}",
+        _credits(lambda level: level.capacity_credits),
+        ("resource",),
+    ),
+    Metric(
+        "disksla_machine_burst_exhaustion_seconds",
+        "gauge",
+        "Seconds until the burst credits of the machine are used up at the load of the last"
+        " second, from the estimate; +Inf while they do not decrease. Absent if the machine has no"
+        " burst.",
+        _credits(lambda level: level.exhaustion_s),
+        ("resource",),
+    ),
+)

@@ -1,0 +1,324 @@
+"""Disks that share a limit of the machine: what throttles each of them, and the group."""
+
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.custom_terms import SumBurst, SumTerms
+from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
+from disksla.limits.machine import MachineChoice
+from disksla.limits.machine_tables import load_machine_rules
+from disksla.pipeline.advance import configure
+from disksla.pipeline.restore import PreviousRun
+from disksla.pipeline.snapshot import GroupSnapshot, take_snapshot
+from disksla.pipeline.state import State, to_saved_state
+from disksla.units import GIB, MIB
+from support.examples import scaled
+from support.simulated_host import Machine, a_disk
+
+DISKS = (a_disk("vda"), a_disk("vdb", 16), a_disk("vdc", 32))
+WINDOWS = 60
+
+
+def settings_of(
+    machine: SumTerms | None, own: dict[str, SumTerms], **sections: object
+) -> Settings:
+    entries = tuple(
+        DiskEntry(match=DiskMatch(device=name), terms=terms) for name, terms in own.items()
+    )
+    return Settings(disks=entries, machine=MachineSettings(limits=machine), **sections)  # type: ignore[arg-type]
+
+
+class SharedLimiter:
+    """Serves the requests of disks with a limit each, and one together, per window of 100 ms.
+
+    A deep disk has 32 requests in flight, another one at a time. Requests that find no tokens wait
+    for the next window. The machine serves those that came first.
+    """
+
+    def __init__(
+        self, machine: Machine, own: dict[str, float], shared: float, seed: int = 1
+    ) -> None:
+        self.machine = machine
+        self.own = own
+        self.shared = shared
+        self.random = Random(seed)
+
+    def serve(self, wanted: dict[str, int], depth: int = 32, size: int = 4096) -> State:
+        """Serve as many of the wanted requests of each disk as there are tokens."""
+        tokens = round(self.shared / 10)
+        served = dict.fromkeys(wanted, 0)
+        limits = {name: round(self.own[name] / 10) for name in wanted}
+        waiting = [name for name, number in wanted.items() for _ in range(number)]
+        self.random.shuffle(waiting)
+        for name in waiting:
+            if tokens and served[name] < limits[name]:
+                served[name] += 1
+                tokens -= 1
+        for name, number in served.items():
+            is_throttled = number < wanted[name]
+            inflight = min(depth, wanted[name] - number) if is_throttled else 0
+            self.machine.does(
+                name,
+                reads=number,
+                read_sectors=number * size // 512,
+                read_ms=int(100 * inflight + 0.2 * number),
+                inflight=inflight,
+            )
+            self.machine.sysfs_inflight[name] = (inflight, 0)
+        return self.machine.tick()
+
+
+def limits_of(state: State, device: str) -> dict[str, float]:
+    """Return the throttled seconds of a disk by limit, without zeros."""
+    (snapshot,) = [disk for disk in take_snapshot(state).disks if disk.disk.name == device]
+    seconds = snapshot.verdict_totals.throttled_s
+    kinds = ("iops", "bandwidth", "machine_iops", "machine_bandwidth", "unknown")
+    return {kind: each for kind, each in zip(kinds, seconds, strict=True) if each}
+
+
+def verdicts_of(state: State, device: str) -> dict[str, float]:
+    """Return the seconds of a disk by verdict, without zeros."""
+    (snapshot,) = [disk for disk in take_snapshot(state).disks if disk.disk.name == device]
+    names = ("idle", "unproven", "met", "throttled", "below", "stalled")
+    seconds = snapshot.verdict_totals.seconds
+    return {name: each for name, each in zip(names, seconds, strict=True) if each}
+
+
+def group_of(state: State) -> GroupSnapshot:
+    (group,) = take_snapshot(state).groups
+    return group
+
+
+def of_own(iops: float) -> SumTerms:
+    return SumTerms(iops=iops)
+
+
+def test_disk_at_the_limit_of_the_machine_is_throttled_by_it_and_not_below() -> None:
+    """The disk was sold with 9,000 IOPS, and the machine allows 2,000."""
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), {"vda": of_own(9000)}))
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 2000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 400})
+    assert limits_of(machine.state, "vda") == pytest.approx({"machine_iops": 5.9}, abs=0.3)
+    assert "below" not in verdicts_of(machine.state, "vda")
+    assert group_of(machine.state).throttled_s["iops"] == pytest.approx(5.9, abs=0.3)
+    assert group_of(machine.state).present_load == pytest.approx(1.0, rel=0.01)
+
+
+def test_without_the_limit_of_the_machine_the_disk_is_below_its_promise() -> None:
+    machine = Machine(*DISKS, settings=settings_of(None, {"vda": of_own(9000)}))
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 2000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 400})
+    assert limits_of(machine.state, "vda") == {}
+    assert verdicts_of(machine.state, "vda")["below"] > 4
+    assert take_snapshot(machine.state).groups == ()
+
+
+@scaled(20)
+@given(
+    shared=st.integers(500, 6000),
+    shares=st.tuples(st.floats(0.2, 3), st.floats(0.2, 3)),
+    seed=st.integers(0, 2**16),
+)
+def test_disks_that_vary_while_their_sum_is_constant(
+    shared: int, shares: tuple[float, float], seed: int
+) -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(shared), own))
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, shared, seed)
+    varied = Random(seed)
+    for _ in range(WINDOWS):
+        wanted = [int(shared / 10 * (0.6 + share) * varied.uniform(0.8, 1.2)) for share in shares]
+        limiter.serve({"vda": wanted[0], "vdb": wanted[1]})
+    for device in own:
+        found = limits_of(machine.state, device)
+        assert found.keys() <= {"machine_iops"}
+        assert found["machine_iops"] > 0.85 * 0.1 * WINDOWS
+        assert "below" not in verdicts_of(machine.state, device)
+
+
+def test_quiet_disk_waits_for_the_load_of_another() -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000)
+    for _ in range(10):
+        limiter.serve({"vdb": 20})
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 400, "vdb": 20})
+    assert limits_of(machine.state, "vdb").keys() == {"machine_iops"}
+    assert limits_of(machine.state, "vdb")["machine_iops"] > 3
+    quiet = verdicts_of(machine.state, "vdb")
+    assert "below" not in quiet
+    assert "met" not in quiet
+
+
+def test_disk_at_its_own_limit_is_throttled_by_that() -> None:
+    """Both limits are reached at the same time: that of the disk is named."""
+    own = {"vda": of_own(800), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    limiter = SharedLimiter(machine, {"vda": 800.0, "vdb": 9000.0}, 2000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 400, "vdb": 60})
+    assert limits_of(machine.state, "vda").keys() == {"iops"}
+    assert limits_of(machine.state, "vdb") == {}
+
+
+@pytest.mark.parametrize(
+    ("own", "shared", "expected"),
+    [(2060, 2000, "machine_iops"), (2000, 2060, "iops"), (2000, 2000, "iops")],
+)
+def test_lower_of_two_near_limits_is_named(own: int, shared: int, expected: str) -> None:
+    machine = Machine(*DISKS, settings=settings_of(of_own(shared), {"vda": of_own(own)}))
+    limiter = SharedLimiter(machine, {"vda": float(own)}, shared)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 400})
+    assert limits_of(machine.state, "vda").keys() == {expected}
+
+
+@scaled(10)
+@given(seed=st.integers(0, 2**16))
+def test_limits_of_their_own_are_never_called_those_of_the_machine(seed: int) -> None:
+    """The negative control: together, the disks stay below the limit of the machine."""
+    varied = Random(seed)
+    rates = {name: varied.randrange(400, 1500, 10) for name in ("vda", "vdb")}
+    own = {name: of_own(rate) for name, rate in rates.items()}
+    shared = sum(rates.values()) * 1.1
+    machine = Machine(*DISKS, settings=settings_of(of_own(shared), own))
+    limiter = SharedLimiter(machine, {name: float(rate) for name, rate in rates.items()}, shared)
+    for _ in range(WINDOWS):
+        limiter.serve(dict.fromkeys(rates, 400))
+    for device in rates:
+        assert limits_of(machine.state, device).keys() == {"iops"}
+    assert group_of(machine.state).throttled_s == {"iops": 0.0, "bandwidth": 0.0}
+
+
+def test_limit_of_the_machine_in_bytes() -> None:
+    settings = settings_of(SumTerms(bytes_per_second=64 * MIB), {"vda": of_own(9000)})
+    machine = Machine(*DISKS, settings=settings)
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 1024)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 200}, size=65536)
+    assert limits_of(machine.state, "vda").keys() <= {"machine_bandwidth"}
+    assert limits_of(machine.state, "vda")["machine_bandwidth"] > 5
+
+
+def test_yandex_network_ssd_on_two_vcpus_is_throttled_by_the_machine() -> None:
+    """300 GiB have 10,000 reads per second; 2 vCPUs have 7,000 requests for all disks."""
+    entry = DiskEntry(
+        match=DiskMatch(device="vda"), terms="yandex.network-ssd", size_bytes=300 * GIB
+    )
+    machine = Machine(settings=Settings(disks=(entry,)))
+    rules = load_machine_rules("yandex")
+    assert rules is not None
+    machine.state = configure(
+        machine.state, machine.state.settings, None, (MachineChoice(rules, None),)
+    )
+    disk = msgspec.structs.replace(a_disk("vda"), size_bytes=300 * GIB)
+    machine.disks, machine.numbers["vda"] = (disk,), Machine(disk).numbers["vda"]
+    machine.tick(disks=(disk,), cpus=2)
+    limiter = SharedLimiter(machine, {"vda": 10_000.0}, 7000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 900})
+    assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
+    assert verdicts_of(machine.state, "vda").keys() <= {"idle", "unproven", "throttled"}
+    assert group_of(machine.state).shared.machine == "2 vCPUs"
+
+
+BURSTING = SumTerms(iops=500, burst=SumBurst(iops=2000, iops_credits=10_000))
+
+
+def test_credits_of_the_machine_are_used_by_all_its_disks() -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(BURSTING, own))
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 10_000)
+    for _ in range(50):
+        limiter.serve({"vda": 50, "vdb": 50})
+    (level,) = group_of(machine.state).credits
+    assert level.upper_credits == pytest.approx(10_000 - 5 * (1000 - 500), abs=200)
+    assert level.lower_credits == 0.0
+    for _ in range(50):
+        limiter.serve({"vda": 150, "vdb": 20})
+    (after,) = group_of(machine.state).credits
+    assert after.upper_credits == pytest.approx(level.upper_credits - 5 * (1700 - 500), abs=200)
+
+
+def test_credits_of_the_machine_outlive_a_restart() -> None:
+    settings = settings_of(BURSTING, {"vda": of_own(9000)})
+    machine = Machine(*DISKS, settings=settings)
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 10_000)
+    for _ in range(30):
+        limiter.serve({"vda": 150})
+    (before,) = group_of(machine.state).credits
+    saved = to_saved_state(machine.state, "this machine", "this boot")
+    assert saved is not None
+    later = Machine(settings=settings)
+    later.now_s, later.disks = machine.now_s, DISKS
+    later.numbers = machine.numbers
+    later.state = State(settings, machine.state.catalog, PreviousRun(saved, "this boot"))
+    later.tick(disks=DISKS)
+    (level,) = group_of(later.state).credits
+    assert level.upper_credits == pytest.approx(before.upper_credits, abs=200)
+    assert level.upper_credits < level.capacity_credits - 1000
+
+
+def test_idle_time_fills_the_credits_of_the_machine() -> None:
+    machine = Machine(*DISKS, settings=settings_of(BURSTING, {"vda": of_own(9000)}))
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 10_000)
+    for _ in range(30):
+        limiter.serve({"vda": 200})
+    (before,) = group_of(machine.state).credits
+    limiter.serve({"vda": 0})
+    for _ in range(20):
+        machine.tick()
+    (after,) = group_of(machine.state).credits
+    assert after.lower_credits == pytest.approx(before.lower_credits + 2.1 * 500, abs=60)
+    assert group_of(machine.state).load.count == 51
+
+
+def test_disk_that_vanishes_leaves_a_gap_in_the_group() -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(BURSTING, own))
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 10_000)
+    for _ in range(20):
+        limiter.serve({"vda": 150, "vdb": 20})
+    (before,) = group_of(machine.state).credits
+    lines = [line for line in machine.text().splitlines(keepends=True) if " vdb " not in line]
+    machine.tick(text="".join(lines))
+    (after,) = group_of(machine.state).credits
+    assert after.upper_credits >= before.upper_credits
+    assert after.lower_credits <= before.lower_credits
+    assert machine.state.groups["configuration"].window_verdict is None
+
+
+def test_late_sample_is_a_gap_of_the_group_whose_requests_count() -> None:
+    machine = Machine(*DISKS, settings=settings_of(BURSTING, {"vda": of_own(9000)}))
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 10_000)
+    for _ in range(20):
+        limiter.serve({"vda": 150})
+    (before,) = group_of(machine.state).credits
+    machine.does("vda", reads=4000, read_sectors=32_000, read_ms=800)
+    machine.tick(after_s=2.0)
+    (after,) = group_of(machine.state).credits
+    assert after.upper_credits == pytest.approx(before.upper_credits - 4000 + 1000, abs=100)
+    assert machine.state.groups["configuration"].window_verdict is None
+
+
+def test_reload_keeps_totals_of_the_group_and_credits_of_the_same_burst() -> None:
+    machine = Machine(*DISKS, settings=settings_of(BURSTING, {"vda": of_own(9000)}))
+    limiter = SharedLimiter(machine, {"vda": 9000.0}, 10_000)
+    for _ in range(20):
+        limiter.serve({"vda": 150})
+    (before,) = group_of(machine.state).credits
+    reloaded = configure(machine.state, settings_of(BURSTING, {"vdb": of_own(9000)}))
+    assert group_of(reloaded).load.count == 20
+    assert group_of(reloaded).credits[0].upper_credits == pytest.approx(before.upper_credits)
+    other = configure(machine.state, settings_of(of_own(2000), {"vda": of_own(9000)}))
+    assert group_of(other).credits == ()
+    without = configure(machine.state, settings_of(None, {"vda": of_own(9000)}))
+    assert take_snapshot(without).groups == ()
+    assert configure(without, settings_of(None, {})).groups == {}

@@ -6,13 +6,99 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.commands._explain_text import explain_minute, explain_writes
+from disksla.commands._explain_text import (
+    LargerMachine,
+    MachineLimit,
+    describe_machine,
+    explain_minute,
+    explain_writes,
+)
+from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
+from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
 from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Limiter, Scenario, summed
+
+
+def throttled_by_machine(limit: str, level: str) -> WindowRecord:
+    return WindowRecord(
+        1000.0,
+        "vda",
+        None,
+        0.1,
+        700,
+        0,
+        700 * 4096,
+        0,
+        0,
+        is_exact=False,
+        inflight=32,
+        verdict="throttled",
+        throttled_s=0.1,
+        limit=limit,  # type: ignore[arg-type]
+        level=level,  # type: ignore[arg-type]
+        throttle_wait_s=3.5,
+    )
+
+
+M6I = SharedLimits(
+    "ebs",
+    "all its EBS volumes together",
+    "m6i.large",
+    custom_limits(
+        SumTerms(
+            iops=3600,
+            bytes_per_second=81.25e6,
+            burst=SumBurst(iops=40_000, iops_credits=65_520_000),
+        )
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("limit", "level", "expected"),
+    [
+        (
+            "machine_iops",
+            "base",
+            (
+                "For 0.1 of the last 0.1 s the disk was throttled at the limit of the machine:"
+                " requests waited 5 ms each, and the disk served 7000 IOPS, 27.34 MiB/s. m6i.large"
+                " allows all its EBS volumes together 3600 IOPS. A larger or faster disk would not"
+                " help; m6i.xlarge would: 6000 IOPS."
+            ),
+        ),
+        (
+            "machine_iops",
+            "burst",
+            (
+                "m6i.large allows all its EBS volumes together 40000 IOPS (burst rate; without"
+                " credits 3600 IOPS). A larger"
+            ),
+        ),
+        ("machine_bandwidth", "base", "77.49 MiB/s. A larger or faster disk would not help; a"),
+    ],
+)
+def test_limit_of_the_machine_is_not_blamed_on_the_disk(
+    limit: str, level: str, expected: str
+) -> None:
+    machine = MachineLimit(M6I, {"iops": LargerMachine("m6i.xlarge", 6000)})
+    assignment = Assignment("aws.gp3", "aws", "", 2**40, NO_LIMITS)
+    (sentence,) = explain_minute([throttled_by_machine(limit, level)], assignment, machine)
+    assert expected in sentence
+    assert "provider" not in sentence
+    (without,) = explain_minute([throttled_by_machine(limit, level)], assignment)
+    assert without.endswith("A larger or faster disk would not help.")
+
+
+def test_limits_of_the_machine_in_words() -> None:
+    assert describe_machine(M6I) == (
+        "m6i.large: 3600 IOPS and 77.49 MiB/s for all its EBS volumes together; 40000 IOPS with"
+        " burst credits"
+    )
 
 
 def explained(scenario: Scenario) -> str:

@@ -1,8 +1,6 @@
 """Texts on the limits of machines that no other test prints."""
 
-import pytest
-
-from disksla.commands._machine_text import DiskOnMachine, compare, machine_note, whole_machine
+from disksla.commands._machine_text import DiskOnMachine, compare, machine_note
 from disksla.limits import NO_LIMITS, Limits
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import MachineRules, machine_groups, machine_of_vcpus
@@ -17,38 +15,7 @@ def rules_of(provider: str) -> MachineRules:
     return rules
 
 
-@pytest.mark.parametrize(
-    ("type_id", "vcpus", "expected"),
-    [
-        (
-            "yandex.network-hdd",
-            2,
-            (
-                "7000 IOPS and 90 MiB/s for all network SSDs and HDDs of the machine together"
-                " (2 vCPUs)"
-            ),
-        ),
-        (
-            "yandex.network-ssd-io-m3",
-            1,
-            (
-                "10000 IOPS and 100 MiB/s for all non-replicated and io-m3 disks of the machine"
-                " together (1 vCPU)"
-            ),
-        ),
-        ("yandex.network-hdd", None, None),
-        ("aws.gp3", 2, None),
-    ],
-)
-def test_explain_has_the_limits_of_this_machine(
-    type_id: str, vcpus: int | None, expected: str | None
-) -> None:
-    terms = CATALOG[type_id]
-    assert whole_machine(rules_of(terms.provider), terms, vcpus) == expected
-
-
 def test_type_without_a_machine_limit_has_no_text() -> None:
-    assert whole_machine(rules_of("yandex"), CATALOG["aws.gp3"], 2) is None
     assert machine_note(rules_of("gcp"), CATALOG["gcp.hyperdisk-balanced"]) is None
     assert machine_note(rules_of("azure"), CATALOG["azure.ultra"]) is not None
 

@@ -78,6 +78,7 @@ def prepare_sampler(
     """
     roots = roots_of(arguments)
     configuration = read_configuration(arguments.config_file)
-    sampler = Sampler(roots, State(configuration.settings, configuration.catalog), on_tick)
+    state = State(configuration.settings, configuration.catalog, machines=configuration.machines)
+    sampler = Sampler(roots, state, on_tick)
     sampler.post(read_disks(roots).disks)
     return sampler

@@ -1,13 +1,13 @@
 """Sentences of `disksla explain` about the last minute of a disk."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
-from typing import get_args
+from typing import NamedTuple, get_args
 
-from disksla.limits import Assignment, Limits, Rates
+from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.pipeline import WindowRecord
 from disksla.units import format_bandwidth, format_count, format_duration
-from disksla.verdict import LIMIT_KINDS, LimitKind, ThrottleLevel, Verdict
+from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, LimitKind, ThrottleLevel, Verdict
 
 RECENT_S = 60.0
 """Longest time that is explained."""
@@ -15,10 +15,30 @@ LEAST_SHARE = 0.02
 """Verdicts without a problem are left out below this share of that time."""
 WHOLE_FROM_S = 10.0
 """Seconds are shown without a fraction from here on."""
+OF_MACHINE: Mapping[LimitKind, LimitKind] = {limit: kind for kind, limit in MACHINE_LIMITS.items()}
+"""The kind of each limit of a machine."""
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
 
 
-def explain_minute(records: Iterable[WindowRecord], assignment: Assignment) -> list[str]:
+class LargerMachine(NamedTuple):
+    """A machine of the same family with a higher limit."""
+
+    name: str
+    rate: float
+    """IOPS, or bytes per second."""
+
+
+class MachineLimit(NamedTuple):
+    """The limit of the machine over a disk and others, and which machines have more."""
+
+    shared: SharedLimits
+    larger: Mapping[LimitKind, LargerMachine]
+    """By `iops` and `bandwidth`; without those that no machine of the family has more of."""
+
+
+def explain_minute(
+    records: Iterable[WindowRecord], assignment: Assignment, machine: MachineLimit | None = None
+) -> list[str]:
     """Return sentences about the last minute of a disk, problems first.
 
     `records` are those of this disk, in order of time.
@@ -28,9 +48,17 @@ def explain_minute(records: Iterable[WindowRecord], assignment: Assignment) -> l
     if not windows:
         return ["Nothing was measured: no two samples of this disk were without a gap."]
     period = _Period(windows)
-    sentences = list(_problems(period, assignment))
+    sentences = list(_problems(period, assignment, machine))
     sentences += _other_verdicts(period, assignment.limits, has_problems=bool(sentences))
     return sentences
+
+
+def describe_machine(shared: SharedLimits) -> str:
+    """Return the limits of the machine over a group of disks, in words."""
+    owner = f"{shared.machine}: " if shared.machine else ""
+    text = f"{owner}{_promise(shared.limits.rates)} for {shared.title}"
+    burst = shared.limits.burst
+    return text if burst is None else f"{text}; {_promise(burst.rates)} with burst credits"
 
 
 def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = None) -> list[str]:
@@ -100,14 +128,20 @@ class _Period:
         return format_duration(waited_s / max(1, self.requests))
 
 
-def _problems(period: _Period, assignment: Assignment) -> Iterator[str]:
+def _problems(
+    period: _Period, assignment: Assignment, machine: MachineLimit | None
+) -> Iterator[str]:
     limits = assignment.limits
     throttled = period.with_verdict("throttled")
     for level, limit in product(LEVELS, LIMIT_KINDS):
         records = [
             each for each in throttled.records if (each.level, each.limit) == (level, limit)
         ]
-        if records:
+        if records and limit in OF_MACHINE:
+            yield _throttled_by_machine(
+                _Period(records, period), level, OF_MACHINE[limit], machine
+            )
+        elif records:
             yield _throttled(_Period(records, period), limits, level, limit)
     below = period.with_verdict("below")
     if below.records:
@@ -122,6 +156,30 @@ def _problems(period: _Period, assignment: Assignment) -> Iterator[str]:
             f"{stalled.duration} requests were in flight and none completed: the disk, or the"
             " storage behind it, hung. Neither a limit nor load causes that."
         )
+
+
+def _throttled_by_machine(
+    throttled: _Period, level: ThrottleLevel, limit: LimitKind, machine: MachineLimit | None
+) -> str:
+    found = f"{throttled.waiting} the disk was throttled at the limit of the machine"
+    served = f"requests waited {throttled.wait} each, and the disk served {throttled.rates}"
+    relief = "A larger or faster disk would not help"
+    if machine is None:
+        return f"{found}: {served}. {relief}."
+    limits = machine.shared.limits
+    allowed = f"{machine.shared.machine or 'It'} allows {machine.shared.title}"
+    if level == "burst" and limits.burst is not None:
+        allowed += (
+            f" {_limit(limits.burst.rates, limit)} (burst rate; without credits"
+            f" {_limit(limits.rates, limit)})"
+        )
+    else:
+        allowed += f" {_limit(limits.rates, limit)}"
+    larger = machine.larger.get(limit)
+    if larger is None:
+        return f"{found}: {served}. {allowed}. {relief}; a larger machine may."
+    rate = format_bandwidth(larger.rate) if limit == "bandwidth" else _iops(larger.rate)
+    return f"{found}: {served}. {allowed}. {relief}; {larger.name} would: {rate}."
 
 
 def _throttled(throttled: _Period, limits: Limits, level: ThrottleLevel, limit: LimitKind) -> str:
@@ -148,7 +206,7 @@ def _throttled(throttled: _Period, limits: Limits, level: ThrottleLevel, limit: 
     return (
         f"{unknown} The terms of this disk do not explain this rate. Either it is of another type"
         " or size than configured, or the provider counts requests in another way (a large one as"
-        " several), or a limit of the machine applies."
+        " several), or a limit of the machine applies that is not configured."
     )
 
 

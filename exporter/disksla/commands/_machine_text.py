@@ -20,8 +20,6 @@ from disksla.limits.machine import (
     MachineGroup,
     MachineRules,
     least_rates,
-    machine_groups,
-    machine_of_vcpus,
 )
 from disksla.limits.machine_reference import group_rates
 from disksla.units import format_count, format_duration, format_listed_bandwidth
@@ -103,21 +101,6 @@ def machine_note(rules: MachineRules, terms: Terms) -> str | None:
             if rates is not None:
                 return f"{rates} for {rule.title}; --vcpus N prints them"
             return f"has a limit over {rule.title}; --machine TYPE prints it"
-    return None
-
-
-def whole_machine(rules: MachineRules, terms: Terms, vcpus: int | None) -> str | None:
-    """Return the limits of this machine over such disks, if they follow from its vCPUs."""
-    if rules.key != "vcpus" or vcpus is None:
-        return None
-    for group in machine_groups(rules, machine_of_vcpus(vcpus)):
-        if terms.id in group.covers:
-            rates = group.limits.rates
-            return (
-                f"{format_count(rates.read_iops or 0)} IOPS and"
-                f" {format_listed_bandwidth(rates.read_bytes_per_second or 0)} for {group.title}"
-                f" ({vcpus} vCPU{'' if vcpus == 1 else 's'})"
-            )
     return None
 
 

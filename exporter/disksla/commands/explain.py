@@ -1,7 +1,6 @@
 """`disksla explain`: the terms and limits of one disk, why they apply, and its last minute."""
 
 import argparse
-import os
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
@@ -13,18 +12,25 @@ from disksla.commands._context import (
     prepare_sampler,
     read_context,
 )
-from disksla.commands._explain_text import explain_minute, explain_writes
+from disksla.commands._explain_text import (
+    LargerMachine,
+    MachineLimit,
+    describe_machine,
+    explain_minute,
+    explain_writes,
+)
 from disksla.commands._limits_text import facts_table, limits_facts, rates_table
-from disksla.commands._machine_text import whole_machine
 from disksla.commands._options import add_duration
 from disksla.commands.replay import replay
 from disksla.config import CUSTOM_TERMS, provision_of
 from disksla.disks import Disk
 from disksla.limits import Assignment, Terms, derivation
-from disksla.limits.machine_tables import load_machine_rules
+from disksla.limits.larger_machine import larger_machine
+from disksla.limits.machine_tables import read_table
 from disksla.pipeline import State, Tick, WindowRecord, advance, window_records
 from disksla.probes import plan_probe
 from disksla.units import format_size
+from disksla.verdict import MACHINE_LIMITS, LimitKind
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,12 +75,13 @@ def run(arguments: argparse.Namespace) -> int:
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    promise = _promise(host, disk, assignment, terms)
+    machine = _machine_limit(states[-1], disk)
+    promise = [*_promise(host, disk, assignment, terms), *_machine(machine)]
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if not host.why_not_monitored(disk):
         console.print()
         records = _records(states, disk)
-        for sentence in explain_minute(records, assignment):
+        for sentence in explain_minute(records, assignment, machine):
             console.print(sentence)
         for sentence in explain_writes(records, why_not_exact):
             console.print(sentence)
@@ -149,10 +156,31 @@ def _promise(
     provision = provision_of(entry) if entry else None
     steps = derivation(terms, assignment.size_bytes, provision)
     yield from limits_facts(assignment.limits, terms, steps)
-    rules = load_machine_rules(terms.provider)
-    text = whole_machine(rules, terms, os.cpu_count()) if rules is not None else None
-    if text is not None:
-        yield "whole machine", text
+
+
+def _machine(machine: MachineLimit | None) -> Iterator[tuple[str, str]]:
+    """Yield the limit of the machine, if there is one."""
+    if machine is not None:
+        yield "machine", describe_machine(machine.shared)
+
+
+def _machine_limit(state: State, disk: Disk) -> MachineLimit | None:
+    """Return the limit of the machine over a disk, and the next larger machines of its family."""
+    for group in state.groups.values():
+        if disk.name not in group.devices:
+            continue
+        larger: dict[LimitKind, LargerMachine] = {}
+        for choice in state.machines:
+            if any(rule.name == group.shared.name for rule in choice.rules.groups):
+                table = read_table(choice.rules)
+                for kind in MACHINE_LIMITS:
+                    next_one = larger_machine(
+                        choice, table, group.shared, is_bandwidth=kind == "bandwidth"
+                    )
+                    if next_one is not None:
+                        larger[kind] = LargerMachine(*next_one)
+        return MachineLimit(group.shared, larger)
+    return None
 
 
 def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:

@@ -74,6 +74,7 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
                     sampling=SamplingSettings(interval_s=header.interval_s),
                 ),
                 configuration.catalog,
+                machines=configuration.machines,
             )
             yield state
             for number, line in enumerate(lines, start=2):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
-from disksla.limits.machine import MachineChoice
-from disksla.limits.machine_tables import load_machine_rules
+from disksla.limits.machine import MachineChoice, find_machine
+from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.pipeline.advance import configure
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import GroupSnapshot, take_snapshot
@@ -322,3 +322,114 @@ def test_reload_keeps_totals_of_the_group_and_credits_of_the_same_burst() -> Non
     without = configure(machine.state, settings_of(None, {"vda": of_own(9000)}))
     assert take_snapshot(without).groups == ()
     assert configure(without, settings_of(None, {})).groups == {}
+
+
+def cached(caching: str | None) -> DiskEntry:
+    return DiskEntry(
+        match=DiskMatch(device="vda"),
+        terms="azure.premium-ssd",
+        size_bytes=1024 * GIB,
+        caching=caching,  # type: ignore[arg-type]
+    )
+
+
+def azure(caching: str | None, name: str = "Standard_D4s_v3") -> Machine:
+    """Return a machine with 6,400 uncached IOPS, which has a disk of 5,000."""
+    rules = load_machine_rules("azure")
+    assert rules is not None
+    settings = Settings(disks=(cached(caching),))
+    machine = Machine(*DISKS[:1], settings=settings)
+    choice = MachineChoice(rules, find_machine(rules, read_table(rules), name))
+    machine.state = configure(machine.state, settings, None, (choice,))
+    return machine
+
+
+def hits_and_writes(machine: Machine, hits: list[int], writes: int) -> None:
+    """Read from the cache of the host, and write as much as the machine lets pass."""
+    for number in hits:
+        machine.does(
+            "vda",
+            reads=number,
+            read_sectors=number * 8,
+            read_ms=number // 10,
+            writes=writes,
+            written_sectors=writes * 8,
+            write_ms=3200,
+            inflight=32,
+        )
+        machine.sysfs_inflight["vda"] = (0, 32)
+        machine.tick()
+
+
+@pytest.mark.parametrize(
+    ("caching", "groups"),
+    [
+        (None, ["uncached"]),
+        ("none", ["uncached"]),
+        ("read-only", ["cached", "uncached"]),
+        ("read-write", ["cached", "uncached"]),
+    ],
+)
+def test_limit_of_the_cache_is_over_disks_that_are_cached(
+    caching: str | None, groups: list[str]
+) -> None:
+    assert sorted(azure(caching).state.groups) == groups
+
+
+@pytest.mark.parametrize(("caching", "expected"), [("read-only", {"machine_iops"}), (None, set())])
+def test_reads_from_the_cache_of_the_host_do_not_count(
+    caching: str | None, expected: set[str]
+) -> None:
+    """The writes are at the limit of the machine, and the sum with the hits varies above it."""
+    machine = azure(caching)
+    varied = Random(1)
+    hits_and_writes(machine, [varied.randrange(300, 1000) for _ in range(WINDOWS)], 640)
+    found = limits_of(machine.state, "vda").keys()
+    assert {limit for limit in found if limit.startswith("machine")} == expected
+
+
+def test_credits_of_a_machine_with_a_cache_are_a_range_of_both_ends() -> None:
+    """All requests use the credits of Standard_B12ms, or only those that reach the disk."""
+    upper, lower = {}, {}
+    for caching in ("none", "read-only", None):
+        machine = azure(caching, "Standard_B12ms")
+        hits_and_writes(machine, [300] * 30, 700)
+        (uncached,) = [
+            group
+            for group in take_snapshot(machine.state).groups
+            if group.shared.name == "uncached"
+        ]
+        level = uncached.credits[0]
+        upper[caching], lower[caching] = level.upper_credits, level.lower_credits
+    assert upper["none"] < upper["read-only"] < upper[None]
+    assert upper["read-only"] - upper["none"] == pytest.approx(30 * 300, rel=0.1)
+
+
+def test_disks_of_a_type_that_shares_its_limits_are_a_group() -> None:
+    """Two Balanced Persistent Disks of 100 GiB have the 4,200 IOPS of 200 GiB together."""
+    entries = tuple(
+        DiskEntry(match=DiskMatch(device=name), terms="gcp.pd-balanced") for name in ("vda", "vdb")
+    )
+    machine = Machine(*DISKS, settings=Settings(disks=entries))
+    assignments = [machine.state.monitored[name].assignment for name in ("vda", "vdb")]
+    assert [each.limits.rates.read_iops for each in assignments] == [4200, 4200]
+    assert "share the limits of 200 GiB" in assignments[0].reason
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 4200)
+    varied = Random(2)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": varied.randrange(150, 400), "vdb": varied.randrange(300, 400)})
+    for device in ("vda", "vdb"):
+        assert limits_of(machine.state, device).keys() == {"iops"}
+        assert limits_of(machine.state, device)["iops"] > 5
+        assert "below" not in verdicts_of(machine.state, device)
+    assert take_snapshot(machine.state).groups == ()
+
+
+def test_size_in_the_configuration_is_the_total() -> None:
+    entries = tuple(
+        DiskEntry(match=DiskMatch(device=name), terms="gcp.pd-balanced", size_bytes=500 * GIB)
+        for name in ("vda", "vdb")
+    )
+    machine = Machine(*DISKS, settings=Settings(disks=entries))
+    assert machine.state.groups == {}
+    assert machine.state.monitored["vda"].assignment.limits.rates.read_iops == 6000

@@ -7,7 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from disksla.commands._options import add_config_file, add_paths, roots_of
-from disksla.config import DiskEntry, Settings, assign, find_entry, why_not_monitored
+from disksla.config import (
+    DiskEntry,
+    Settings,
+    assign,
+    assign_all,
+    find_entry,
+    why_not_monitored,
+)
 from disksla.config.settings_file import read_configuration
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
@@ -43,7 +50,8 @@ class HostContext(msgspec.Struct, frozen=True):
 
     def assignment(self, disk: Disk) -> Assignment:
         """Return the terms of a disk and its limits, whether or not it is monitored."""
-        return assign(disk, self.settings, self.catalog)
+        monitored = assign_all(self.disks, self.settings, self.catalog)
+        return monitored.get(disk.name) or assign(disk, self.settings, self.catalog)
 
     def entry(self, disk: Disk) -> DiskEntry | None:
         """Return the configuration entry that matches a disk, or None."""

@@ -3,10 +3,12 @@
 from disksla.config.matching import (
     CUSTOM_TERMS,
     assign,
+    assign_all,
     find_entry,
     is_monitored,
     machine_limits,
     provision_of,
+    type_limits,
     why_not_monitored,
 )
 from disksla.config.settings import (
@@ -33,9 +35,11 @@ __all__ = [
     "SamplingSettings",
     "Settings",
     "assign",
+    "assign_all",
     "find_entry",
     "is_monitored",
     "machine_limits",
     "provision_of",
+    "type_limits",
     "why_not_monitored",
 ]

@@ -1,6 +1,7 @@
 """Matching: which disks are monitored, and which terms apply to each."""
 
 import re
+from collections.abc import Iterable
 
 from disksla.config.custom_terms import custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
@@ -18,6 +19,7 @@ from disksla.limits import (
     derive_limits,
     shared_limits,
 )
+from disksla.units import format_size
 
 CUSTOM_TERMS = "configuration"
 """Terms and provider of a disk whose terms are written out in the configuration."""
@@ -90,11 +92,45 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
     )
 
 
-def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
+def assign_all(
+    disks: Iterable[Disk], settings: Settings, catalog: Catalog
+) -> dict[str, Assignment]:
+    """Return the terms and limits of the disks of a machine that are monitored, by kernel name.
+
+    Limits of a type that are those of the machine's disks of this type together follow from their
+    total size.
+    """
+    monitored = {disk.name: disk for disk in disks if is_monitored(disk, settings)}
+    alone = {name: assign(disk, settings, catalog) for name, disk in monitored.items()}
+    of_type: dict[str, list[str]] = {}
+    for name, assignment in alone.items():
+        terms = assignment.terms
+        is_row = assignment.limits.budget is not None and terms != CUSTOM_TERMS
+        if is_row and catalog[terms].scope == "machine":
+            of_type.setdefault(terms, []).append(name)
+    shared = {}
+    for names in of_type.values():
+        total_bytes = sum(alone[name].size_bytes for name in names)
+        if len(names) > 1 and not any(_has_size(monitored[name], settings) for name in names):
+            for name in names:
+                shared[name] = assign(monitored[name], settings, catalog, total_bytes)
+    return alone | shared
+
+
+def _has_size(disk: Disk, settings: Settings) -> bool:
+    """Return whether the configuration sets the size of a disk."""
+    found = find_entry(disk, settings)
+    return found is not None and found[1].size_bytes is not None
+
+
+def assign(
+    disk: Disk, settings: Settings, catalog: Catalog, total_bytes: int | None = None
+) -> Assignment:
     """Return the terms and limits of a disk, with the reason.
 
-    Where limits cannot be derived, there are none, and the reason has the error: the disk is
-    monitored in spite of one wrong entry.
+    `total_bytes` is the size of all disks of this type if they share its limits. Where limits
+    cannot be derived, there are none, and the reason has the error: the disk is monitored in spite
+    of one wrong entry.
     """
     found = find_entry(disk, settings)
     if found is None:
@@ -102,11 +138,11 @@ def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
         reason = f"no entry of the configuration matches; {generic} by {_generic_reason(disk)}"
         return Assignment(generic, _provider(generic), reason, disk.size_bytes, NO_LIMITS)
     index, entry = found
-    size_bytes = entry.size_bytes or disk.size_bytes
+    size_bytes = total_bytes or entry.size_bytes or disk.size_bytes
     reason = f"disks[{index}] of the configuration matches {_match_text(entry.match)}"
     if not isinstance(entry.terms, str):
         limits = custom_limits(entry.terms)
-        return Assignment(CUSTOM_TERMS, CUSTOM_TERMS, reason, size_bytes, limits)
+        return Assignment(CUSTOM_TERMS, CUSTOM_TERMS, reason, size_bytes, limits, entry.caching)
     try:
         row, provision = catalog[entry.terms], provision_of(entry)
         limits = derive_limits(row, size_bytes, provision)
@@ -115,10 +151,23 @@ def assign(disk: Disk, settings: Settings, catalog: Catalog) -> Assignment:
         reason = f"{reason}, but there are no limits: {error}"
     else:
         notes = [*beyond_sizes(row, size_bytes), *beyond_bounds(row, size_bytes, provision)]
-        if row.scope == "machine":
-            notes.append("other disks of this type share its limits: set `size` to their total")
+        if total_bytes is not None:
+            notes.append(f"disks of this type share the limits of {format_size(total_bytes)}")
+        elif row.scope == "machine":
+            notes.append(
+                "other disks of this type share its limits: `size` may be set to their total"
+            )
         reason = "; ".join((reason, *notes))
-    return Assignment(entry.terms, _provider(entry.terms), reason, size_bytes, limits)
+    shares_limits = total_bytes is not None
+    return Assignment(
+        entry.terms,
+        _provider(entry.terms),
+        reason,
+        size_bytes,
+        limits,
+        entry.caching,
+        shares_limits,
+    )
 
 
 def machine_limits(
@@ -135,6 +184,15 @@ def machine_limits(
         return (SharedLimits(CUSTOM_TERMS, title, machine.type or "", limits),)
     return tuple(
         limits for choice in machines for limits in shared_limits(choice, machine.vcpus or cpus)
+    )
+
+
+def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:
+    """Return the limits of each type whose disks share them."""
+    of_type = {each.terms: each.limits for each in assignments if each.shares_limits}
+    return tuple(
+        SharedLimits(terms, f"all {terms} disks together", "", limits, (terms,), of_type=True)
+        for terms, limits in of_type.items()
     )
 
 

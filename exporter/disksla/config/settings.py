@@ -20,7 +20,7 @@ from disksla.config.fields import (
     Regex,
 )
 from disksla.disks import PROBE_MAX_LOAD
-from disksla.limits import Catalog, MachineChoice
+from disksla.limits import Caching, Catalog, MachineChoice
 from disksla.schema import (
     Bytes,
     BytesPerSecond,
@@ -103,6 +103,8 @@ class DiskEntry(_Strict, frozen=True):
     iops: Iops | None = None
     """The provisioned IOPS, for types that have them."""
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
+    caching: Caching | None = None
+    """What the host caches of the disk (Azure); None if it is not known."""
     options: Mapping[str, Text] = {}
     """Values of the options of the type, such as `tier: P30`."""
 

@@ -1,6 +1,6 @@
 """What a disk was sold as: catalogue, terms, and the limits for its size."""
 
-from disksla.limits.assignment import Assignment
+from disksla.limits.assignment import Assignment, Caching
 from disksla.limits.cost_model import Charge, load_ratio
 from disksla.limits.derive import (
     EffectiveIops,
@@ -35,6 +35,7 @@ __all__ = [
     "Bucket",
     "Budgets",
     "Burst",
+    "Caching",
     "Catalog",
     "Charge",
     "Conditions",

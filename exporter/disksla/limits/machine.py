@@ -176,6 +176,12 @@ class SharedLimits(msgspec.Struct, frozen=True):
     limits: Limits
     covers: tuple[str, ...] | None = None
     """Ids of the types of disk; None for all disks that are monitored."""
+    of_type: bool = False
+    """They are the limits of a type of disk, by the total size of its disks."""
+    is_cache: bool = False
+    """They are over requests to the cache of the host: all of the disks that it caches."""
+    excludes_hits: bool = False
+    """Requests that the cache of the host serves do not count."""
 
     def covers_terms(self, terms: str) -> bool:
         """Return whether disks with these terms are in the group."""
@@ -235,21 +241,25 @@ def machine_groups(rules: MachineRules, machine: Machine) -> tuple[MachineGroup,
 
 
 def shared_limits(choice: MachineChoice, cpus: int | None) -> tuple[SharedLimits, ...]:
-    """Return the limits over groups of disks of this machine, which has this number of CPUs.
-
-    Those over requests to the cache of the host are left out: which requests these are is not
-    known.
-    """
+    """Return the limits over groups of disks of this machine, which has this number of CPUs."""
     machine = choice.machine
     if machine is None and cpus is not None:
         machine = machine_of_vcpus(cpus)
     if machine is None:
         return ()
     name = machine.name or f"{machine.vcpus} vCPU{'' if machine.vcpus == 1 else 's'}"
+    has_cache = any(rule.is_cache for rule in choice.rules.groups)
     return tuple(
-        SharedLimits(group.name, group.title, name, group.limits, group.covers)
+        SharedLimits(
+            group.name,
+            group.title,
+            name,
+            group.limits,
+            group.covers,
+            is_cache=group.is_cache,
+            excludes_hits=has_cache and not group.is_cache,
+        )
         for group in machine_groups(choice.rules, machine)
-        if not group.is_cache
     )
 
 

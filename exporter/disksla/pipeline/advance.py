@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from disksla.config import Settings, assign, is_monitored, machine_limits
+from disksla.config import Settings, assign_all, machine_limits, type_limits
 from disksla.disks import Disk
 from disksla.limits import Catalog, MachineChoice
 from disksla.pipeline.assessment import TickContext
@@ -218,10 +218,11 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     """
     stats = state.sampler_stats
     monitored = {}
+    assignments = assign_all(inventory, state.settings, state.catalog)
     for disk in inventory:
-        if not is_monitored(disk, state.settings):
+        if disk.name not in assignments:
             continue
-        assignment = assign(disk, state.settings, state.catalog)
+        assignment = assignments[disk.name]
         before = state.monitored.get(disk.name)
         if before is None:
             monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
@@ -244,6 +245,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
             for device, disk_state in monitored.items()
         }
     limits = machine_limits(state.settings, state.machines, state.cpus)
+    limits += type_limits(assignments.values())
     groups = {
         name: group if name in state.groups else restore_group(state.previous_run, group, now)
         for name, group in groups_after(state.groups, limits, monitored).items()

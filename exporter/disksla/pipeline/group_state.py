@@ -6,7 +6,7 @@ from functools import reduce
 import msgspec
 
 from disksla.credits import CreditAccount
-from disksla.limits import SharedLimits
+from disksla.limits import Assignment, Caching, SharedLimits
 from disksla.pipeline.assessment import TickContext, assess, assess_gap, credits_at
 from disksla.pipeline.disk_state import DiskState, Sample
 from disksla.pipeline.totals import DiskTotals
@@ -16,6 +16,7 @@ from disksla.verdict import (
     SharedThrottle,
     WindowVerdict,
     after_gap,
+    classify,
     shared_throttle,
 )
 
@@ -34,6 +35,11 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     decided: tuple[WindowVerdict, ...] = ()
     credits: CreditAccount | None = None
     """Burst credits of the machine; None if its limits have no burst."""
+    certain_detector: DetectorState = DetectorState()
+    certain_decided: tuple[WindowVerdict, ...] = ()
+    """The same without requests that the cache of the host may have served."""
+    has_range: bool = False
+    """It may have served some at the last sample."""
     is_listed: bool = True
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
@@ -53,8 +59,16 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     is_complete = len(intervals) == len(samples) and all(
         bool(interval.seconds) == bool(context.elapsed_s) for interval in intervals
     )
+    certain_detector = after_gap(group.certain_detector)
+    certain_decided: tuple[WindowVerdict, ...] = ()
+    certain: Interval | None = None
     if is_complete:
+        certain = _certain(group, samples)
         assessed = assess(group, limits, _together(intervals), context, _fewest(group, samples))
+        if certain is not None and certain.seconds:
+            certain_detector, certain_decided = classify(
+                group.certain_detector, certain, limits, context.tolerance_ratio, context.tick_s
+            )
     else:
         assessed = assess_gap(group, limits, context, inflight)
     return GroupState(
@@ -66,15 +80,34 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         assessed.window_verdict,
         assessed.decided,
         assessed.credits,
+        certain_detector,
+        certain_decided,
+        certain is not None,
     )
 
 
 def throttle_of(group: GroupState) -> SharedThrottle | None:
-    """Return where a group that was updated at this sample is throttled; None if it is not."""
+    """Return where a group that was updated at this sample is throttled; None if it is not.
+
+    Where the cache of the host may serve requests, the load of the group is a range: its ends are
+    all requests, and those that certainly reach the limit. One of them may have the rate of the
+    limit by chance, so that it has to be confirmed.
+    """
     if not group.totals.recent:
         return None
-    seconds = group.totals.recent[-1].seconds
-    return shared_throttle(group.detector, group.decided, group.shared.limits, seconds)
+    shared, seconds = group.shared, group.totals.recent[-1].seconds
+    for detector, decided in (
+        (group.detector, group.decided),
+        (group.certain_detector, group.certain_decided),
+    ):
+        if group.has_range and not (decided and decided[-1].is_confirmed):
+            continue
+        throttle = shared_throttle(
+            detector, decided, shared.limits, seconds, is_machine=not shared.of_type
+        )
+        if throttle is not None:
+            return throttle
+    return None
 
 
 def groups_after(
@@ -92,7 +125,7 @@ def groups_after(
             sorted(
                 device
                 for device, disk_state in monitored.items()
-                if shared.covers_terms(disk_state.assignment.terms)
+                if _is_in(disk_state.assignment, shared)
             )
         )
         if not devices:
@@ -105,6 +138,7 @@ def groups_after(
                 shared=shared,
                 devices=devices,
                 detector=after_gap(group.detector),
+                certain_detector=after_gap(group.certain_detector),
                 totals=group.totals.with_undecided_unproven(),
                 credits=group.credits if same_burst else None,
             )
@@ -117,20 +151,51 @@ def _together(intervals: Sequence[Interval]) -> Interval:
     return reduce(Interval.beside, intervals)
 
 
-def _fewest(group: GroupState, samples: Sequence[Sample]) -> Interval | None:
-    """Return the interval of a group with a burst with the least number of data writes.
+def _is_in(assignment: Assignment, shared: SharedLimits) -> bool:
+    """Return whether a limit is over a disk."""
+    if shared.is_cache and assignment.caching in {None, "none"}:
+        return False
+    return shared.covers_terms(assignment.terms)
 
-    None if that is certain.
-    """
-    if group.shared.limits.burst is None:
+
+def _certain(group: GroupState, samples: Sequence[Sample]) -> Interval | None:
+    """Return what certainly reaches the limit; None if that is everything."""
+    if not group.shared.excludes_hits:
         return None
-    fewest = [sample.fewest for sample in samples]
-    if not any(fewest):
+    cached = [sample.disk_state.assignment.caching for sample in samples]
+    if set(cached) == {"none"}:
         return None
     return _together(
         [
-            least or sample.interval
-            for least, sample in zip(fewest, samples, strict=True)
+            _without_hits(sample.interval, caching)
+            for sample, caching in zip(samples, cached, strict=True)
             if sample.interval is not None
         ]
     )
+
+
+def _without_hits(interval: Interval, caching: Caching | None) -> Interval:
+    """Return an interval without requests that the cache of the host may have served."""
+    if caching == "none":
+        return interval
+    return interval.without_reads() if caching == "read-only" else interval.without_requests()
+
+
+def _fewest(group: GroupState, samples: Sequence[Sample]) -> Interval | None:
+    """Return the least use of a group with a burst; None if the use is certain.
+
+    It has the fewest data writes, and no requests that the cache of the host may have served.
+    """
+    if group.shared.limits.burst is None:
+        return None
+    fewest = [sample.fewest or sample.interval for sample in samples]
+    intervals = [interval for interval in fewest if interval is not None]
+    if group.shared.excludes_hits:
+        caching = [sample.disk_state.assignment.caching for sample in samples]
+        intervals = [
+            _without_hits(interval, each)
+            for interval, each in zip(intervals, caching, strict=True)
+        ]
+    certain = _together(intervals)
+    whole = _together([sample.interval for sample in samples if sample.interval is not None])
+    return None if certain == whole else certain

@@ -152,7 +152,11 @@ def take_snapshot(state: State) -> Snapshot:
             collectors={source: stats.works(source) for source in SOURCES},
             problems=stats.problems,
         ),
-        groups=tuple(_group_snapshot(group, state) for _, group in sorted(state.groups.items())),
+        groups=tuple(
+            _group_snapshot(group, state)
+            for _, group in sorted(state.groups.items())
+            if not group.shared.of_type
+        ),
     )
 
 
@@ -215,7 +219,9 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         limiter_window_s=disk_state.limiter_window_s(state.settings.sampling.interval_s),
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
         groups=tuple(
-            name for name, group in state.groups.items() if disk_state.disk.name in group.devices
+            name
+            for name, group in state.groups.items()
+            if disk_state.disk.name in group.devices and not group.shared.of_type
         ),
         probes=_probes(disk_state, configured),
         probe_intervals_s=configured,

@@ -124,6 +124,16 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             self, writes=max(self.writes - self.flushes, least), write_ms=self.data_write_ms
         )
 
+    def without_reads(self) -> "Interval":
+        """Return the interval without its reads."""
+        return msgspec.structs.replace(
+            self, reads=0, read_bytes=0, read_ms=None if self.read_ms is None else 0
+        )
+
+    def without_requests(self) -> "Interval":
+        """Return an interval of the same time in which nothing completed."""
+        return Interval(self.end_s, self.seconds, 0, 0, 0, 0, 0, 0, self.inflight)
+
     def with_fewest_writes(self, largest_request_bytes: int | None) -> "Interval":
         """Return the interval with as few writes as its sectors need at least.
 

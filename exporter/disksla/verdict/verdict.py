@@ -109,18 +109,24 @@ def classify(
 
 
 def shared_throttle(
-    detector: DetectorState, decided: tuple[WindowVerdict, ...], limits: Limits, seconds: float
+    detector: DetectorState,
+    decided: tuple[WindowVerdict, ...],
+    limits: Limits,
+    seconds: float,
+    *,
+    is_machine: bool = True,
 ) -> SharedThrottle | None:
     """Return where a group is throttled in its last window, for the verdicts on its disks.
 
     `decided` are the verdicts of `classify` on the group, and `seconds` is the window. None if it
-    is not throttled at a limit that is known.
+    is not throttled at a limit that is known. The limit is that of the machine if `is_machine`,
+    else that of all disks of a type.
     """
     throttle = decided[-1].throttle if decided else None
     if throttle is None or throttle.limit not in MACHINE_LIMITS:
         return None
     return SharedThrottle(
-        Throttle(throttle.level, MACHINE_LIMITS[throttle.limit]),
+        Throttle(throttle.level, MACHINE_LIMITS[throttle.limit]) if is_machine else throttle,
         decided[-1].throttled_share * seconds,
         detector.data,
         throttled_charges(limits, throttle.level),

@@ -68,7 +68,7 @@ M6I = SharedLimits(
                 "For 0.1 of the last 0.1 s the disk was throttled at the limit of the machine:"
                 " requests waited 5 ms each, and the disk served 7000 IOPS, 27.34 MiB/s. m6i.large"
                 " allows all its EBS volumes together 3600 IOPS. A larger or faster disk would not"
-                " help; m6i.xlarge would: 6000 IOPS."
+                " help; m6i.xlarge would (6000 IOPS)."
             ),
         ),
         (

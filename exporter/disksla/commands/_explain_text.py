@@ -12,7 +12,8 @@ from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, LimitKind, ThrottleLeve
 RECENT_S = 60.0
 """Longest time that is explained."""
 LEAST_SHARE = 0.02
-"""Verdicts without a problem are left out below this share of that time."""
+"""Verdicts without a problem are left out below this share of that time, and limits below this
+share of the throttled time."""
 WHOLE_FROM_S = 10.0
 """Seconds are shown without a fraction from here on."""
 OF_MACHINE: Mapping[LimitKind, LimitKind] = {limit: kind for kind, limit in MACHINE_LIMITS.items()}
@@ -102,9 +103,14 @@ class _Period:
         return self._part(self.seconds)
 
     @property
+    def waiting_s(self) -> float:
+        """Seconds in which requests waited for the limiter."""
+        return sum(record.throttled_s or 0.0 for record in self.records)
+
+    @property
     def waiting(self) -> str:
         """How long requests waited for the limiter, as the beginning of a sentence."""
-        return self._part(sum(record.throttled_s or 0.0 for record in self.records))
+        return self._part(self.waiting_s)
 
     def _part(self, seconds: float) -> str:
         return f"For {_seconds(seconds)} of the last {_seconds(self.whole_s)} s"
@@ -133,16 +139,21 @@ def _problems(
 ) -> Iterator[str]:
     limits = assignment.limits
     throttled = period.with_verdict("throttled")
-    for level, limit in product(LEVELS, LIMIT_KINDS):
-        records = [
-            each for each in throttled.records if (each.level, each.limit) == (level, limit)
-        ]
-        if records and limit in OF_MACHINE:
-            yield _throttled_by_machine(
-                _Period(records, period), level, OF_MACHINE[limit], machine
-            )
-        elif records:
-            yield _throttled(_Period(records, period), limits, level, limit)
+    by_limit = {
+        (level, limit): _Period(
+            [each for each in throttled.records if (each.level, each.limit) == (level, limit)],
+            period,
+        )
+        for level, limit in product(LEVELS, LIMIT_KINDS)
+    }
+    least_s = LEAST_SHARE * throttled.waiting_s
+    for (level, limit), part in by_limit.items():
+        if not part.records or part.waiting_s < least_s:
+            continue  # a rate may be that of a limit by chance for a window or two
+        if limit in OF_MACHINE:
+            yield _throttled_by_machine(part, level, OF_MACHINE[limit], machine)
+        else:
+            yield _throttled(part, limits, level, limit)
     below = period.with_verdict("below")
     if below.records:
         yield (
@@ -167,7 +178,7 @@ def _throttled_by_machine(
     if machine is None:
         return f"{found}: {served}. {relief}."
     limits = machine.shared.limits
-    allowed = f"{machine.shared.machine or 'It'} allows {machine.shared.title}"
+    allowed = f"{_owner(machine.shared)} allows {machine.shared.title}"
     if level == "burst" and limits.burst is not None:
         allowed += (
             f" {_limit(limits.burst.rates, limit)} (burst rate; without credits"
@@ -179,7 +190,14 @@ def _throttled_by_machine(
     if larger is None:
         return f"{found}: {served}. {allowed}. {relief}; a larger machine may."
     rate = format_bandwidth(larger.rate) if limit == "bandwidth" else _iops(larger.rate)
-    return f"{found}: {served}. {allowed}. {relief}; {larger.name} would: {rate}."
+    return f"{found}: {served}. {allowed}. {relief}; {larger.name} would ({rate})."
+
+
+def _owner(shared: SharedLimits) -> str:
+    """Return the machine as the beginning of a sentence."""
+    if " " in shared.machine:
+        return f"A machine with {shared.machine}"
+    return shared.machine or "It"
 
 
 def _throttled(throttled: _Period, limits: Limits, level: ThrottleLevel, limit: LimitKind) -> str:

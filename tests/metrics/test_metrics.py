@@ -9,7 +9,10 @@ import msgspec
 import pytest
 
 from disksla.histogram import Histogram
+from disksla.limits.limits import Rates, build_limits
+from disksla.limits.machine import SharedLimits
 from disksla.metrics.disk_metrics import DISK_METRICS
+from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Labelled, Metric, Value
 from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
@@ -17,6 +20,7 @@ from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
+from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verification.report import VerificationReport
 from support.reports import RESULTS, a_report
 from support.snapshots import (
@@ -26,6 +30,7 @@ from support.snapshots import (
     IOPS_CREDITS,
     SAMPLER,
     disk_view,
+    group_view,
     probed_disk_view,
     unknown_disk_view,
 )
@@ -34,12 +39,14 @@ VERIFICATION_RATIOS = ("ratio", "required_ratio", "passed")
 DISK_ROWS = {metric.name: metric for metric in (*DISK_METRICS, *PROBE_METRICS)}
 REPORT_ROWS = {metric.name: metric for metric in VERIFICATION_METRICS}
 SAMPLER_ROWS = {metric.name: metric for metric in SAMPLER_METRICS}
+MACHINE_ROWS = {metric.name: metric for metric in MACHINE_METRICS}
 BUILD_ROWS = {metric.name: metric for metric in BUILD_METRICS}
 ALL: dict[str, Metric[Any]] = {
     **DISK_ROWS,
     **REPORT_ROWS,
     **SAMPLER_ROWS,
     **BUILD_ROWS,
+    **MACHINE_ROWS,
 }
 
 # Dashboards and rules use these: none of them may be removed or change its kind.
@@ -109,6 +116,17 @@ CONTRACT = {
     "disksla_collector_success": "gauge",
     "disksla_errors_total": "counter",
     "disksla_build_info": "gauge",
+    "disksla_machine_info": "gauge",
+    "disksla_machine_disk_info": "gauge",
+    "disksla_machine_limit_iops": "gauge",
+    "disksla_machine_limit_bytes_per_second": "gauge",
+    "disksla_machine_load_ratio": "histogram",
+    "disksla_machine_throttled_seconds_total": "counter",
+    "disksla_machine_burst_credits": "gauge",
+    "disksla_machine_burst_credits_lower_bound": "gauge",
+    "disksla_machine_burst_credits_upper_bound": "gauge",
+    "disksla_machine_burst_credits_capacity": "gauge",
+    "disksla_machine_burst_exhaustion_seconds": "gauge",
     "disksla_config_last_reload_successful": "gauge",
     "disksla_config_last_reload_success_timestamp_seconds": "gauge",
 }
@@ -125,6 +143,40 @@ def test_metric_exists_with_its_kind(name: str, kind: str) -> None:
     assert ALL[name].kind == kind
 
 
+def test_metrics_of_a_group() -> None:
+    group = group_view()
+    values = {name: row.value(group) for name, row in MACHINE_ROWS.items()}
+    title = "all EBS volumes of the instance together"
+    assert values == {
+        "disksla_machine_info": {("m5.large", title, "sum"): 1},
+        "disksla_machine_disk_info": {("vdb",): 1, ("vdc",): 1},
+        "disksla_machine_limit_iops": {("read",): 3600.0, ("write",): 3600.0},
+        "disksla_machine_limit_bytes_per_second": {("read",): 81.25e6, ("write",): 81.25e6},
+        "disksla_machine_load_ratio": group.load,
+        "disksla_machine_throttled_seconds_total": {("iops",): 40.0, ("bandwidth",): 2.0},
+        "disksla_machine_burst_credits": {("iops",): 2500.0},
+        "disksla_machine_burst_credits_lower_bound": {("iops",): 1250.5},
+        "disksla_machine_burst_credits_upper_bound": {("iops",): 4000.0},
+        "disksla_machine_burst_credits_capacity": {("iops",): 8000.0},
+        "disksla_machine_burst_exhaustion_seconds": {("iops",): 1.5},
+    }
+
+
+def test_group_without_limits_of_a_kind_has_no_sample_of_it() -> None:
+    shared = SharedLimits("configuration", "all", "", build_limits(Rates(read_iops=300.0), "sum"))
+    group = msgspec.structs.replace(group_view(), shared=shared, credits=())
+    assert MACHINE_ROWS["disksla_machine_limit_iops"].value(group) == {("read",): 300.0}
+    assert MACHINE_ROWS["disksla_machine_limit_bytes_per_second"].value(group) is None
+    assert MACHINE_ROWS["disksla_machine_burst_credits"].value(group) is None
+
+
+def test_limits_of_the_machine_are_counted_where_they_apply() -> None:
+    row = DISK_ROWS["disksla_throttled_seconds_total"]
+    in_group = msgspec.structs.replace(disk_view(), groups=("ebs",))
+    assert labelled(row.value(in_group)).keys() == {(limit,) for limit in LIMIT_KINDS}
+    assert ("machine_iops",) not in labelled(row.value(disk_view()))
+
+
 def test_names_are_unique() -> None:
     tables = (
         DISK_METRICS,
@@ -132,6 +184,7 @@ def test_names_are_unique() -> None:
         VERIFICATION_METRICS,
         SAMPLER_METRICS,
         BUILD_METRICS,
+        MACHINE_METRICS,
     )
     assert len(ALL) == sum(map(len, tables))
 
@@ -145,7 +198,7 @@ def test_row_follows_naming_rules(name: str) -> None:
     assert row.help[0].isupper()
     assert row.help.endswith(".")
     assert "  " not in row.help
-    assert "device" not in row.labels
+    assert "device" not in row.labels or name in MACHINE_ROWS
 
 
 def test_counters_are_in_base_units() -> None:

@@ -11,10 +11,25 @@ from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin
 from disksla.histogram import Histogram
 from disksla.limits.assignment import Assignment
-from disksla.limits.limits import NO_LIMITS, Bucket, Budgets, Burst, Limits, Rates
+from disksla.limits.limits import (
+    NO_LIMITS,
+    Bucket,
+    Budgets,
+    Burst,
+    Limits,
+    Rates,
+    build_limits,
+)
+from disksla.limits.machine import SharedLimits
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
-from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.pipeline.snapshot import (
+    DiskSnapshot,
+    GroupSnapshot,
+    SamplerSnapshot,
+    Snapshot,
+    Traffic,
+)
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
@@ -108,6 +123,23 @@ def disk_view(
         ),
         ceiling=Ceiling(Throttle("base", "iops"), 400, 40.0, 12_000, 12_000 * 4096),
         credits=(IOPS_CREDITS,),
+    )
+
+
+def group_view() -> GroupSnapshot:
+    """Return two disks of an AWS instance at the limit of the instance, with burst credits."""
+    limits = build_limits(
+        Rates(3600.0, 3600.0, 81.25e6, 81.25e6),
+        "sum",
+        burst=Burst(Rates(18_750.0, 18_750.0), (Bucket("iops", 8000.0, 3600, 3600, 18_750.0),)),
+    )
+    return GroupSnapshot(
+        SharedLimits("ebs", "all EBS volumes of the instance together", "m5.large", limits),
+        ("vdb", "vdc"),
+        histogram(LOAD_BOUNDS),
+        0.98,
+        {"iops": 40.0, "bandwidth": 2.0},
+        (IOPS_CREDITS,),
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import example, given
 
 from disksla.histogram import Histogram
+from disksla.limits import SharedLimits
 from disksla.limits.limits import NO_LIMITS, Limits, Rates, build_limits
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.snapshot import SamplerSnapshot, Snapshot
@@ -23,6 +24,7 @@ from support.snapshots import (
     BURST_LIMITS,
     SAMPLER,
     disk_view,
+    group_view,
     unknown_disk_view,
     view,
     views,
@@ -77,6 +79,10 @@ def read(text: str) -> Reader:
     return reader
 
 
+def last_row(text: str) -> list[str]:
+    return [" ".join(cell.split()) for cell in read(text).rows[-1]]
+
+
 def cells(snapshot: Snapshot) -> list[str]:
     return [" ".join(cell.split()) for cell in read(page(snapshot)).rows[1]]
 
@@ -113,7 +119,8 @@ def test_disk_is_one_row() -> None:
 def throttled_at(throttle: Throttle, limits: Limits, verdict: Verdict = "throttled") -> Snapshot:
     disk = disk_view(limits=limits)
     ceiling = Ceiling(throttle, 400, 40.0, 12_000, 12_000 * 65536)
-    return view(msgspec.structs.replace(disk, verdict=verdict, ceiling=ceiling))
+    now = throttle if verdict == "throttled" else None
+    return view(msgspec.structs.replace(disk, verdict=verdict, ceiling=ceiling, throttle=now))
 
 
 def test_rate_at_which_a_disk_is_throttled() -> None:
@@ -135,6 +142,33 @@ def test_unknown_limit_is_explained_if_there_are_terms() -> None:
         throttled_at(Throttle("base", "iops"), limits),
     ):
         assert "do not explain" not in page(other)
+
+
+def test_disk_that_is_throttled_by_its_machine() -> None:
+    shown = throttled_at(Throttle("base", "machine_iops"), BURST_LIMITS)
+    assert cells(shown)[2].startswith("throttled by the machine throttled")
+    assert "do not explain" not in page(shown)
+
+
+def test_machine_has_a_table_of_its_limits() -> None:
+    shown = page(msgspec.structs.replace(view(disk_view()), groups=(group_view(),)))
+    assert last_row(shown) == [
+        "m5.large all EBS volumes of the instance together",
+        "vdb vdc",
+        "3600 / 3600 IOPS 77.49 MiB/s / 77.49 MiB/s shared",
+        "98 %",
+        "42 s",
+        "iops 31.2 %",
+    ]
+    other = msgspec.structs.replace(
+        group_view(),
+        shared=SharedLimits("configuration", HOSTILE, "", NO_LIMITS),
+        throttled_s={"iops": 0.0},
+        credits=(),
+    )
+    shown = page(msgspec.structs.replace(view(disk_view()), groups=(other,)))
+    assert last_row(shown)[0].startswith("limits written out <script>")
+    assert last_row(shown)[4:] == ["never", "–"]  # noqa: RUF001 -- it is the dash shown
 
 
 def test_unknown_values_are_dashes() -> None:

@@ -29,6 +29,7 @@ from disksla.verdict import (
     Clocks,
     Interval,
     LimitKind,
+    Throttle,
     Verdict,
     load_of,
 )
@@ -64,6 +65,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Load over the same time; None if the terms promise nothing."""
     verdict: Verdict | None = None
     """Verdict on the last window; None after a gap."""
+    throttle: Throttle | None = None
+    """Where it is throttled, if it is."""
     verdict_totals: VerdictTotals = VerdictTotals()
     """Seconds by verdict and by limit, and what throttling cost."""
     ceiling: Ceiling | None = None
@@ -212,6 +215,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         else window_verdict.verdict
         if window_verdict is not None
         else None,
+        throttle=None if is_idle or window_verdict is None else window_verdict.throttle,
         verdict_totals=msgspec.structs.replace(
             totals.verdict_totals, host=totals.verdict_totals.host.where_known(state.last_host)
         ),

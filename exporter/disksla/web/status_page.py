@@ -1,15 +1,15 @@
 """The status page: one row per disk, in HTML without JavaScript."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
 from disksla.html import HtmlPage, escape_html
 from disksla.limits import Limits
 from disksla.metrics import BuildInfo
-from disksla.pipeline import DiskSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verdict import UNKNOWN_LIMIT, VERDICTS, Verdict
+from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS, Verdict
 
 _PAGE = HtmlPage("""
 header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
@@ -49,6 +49,7 @@ _UNKNOWN = f'<span class="soft">{_DASH}</span>'
 _COLUMNS = (
     "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
 )  # fmt: skip
+_MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst credits")
 _MAX_PROBLEMS = 10
 _BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 
@@ -64,6 +65,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) 
 {_problems(snapshot.sampler, build_info)}
 {_disks(snapshot.disks)}
 {_unknown_limit(snapshot.disks)}
+{_machine(snapshot.groups)}
 {_sampler(snapshot.sampler)}
 <p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
 is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
@@ -95,7 +97,11 @@ def _disks(disks: Iterable[DiskSnapshot]) -> str:
     rows = "\n".join(_row(disk) for disk in disks)
     if not rows:
         return "<p>No disk is monitored; <code>disksla discover</code> shows why.</p>"
-    headings = "".join(f'<th scope="col">{column}</th>' for column in _COLUMNS)
+    return _table(_COLUMNS, rows)
+
+
+def _table(columns: Iterable[str], rows: str) -> str:
+    headings = "".join(f'<th scope="col">{column}</th>' for column in columns)
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
@@ -116,11 +122,39 @@ def _row(snapshot: DiskSnapshot) -> str:
         _traffic(peak),
     )
     name = _lines([disk.name], soft=filter(None, facts))
+    return _cells(_COLUMNS, name, cells)
+
+
+def _cells(columns: Sequence[str], name: str, cells: Iterable[str]) -> str:
+    """Return a row of a table, of which `name` is the first cell."""
     rest = "\n".join(
         f'<td data-label="{column}"><div>{cell}</div></td>'
-        for column, cell in zip(_COLUMNS[1:], cells, strict=True)
+        for column, cell in zip(columns[1:], cells, strict=True)
     )
     return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
+
+
+def _machine(groups: Iterable[GroupSnapshot]) -> str:
+    """Return a table of the limits of the machine; nothing without any."""
+    rows = "\n".join(_group(group) for group in groups)
+    return _table(_MACHINE_COLUMNS, rows) if rows else ""
+
+
+def _group(group: GroupSnapshot) -> str:
+    throttled_s = sum(group.throttled_s.values())
+    levels = [
+        f"{level.resource} {_percent(level.estimate_credits / level.capacity_credits)}"
+        for level in group.credits
+    ]
+    cells = (
+        _lines(group.devices),
+        _limits(group.shared.limits),
+        _load(group.present_load),
+        format_duration(throttled_s) if throttled_s else "never",
+        _lines(levels) or _UNKNOWN,
+    )
+    name = _lines([group.shared.machine or "limits written out"], soft=[group.shared.title])
+    return _cells(_MACHINE_COLUMNS, name, cells)
 
 
 def _traffic(traffic: Traffic | None) -> str:
@@ -184,7 +218,11 @@ def _verdict(snapshot: DiskSnapshot) -> str:
 
 
 def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
-    """Yield the rate at which a disk is throttled, and the limit if it is unknown."""
+    """Yield where a disk is throttled: by the machine, or at which rate."""
+    throttle = snapshot.throttle
+    if throttle is not None and throttle.limit in MACHINE_LIMITS.values():
+        yield "by the machine"
+        return
     if snapshot.verdict != "throttled" or snapshot.ceiling is None:
         return
     ceiling = snapshot.ceiling
@@ -193,7 +231,7 @@ def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
     else:
         rate = f"{format_count(ceiling.iops)} IOPS"
     yield f"at {rate}"
-    if ceiling.throttle == UNKNOWN_LIMIT:
+    if throttle == UNKNOWN_LIMIT:
         yield "unknown limit"
 
 
@@ -202,10 +240,7 @@ def _unknown_limit(disks: Iterable[DiskSnapshot]) -> str:
     names = [
         snapshot.disk.name
         for snapshot in disks
-        if snapshot.verdict == "throttled"
-        and snapshot.assignment.limits.promise_charges
-        and snapshot.ceiling is not None
-        and snapshot.ceiling.throttle == UNKNOWN_LIMIT
+        if snapshot.throttle == UNKNOWN_LIMIT and snapshot.assignment.limits.promise_charges
     ]
     if not names:
         return ""

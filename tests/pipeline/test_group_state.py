@@ -229,6 +229,25 @@ def test_yandex_network_ssd_on_two_vcpus_is_throttled_by_the_machine() -> None:
     assert group_of(machine.state).shared.machine == "2 vCPUs"
 
 
+@pytest.mark.parametrize("served", [1262, 1440])
+def test_request_may_cost_both_iops_and_bandwidth_of_the_machine(served: int) -> None:
+    """1,262 requests of 64 KiB per second by the constants of the block store, or 90 MiB/s."""
+    rules = load_machine_rules("yandex")
+    assert rules is not None
+    entry = DiskEntry(
+        match=DiskMatch(device="vda"), terms="yandex.network-ssd", size_bytes=960 * GIB
+    )
+    machine = Machine(
+        *DISKS[:1], settings=Settings(disks=(entry,), machine=MachineSettings(vcpus=2))
+    )
+    choice = (MachineChoice(rules, None),)
+    machine.state = configure(machine.state, machine.state.settings, None, choice)
+    limiter = SharedLimiter(machine, {"vda": 10_000.0}, served)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 300}, size=65536)
+    assert limits_of(machine.state, "vda").keys() == {"machine_bandwidth"}
+
+
 BURSTING = SumTerms(iops=500, burst=SumBurst(iops=2000, iops_credits=10_000))
 
 

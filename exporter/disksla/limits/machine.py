@@ -16,6 +16,7 @@ import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.limits.burst_rules import burst_buckets
+from disksla.limits.cost_model import Additive
 from disksla.limits.limits import (
     BudgetKind,
     Budgets,
@@ -103,6 +104,9 @@ class GroupRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     read_bandwidth: MachineBandwidth
     write_bandwidth: MachineBandwidth
     burst: MachineBurst | None = None
+    may_cost: Additive | None = None
+    """A request may cost both IOPS and bandwidth, as it does at a disk. The limits are a range
+    then, between this cost and that of separate budgets."""
 
 
 class MachineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -292,7 +296,11 @@ def _limits(group: GroupRule, row: Row, vcpus: int) -> Limits | None:
     burst = None
     if group.burst is not None and peak != base:
         burst = Burst(peak, burst_buckets(base, peak, group.burst.seconds))
-    return build_limits(base, group.budget, burst=burst)
+    limits = build_limits(base, group.budget, burst=burst)
+    if group.may_cost is None:
+        return limits
+    additive = build_limits(base, group.budget, cost=group.may_cost)
+    return msgspec.structs.replace(limits, promise_charges=additive.enforced_charges)
 
 
 _NAME = re.compile(r"[\w.-]+")

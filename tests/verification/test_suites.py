@@ -8,9 +8,18 @@ from hypothesis import strategies as st
 from disksla.config.custom_terms import SeparateTerms, SumBurst, SumTerms, custom_limits
 from disksla.limits.catalog import load_catalog
 from disksla.limits.derive import derive_limits
-from disksla.limits.limits import NO_LIMITS, Limits, PromisedShare, Rates, build_limits
+from disksla.limits.limits import (
+    NO_LIMITS,
+    Bucket,
+    Burst,
+    Limits,
+    PromisedShare,
+    Rates,
+    build_limits,
+)
+from disksla.limits.machine import SharedLimits
 from disksla.units import GIB, KIB, MIB
-from disksla.verification.suites import Suite, SuiteTest, default_suite, make_suite
+from disksla.verification.suites import Suite, SuiteTest, default_suite, make_suite, within_machine
 
 CATALOG = load_catalog()
 TOLERANCE = 0.03
@@ -219,3 +228,38 @@ def test_burst_exceeds_the_promise() -> None:
     requirement = by_test(make_suite("terms", limits, TOLERANCE))["randread-4k"].requirement
     assert requirement is not None
     assert (requirement.promised, requirement.burst) == (300, 2000)
+
+
+M6I = SharedLimits(
+    "ebs",
+    "all EBS volumes of the instance together",
+    "m6i.large",
+    build_limits(Rates(3600.0, 3600.0, 81.25e6, 81.25e6), "sum"),
+)
+
+
+def test_tests_that_the_machine_does_not_allow_are_skipped() -> None:
+    """6,000 IOPS and 125 MiB/s of a disk, on a machine that has 3,600 and 81.25 MB/s."""
+    suite = make_suite("terms", build_limits(Rates(6000.0, 3000.0, 131e6, 64e6), "separate"), 0.03)
+    within = by_test(within_machine(suite, [M6I], 0.03))
+    skipped = {name: test.skip_reason for name, test in within.items() if not test.requirement}
+    machine = "m6i.large allows all EBS volumes of the instance together only"
+    assert skipped["randread-4k"] == f"{machine} 3600 such IOPS"
+    assert skipped["read-1m"] == f"{machine} 77.5 such IOPS"
+    assert {"randwrite-4k", "write-1m"} <= {*within} - {*skipped}
+    assert within_machine(suite, [], 0.03) == suite
+
+
+def test_latency_is_tested_only_at_a_rate_that_the_machine_allows() -> None:
+    limits = build_limits(Rates(6000.0, 3000.0), "separate", 0.001, "guaranteed")
+    within = by_test(within_machine(make_suite("terms", limits, 0.03), [M6I], 0.03))
+    assert "3600 such IOPS" in within["latency-randread-4k"].skip_reason
+    assert within["latency-randwrite-4k"].requirement is not None
+
+
+def test_credits_of_the_machine_are_taken_to_be_full() -> None:
+    burst = Burst(Rates(40_000.0, 40_000.0), (Bucket("iops", 65_520_000, 3600, 3600, 40_000),))
+    limits = build_limits(Rates(3600.0, 3600.0), "sum", burst=burst)
+    shared = msgspec.structs.replace(M6I, limits=limits)
+    suite = make_suite("terms", build_limits(Rates(6000.0, 3000.0), "separate"), 0.03)
+    assert within_machine(suite, [shared], 0.03) == suite

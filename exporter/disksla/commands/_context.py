@@ -1,6 +1,7 @@
 """What commands start from: the disks of this host, the configuration and the catalogue."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 
@@ -13,13 +14,14 @@ from disksla.config import (
     assign,
     assign_all,
     find_entry,
+    machine_limits,
     why_not_monitored,
 )
 from disksla.config.settings_file import read_configuration
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
-from disksla.limits import Assignment, Catalog
+from disksla.limits import Assignment, Catalog, MachineChoice, SharedLimits
 from disksla.pipeline import State, Tick
 from disksla.pipeline.sampler import Sampler
 from disksla.text import escape_control
@@ -31,6 +33,7 @@ class HostContext(msgspec.Struct, frozen=True):
     disks: tuple[Disk, ...]
     settings: Settings
     catalog: Catalog
+    machines: tuple[MachineChoice, ...] = ()
 
     def find(self, device: str) -> Disk:
         """Return the disk of a kernel name or a /dev/disk/by-id name, with or without directory.
@@ -53,6 +56,11 @@ class HostContext(msgspec.Struct, frozen=True):
         monitored = assign_all(self.disks, self.settings, self.catalog)
         return monitored.get(disk.name) or assign(disk, self.settings, self.catalog)
 
+    def machine_limits(self, assignment: Assignment) -> tuple[SharedLimits, ...]:
+        """Return the limits of this machine over a disk and others."""
+        limits = machine_limits(self.settings, self.machines, os.cpu_count())
+        return tuple(each for each in limits if each.covers_terms(assignment.terms))
+
     def entry(self, disk: Disk) -> DiskEntry | None:
         """Return the configuration entry that matches a disk, or None."""
         found = find_entry(disk, self.settings)
@@ -74,7 +82,9 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
     inventory = read_disks(roots_of(arguments))
     for problem in inventory.problems:
         print(f"disksla: {escape_control(problem)}", file=sys.stderr)
-    return HostContext(inventory.disks, configuration.settings, configuration.catalog)
+    return HostContext(
+        inventory.disks, configuration.settings, configuration.catalog, configuration.machines
+    )
 
 
 def prepare_sampler(

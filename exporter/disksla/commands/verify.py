@@ -18,6 +18,7 @@ from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import add_force, parse_option, parse_positive_size, roots_of
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config import DiskEntry, DiskMatch
+from disksla.config.settings_file import read_machines
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import fio_arguments, writable_region
@@ -32,7 +33,7 @@ from disksla.verification.plan import SuitePlan, base_estimate_s
 from disksla.verification.preconditions import known_violations
 from disksla.verification.runner import VerificationRequest, run_verification
 from disksla.verification.store import save_report
-from disksla.verification.suites import SUITES, Suite, default_suite, make_suite
+from disksla.verification.suites import SUITES, Suite, default_suite, make_suite, within_machine
 
 _RUNTIME = duration("1s", "1d", "60s")
 
@@ -133,13 +134,15 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
             )
         entry = msgspec.structs.replace(configured, match=match, size_bytes=size_bytes)
     settings = msgspec.structs.replace(host.settings, disks=(entry, *host.settings.disks))
-    return msgspec.structs.replace(host, settings=settings)
+    return msgspec.structs.replace(host, settings=settings, machines=read_machines(settings))
 
 
 def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> VerificationRequest:
     assignment = host.assignment(disk)
     tolerance_ratio = host.settings.assessment.tolerance_ratio
     suite = _suite(arguments, disk, assignment, tolerance_ratio)
+    uncached = [each for each in host.machine_limits(assignment) if not each.is_cache]
+    suite = within_machine(suite, uncached, tolerance_ratio)
     directory: Path | None = arguments.file
     file_system = None if directory is None else file_system_of(directory, disk)
     plan = _plan(arguments, disk, suite, tolerance_ratio)

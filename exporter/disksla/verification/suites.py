@@ -4,6 +4,7 @@ A suite is made from the limits of one disk. A test requires what the terms prom
 of its size: the share of the IOPS that is promised at that size, capped by the bandwidth limit.
 """
 
+from collections.abc import Iterable
 from typing import Literal, get_args
 
 import msgspec
@@ -14,7 +15,9 @@ from disksla.limits import (
     Conditions,
     Limits,
     PromisedShare,
+    SharedLimits,
     effective_iops,
+    load_ratio,
     promised_share,
 )
 from disksla.units import (
@@ -151,6 +154,35 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
         "test conditions from the terms",
         file_bytes=GIB,
     )
+
+
+def within_machine(suite: Suite, machine: Iterable[SharedLimits], tolerance_ratio: float) -> Suite:
+    """Return the suite without tests that the limits of the machine do not allow to pass.
+
+    These are skipped: they would measure the machine. Burst credits of the machine are taken to be
+    full.
+    """
+    tests = suite.tests
+    for shared in machine:
+        tests = tuple(_within(test, shared, tolerance_ratio) for test in tests)
+    return msgspec.structs.replace(suite, tests=tests)
+
+
+def _within(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> SuiteTest:
+    requirement = test.requirement
+    if requirement is None:
+        return test
+    iops = test.rate_iops or requirement.required
+    if requirement.unit == "bytes_per_second":
+        iops = requirement.required / test.request_bytes
+    charges = shared.limits.burst_throttled_charges or shared.limits.throttled_charges
+    rates = (0.0, iops) if test.writes else (iops, 0.0)
+    load = load_ratio(charges, 1.0, *rates, *(rate * test.request_bytes for rate in rates))
+    if load is None or load <= 1 + tolerance_ratio:
+        return test
+    machine = shared.machine or "the machine"
+    reason = f"{machine} allows {shared.title} only {format_count(iops / load)} such IOPS"
+    return msgspec.structs.replace(test, requirement=None, skip_reason=reason)
 
 
 def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:

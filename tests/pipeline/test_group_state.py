@@ -452,3 +452,37 @@ def test_size_in_the_configuration_is_the_total() -> None:
     machine = Machine(*DISKS, settings=Settings(disks=entries))
     assert machine.state.groups == {}
     assert machine.state.monitored["vda"].assignment.limits.rates.read_iops == 6000
+
+
+@scaled(40)
+@given(
+    level=st.floats(0, 1),
+    demands=st.lists(
+        st.tuples(st.integers(0, 400), st.integers(0, 60), st.integers(1, 15)),
+        min_size=2,
+        max_size=12,
+    ),
+)
+def test_bounds_of_credits_contain_the_level_of_a_bucket_that_disks_share(
+    level: float, demands: list[tuple[int, int, int]]
+) -> None:
+    """The bucket of 3,000 I/Os gets 500 per second, and lets at most 2,000 per second pass."""
+    capacity, base, peak = 3000.0, 50.0, 200.0
+    tokens = level * capacity
+    terms = SumTerms(iops=500, burst=SumBurst(iops=2000, iops_credits=capacity))
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(terms, own))
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 0)
+    for deep, quiet, windows in demands:
+        for _ in range(windows):
+            limiter.shared = 10 * int(min(peak, tokens + base))
+            before = _requests(machine)
+            limiter.serve({"vda": deep, "vdb": quiet})
+            tokens = min(capacity, max(0.0, tokens + base - (_requests(machine) - before)))
+            (credits_now,) = group_of(machine.state).credits
+            slack = 2 * base
+            assert credits_now.lower_credits - slack <= tokens <= credits_now.upper_credits + slack
+
+
+def _requests(machine: Machine) -> int:
+    return sum(machine.numbers[name]["reads"] for name in ("vda", "vdb"))

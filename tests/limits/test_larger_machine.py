@@ -44,6 +44,13 @@ def found(provider: str, name: str, group: str, *, is_bandwidth: bool) -> tuple[
             ("a2-highgpu-2g", 1200 * MIB),
         ),
         ("gcp", "e2-medium", "pd-balanced", None, None),
+        (
+            "gcp",
+            "n1-custom-8-8192",
+            "pd-balanced",
+            ("n1-custom-16-8192", 20_000),
+            ("n1-custom-16-8192", 1200 * MIB),
+        ),
     ],
 )
 def test_next_machine_of_the_family(
@@ -74,17 +81,24 @@ def test_more_vcpus(vcpus: int, group: str, expected: tuple[str, float] | None) 
     assert larger_machine(choice, "", shared, is_bandwidth=False) == expected
 
 
-def test_larger_machine_has_more_and_is_in_the_table() -> None:
-    """Of every machine type of AWS, and none between both has a limit between both."""
-    rules = load_machine_rules("aws")
+@pytest.mark.parametrize(
+    ("provider", "every"), [("aws", 40), ("azure", 7), ("gcp", 12), ("alibaba", 12)]
+)
+def test_larger_machine_has_more_and_is_in_the_table(provider: str, every: int) -> None:
+    rules = load_machine_rules(provider)
     assert rules is not None
     table = read_table(rules)
-    names = [line.partition(",")[0] for line in table.splitlines()[1::40]]
+    lines = [line.split(",") for line in table.splitlines()[1::every]]
+    names = [
+        line[0] if "-" in line[0] or provider != "gcp" else f"{line[0]}-standard-{line[1]}"
+        for line in lines
+    ]
     for name in names:
         choice = MachineChoice(rules, find_machine(rules, table, name))
-        (shared,) = shared_limits(choice, None)
-        larger = larger_machine(choice, table, shared, is_bandwidth=False)
-        if larger is not None:
-            (group,) = machine_groups(rules, find_machine(rules, table, larger[0]))
-            assert group.limits.rates.read_iops == larger[1]
-            assert larger[1] > (shared.limits.rates.read_iops or 0)
+        for shared in shared_limits(choice, None):
+            larger = larger_machine(choice, table, shared, is_bandwidth=False)
+            if larger is not None:
+                groups = machine_groups(rules, find_machine(rules, table, larger[0]))
+                (group,) = [each for each in groups if each.name == shared.name]
+                assert larger[1] in (group.limits.rates.read_iops, group.limits.rates.write_iops)
+                assert larger[1] > (shared.limits.rates.read_iops or 0)

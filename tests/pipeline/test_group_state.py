@@ -283,6 +283,18 @@ def test_credits_of_the_machine_outlive_a_restart() -> None:
     (level,) = group_of(later.state).credits
     assert level.upper_credits == pytest.approx(before.upper_credits, abs=200)
     assert level.upper_credits < level.capacity_credits - 1000
+    without = msgspec.structs.replace(saved, groups={})
+    later.state = State(settings, machine.state.catalog, PreviousRun(without, "this boot"))
+    later.tick(disks=DISKS)
+    (level,) = group_of(later.state).credits
+    assert level.upper_credits == level.capacity_credits
+
+
+def test_limits_without_a_burst_have_no_credits_to_save() -> None:
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), {"vda": of_own(9000)}))
+    SharedLimiter(machine, {"vda": 9000.0}, 2000).serve({"vda": 400})
+    saved = to_saved_state(machine.state, "this machine", "this boot")
+    assert saved is None or saved.groups == {}
 
 
 def test_idle_time_fills_the_credits_of_the_machine() -> None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from disksla.errors import DiskslaError
 from disksla.limits.limits import Rates
 from disksla.limits.machine import (
     Machine,
@@ -56,10 +55,7 @@ def _family(choice: MachineChoice, table: str, name: str) -> Iterator[tuple[str,
             vcpus *= 2
         return
     for relative in _names(choice, table, name):
-        try:
-            yield relative, find_machine(choice.rules, table, relative)
-        except DiskslaError:  # its number of vCPUs is in no line
-            continue
+        yield relative, find_machine(choice.rules, table, relative)
 
 
 def _names(choice: MachineChoice, table: str, name: str) -> list[str]:
@@ -72,7 +68,7 @@ def _names(choice: MachineChoice, table: str, name: str) -> list[str]:
     if dot:
         return re.findall(rf"^{re.escape(series)}\.[^,]+", table, re.MULTILINE)
     is_series = choice.rules.key == "series"
-    pattern = r"(.*-)(\d+)(.*)" if is_series else r"(.*?[a-z_-])(\d+)(.*)"
+    pattern = r"(.*?-[a-z]+-)(\d+)(.*)" if is_series else r"(.*?[a-z_-])(\d+)(.*)"
     parts = re.fullmatch(pattern, name, re.IGNORECASE)
     if parts is None:
         return []

@@ -27,7 +27,9 @@
 
     // DiskBelowPromise: share of the tested time (verdicts met, throttled and below) in which the
     // disk was below its promise, over the last hour and over the last `rateWindow`, and the least
-    // number of seconds below the promise within the hour.
+    // number of seconds below the promise within the hour. Time throttled by a limit of the machine
+    // does not count as tested in the hour, but it does in `rateWindow`: while the machine throttles
+    // nearly all the time, a few windows in between are no evidence against the disk.
     belowShare: 0.1,
     belowAtLeastSeconds: 60,
     belowFor: '2m',
@@ -35,13 +37,16 @@
     // DiskLatencyAbovePromise: mean latency as a multiple of the guaranteed latency. Only requests
     // up to this size count, and only while 99 % of the windows have a load below this ratio: at a
     // higher load, requests wait in the queue of the host itself.
+    // Nor do requests count while a limit of the machine throttles the disk for more than this share.
     latencyFactor: 1.2,
     latencyRequestBytes: 16384,
     latencyLoadRatio: 0.8,
+    latencyMachineShare: 0.01,
     latencyProbeWindow: '1h',
     latencyFor: '15m',
 
-    // DiskThrottled: share of the time in which the disk was throttled.
+    // DiskThrottled: share of the time in which the disk was throttled, but not by a limit of the
+    // machine.
     throttledShare: 0.25,
     throttledWindow: '30m',
     throttledFor: '5m',
@@ -67,6 +72,16 @@
     creditsSoonSeconds: 1800,
     creditsSoonWindow: '5m',
     creditsSoonFor: '5m',
+
+    // MachineLimitReached: share of the time in which the disks of a group waited for the limit that
+    // the machine has for all of them.
+    machineLimitShare: 0.25,
+    machineLimitWindow: '1h',
+    machineLimitFor: '5m',
+
+    // MachineBurstCreditsLow: shares and times of DiskBurstCreditsExhaustSoon and
+    // DiskBurstCreditsExhausted (above), for the burst credits of a group.
+    machineCreditsFor: '5m',
 
     // DiskStalled: seconds with requests in flight and none completed, within `rateWindow`.
     stalledSeconds: 30,

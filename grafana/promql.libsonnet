@@ -6,6 +6,7 @@ function(config) {
 
   host: labels(config.hostLabels),
   disk: labels(config.hostLabels + ['device']),
+  group: labels(config.hostLabels + ['group']),
 
   // A metric of the selected daemons.
   of(metric, matchers=''):: metric + '{' + labels(
@@ -17,6 +18,12 @@ function(config) {
   // Add these labels of disksla_disk_info to a vector.
   with_info(added)::
     '* on (' + self.disk + ') group_left (' + labels(added) + ') ' + self.info,
+
+  // disksla_machine_info with exactly one series for each group of disks.
+  machine_info: 'topk by (' + self.group + ') (1, ' + self.of('disksla_machine_info') + ')',
+  // Select the time throttled by a limit of the machine, and that throttled by others.
+  by_machine: 'limit=~"machine_.*"',
+  by_others: 'limit!~"machine_.*"',
 
   // Names of recorded series.
   rate(level, metric):: level + ':' + metric + ':rate' + config.rateWindow,

@@ -7,17 +7,20 @@
     { value: 2, color: 'yellow', text: 'throttled at an unknown limit' },
     { value: 3, color: 'orange', text: 'throttled at the limit you bought' },
     { value: 4, color: 'purple', text: 'out of credits: throttled at the baseline' },
-    { value: 5, color: 'red', text: 'gives less than promised' },
-    { value: 6, color: 'dark-red', text: 'stalled: no request completes' },
+    { value: 5, color: 'dark-orange', text: 'throttled at a limit of the machine' },
+    { value: 6, color: 'red', text: 'gives less than promised' },
+    { value: 7, color: 'dark-red', text: 'stalled: no request completes' },
   ],
 
   // `share` is a function that returns the expression of the share of a verdict. The others are
   // conditions: `at_known_limit` selects disks that are throttled at a limit of their terms,
-  // `out_of_credits` those whose credits are used up for certain. `disk` lists the labels that
+  // `out_of_credits` those whose credits are used up for certain, `at_machine_limit` those that are
+  // throttled at a limit of the machine most of the time throttled. `disk` lists the labels that
   // identify a disk.
-  expr(share, at_known_limit, out_of_credits, noticeable, disk): |||
-    clamp_max(%(stalled)s > %(noticeable)g, 0.99) + 6
-    or clamp_max(%(below)s > %(noticeable)g, 0.99) + 5
+  expr(share, at_known_limit, out_of_credits, at_machine_limit, noticeable, disk): |||
+    clamp_max(%(stalled)s > %(noticeable)g, 0.99) + 7
+    or clamp_max(%(below)s > %(noticeable)g, 0.99) + 6
+    or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(at_machine_limit)s, 0.99) + 5
     or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(out_of_credits)s, 0.99) + 4
     or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(at_known_limit)s, 0.99) + 3
     or clamp_max(%(throttled)s > %(noticeable)g, 0.99) + 2
@@ -30,6 +33,7 @@
     idle: share('idle'),
     at_known_limit: at_known_limit,
     out_of_credits: out_of_credits,
+    at_machine_limit: at_machine_limit,
     noticeable: noticeable,
     disk: disk,
   },

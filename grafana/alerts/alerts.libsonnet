@@ -2,14 +2,19 @@
 {
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
-  local trimmed = import '../trimmed.libsonnet',
+  local text = (import 'text.libsonnet')(config),
+  local machine = (import 'machine.libsonnet')(config),
   local of = promql.of,
   local window = config.rateWindow,
   local verdict_share(verdict) =
     'sum without (verdict) (' + promql.verdict_share('instance_device_verdict')
     + '{verdict="' + verdict + '"})',
 
-  // -- annotations ----------------------------------------------------------------------------
+  local alert = text.alert,
+  local percent = text.percent,
+  local duration = text.duration,
+  local also(before, expr, unit, after) =
+    text.also(before, expr, unit, after, config.hostLabels + ['device']),
 
   local identity = ['serial', 'model', 'terms', 'mountpoint'],
   local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}'
@@ -17,33 +22,13 @@
                + ' model {{ or $labels.model "unknown" }}'
                + '{{ with $labels.terms }}, terms {{ . }}{{ end }}'
                + '{{ with $labels.mountpoint }}, mounted at {{ . }}{{ end }})',
-  local percent = '{{ $value | humanizePercentage }}',
-  local duration = '{{ $value | humanizeDuration }}',
-  // Another metric of the same disk, with text around it; empty where it has no sample.
-  local also(before, metric, unit, after) =
-    local arguments = std.join(' ', ['$labels.' + name for name in config.hostLabels + ['device']]);
-    local matchers = std.join(', ', [name + '=%q' for name in config.hostLabels + ['device']]);
-    '{{ range printf `' + metric + '{' + matchers + '}` ' + arguments + ' | query }}'
-    + before + '{{ . | value | ' + unit + ' }}' + after + '{{ end }}',
-
-  local alert(name, severity, wait, expr, summary, description) = {
-    alert: name,
-    expr: expr,
-    'for': wait,
-    labels: { severity: severity },
-    annotations: {
-      summary: summary,
-      description: description,
-      [if config.runbookUrl != '' then 'runbook_url']:
-        config.runbookUrl + '#' + std.asciiLower(name),
-    },
-  },
   // Add the labels that identify the disk.
-  local of_disk(expr) = '(\n' + indented(expr) + '\n)\n' + promql.with_info(identity),
-  local indented(expr) = '  ' + std.strReplace(trimmed(expr), '\n', '\n  '),
+  local of_disk(expr) = '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity),
 
   // -- promise --------------------------------------------------------------------------------
 
+  // Time throttled by a limit of the machine does not count in compliance, but it counts here:
+  // otherwise a few windows in between would be most of the tested time.
   local short_share = '%s\n  / (%s > 0)' % [
     verdict_share('below'),
     'sum without (verdict) (%s{verdict=~"met|throttled|below"})'
@@ -83,7 +68,9 @@
       %(bytes)s
         / %(requests)s <= %(size)d
       and ignoring (quantile)
-      %(load)s{quantile="0.99"} < %(most)g,
+      %(load)s{quantile="0.99"} < %(most)g
+      unless
+      sum without (limit) (%(throttled)s{%(by_machine)s}) > %(share)g,
       "requests", "%(kind)ss", "", ""
     )
   ||| % {
@@ -96,16 +83,23 @@
     size: config.latencyRequestBytes,
     load: promql.quantile('disksla_window_load_ratio'),
     most: config.latencyLoadRatio,
+    throttled: promql.limit_share('instance_device_limit'),
+    by_machine: promql.by_machine,
+    share: config.latencyMachineShare,
   },
   local slow_probes(kind) = |||
     label_replace(
       rate(%(sum)s[%(window)s])
         / (rate(%(count)s[%(window)s]) > 0)
-        > %(factor)g * %(limit)s,
+        > %(factor)g * %(limit)s
+      unless
+      sum without (limit) (rate(%(throttled)s[%(window)s])) > %(share)g,
       "requests", "%(kind)ss of probes", "", ""
     )
   ||| % {
     kind: kind,
+    throttled: of('disksla_throttled_seconds_total', promql.by_machine),
+    share: config.latencyMachineShare,
     sum: of('disksla_probe_%s_latency_seconds_sum' % kind),
     count: of('disksla_probe_%s_latency_seconds_count' % kind),
     window: config.latencyProbeWindow,
@@ -129,13 +123,13 @@
   // -- throttling -----------------------------------------------------------------------------
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
-  // the whole window.
+  // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
   local throttled = alert(
     'DiskThrottled',
     'warning',
     config.throttledFor,
-    of_disk('sum without (verdict) (rate(%s[%s])) > %g' % [
-      of('disksla_verdict_seconds_total', 'verdict="throttled"'),
+    of_disk('sum without (limit) (rate(%s[%s])) > %g' % [
+      of('disksla_throttled_seconds_total', promql.by_others),
       config.throttledWindow,
       config.throttledShare,
     ]),
@@ -176,7 +170,8 @@
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow
     + ' at a constant rate that is not a limit of its terms.'
     + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
-    + ' Is it of another type or size than configured, or does a limit of the machine apply?'
+    + ' Is it of another type or size than configured, or does a limit of the machine apply that is'
+    + ' not configured?'
   ),
 
   local symptom_of(metric, symptom, most) = |||
@@ -208,6 +203,13 @@
     + ' {{ if eq $labels.symptom "pressure" }}some tasks of the host were stalled for I/O for '
     + percent + ' of{{ else }}{{ $value | humanize }} CPUs on average were in iowait over{{ end }}'
     + ' the last ' + config.throttlingImpactWindow + '.'
+    + also(
+      ' A limit of the machine throttled it for ',
+      'sum without (limit) (rate(disksla_throttled_seconds_total{@, ' + promql.by_machine + '}['
+      + config.throttlingImpactWindow + '])) > 0',
+      'humanizePercentage',
+      ' of that time; a larger disk does not change that.'
+    )
   ),
 
   // -- credits --------------------------------------------------------------------------------
@@ -379,7 +381,15 @@
   prometheusAlerts+:: {
     groups+: [
       { name: 'disksla.promise', interval: config.ruleInterval, rules: [below, latency, verification] },
-      { name: 'disksla.limit', interval: config.ruleInterval, rules: [throttled, unexplained, throttling_impact, exhausted, soon] },
+      { name: 'disksla.limit', interval: config.ruleInterval, rules: [
+        throttled,
+        unexplained,
+        throttling_impact,
+        exhausted,
+        soon,
+        machine.limit,
+        machine.credits,
+      ] },
       {
         name: 'disksla.probes',
         interval: config.ruleInterval,

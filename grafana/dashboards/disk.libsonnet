@@ -6,6 +6,8 @@ local state = import '../state.libsonnet';
     'disk.json':
       local config = $._config;
       local lib = (import 'lib.libsonnet')(config);
+      local machine = (import 'machine.libsonnet')(config);
+      local promql = lib.promql;
       local disk = lib.disk;
       local rate(metric, more='') =
         'rate(disksla_' + metric + '{' + disk + more + '}[$__rate_interval])';
@@ -16,6 +18,8 @@ local state = import '../state.libsonnet';
         sum(rate('verdict_seconds_total', ', verdict="' + verdict + '"')),
         sum(rate('verdict_seconds_total'))
       );
+      // Share of the time throttled by some limits.
+      local throttled(matcher) = sum(rate('throttled_seconds_total', ', ' + matcher));
       local gauge(metric, more='') = 'disksla_' + metric + '{' + disk + more + '}';
       local quantile(q, metric) =
         'histogram_quantile(' + q + ', sum by (' + lib.perDisk + ', le) ('
@@ -25,16 +29,19 @@ local state = import '../state.libsonnet';
 
       local disk_state = 'floor(\n%s)' % state.expr(
         share,
-        at_known_limit=sum(rate('throttled_seconds_total', ', limit!="unknown"')) + ' > 0',
+        at_known_limit=throttled('limit!="unknown"') + ' > 0',
         out_of_credits='min by (%s) (%s) < %g'
                        % [lib.perDisk, lib.creditsLeft('_upper_bound'), config.creditsEmptyShare],
+        at_machine_limit=throttled(promql.by_machine) + ' > ' + throttled(promql.by_others),
         noticeable=config.noticeableShare,
         disk=lib.perDisk
       );
-      // Seconds of these verdicts within the selected time range.
-      local seconds(verdicts) =
-        sum('increase(disksla_verdict_seconds_total{%s, verdict=~"%s"}[$__range])'
-            % [disk, verdicts]);
+      // Seconds with these verdicts, or throttled by these limits, within the selected time range.
+      local increase(metric, matcher) =
+        sum('increase(disksla_' + metric + '{' + disk + ', ' + matcher + '}[$__range])');
+      local seconds(verdicts) = increase('verdict_seconds_total', 'verdict=~"%s"' % verdicts);
+      local tested = seconds('met|below') + ' + '
+                     + increase('throttled_seconds_total', promql.by_others);
 
       // Observed mean, peak of 100 ms, promise, and burst limit.
       local traffic(caption, kind, unit, observed, suffix) =
@@ -62,8 +69,9 @@ local state = import '../state.libsonnet';
         lib.lines(caption, |||
           Filled: reads plus writes. Dotted: observed ceiling, the rate at which the disk was last
           seen throttled; it is measured and does not depend on the configured terms. A ceiling
-          well below the promise means that the configured terms or size are wrong, or is evidence
-          for the provider. Dashed: promised rate, where reads and writes share one.
+          well below the promise means that a limit of the machine was reached, or that the
+          configured terms or size are wrong, or is evidence for the provider. Dashed: promised
+          rate, where reads and writes share one.
         |||, unit, [
           lib.query(rate(reads) + ' + ' + rate(writes), 'observed'),
           lib.query(gauge('observed_ceiling' + suffix), 'observed ceiling'),
@@ -111,8 +119,9 @@ local state = import '../state.libsonnet';
         [
           lib.stat('State', |||
             State of the disk at the end of the selected time range. Yellow, orange and purple: the
-            disk gives what was sold, and the load requests more. Red: the disk gives less than was
-            sold. Green: the cause of a slow program is elsewhere.
+            disk gives what was sold, and the load requests more. Dark orange: so does the machine,
+            and a larger disk does not help. Red: the disk gives less than was sold. Green: the
+            cause of a slow program is elsewhere.
           |||, 'none', [lib.now(disk_state)])
           + lib.asState + lib.size(8, 5) + lib.noData('no samples of this disk at that time'),
           lib.timeline('State over time', |||
@@ -136,16 +145,15 @@ local state = import '../state.libsonnet';
           + lib.asName + lib.noData('the disk reports none'),
           lib.stat('SLA compliance', |||
             Share of the tested seconds (met, throttled or below) within the selected time range in
-            which the disk was not below its promise.
-          |||, 'percentunit', [
-            lib.now('1 - ' + ratio(seconds('below'), seconds('met|throttled|below'))),
-          ])
+            which the disk was not below its promise. Time throttled by a limit of the machine does
+            not count.
+          |||, 'percentunit', [lib.now('1 - ' + ratio(seconds('below'), tested))])
           + lib.noData('promise not tested')
           + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
           lib.stat('Throttled', |||
             Share of the selected time range in which the disk was throttled while requests waited.
-            A small share is normal for a load in bursts; a large share means that the disk is too
-            small for the load.
+            A small share is normal for a load in bursts; a large share means that the disk, or the
+            machine, is too small for the load: see the throttled time by limit.
           |||, 'percentunit', [lib.now(seconds('throttled') + ' / ' + seconds('.+'))])
           + lib.noData('no samples')
           + lib.decimals(1)
@@ -264,29 +272,12 @@ local state = import '../state.libsonnet';
 
         lib.row('Burst credits over time'),
         [
-          lib.lines('Burst credits left', |||
+          lib.bounds('Burst credits left', |||
             Burst credits as a share of the capacity. The guest cannot read its credits: the true
             level is always within the band, and the line is the estimate. At 0 the disk is limited
             to its baseline.
-          |||, 'percentunit', [
-            lib.query(lib.creditsLeft(), '{{resource}}'),
-            lib.query(lib.creditsLeft('_lower_bound'), '{{resource}} at least'),
-            lib.query(lib.creditsLeft('_upper_bound'), '{{resource}} at most'),
-          ])
-          + lib.size(16, 8) + lib.range(0, 1) + lib.noData('terms without burst credits')
-          + lib.overrides([
-            lib.override('byRegexp', '/ at (least|most)$/', {
-              'custom.lineWidth': 0,
-              'custom.fillOpacity': 0,
-              'custom.showPoints': 'never',
-            }),
-          ] + [
-            lib.named(resource + ' at most', {
-              'custom.fillBelowTo': resource + ' at least',
-              'custom.fillOpacity': 20,
-            })
-            for resource in ['iops', 'bytes', 'service_seconds']
-          ]),
+          |||, lib.creditsLeft)
+          + lib.noData('terms without burst credits'),
           lib.lines('Time until the credits are used up', |||
             Estimated time until the burst credits are used up, at the rate of the last second.
             Absent while the credits do not decrease.
@@ -298,14 +289,11 @@ local state = import '../state.libsonnet';
         [
           lib.lines('Throttled time by limit', |||
             Share of the time in which the disk was throttled while requests waited, by the limit
-            that was reached. Unknown: throttled at a flat rate that the terms do not explain.
+            that was reached: of the disk, or of the machine for several disks together. Unknown:
+            throttled at a flat rate that neither explains.
           |||, 'percentunit', [lib.query(rate('throttled_seconds_total'), '{{limit}}')])
           + lib.stacked + lib.range(0, 1) + lib.size(8, 8) + lib.noData('no samples')
-          + lib.coloured({
-            iops: 'orange',
-            bandwidth: 'purple',
-            unknown: 'yellow',
-          }),
+          + lib.byLimit,
           lib.lines('Requests in flight', |||
             Requests in flight, and how many of them on average waited because of throttling. If
             nearly all of them wait, a higher queue depth does not give more IOPS.
@@ -325,6 +313,6 @@ local state = import '../state.libsonnet';
             lib.query(rate('throttled_pressure_seconds_total'), 'tasks stalled: {{kind}}'),
           ]) + lib.noData('no iowait or pressure while throttled') + lib.size(8, 8),
         ],
-      ], one=true),
+      ] + machine.ofDisk, one=true),
   },
 }

@@ -4,6 +4,7 @@
     'fleet.json':
       local config = $._config;
       local lib = (import 'lib.libsonnet')(config);
+      local machine = (import 'machine.libsonnet')(config);
       local promql = lib.promql;
       local disk = lib.disk;
       // The state of each disk; the fraction is the share of the time.
@@ -62,12 +63,12 @@
             Disks that gave less than their terms promise for a noticeable share of the last 5
             minutes. The cause is the disk: open a ticket with the provider and attach the
             dashboard of the disk.
-          |||, 'floor(%s) == 5' % states)
+          |||, 'floor(%s) == 6' % states)
           + lib.alarming('red'),
           disks('Stalled', |||
             Disks with requests in flight that completed none. The cause is the disk, or the path to
             it.
-          |||, 'floor(%s) == 6' % states)
+          |||, 'floor(%s) == 7' % states)
           + lib.alarming('dark-red'),
           disks('Out of credits', |||
             Disks that are throttled while their burst credits are used up. The cause is the load:
@@ -75,9 +76,10 @@
           |||, 'floor(%s) == 4' % states)
           + lib.alarming('purple'),
           disks('Throttled', |||
-            Disks that are throttled at a limit. The cause is the load: the disk gives what was
-            sold (or a flat rate, if its terms are not known), and the load requests more.
-          |||, '(%s >= 2) < 4' % states)
+            Disks that are throttled at a limit, of their own or of the machine. The cause is the
+            load: the disk gives what was sold (or a flat rate, if its terms are not known), and the
+            load requests more.
+          |||, '(%(states)s >= 2) < 4 or (%(states)s >= 5) < 6' % { states: states })
           + lib.alarming('orange'),
           disks('OK', |||
             Disks that served all requested I/O, or were idle. The cause of a slow program is
@@ -131,6 +133,7 @@
           + lib.noData('no data: are the recording rules loaded?'),
         ],
 
+      ] + machine.ofFleet + [
         lib.row('By terms, on all hosts'),
         [
           lib.table(

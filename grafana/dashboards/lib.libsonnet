@@ -16,6 +16,15 @@ local verdicts = {
   stalled: 'dark-red',
 };
 
+// Limits that throttle, by the label `limit`.
+local limits = {
+  iops: { color: 'orange', text: 'IOPS of the disk' },
+  bandwidth: { color: 'purple', text: 'bandwidth of the disk' },
+  machine_iops: { color: 'dark-orange', text: 'IOPS of the machine' },
+  machine_bandwidth: { color: 'dark-purple', text: 'bandwidth of the machine' },
+  unknown: { color: 'yellow', text: 'unknown' },
+};
+
 local mapping(rows) = [{
   type: 'value',
   options: {
@@ -147,6 +156,25 @@ function(config) {
       tooltip: { mode: 'multi', sort: 'desc' },
     },
   },
+
+  // A level of credits with its bounds; `left` is a function that returns the expression of a bound.
+  bounds(title, description, left): self.lines(title, description, 'percentunit', [
+    self.query(left(), '{{resource}}'),
+    self.query(left('_lower_bound'), '{{resource}} at least'),
+    self.query(left('_upper_bound'), '{{resource}} at most'),
+  ]) + self.size(16, 8) + self.range(0, 1) + self.overrides([
+    override('byRegexp', '/ at (least|most)$/', {
+      'custom.lineWidth': 0,
+      'custom.fillOpacity': 0,
+      'custom.showPoints': 'never',
+    }),
+  ] + [
+    named(resource + ' at most', {
+      'custom.fillBelowTo': resource + ' at least',
+      'custom.fillOpacity': 20,
+    })
+    for resource in ['iops', 'bytes', 'service_seconds']
+  ]),
 
   // Stacked areas without gaps between their colours.
   stacked: { fieldConfig+: { defaults+: { custom+: {
@@ -288,6 +316,11 @@ function(config) {
     for name in std.objectFields(colours)
   ]),
   byVerdict: self.coloured(verdicts),
+  // Series whose name is a value of the label `limit` get the text and colour of this limit.
+  byLimit: self.overrides([
+    named(name, { displayName: limits[name].text, color: colour(limits[name].color) })
+    for name in std.objectFields(limits)
+  ]),
   // Series whose name is the number of a state get its text and colour.
   byState: self.overrides([
     named(std.toString(each.value), { displayName: each.text, color: colour(each.color) })

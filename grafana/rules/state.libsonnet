@@ -6,6 +6,8 @@ local state = import '../state.libsonnet';
   local promql = (import '../promql.libsonnet')(config),
   local share(verdict) = 'sum without (verdict) (%s{verdict="%s"})'
                          % [promql.verdict_share('instance_device_verdict'), verdict],
+  local throttled(matcher) = 'sum without (limit) (%s{%s})'
+                             % [promql.limit_share('instance_device_limit'), matcher],
 
   prometheusRules+:: {
     groups+: [{
@@ -15,13 +17,13 @@ local state = import '../state.libsonnet';
         record: promql.state,
         expr: state.expr(
           share,
-          at_known_limit='sum without (limit) (%s{limit!="unknown"}) > 0'
-                         % promql.limit_share('instance_device_limit'),
+          at_known_limit=throttled('limit!="unknown"') + ' > 0',
           out_of_credits='min without (resource) (%s / %s) < %g' % [
             promql.of('disksla_burst_credits_upper_bound'),
             promql.of('disksla_burst_credits_capacity'),
             config.creditsEmptyShare,
           ],
+          at_machine_limit=throttled(promql.by_machine) + ' > ' + throttled(promql.by_others),
           noticeable=config.noticeableShare,
           disk=promql.disk
         ),

@@ -1,154 +1,51 @@
 """A case for each alert: series on which it fires, and series on which it just does not."""
 
+import math
 from collections.abc import Mapping
+from typing import Literal
 
 import msgspec
 
+from grafana.alert_series import (
+    DISK,
+    GROUP,
+    HOST,
+    IDENTITY,
+    MACHINE,
+    NOW_S,
+    WITH_LIMITS,
+    WITHOUT_LIMITS,
+    ChangedGauge,
+    Counter,
+    Gauge,
+    NewCounter,
+    World,
+    assessed,
+    credits_left,
+    info,
+    last_attempt,
+    machine,
+    machine_credits,
+    machine_throttled,
+    of_disk,
+    of_group,
+    of_host,
+    probed,
+    requests,
+    sampled,
+    throttled_by,
+    throttling_symptoms,
+    verdicts,
+    verified,
+)
 from grafana.promtool import Alert
 from render import project_url
 
-EVAL_MINUTE = 80
-EVAL_AT = f"{EVAL_MINUTE}m"
-NOW_S = 60 * EVAL_MINUTE
-BREAK_MINUTE = 55
-MINUTES_AFTER_BREAK = 45
-MINUTES = 100
-HOST = {"job": "disksla", "instance": "db1:10056"}
-DISK = {**HOST, "device": "vdb"}
-IDENTITY = {
-    "serial": "6ea73b81-555e-4a74-9",
-    "model": "QEMU HARDDISK",
-    "terms": "vk.ef-nvme",
-    "mountpoint": "/var/lib/postgresql",
-}
+MACHINE_PREFIX = "On db1:10056 (m6i.large), all EBS volumes of the instance together"
 PREFIX = (
     "Disk vdb on db1:10056 (serial 6ea73b81-555e-4a74-9, model QEMU HARDDISK, terms vk.ef-nvme,"
     " mounted at /var/lib/postgresql)"
 )
-
-
-class Counter(msgspec.Struct, frozen=True):
-    """A counter that grows evenly."""
-
-    per_minute: float
-
-    def steady(self) -> str:
-        return f"0+{self.per_minute}x{MINUTES}"
-
-    def reset(self) -> str:
-        """Restart at 0 without a missed scrape."""
-        high = 1_000_000
-        return f"{high}+{self.per_minute}x{BREAK_MINUTE} 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
-
-    def restarted(self) -> str:
-        """Restart at 0 after three missed scrapes."""
-        before = f"{500}+{self.per_minute}x{BREAK_MINUTE}"
-        return f"{before} stale _x3 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
-
-    def ended(self) -> str:
-        return f"0+{self.per_minute}x{MINUTES // 4} stale"
-
-
-class Gauge(msgspec.Struct, frozen=True):
-    """A gauge with a constant value."""
-
-    value: float
-
-    def steady(self) -> str:
-        return f"{self.value}x{MINUTES}"
-
-    def reset(self) -> str:
-        return self.steady()
-
-    def restarted(self) -> str:
-        return f"{self.value}x{BREAK_MINUTE} stale _x3 {self.value}x{MINUTES_AFTER_BREAK}"
-
-    def ended(self) -> str:
-        return f"{self.value}x{MINUTES // 4} stale"
-
-
-class ChangedGauge(msgspec.Struct, frozen=True):
-    """A gauge that changed this many minutes before the evaluation."""
-
-    minutes: int
-    value: float
-    before: float
-
-    def steady(self) -> str:
-        return f"{self.before}x{EVAL_MINUTE - 1 - self.minutes} {self.value}x{MINUTES}"
-
-    def reset(self) -> str:
-        return Gauge(self.before).reset()
-
-    def restarted(self) -> str:
-        return Gauge(self.before).restarted()
-
-    def ended(self) -> str:
-        return Gauge(self.before).ended()
-
-
-class NewCounter(msgspec.Struct, frozen=True):
-    """A counter that appeared this many minutes before the evaluation."""
-
-    minutes: int
-    per_minute: float
-
-    def steady(self) -> str:
-        return f"_x{EVAL_MINUTE - self.minutes} 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
-
-    def reset(self) -> str:
-        return self.steady()
-
-    def restarted(self) -> str:
-        return self.steady()
-
-    def ended(self) -> str:
-        return self.steady()
-
-
-Values = Counter | Gauge | ChangedGauge | NewCounter
-World = Mapping[str, Values]
-"""All series of a host."""
-
-
-def series(metric: str, labels: Mapping[str, str]) -> str:
-    matchers = ",".join(f'{name}="{value}"' for name, value in labels.items())
-    return f"{metric}{{{matchers}}}"
-
-
-def of_disk(metric: str, **labels: str) -> str:
-    return series(f"disksla_{metric}", {**DISK, **labels})
-
-
-def of_host(metric: str) -> str:
-    return series(metric, HOST)
-
-
-def info(**other: str) -> str:
-    rest = {
-        "wwn": "",
-        "provider": "vk",
-        "budget": "separate",
-        "latency_kind": "guaranteed",
-        "rotational": "false",
-    }
-    return of_disk("disk_info", **{**IDENTITY, **rest, **other})
-
-
-def verdicts(**per_minute: float) -> World:
-    return {
-        of_disk("verdict_seconds_total", verdict=verdict): Counter(per_minute.get(verdict, 0))
-        for verdict in ("idle", "unproven", "met", "throttled", "below", "stalled")
-    }
-
-
-WITHOUT_LIMITS: World = {info(): Gauge(1), of_host("up"): Gauge(1)}
-WITH_LIMITS: World = {
-    **WITHOUT_LIMITS,
-    of_disk("limit_read_iops"): Gauge(10000),
-    of_disk("limit_write_iops"): Gauge(5000),
-    of_disk("limit_latency_seconds"): Gauge(0.0005),
-}
 
 
 class Firing(msgspec.Struct, frozen=True):
@@ -170,95 +67,18 @@ class Case(msgspec.Struct, frozen=True):
     """Just below the threshold."""
     also_bad: Mapping[str, Firing] = {}
     also_good: Mapping[str, World] = {}
-    of: str = "disk"
+    of: Literal["disk", "machine", "host"] = "disk"
 
     def alert(self, firing: Firing) -> Alert:
-        """Return the alert with all labels and annotations."""
-        identity = {**DISK, **IDENTITY} if self.of == "disk" else HOST
+        """Return the alert with all labels that are not empty, and all annotations."""
+        of = {"disk": {**DISK, **IDENTITY}, "machine": {**GROUP, **MACHINE}, "host": HOST}
         url = project_url()
         runbook = {"runbook_url": f"{url}/docs/runbook.md#{self.name.lower()}"} if url else {}
+        labels = {**of[self.of], "severity": self.severity, **firing.labels}
         return Alert(
-            {**identity, "severity": self.severity, **firing.labels},
+            {name: value for name, value in labels.items() if value},
             {"summary": self.summary, "description": firing.description, **runbook},
         )
-
-
-def requests(latency_s: float, load: str = "0.5", request_bytes: int = 4096) -> World:
-    """Return the series of 100 reads per second with one latency, in windows up to one load."""
-    per_minute = 6000
-    windows = {"0.5": 0.0, "1": 0.0, "+Inf": 600.0}
-    for bound in windows:
-        if float(bound) >= float(load):
-            windows[bound] = 600.0
-    return {
-        **WITH_LIMITS,
-        of_disk("reads_completed_total"): Counter(per_minute),
-        of_disk("read_bytes_total"): Counter(per_minute * request_bytes),
-        of_disk("read_time_seconds_total"): Counter(per_minute * latency_s),
-        **{
-            of_disk("window_load_ratio_bucket", le=bound): Counter(count)
-            for bound, count in windows.items()
-        },
-    }
-
-
-def probed(latency_s: float) -> World:
-    return {
-        **WITH_LIMITS,
-        of_disk("probe_write_latency_seconds_sum"): Counter(10 * latency_s),
-        of_disk("probe_write_latency_seconds_count"): Counter(10),
-    }
-
-
-def credits_left(exhaustion_s: float, lower: float, upper: float) -> World:
-    return {
-        **WITH_LIMITS,
-        of_disk("burst_credits_lower_bound", resource="iops"): Gauge(lower),
-        of_disk("burst_credits_upper_bound", resource="iops"): Gauge(upper),
-        of_disk("burst_credits_capacity", resource="iops"): Gauge(8000),
-        of_disk("burst_exhaustion_seconds", resource="iops"): Gauge(exhaustion_s),
-    }
-
-
-def verified(passed: bool, ended_s: float = 0) -> World:
-    test = "write iops 4 KiB"
-    return {
-        **WITH_LIMITS,
-        of_disk("verification_ratio", test=test): Gauge(0.63),
-        of_disk("verification_required_ratio", test=test): Gauge(0.75),
-        of_disk("verification_passed", test=test): Gauge(float(passed)),
-        of_disk("verification_timestamp_seconds"): Gauge(ended_s),
-    }
-
-
-def last_attempt(ended_s: float, interval_s: float | None = 600) -> World:
-    kind = "read-latency"
-    every = {of_disk("probe_interval_seconds", kind=kind): Gauge(interval_s)} if interval_s else {}
-    return {
-        **WITH_LIMITS,
-        **every,
-        of_disk("probe_last_attempt_timestamp_seconds", kind=kind): Gauge(ended_s),
-    }
-
-
-def sampled(missed: float, ticks: float) -> World:
-    return {
-        of_host("disksla_sampler_ticks_total"): Counter(ticks),
-        of_host("disksla_sampler_missed_ticks_total"): Counter(missed),
-    }
-
-
-def assessed(**per_minute: float) -> World:
-    return {**WITH_LIMITS, **verdicts(**per_minute)}
-
-
-def throttling_symptoms(pressure: float, iowait: float) -> World:
-    return {
-        **WITH_LIMITS,
-        of_disk("throttled_pressure_seconds_total", kind="some"): Counter(pressure),
-        of_disk("throttled_pressure_seconds_total", kind="full"): Counter(pressure),
-        of_disk("throttled_iowait_seconds_total"): Counter(iowait),
-    }
 
 
 BELOW = Case(
@@ -274,6 +94,13 @@ BELOW = Case(
         " Reads now: 250/s. Reads promised: 10k/s. Writes promised: 5k/s.",
     ),
     good=assessed(below=5.9, met=27, throttled=27.1),
+    also_bad={
+        "and throttled by the machine": Firing(
+            assessed(by_machine=30, below=12, met=4, throttled=34, idle=10),
+            f"{PREFIX} was below its promise for 60% of the tested time of the last hour."
+            " Reads promised: 10k/s. Writes promised: 5k/s.",
+        )
+    },
     also_good={
         "not in the last 5 minutes": {
             **assessed(met=60),
@@ -281,6 +108,10 @@ BELOW = Case(
         },
         "only for seconds": assessed(below=0.9, met=0.1, idle=59),
         "not tested": assessed(unproven=30, idle=30),
+        "throttled by the machine": assessed(by_machine=60, throttled=60),
+        "between times throttled by the machine": assessed(
+            by_machine=54, throttled=54, below=3, met=3
+        ),
     },
 )
 LATENCY = Case(
@@ -300,7 +131,13 @@ LATENCY = Case(
             f"{PREFIX} has a mean latency of 2ms for writes of probes while its load is below the"
             " limit; its terms guarantee 500us.",
             {"requests": "writes of probes"},
-        )
+        ),
+        "throttled at another limit": Firing(
+            {**requests(0.0008), **verdicts(by_machine=0.5, throttled=14, unproven=46)},
+            f"{PREFIX} has a mean latency of 800us for reads while its load is below the limit;"
+            " its terms guarantee 500us.",
+            {"requests": "reads"},
+        ),
     },
     also_good={
         "at a high load": requests(0.0008, load="1"),
@@ -310,6 +147,14 @@ LATENCY = Case(
             for name, values in requests(0.0008).items()
         },
         "of probes, as promised": probed(0.000599),
+        "throttled by the machine": {
+            **requests(0.0008),
+            **verdicts(by_machine=0.7, throttled=0.7, unproven=59.3),
+        },
+        "of probes, throttled by the machine": {
+            **probed(0.002),
+            **throttled_by(machine_iops=0.7),
+        },
     },
 )
 THROTTLED = Case(
@@ -326,11 +171,18 @@ THROTTLED = Case(
         " Observed ceiling: 50MiB/s.",
     ),
     good=assessed(throttled=14.9, idle=45.1),
+    also_bad={
+        "and by the machine": Firing(
+            assessed(by_machine=30, throttled=54, idle=6),
+            f"{PREFIX} was throttled for 40% of the last 30m.",
+        )
+    },
     also_good={
         "in its first minutes": {
             **WITH_LIMITS,
-            of_disk("verdict_seconds_total", verdict="throttled"): NewCounter(7, 60),
+            of_disk("throttled_seconds_total", limit="iops"): NewCounter(7, 60),
         },
+        "by the machine": assessed(by_machine=46, throttled=60),
     },
 )
 UNEXPLAINED = Case(
@@ -345,7 +197,7 @@ UNEXPLAINED = Case(
         },
         f"{PREFIX} was throttled for 10% of the last 30m at a constant rate that is not a limit of"
         " its terms. Observed ceiling: 460 IOPS. Is it of another type or size than configured, or"
-        " does a limit of the machine apply?",
+        " does a limit of the machine apply that is not configured?",
     ),
     good={**WITH_LIMITS, of_disk("throttled_seconds_total", limit="unknown"): Counter(2.9)},
     also_good={
@@ -353,10 +205,7 @@ UNEXPLAINED = Case(
             info(): Gauge(1),
             of_disk("throttled_seconds_total", limit="unknown"): Counter(30),
         },
-        "at a known limit": {
-            **WITH_LIMITS,
-            of_disk("throttled_seconds_total", limit="iops"): Counter(30),
-        },
+        "at known limits": {**WITH_LIMITS, **throttled_by(iops=30, machine_iops=30)},
     },
 )
 HURTS_HOST = Case(
@@ -376,7 +225,14 @@ HURTS_HOST = Case(
             f"{PREFIX} is throttled. Meanwhile 1.5 CPUs on average were in iowait over the last"
             " 15m.",
             {"symptom": "iowait"},
-        )
+        ),
+        "at a limit of the machine": Firing(
+            {**throttling_symptoms(15, 0), **verdicts(by_machine=24, throttled=30, idle=30)},
+            f"{PREFIX} is throttled. Meanwhile some tasks of the host were stalled for I/O for 25%"
+            " of the last 15m. A limit of the machine throttled it for 40% of that time; a larger"
+            " disk does not change that.",
+            {"symptom": "pressure"},
+        ),
     },
 )
 EXHAUSTED = Case(
@@ -406,6 +262,65 @@ EXHAUST_SOON = Case(
         "with many for certain": credits_left(900, 4001, 6000),
         "with none left": credits_left(900, 0, 40),
     },
+)
+MACHINE_LIMIT = Case(
+    "MachineLimitReached",
+    "warning",
+    "The disks of a machine are throttled together, at a limit of the machine.",
+    bad=Firing(
+        {**machine(), **machine_throttled(6, 18)},
+        f"{MACHINE_PREFIX} were at the limit of the machine for 40% of the last 1h"
+        " (bandwidth: 30%, iops: 10%). Disks: vdb, vdc. Baseline: 3.6k IOPS. Baseline: 90MiB/s."
+        " A larger disk does not help: use a larger machine, or reduce the load.",
+    ),
+    good={**machine(), **machine_throttled(7, 7.9)},
+    also_bad={
+        "with separate limits of reads and writes, of an unknown type": Firing(
+            {**machine(budget="separate", machine=""), **machine_throttled(0, 60)},
+            "On db1:10056, all EBS volumes of the instance together were at the limit of the"
+            " machine for 100% of the last 1h (bandwidth: 100%). Disks: vdb, vdc."
+            " Baseline of reads: 3.6k IOPS. Baseline of writes: 3.6k IOPS."
+            " Baseline of reads: 90MiB/s. Baseline of writes: 90MiB/s."
+            " A larger disk does not help: use a larger machine, or reduce the load.",
+            {"budget": "separate", "machine": ""},
+        ),
+    },
+    also_good={
+        "in its first minutes": {
+            **machine(),
+            of_group("throttled_seconds_total", limit="iops"): NewCounter(14, 60),
+        },
+        "without limits of the machine": assessed(throttled=60),
+    },
+    of="machine",
+)
+MACHINE_CREDITS = Case(
+    "MachineBurstCreditsLow",
+    "info",
+    "The burst credits of a machine for its disks are used up, or will be soon.",
+    bad=Firing(
+        machine_credits(900, 3000, 6000),
+        f"{MACHINE_PREFIX} have at least 37.5% and at most 75% of the burst credits of the machine"
+        " (iops) left. At the present rate they are used up in 15m 0s. Without credits, the"
+        " machine limits them to its baseline. Disks: vdb, vdc. Baseline: 3.6k IOPS."
+        " Baseline: 90MiB/s.",
+        {"resource": "iops"},
+    ),
+    good=machine_credits(1801, 3000, 6000),
+    also_bad={
+        "used up": Firing(
+            machine_credits(math.inf, 0, 40),
+            f"{MACHINE_PREFIX} have at least 0% and at most 0.5% of the burst credits of the"
+            " machine (iops) left. Without credits, the machine limits them to its baseline."
+            " Disks: vdb, vdc. Baseline: 3.6k IOPS. Baseline: 90MiB/s.",
+            {"resource": "iops"},
+        ),
+    },
+    also_good={
+        "many for certain": machine_credits(900, 4001, 6000),
+        "perhaps none, and not used": machine_credits(math.inf, 0, 81),
+    },
+    of="machine",
 )
 STALLED = Case(
     "DiskStalled",
@@ -518,8 +433,9 @@ LATE = Case(
 CASES = (
     *(BELOW, LATENCY, VERIFICATION),
     *(THROTTLED, UNEXPLAINED, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
+    *(MACHINE_LIMIT, MACHINE_CREDITS),
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN),
     *(DOWN, LATE),
 )
-OF_COUNTERS = (BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, STALLED, LATE)
+OF_COUNTERS = (BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED, LATE)
 """Alerts that depend on counters only, so they fire at any time."""

@@ -6,11 +6,12 @@ from pathlib import Path
 import yaml
 
 from disksla.metrics.metric import Kind
-from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
+from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from render import OUT
 
 METRICS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
-KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in (*OF_DISKS, *OF_THE_DAEMON)}
+METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
+KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in METRICS}
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
 
 

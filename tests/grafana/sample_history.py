@@ -14,10 +14,10 @@ from disksla.credits.account import CreditLevel
 from disksla.disks.disk import disk_key
 from disksla.limits.limits import Limits
 from disksla.metrics.collector import BuildCollector, DiskCollector
-from disksla.pipeline.snapshot import DiskSnapshot, Snapshot
+from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
-from disksla.verdict.throttle import LIMIT_KINDS
+from disksla.verdict.throttle import LIMIT_KINDS, MACHINE_LIMITS
 from disksla.verdict.verdict import VERDICTS
 from support.reports import RESULTS, a_report
 from support.snapshots import (
@@ -26,6 +26,7 @@ from support.snapshots import (
     IOPS_CREDITS,
     SEPARATE_LIMITS,
     disk_view,
+    group_view,
     probed_disk_view,
     unknown_disk_view,
     view,
@@ -44,6 +45,7 @@ def make_disk(
     limits: Limits = SEPARATE_LIMITS,
     credits_: tuple[CreditLevel, ...] = (),
     limit: str = "iops",
+    groups: tuple[str, ...] = (),
     **shares: float,
 ) -> DiskSnapshot:
     """Return a disk after an hour with these shares of verdicts; the rest was idle."""
@@ -55,6 +57,7 @@ def make_disk(
         disk,
         disk=msgspec.structs.replace(disk.disk, serial=f"serial of {name}"),
         credits=credits_,
+        groups=groups,
         verdict_totals=VerdictTotals(
             seconds=tuple(seconds.values()),
             throttled_s=tuple(throttled_s * (kind == limit) for kind in LIMIT_KINDS),
@@ -74,6 +77,17 @@ def probed(disk: DiskSnapshot) -> DiskSnapshot:
     return msgspec.structs.replace(disk, probes=both)
 
 
+def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapshot:
+    """Return a group after an hour, in which it was at its limits for these shares of the time."""
+    group = group_view()
+    return msgspec.structs.replace(
+        group,
+        shared=msgspec.structs.replace(group.shared, name=name),
+        devices=devices,
+        throttled_s={limit: HOUR_S * shares.get(limit, 0.0) for limit in MACHINE_LIMITS},
+    )
+
+
 FLEET: dict[str, Snapshot] = {
     "db-1:10056": view(
         probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3)),
@@ -82,22 +96,30 @@ FLEET: dict[str, Snapshot] = {
         make_disk("vdd", met=0.1, stalled=0.2),
     ),
     "db-2:10056": view(
-        make_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), unproven=0.5),
+        make_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), groups=("ebs",), unproven=0.5),
         make_disk("vdb", BURST_LIMITS, (FULL,), limit="unknown", throttled=0.5),
         make_disk("vdc"),
+        make_disk(
+            "vdd", limit="machine_iops", groups=("ebs",), throttled=0.6, met=0.06, below=0.04
+        ),
         unknown_disk_view("sda"),
+        groups=(
+            make_group("vda", "vdd", iops=0.6),
+            make_group("vdc", name="local", bandwidth=0.02),
+        ),
     ),
 }
 REPORTS = {"db-1:10056": {disk_key(FLEET["db-1:10056"].disks[0].disk) or "": a_report(*RESULTS)}}
 """The first disk failed its acceptance test."""
 STATES = {
-    ("db-1:10056", "vda"): 5,
+    ("db-1:10056", "vda"): 6,
     ("db-1:10056", "vdb"): 4,
     ("db-1:10056", "vdc"): 3,
-    ("db-1:10056", "vdd"): 6,
+    ("db-1:10056", "vdd"): 7,
     ("db-2:10056", "vda"): 1,
     ("db-2:10056", "vdb"): 2,
     ("db-2:10056", "vdc"): 0,
+    ("db-2:10056", "vdd"): 5,
 }
 """Expected state of each disk (grafana/state.libsonnet); sda was not assessed and has none."""
 

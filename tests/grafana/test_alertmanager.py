@@ -60,8 +60,8 @@ def test_inhibitions_name_existing_alerts() -> None:
     for rule in content["inhibit_rules"]:
         for matcher in rule["source_matchers"] + rule["target_matchers"]:
             [(operator, value)] = re.findall(r'^alertname (=~|!=|=) "(.+)"$', matcher)
-            named = value.split("|") if operator != "=~" or "|" in value else []
-            assert set(named) <= SEVERITIES.keys()
+            named = value.split("|") if operator == "=~" else [value]
+            assert {name for name in named if name != "Disk.+"} <= SEVERITIES.keys()
 
 
 @pytest.fixture

@@ -8,18 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pytest
 import yaml
 
-from grafana.alert_cases import (
-    BREAK_MINUTE,
-    CASES,
-    EVAL_AT,
-    EVAL_MINUTE,
-    HOST,
-    OF_COUNTERS,
-    Case,
-    Firing,
-    Values,
-    World,
-)
+from grafana.alert_cases import CASES, OF_COUNTERS, Case, Firing
+from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, Values, World
 from grafana.promtool import (
     ALERTS,
     RECORDING_RULES,

@@ -117,13 +117,38 @@ def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
         "Below promise": 1,
         "Stalled": 1,
         "Out of credits": 1,
-        "Throttled": 2,
+        "Throttled": 3,
         "OK": 2,
     }
     for title, count in {**counted, "Without limits": 1}.items():
         found = result(fleet, first_target("fleet", title), ANYWHERE)
         assert found[0]["value"][1] == str(count), title
     assert sum(counted.values()) == len(STATES)
+
+
+def test_machines_at_their_limit(fleet: Prometheus) -> None:
+    shares = result(fleet, first_target("fleet", "Machines at their limit"), ANYWHERE)
+    assert {
+        (one["metric"]["instance"], one["metric"]["group"]): round(float(one["value"][1]), 3)
+        for one in shares
+    } == {("db-2:10056", "ebs"): 0.6}
+    counts = result(fleet, first_target("fleet", "Number of machines at their limit"), ANYWHERE)
+    assert {value for _, value in counts[0]["values"]} == {"1"}
+
+
+def test_time_throttled_by_the_machine_is_not_in_the_compliance(fleet: Prometheus) -> None:
+    """Of the tested time, the disk was below its promise for 0.04 / (0.04 + 0.06)."""
+    selected = {**ANYWHERE, "$instance": "db-2:10056", "$device": "vdd"}
+    [found] = result(fleet, first_target("disk", "SLA compliance"), selected)
+    assert float(found["value"][1]) == pytest.approx(0.6)
+
+
+def test_panels_of_a_machine_show_all_disks_of_the_group(fleet: Prometheus) -> None:
+    selected = {**ANYWHERE, "$instance": "db-2:10056", "$device": "vdd"}
+    traffic = result(fleet, first_target("disk", "IOPS of these disks"), selected)
+    assert {one["metric"]["device"] for one in traffic} == {"vda", "vdd"}
+    [about] = result(fleet, first_target("disk", "Disks that share the limit"), selected)
+    assert about["metric"]["machine"] == "m5.large"
 
 
 def test_counts_are_absent_without_disks(fleet: Prometheus) -> None:

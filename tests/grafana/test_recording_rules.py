@@ -1,10 +1,22 @@
 """Recorded series have the right values, and no samples where there is nothing to measure."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import pytest
 
-from grafana.alert_cases import DISK, HOST, Counter, Gauge, World, info, of_disk, series, verdicts
+from grafana.alert_series import (
+    DISK,
+    HOST,
+    Counter,
+    Gauge,
+    World,
+    info,
+    of_disk,
+    series,
+    throttled_by,
+    verdicts,
+)
 from grafana.promtool import (
     ALERTS,
     RECORDING_RULES,
@@ -20,10 +32,14 @@ TERMS = "vk.ef-nvme"
 OTHER_TERMS = "vk.ceph-hdd"
 WINDOWS = ("1h", "1d", "30d")
 AT = "80m"
+SLA = "disksla_(below_seconds|proven_seconds|sla_compliance):.*"
 SHARE = "disksla_verdict_seconds_per_assessed_second:ratio_rate5m"
 BELOW = of_disk("verdict_seconds_total", verdict="below")
 MET = of_disk("verdict_seconds_total", verdict="met")
 IDLE = of_disk("verdict_seconds_total", verdict="idle")
+THROTTLED = of_disk("verdict_seconds_total", verdict="throttled")
+AT_IOPS = of_disk("throttled_seconds_total", limit="iops")
+AT_MACHINE = of_disk("throttled_seconds_total", limit="machine_iops")
 Input = dict[str, str]
 
 
@@ -118,8 +134,7 @@ def shares_are_of_assessed_seconds() -> list[RuleTest]:
     scraped = steady(
         {
             **verdicts(idle=16, throttled=12, below=4),
-            of_disk("throttled_seconds_total", limit="iops"): Counter(8),
-            of_disk("throttled_seconds_total", limit="bandwidth"): Counter(4),
+            **throttled_by(iops=8, bandwidth=4),
             info(): Gauge(1),
         }
     )
@@ -195,6 +210,7 @@ def compliance_of_an_hour_ends_after_an_hour() -> list[RuleTest]:
     scraped = {
         BELOW: "0+15x60 900x120",
         MET: "0+45x60 2700x120",
+        AT_IOPS: "0x180",
         IDLE: "0x60 60+60x119",
         info(): "1x180",
     }
@@ -215,7 +231,8 @@ def gaps_do_not_distort_compliance() -> list[RuleTest]:
     }
     scraped: Input = {}
     for host, (below, met) in breaks.items():
-        scraped |= renamed({BELOW: below, MET: met, info(): "1x40 _x20 1x40"}, host=host)
+        own = {BELOW: below, MET: met, AT_IOPS: re.sub(r"\d+\+\d+x", "0x", met)}
+        scraped |= renamed({**own, info(): "1x40 _x20 1x40"}, host=host)
     samples = {series("", {**DISK, "instance": f"{host}:10056"}): 0.75 for host in breaks}
     expected = [
         ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
@@ -223,6 +240,93 @@ def gaps_do_not_distort_compliance() -> list[RuleTest]:
         for at in ("70m", "95m")
     ]
     return [RuleTest(scraped, expected)]
+
+
+def time_throttled_by_the_machine_is_not_tested() -> list[RuleTest]:
+    """Each host has other verdicts, with or without limits of the machine.
+
+    The last number is that of tested seconds in five minutes.
+    """
+    at = "130m"
+    hosts: dict[str, tuple[World, float | None, float]] = {
+        "only-below": (verdicts(by_machine=40, throttled=40, below=10, met=10), 0.5, 100),
+        "throttled-too": (verdicts(by_machine=20, throttled=50, below=10), 0.75, 200),
+        "never-below": (verdicts(by_machine=50, throttled=51, idle=9), 1.0, 5),
+        "only-by-machine": (verdicts(by_machine=60, throttled=60), None, 0),
+        "not-by-machine": (verdicts(by_machine=0, throttled=45, below=15), 0.75, 300),
+        "of-the-version-before": (verdicts(throttled=45, below=15), 0.75, 300),
+    }
+    scraped: Input = {}
+    for host, (world, _, _) in hosts.items():
+        scraped |= renamed(steady({**world, info(): Gauge(1)}, 140), host=host, terms=host)
+    ratios = {host: ratio for host, (_, ratio, _) in hosts.items() if ratio is not None}
+    tested = {host: seconds for host, (_, _, seconds) in hosts.items()}
+    expected = [
+        ExpectedSamples(f"{compliance(window, level)} + 0", at, samples)
+        for window in WINDOWS
+        for level, samples in (
+            ("instance_device", {of_host(host): ratio for host, ratio in ratios.items()}),
+            (
+                "provider_terms",
+                {series("", terms_labels(host)): ratio for host, ratio in ratios.items()},
+            ),
+        )
+    ]
+    proven = "round(instance_device:disksla_proven_seconds:increase5m, 0.001)"
+    expected += [
+        ExpectedSamples(proven, at, {of_host(host): seconds for host, seconds in tested.items()}),
+        # As many series of a disk as before, one of them without a sample if nothing was tested.
+        ExpectedSamples(
+            f'count without (__name__) ({{__name__=~"instance_device:{SLA}"}})',
+            at,
+            {of_host(host): 10 if host in ratios else 7 for host in hosts},
+        ),
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def time_throttled_by_the_machine_is_exactly_none() -> list[RuleTest]:
+    """Counters with fractions that no sum of floating-point numbers has exactly."""
+    scraped = {
+        THROTTLED: "1000.1+0.7x100",
+        AT_IOPS: "999.3+0x100",
+        AT_MACHINE: "0.8+0.7x100",
+        BELOW: "7.7+0x100",
+        MET: "3.3+0x100",
+        info(): "1x100",
+    }
+    expected: list[ExpectedSamples] = [no_samples(compliance(window)) for window in WINDOWS]
+    expected.append(disk_sample("instance_device:disksla_proven_seconds:sum1h", 0))
+    return [RuleTest(scraped, expected)]
+
+
+def resets_do_not_count_time_throttled_by_the_machine() -> list[RuleTest]:
+    """A quarter of the tested time is below; as much again is at a limit of the machine."""
+    reset = "500+{0}x40 0+{0}x60"
+    restarted = "500+{0}x40 stale _x20 0+{0}x40"
+    upgraded = "_x62 0+{0}x40"
+    scraped: Input = {}
+    for host, values, of_machine in (
+        ("reset", reset, reset),
+        ("restarted", restarted, restarted),
+        ("upgraded", restarted, upgraded),
+    ):
+        counters = {BELOW: 15, MET: 15, AT_IOPS: 30, THROTTLED: 90}
+        own = {name: values.format(number) for name, number in counters.items()}
+        scraped |= renamed(
+            {**own, AT_MACHINE: of_machine.format(60), info(): "1x40 _x20 1x40"}, host=host
+        )
+    samples = {of_host(host): 0.75 for host in ("reset", "restarted", "upgraded")}
+    expected = [
+        ExpectedSamples(f"round({compliance(window)}, 0.001)", at, samples)
+        for window in WINDOWS
+        for at in ("70m", "95m")
+    ]
+    return [RuleTest(scraped, expected)]
+
+
+def of_host(host: str) -> str:
+    return series("", {**DISK, "instance": f"{host}:10056"})
 
 
 def untested_disks_do_not_raise_compliance_of_terms() -> list[RuleTest]:
@@ -300,6 +404,9 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
         compliance_is_absent_without_tested_seconds,
         compliance_of_an_hour_ends_after_an_hour,
         gaps_do_not_distort_compliance,
+        time_throttled_by_the_machine_is_not_tested,
+        time_throttled_by_the_machine_is_exactly_none,
+        resets_do_not_count_time_throttled_by_the_machine,
         untested_disks_do_not_raise_compliance_of_terms,
         sums_by_terms,
         labels_of_a_site_are_kept,

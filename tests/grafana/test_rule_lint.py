@@ -84,7 +84,7 @@ def test_aggregation_keeps_labels_of_the_site(query: str) -> None:
 def test_scraped_series_have_the_selector(query: str) -> None:
     names = re.findall(r"(?<![\w:])(?:disksla_\w+|up|process_\w+)(?![\w:])", query)
     selected = re.findall(
-        r'(?<![\w:])(\w+)\{(?:job="disksla"|job="", instance="", device="")', query
+        r'(?<![\w:])(\w+)\{(?:job="disksla"|job="", instance="", (?:device|group)="")', query
     )
     assert names == selected
 
@@ -114,12 +114,19 @@ def test_alert_has_summary_and_description(alert: dict[str, object]) -> None:
 
 
 @EVERY_ALERT
-def test_alert_names_its_disk(alert: dict[str, object]) -> None:
-    if str(alert["alert"]).startswith("DiskSla"):
+def test_alert_names_its_disks(alert: dict[str, object]) -> None:
+    name, description = str(alert["alert"]), annotations(alert)["description"]
+    if name.startswith("DiskSla"):
+        return
+    if name.startswith("Machine"):
+        assert "disksla_machine_info" in str(alert["expr"])
+        assert "disksla_machine_disk_info" in description
+        assert "$labels.machine" in description
+        assert "$labels.title" in description
         return
     assert "instance_device:disksla_disk_info:topk" in str(alert["expr"])
     for label in ("device", "serial", "model", "terms", "mountpoint"):
-        assert f"$labels.{label}" in annotations(alert)["description"]
+        assert f"$labels.{label}" in description
 
 
 def test_runbook_url_links_to_the_section_of_the_alert() -> None:

@@ -198,9 +198,9 @@ SAMPLER = SamplerSnapshot(
 )
 
 
-def view(*disks: DiskSnapshot) -> Snapshot:
+def view(*disks: DiskSnapshot, groups: tuple[GroupSnapshot, ...] = ()) -> Snapshot:
     """Return a snapshot of `disks` by a sampler that had gaps and errors."""
-    return Snapshot(disks, SAMPLER)
+    return Snapshot(disks, SAMPLER, groups)
 
 
 # Arbitrary snapshots. Texts are any that a device or a file system can have, even surrogates.

@@ -498,3 +498,51 @@ def test_bounds_of_credits_contain_the_level_of_a_bucket_that_disks_share(
 
 def _requests(machine: Machine) -> int:
     return sum(machine.numbers[name]["reads"] for name in ("vda", "vdb"))
+
+
+def test_limits_of_the_disks_may_add_up_to_that_of_the_machine() -> None:
+    """The sum is constant at the limit of the machine, which throttles none of the disks."""
+    own = {"vda": of_own(400), "vdb": of_own(100)}
+    machine = Machine(*DISKS, settings=settings_of(BURSTING, own))
+    limiter = SharedLimiter(machine, {"vda": 400.0, "vdb": 100.0}, 10_000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 200, "vdb": 200})
+    assert limits_of(machine.state, "vda").keys() == {"iops"}
+    assert limits_of(machine.state, "vdb").keys() == {"iops"}
+    group = group_of(machine.state)
+    assert group.throttled_s == {"iops": 0.0, "bandwidth": 0.0}
+    assert group.credits[0].upper_credits > 9000  # the machine may have all of them
+
+
+def reads_one_by_one(
+    machine: Machine, deep: int, wanted: int, request_ms: int, windows: int
+) -> None:
+    """Read `deep` requests per window from vda with a queue, and from vdb one after another."""
+    served = 100 // request_ms
+    for _ in range(windows):
+        waits = min(1, wanted - deep) > 0
+        machine.does(
+            "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * waits, inflight=32 * waits
+        )
+        machine.does("vdb", reads=served, read_sectors=8 * served, read_ms=100, inflight=1)
+        machine.sysfs_inflight = {"vda": (32 * waits, 0), "vdb": (1, 0)}
+        machine.tick()
+
+
+def test_disk_that_is_slow_by_itself_does_not_wait_for_the_machine() -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    reads_one_by_one(machine, deep=0, wanted=0, request_ms=20, windows=20)
+    reads_one_by_one(machine, deep=195, wanted=400, request_ms=20, windows=WINDOWS)
+    assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
+    assert limits_of(machine.state, "vdb") == {}
+
+
+def test_disk_that_takes_longer_while_the_machine_is_at_its_limit_waits_for_it() -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    reads_one_by_one(machine, deep=0, wanted=0, request_ms=5, windows=20)
+    reads_one_by_one(machine, deep=195, wanted=400, request_ms=20, windows=WINDOWS)
+    found = limits_of(machine.state, "vdb")
+    assert found.keys() == {"machine_iops"}
+    assert found["machine_iops"] == pytest.approx(0.75 * 6, abs=0.5)

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 
 from disksla.limits import Charge
 from disksla.verdict.interval import Interval
-from disksla.verdict.service_time import ServiceTime, has_waiting, wait_s
+from disksla.verdict.service_time import (
+    ServiceTime,
+    UsualTime,
+    has_waiting,
+    is_single,
+    wait_s,
+)
 from support.examples import scaled
 from support.releases import release
 
@@ -112,3 +118,39 @@ def test_data_writes_under_flushes_are_the_middle_of_their_range() -> None:
     """20 to 30 writes of data took 20 ms without flushes."""
     sampled = Interval(1.0, 0.1, 0, 30, 0, 81920, 0, 22, 0, 10, flush_ms=2)
     assert ServiceTime().learned(0, sampled, ()).shortest_s == pytest.approx(0.021 / 25)
+
+
+def test_service_time_is_not_learned_while_the_group_has_load() -> None:
+    """The first window of a reader at the limit of its machine may be busy for a part of it."""
+    sampled = release(13, read_ms=47)
+    assert ServiceTime().learned(0, sampled, (), group_load=1.8) == ServiceTime()
+    assert ServiceTime().learned(0, sampled, (), group_load=0.5).shortest_s > 0
+
+
+def test_usual_latency_is_known_after_some_releases() -> None:
+    usual = UsualTime()
+    for _ in range(5):
+        assert usual.mean_s == 0.0
+        usual = usual.plus(release(5, read_ms=100))
+    assert usual.mean_s == pytest.approx(0.02)
+    for _ in range(1000):
+        usual = usual.plus(release(5, read_ms=50))
+    assert usual.mean_s == pytest.approx(0.01, rel=0.01)
+    assert usual.releases < 700
+
+
+@pytest.mark.parametrize(
+    ("inflight_before", "sampled", "expected"),
+    [
+        (1, release(5, read_ms=100, inflight=1), True),
+        (1, release(5, read_ms=117, inflight=1), True),  # the first began before
+        (0, release(5, read_ms=60), True),
+        (2, release(5, read_ms=100, inflight=1), False),
+        (1, release(5, read_ms=100, inflight=2), False),
+        (1, release(50, read_ms=400, inflight=1), False),  # several at a time
+    ],
+)
+def test_requests_that_follow_one_another(
+    inflight_before: int, sampled: Interval, expected: bool
+) -> None:
+    assert is_single(inflight_before, sampled) is expected

@@ -14,13 +14,13 @@ from disksla.limits import Catalog, MachineChoice
 from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.pipeline.disk_state import DiskState, Sample, judge_disk, read_disk
-from disksla.pipeline.group_state import GroupState, groups_after, throttle_of, update_group
+from disksla.pipeline.group_state import GroupState, groups_after, update_group, with_verdicts
 from disksla.pipeline.restore import restore_disk, restore_group
 from disksla.pipeline.sampler_stats import HOST_SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs import HostWait
-from disksla.verdict import Clocks, GapReason, SharedThrottle, elapsed_or_gap
+from disksla.verdict import Clocks, GapReason, SharedWindow, elapsed_or_gap
 
 
 def configure(
@@ -90,7 +90,8 @@ def advance(state: State, tick: Tick) -> State:
         )
         for device in to_update
     }
-    groups, shared = _with_groups(state.groups, samples, context)
+    groups = _with_samples(state.groups, samples, context)
+    shared = _windows(groups, samples)
     active = set()
     problems = dict(tick.problems)
     for device, sample in samples.items():
@@ -120,29 +121,41 @@ def advance(state: State, tick: Tick) -> State:
         with_write_cache=state.with_write_cache,
         machines=state.machines,
         cpus=state.cpus,
-        groups=groups,
+        groups={
+            name: with_verdicts(
+                group,
+                state.groups[name],
+                [monitored[device] for device in group.devices if device in samples],
+            )
+            for name, group in groups.items()
+        },
     )
 
 
-def _with_groups(
+def _with_samples(
     groups: Mapping[str, GroupState], samples: Mapping[str, Sample], context: TickContext
-) -> tuple[Mapping[str, GroupState], dict[str, SharedThrottle]]:
-    """Return the groups after a sample, and where that of each disk is throttled, if it is.
+) -> dict[str, GroupState]:
+    """Return the groups after a sample; of those of which no disk was read, nothing changes."""
+    after = {}
+    for name, group in groups.items():
+        of_group = [samples[device] for device in group.devices if device in samples]
+        after[name] = update_group(group, of_group, context) if of_group else group
+    return after
+
+
+def _windows(
+    groups: Mapping[str, GroupState], devices: Collection[str]
+) -> dict[str, SharedWindow]:
+    """Return the windows of the groups of the devices.
 
     Of several groups of a disk, the first that is throttled counts.
     """
-    if not groups:
-        return groups, {}
-    after = dict(groups)
-    shared: dict[str, SharedThrottle] = {}
-    for name, group in groups.items():
-        of_group = [samples[device] for device in group.devices if device in samples]
-        if of_group:
-            after[name] = update_group(group, of_group, context)
-            throttle = throttle_of(after[name])
-            if throttle is not None:
-                shared = dict.fromkeys(group.devices, throttle) | shared
-    return after, shared
+    windows: dict[str, SharedWindow] = {}
+    for group in groups.values():
+        for device in group.devices:
+            if device in devices and (device not in windows or windows[device].throttle is None):
+                windows[device] = group.window
+    return windows
 
 
 def _with_host_wait(

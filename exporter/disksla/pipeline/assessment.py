@@ -10,7 +10,7 @@ from disksla.pipeline.totals import AssessedTime, DiskTotals
 from disksla.verdict import (
     DetectorState,
     Interval,
-    SharedThrottle,
+    SharedWindow,
     Throttle,
     WindowVerdict,
     after_gap,
@@ -84,13 +84,16 @@ def assess(
     interval: Interval,
     context: TickContext,
     fewest: Interval | None = None,
-    shared: SharedThrottle | None = None,
+    shared: SharedWindow | None = None,
+    *,
+    is_certain: bool = True,
 ) -> Assessment:
     """Return the assessment after an interval, which is a gap if it has no duration.
 
     Of a gap, requests and bytes are counted, without verdict, load and rate. `fewest` is the
-    interval with the least number of data writes, if that is not certain, and `shared` is where
-    the group of a disk is throttled.
+    interval with the least number of data writes, if that is not certain, and `shared` is the
+    same window of the group of a disk. Credits are known to be used up where the limit throttles,
+    unless the rate may be that of the limit for another reason (not `is_certain`).
     """
     totals, detector = before.totals, before.detector
     was_skipped = totals.complete_to.windows != context.assessed_before.windows
@@ -108,7 +111,7 @@ def assess(
         )
         window_verdict = decided[-1] if decided else before.window_verdict
         if account is not None:
-            confirmed = _confirmed(decided)
+            confirmed = _confirmed(decided) if is_certain else None
             account = account.after_window(limits, interval, confirmed, context.boottime_s, fewest)
     elif account is not None:
         account = credits_at_last_sample(before, limits, context) or account

@@ -34,7 +34,7 @@ from disksla.verdict import (
     DetectorState,
     GapReason,
     Interval,
-    SharedThrottle,
+    SharedWindow,
     WindowVerdict,
     after_gap,
     interval_of,
@@ -195,9 +195,9 @@ def read_disk(
 
 
 def judge_disk(
-    sample: Sample, context: TickContext, shared: SharedThrottle | None = None
+    sample: Sample, context: TickContext, shared: SharedWindow | None = None
 ) -> DiskState:
-    """Return the state of a disk after a sample; `shared` is where its group is throttled.
+    """Return the state of a disk after a sample; `shared` is the window of its group.
 
     The increase of the counters is a window if the disk was listed at the sample before and the
     time between is not a gap. Otherwise it has no duration.

@@ -11,12 +11,17 @@ from disksla.pipeline.assessment import TickContext, assess, assess_gap, credits
 from disksla.pipeline.disk_state import DiskState, Sample
 from disksla.pipeline.totals import DiskTotals
 from disksla.verdict import (
+    LIMIT_KINDS,
+    MACHINE_LIMITS,
     DetectorState,
     Interval,
+    LimitKind,
     SharedThrottle,
+    SharedWindow,
     WindowVerdict,
     after_gap,
     classify,
+    load_of,
     shared_throttle,
 )
 
@@ -38,9 +43,21 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     certain_detector: DetectorState = DetectorState()
     certain_decided: tuple[WindowVerdict, ...] = ()
     """The same without requests that the cache of the host may have served."""
-    has_range: bool = False
-    """It may have served some at the last sample."""
+    throttle: SharedThrottle | None = None
+    """Where it was throttled at the last sample, as far as its sum shows."""
+    throttles_disks: bool = False
+    """One of its disks was throttled by its limit at the last sample."""
+    throttled_s: Mapping[LimitKind, float] = {}
+    """Seconds in which requests waited for its limit while one of its disks was throttled by it.
+    Limits of the disks may add up to that of the group."""
     is_listed: bool = True
+
+    @property
+    def window(self) -> SharedWindow:
+        """The last window, for the verdicts on the disks."""
+        recent, charges = self.totals.recent[-1:], self.shared.limits.promise_charges
+        load = load_of(recent[0], charges) if recent else None
+        return SharedWindow(load or 0.0, self.throttle)
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None without a burst."""
@@ -64,14 +81,21 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     certain: Interval | None = None
     if is_complete:
         certain = _certain(group, samples)
-        assessed = assess(group, limits, _together(intervals), context, _fewest(group, samples))
+        assessed = assess(
+            group,
+            limits,
+            _together(intervals),
+            context,
+            _fewest(group, samples),
+            is_certain=group.throttles_disks,
+        )
         if certain is not None and certain.seconds:
             certain_detector, certain_decided = classify(
                 group.certain_detector, certain, limits, context.tolerance_ratio, context.tick_s
             )
     else:
         assessed = assess_gap(group, limits, context, inflight)
-    return GroupState(
+    after = GroupState(
         group.shared,
         group.devices,
         inflight,
@@ -82,28 +106,50 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         assessed.credits,
         certain_detector,
         certain_decided,
-        certain is not None,
+        throttled_s=group.throttled_s,
     )
+    throttle = _throttle(after, context.elapsed_s, has_range=certain is not None)
+    return msgspec.structs.replace(after, throttle=throttle)
 
 
-def throttle_of(group: GroupState) -> SharedThrottle | None:
-    """Return where a group that was updated at this sample is throttled; None if it is not.
+def with_verdicts(group: GroupState, before: GroupState, disks: Sequence[DiskState]) -> GroupState:
+    """Return a group after the verdicts on those of its disks that were judged with it."""
+    if group.throttle is None:
+        return group
+    throttle = group.throttle.throttle
+    if not any(disk.decided and disk.decided[-1].throttle == throttle for disk in disks):
+        return group
+    totals, earlier = group.totals.verdict_totals, before.totals.verdict_totals
+    own = next((own for own, shown in MACHINE_LIMITS.items() if shown == throttle.limit), None)
+    index = LIMIT_KINDS.index(own or throttle.limit)
+    decided_s = totals.throttled_s[index] - earlier.throttled_s[index]
+    more_s = decided_s or group.throttle.throttled_s
+    throttled_s = {
+        **group.throttled_s,
+        throttle.limit: group.throttled_s.get(throttle.limit, 0.0) + more_s,
+    }
+    return msgspec.structs.replace(group, throttles_disks=True, throttled_s=throttled_s)
+
+
+def _throttle(group: GroupState, seconds: float, *, has_range: bool) -> SharedThrottle | None:
+    """Return where a group is throttled, as far as its sum shows; None if it is not.
 
     Where the cache of the host may serve requests, the load of the group is a range: its ends are
     all requests, and those that certainly reach the limit. One of them may have the rate of the
     limit by chance, so that it has to be confirmed.
     """
-    if not group.totals.recent:
-        return None
-    shared, seconds = group.shared, group.totals.recent[-1].seconds
     for detector, decided in (
         (group.detector, group.decided),
         (group.certain_detector, group.certain_decided),
     ):
-        if group.has_range and not (decided and decided[-1].is_confirmed):
+        if has_range and not (decided and decided[-1].is_confirmed):
             continue
         throttle = shared_throttle(
-            detector, decided, shared.limits, seconds, is_machine=not shared.of_type
+            detector,
+            decided,
+            group.shared.limits,
+            seconds,
+            is_machine=not group.shared.of_type,
         )
         if throttle is not None:
             return throttle

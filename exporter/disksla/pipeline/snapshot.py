@@ -23,7 +23,6 @@ from disksla.pipeline.totals import VerdictTotals, sum_recent
 from disksla.procfs import Counters
 from disksla.system import SourceHealth
 from disksla.verdict import (
-    LIMIT_KINDS,
     MACHINE_LIMITS,
     Ceiling,
     Clocks,
@@ -174,13 +173,12 @@ def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
     totals = group.totals.with_idle_until(state.assessed, now_s)
     recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
     limits = group.shared.limits
-    throttled_s = dict(zip(LIMIT_KINDS, totals.verdict_totals.throttled_s, strict=True))
     return GroupSnapshot(
         group.shared,
         group.devices,
         totals.load,
         load_of(recent, limits.promise_charges),
-        {limit: throttled_s[limit] for limit in MACHINE_LIMITS},
+        {limit: group.throttled_s.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()},
         _levels(group, limits, recent, state.clocks),
     )
 

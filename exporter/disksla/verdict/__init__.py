@@ -34,7 +34,8 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   While the line is straight but not long enough, verdicts wait.
 - **A limit of the machine** over several disks. The sum of what they served is a curve like that
   of one disk. While it lies on the limit, a disk of the group at which requests wait is throttled
-  by the machine, unless its own limit is used more.
+  by the machine, unless its own limit is used more. What requests took one at a time while the
+  group had little load is not waiting.
 - **Flushes.** /proc/diskstats counts empty flushes as writes, so the number of data writes is a
   range (`interval`). No limiter charges a flush: both ends of the range are tried, and the one
   that lies on a line is believed. `met` needs the smaller number. A database that also commits to
@@ -72,6 +73,7 @@ from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
     LimitKind,
     SharedThrottle,
+    SharedWindow,
     Throttle,
     ThrottleLevel,
 )
@@ -98,6 +100,7 @@ __all__ = [
     "Interval",
     "LimitKind",
     "SharedThrottle",
+    "SharedWindow",
     "Throttle",
     "ThrottleLevel",
     "Verdict",

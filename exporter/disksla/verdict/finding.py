@@ -26,6 +26,7 @@ from disksla.verdict.span import last_seconds, span_of
 from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
     SharedThrottle,
+    SharedWindow,
     Throttle,
     ThrottleLevel,
 )
@@ -37,8 +38,13 @@ class Rules(msgspec.Struct, frozen=True, gc=False):
     limits: Limits
     tolerance_ratio: float
     tick_s: float
-    shared: SharedThrottle | None = None
-    """Where the group of the disk is throttled in this window, if it is."""
+    group: SharedWindow | None = None
+    """The same window of the group of the disk, if it is in one."""
+
+    @property
+    def shared(self) -> SharedThrottle | None:
+        """Where the group of the disk is throttled, if it is."""
+        return None if self.group is None else self.group.throttle
 
 
 class Seen(msgspec.Struct, frozen=True, gc=False):
@@ -105,10 +111,9 @@ def find(seen: Seen, rules: Rules) -> Finding:
     mixed = _NOTHING
     if seen.waiting:
         found = _at_known_limit(seen, rules)
-        if rules.shared is not None and not _binds(found, seen, rules, rules.shared):
-            return Finding(
-                rules.shared.throttle, counts_data=True, longest_s=rules.shared.throttled_s
-            )
+        shared = rules.shared
+        if shared is not None and not _binds(found, seen, rules, shared):
+            return Finding(shared.throttle, counts_data=True, longest_s=shared.throttled_s)
         if found is not None:
             return found
         mixed = _with_mixed_writes(seen, rules)
@@ -133,7 +138,8 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
     number = min(seen.waiting, P.longest_span)
     releases = seen.data if found.counts_data else seen.releases
     charges = throttled_charges(rules.limits, found.throttle.level)
-    own = span_of(releases[-number:]).load(charges) or 0.0
+    span = span_of(releases[-number:])
+    own = (span.load(charges) or 0.0) * (1 + span.uncertainty(rules.tick_s))
     of_group = span_of(shared.releases[-number:]).load(shared.charges) or 0.0
     return own >= (1 - P.same_load_share) * of_group
 

@@ -68,6 +68,9 @@ class Parameters(msgspec.Struct, frozen=True):
     requests took so many times the time there was (lab: PostgreSQL with fsync on XFS has the limit
     in 8 to 10 of 10, and 3 requests in flight)."""
 
+    usual_releases: int = 5
+    """Releases from which the usual latency of a disk is known."""
+
     same_load_share: float = 0.005
     """Of the load. The limit of a disk and that of its machine are equally near if their loads
     differ by less: then it is that of the disk."""

@@ -30,14 +30,18 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         return ServiceTime(shortest_s, requests, took_ms)
 
     def learned(
-        self, inflight_before: int | None, release: Interval, charges: tuple[Charge, ...]
+        self,
+        inflight_before: int | None,
+        release: Interval,
+        charges: tuple[Charge, ...],
+        group_load: float = 0.0,
     ) -> "ServiceTime":
         """Return the state after a release, if few of its requests can have been throttled.
 
         Nothing was in flight before it (None if unknown), and requests took little of its time;
-        they may take more if nothing was in flight after it and the load, by the `charges` of the
-        promise, was low. With flushes, the number of data writes is taken from the middle of its
-        range.
+        they may take more if nothing was in flight after it and the load was low, by the `charges`
+        of the promise and of the group of the disk. With flushes, the number of data writes is
+        taken from the middle of its range.
 
         No request takes less than its service time. So the mean of any other release counts, too,
         if it is shorter, with the fewest data writes that are possible.
@@ -47,19 +51,55 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
             return self
         requests = release.reads + release.writes
         ms = release.read_ms + data_write_ms
-        if inflight_before == 0 and _was_fast(release, charges):
+        if inflight_before == 0 and _was_fast(release, charges, group_load):
             return self.plus(requests - release.flushes // 2, ms)
         fewest = requests - release.flushes
         return self.plus(fewest, ms) if ms + 1 < 1000 * fewest * self.shortest_s else self
 
 
-def _was_fast(release: Interval, charges: tuple[Charge, ...]) -> bool:
+class UsualTime(msgspec.Struct, frozen=True, gc=False):
+    """Mean latency of requests, one at a time, while the group of the disk has little load.
+
+    A disk that is slow by itself does not wait for the machine. Only what its requests take beyond
+    this is waiting, where a limit of the machine throttles its group.
+    """
+
+    releases: int = 0
+    requests: int = 0
+    ms: int = 0
+
+    @property
+    def mean_s(self) -> float:
+        """The mean; 0 until it is known."""
+        if self.releases < P.usual_releases or not self.requests:
+            return 0.0
+        return self.ms / 1000 / self.requests
+
+    def plus(self, release: Interval) -> "UsualTime":
+        """Return the mean with one more release; older ones than a minute lose weight."""
+        age = 2 if self.releases >= P.ceiling_memory else 1
+        data = release.without_flushes()
+        return UsualTime(
+            self.releases // age + 1,
+            self.requests // age + data.reads + data.writes,
+            self.ms // age + (data.read_ms or 0) + (data.write_ms or 0),
+        )
+
+
+def is_single(inflight_before: int | None, release: Interval) -> bool:
+    """Return whether requests of a release followed one another."""
+    requests = release.reads + release.writes
+    before_s = took_s(release) / requests  # the first began before the release
+    took = took_s(release) - before_s <= (1 + P.batch_share) * release.seconds
+    return took and release.inflight <= 1 and (inflight_before or 0) <= 1
+
+
+def _was_fast(release: Interval, charges: tuple[Charge, ...], group_load: float) -> bool:
     """Return whether requests took little of the time, so that few can have been throttled."""
     busy = took_s(release) / release.seconds
     if busy <= P.occupied_share or busy > P.low_load_share or release.inflight:
         return busy <= P.occupied_share
-    load = load_of(release, charges)
-    return load is None or load <= P.low_load
+    return max(load_of(release, charges) or 0.0, group_load) <= P.low_load
 
 
 def took_s(release: Interval) -> float:

@@ -37,4 +37,13 @@ class SharedThrottle(msgspec.Struct, frozen=True, gc=False):
     """Of the limit."""
 
 
+class SharedWindow(msgspec.Struct, frozen=True, gc=False):
+    """A window of the group of a disk."""
+
+    load_ratio: float
+    """Load of the group."""
+    throttle: SharedThrottle | None
+    """Where it is throttled, if it is."""
+
+
 UNKNOWN_LIMIT = Throttle("unknown", "unknown")

@@ -13,8 +13,21 @@ from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import throttled_charges
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
-from disksla.verdict.service_time import ServiceTime, has_waiting, took_s, wait_s
-from disksla.verdict.throttle import MACHINE_LIMITS, UNKNOWN_LIMIT, SharedThrottle, Throttle
+from disksla.verdict.service_time import (
+    ServiceTime,
+    UsualTime,
+    has_waiting,
+    is_single,
+    took_s,
+    wait_s,
+)
+from disksla.verdict.throttle import (
+    MACHINE_LIMITS,
+    UNKNOWN_LIMIT,
+    SharedThrottle,
+    SharedWindow,
+    Throttle,
+)
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -62,6 +75,7 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     silence_s: float = 0.0
     """Time without completions with which the last release began."""
     service: ServiceTime = ServiceTime()
+    usual: UsualTime = UsualTime()
     ceiling: Ceiling | None = None
     throttle: Throttle | None = None
     """The limit of the terms in the last release; None if requests did not wait at one."""
@@ -86,20 +100,20 @@ def classify(
     limits: Limits,
     tolerance: float,
     tick_s: float,
-    shared: SharedThrottle | None = None,
+    group: SharedWindow | None = None,
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
     These are the verdicts on the undecided windows and on this one, the oldest first, as far as
-    they are decided. The others remain undecided, for P.longest_wait_s at most. `shared` is where
-    the group of the disk is throttled in this window, if it is in one.
+    they are decided. The others remain undecided, for P.longest_wait_s at most. `group` is
+    the same window of the group of the disk, if it is in one.
     """
     longest_silence_s = P.longest_limiter_window_s + tick_s
     if not window.reads + window.writes:
         state, verdicts = _without_completion(detector, window, longest_silence_s)
     else:
         state, verdicts = _with_completions(
-            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s, shared)
+            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s, group)
         )
     oldest = state.undecided[0] if state.undecided else None
     if oldest is not None and len(state.undecided) > P.longest_wait_s / tick_s:
@@ -138,7 +152,12 @@ def after_gap(detector: DetectorState, inflight: int | None = None) -> DetectorS
 
     `inflight` are the requests in flight at its end, if that is known.
     """
-    return DetectorState(inflight=inflight, service=detector.service, ceiling=detector.ceiling)
+    return DetectorState(
+        inflight=inflight,
+        service=detector.service,
+        usual=detector.usual,
+        ceiling=detector.ceiling,
+    )
 
 
 def _with_completions(
@@ -241,8 +260,15 @@ def _judge(
     The verdict is on the `part` of the release that has none yet.
     """
     charges = rules.limits.promise_charges
-    service = detector.service.learned(detector.inflight, release, charges)
-    seen = _see(detector, release, service.shortest_s, rules.tick_s)
+    group_load = 0.0 if rules.group is None else rules.group.load_ratio
+    service = detector.service.learned(detector.inflight, release, charges, group_load)
+    service_s, usual = service.shortest_s, detector.usual
+    if rules.group is not None and is_single(detector.inflight, release):
+        if rules.shared is not None:
+            service_s = max(service_s, usual.mean_s)
+        elif detector.releases and group_load <= P.low_load:
+            usual = usual.plus(release)
+    seen = _see(detector, release, service_s, rules.tick_s)
     found = find(seen, rules)
     data = part.without_flushes()
     otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
@@ -251,7 +277,7 @@ def _judge(
         verdict: Verdict = "below" if found.is_below else otherwise
         if detector.throttle is not None and detector.inflight and seen.is_waiting:
             # The requests that waited in the release before have completed in this one.
-            waited_s = wait_s(data, service.shortest_s)
+            waited_s = wait_s(data, service_s)
             share = min(1.0, waited_s / detector.inflight / part.seconds)
             own = WindowVerdict(
                 "throttled",
@@ -261,12 +287,10 @@ def _judge(
                 otherwise=verdict,
             )
         else:
-            own = WindowVerdict(
-                verdict, wait_s=wait_s(data, service.shortest_s) if found.is_open else 0.0
-            )
+            own = WindowVerdict(verdict, wait_s=wait_s(data, service_s) if found.is_open else 0.0)
     else:
         counted = data if found.counts_data else part
-        waited_s = wait_s(counted, service.shortest_s)
+        waited_s = wait_s(counted, service_s)
         throttled_s = _throttled_s(counted, detector.inflight, waited_s, found)
         time_s = detector.uncounted_s + min(found.longest_s, throttled_s)
         share = min(1.0, time_s / part.seconds)
@@ -287,6 +311,7 @@ def _judge(
         seen.waiting,
         seen.is_waiting,
         service=service,
+        usual=usual,
         ceiling=ceiling,
         throttle=found.throttle if found.is_steady else None,
         throttled=len(found.run) if found.is_steady else 0,

@@ -129,15 +129,20 @@ def find(seen: Seen, rules: Rules) -> Finding:
 
 
 def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrottle) -> bool:
-    """Return whether a limit of the disk throttles it, rather than that of its group.
+    """Return whether a limit of the disk may throttle it, rather than that of its group.
 
-    Where both are near, it is the one that is used more in the same time.
+    Where both are near, it is the one that is used more in the same time. That the disk is at its
+    own limit may be seen some releases later than that the group is: it has fewer requests.
     """
-    if found is None or found.throttle is None:
-        return False
     number = min(seen.waiting, P.longest_span)
-    releases = seen.data if found.counts_data else seen.releases
-    charges = throttled_charges(rules.limits, found.throttle.level)
+    if found is None and number == P.longest_span:
+        return False
+    releases = seen.data
+    level: ThrottleLevel = "burst" if rules.limits.burst_charges else "base"
+    if found is not None and found.throttle is not None:
+        releases = seen.data if found.counts_data else seen.releases
+        level = found.throttle.level
+    charges = throttled_charges(rules.limits, level)
     span = span_of(releases[-number:])
     own = (span.load(charges) or 0.0) * (1 + span.uncertainty(rules.tick_s))
     of_group = span_of(shared.releases[-number:]).load(shared.charges) or 0.0

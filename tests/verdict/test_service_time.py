@@ -125,6 +125,8 @@ def test_service_time_is_not_learned_while_the_group_has_load() -> None:
     sampled = release(13, read_ms=47)
     assert ServiceTime().learned(0, sampled, (), group_load=1.8) == ServiceTime()
     assert ServiceTime().learned(0, sampled, (), group_load=0.5).shortest_s > 0
+    quiet = release(2, read_ms=16)
+    assert ServiceTime().learned(0, quiet, (), group_load=1.0) == ServiceTime()
 
 
 def test_usual_latency_is_known_after_some_releases() -> None:

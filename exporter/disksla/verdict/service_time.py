@@ -95,11 +95,17 @@ def is_single(inflight_before: int | None, release: Interval) -> bool:
 
 
 def _was_fast(release: Interval, charges: tuple[Charge, ...], group_load: float) -> bool:
-    """Return whether requests took little of the time, so that few can have been throttled."""
+    """Return whether requests took little of the time, so that few can have been throttled.
+
+    At a disk with little load, few requests may all wait for the load of its group.
+    """
+    if group_load > P.low_load:
+        return False
     busy = took_s(release) / release.seconds
     if busy <= P.occupied_share or busy > P.low_load_share or release.inflight:
         return busy <= P.occupied_share
-    return max(load_of(release, charges) or 0.0, group_load) <= P.low_load
+    load = load_of(release, charges)
+    return load is None or load <= P.low_load
 
 
 def took_s(release: Interval) -> float:

@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple, assert_never
 
 from lab.fuse import mount
-from lab.scenario import LabDisk
+from lab.scenario import LabDisk, Scenario
+from lab.truth import truth_name
 from support.loop_device import attached
 from support.waiting import eventually
 
@@ -29,11 +30,12 @@ class BlockDevice(NamedTuple):
     truth: Path | None = None
     """Log of the truth; None for a limiter of the kernel, which has none."""
     server: subprocess.Popen[str] | None = None
+    """Its process; of disks that share one, only the first has it, to start and end it once."""
     group: Path | None = None
     """Control group of the load, if the limit is on a group."""
 
     def begin(self) -> None:
-        """Start the scenario of the disk; until then it is unlimited."""
+        """Start the scenario of all disks of the process; until then they are unlimited."""
         self._send("begin")
 
     def end(self) -> None:
@@ -52,7 +54,7 @@ def made(
     """Create disk `number` of a scenario until the end of the block; log to `directory`."""
     match disk.kind:
         case "served":
-            return _served(scenario, number, disk, directory)
+            return _served_alone(scenario, number, disk, directory)
         case "stacked":
             return _stacked(disk)
         case "cgroup":
@@ -62,28 +64,59 @@ def made(
 
 
 @contextmanager
-def _served(scenario: Path, number: int, disk: LabDisk, directory: Path) -> Iterator[BlockDevice]:
-    truth = directory / f"truth-{number}.jsonl"
+def all_made(path: Path, scenario: Scenario, directory: Path) -> Iterator[list[BlockDevice]]:
+    """Create all disks of a scenario until the end of the block; log to `directory`."""
+    with ExitStack() as undo:
+        disks = list(enumerate(scenario.disks))
+        if scenario.machine is not None and scenario.machine.meters:
+            yield undo.enter_context(_served(path, disks, directory))
+        else:
+            yield [undo.enter_context(made(path, *disk, directory)) for disk in disks]
+
+
+@contextmanager
+def _served_alone(
+    scenario: Path, number: int, disk: LabDisk, directory: Path
+) -> Iterator[BlockDevice]:
+    with _served(scenario, [(number, disk)], directory) as [device]:
+        yield device
+
+
+@contextmanager
+def _served(
+    scenario: Path, disks: Sequence[tuple[int, LabDisk]], directory: Path
+) -> Iterator[list[BlockDevice]]:
+    """Serve disks by one process, which needs their numbers."""
     with ExitStack() as undo:
         home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
-        entry = home / "disk"
-        entry.touch()
-        descriptor = mount(entry)
-        undo.callback(_run_quietly, "umount", "--lazy", str(entry))
-        arguments = [str(scenario), str(number), str(descriptor), str(truth)]
+        entries = [home / f"disk-{number}" for number, _ in disks]
+        descriptors = []
+        for entry in entries:
+            entry.touch()
+            descriptors.append(mount(entry))
+            undo.callback(_run_quietly, "umount", "--lazy", str(entry))
+        served = [
+            f"{number}:{descriptor}"
+            for (number, _), descriptor in zip(disks, descriptors, strict=True)
+        ]
         server = subprocess.Popen(
-            [sys.executable, "-m", "lab.disk_server", *arguments],
+            [sys.executable, "-m", "lab.disk_server", str(scenario), str(directory), *served],
             stdin=subprocess.PIPE,
-            pass_fds=[descriptor],
+            pass_fds=descriptors,
             text=True,
             cwd=TESTS,
             start_new_session=True,
         )
-        os.close(descriptor)
+        for descriptor in descriptors:
+            os.close(descriptor)
         undo.callback(_stop, server)
-        device = undo.enter_context(attached(entry, DIRECT))
-        Path(f"/sys/block/{device}/queue/write_cache").write_text(disk.cache, encoding="ascii")
-        yield BlockDevice(device, truth, server)
+        devices: list[BlockDevice] = []
+        for entry, (number, disk) in zip(entries, disks, strict=True):
+            name = undo.enter_context(attached(entry, DIRECT))
+            Path(f"/sys/block/{name}/queue/write_cache").write_text(disk.cache, encoding="ascii")
+            process = None if devices else server
+            devices.append(BlockDevice(name, directory / truth_name(number), process))
+        yield devices
 
 
 @contextmanager

@@ -1,7 +1,10 @@
-"""One throttled disk: a process that answers requests of the kernel when its limiter admits them.
+"""Throttled disks: a process that answers requests of the kernel when their limiters admit them.
+
+A disk has a process of its own, but all disks that share the limiter of a machine have one. A
+request waits for the limiter of its disk, then for that of the machine.
 
 A first line on standard input starts the scenario, and a second one ends it: before and
-afterwards, the disk is unlimited. The end of standard input ends the process, so that no disk
+afterwards, the disks are unlimited. The end of standard input ends the process, so that no disk
 outlives the lab.
 """
 
@@ -12,18 +15,20 @@ import os
 import select
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
 from lab.fuse import Channel, Gone
-from lab.limiter import Limiter
+from lab.limiter import Limiter, Request
 from lab.medium import Medium
-from lab.model import Change, DiskModel, Service
-from lab.scenario import read_scenario
-from lab.truth import TruthLog, Window
+from lab.model import Change, DiskModel, Meter, Service
+from lab.scenario import Scenario, read_scenario
+from lab.truth import MACHINE_TRUTH, TruthLog, Window, truth_name
 
+Writer = Callable[[Window], None]
 _MOST_RECEIVED = 64
 _MOST_ANSWERED = 4
 """Requests per step: the arrival times of others are part of the truth, so steps are short."""
@@ -31,13 +36,11 @@ _PR_SET_TIMERSLACK = 29
 
 
 class ThrottledDisk:
-    """The state of the disk: requests that wait, requests in service, and the log."""
+    """One disk: requests that wait for its own limiter, requests in service, and the log."""
 
-    def __init__(
-        self, model: DiskModel, channel: Channel, write: Callable[[Window], None]
-    ) -> None:
+    def __init__(self, model: DiskModel, channel: Channel, write: Writer) -> None:
+        self.channel = channel
         self._model = model
-        self._channel = channel
         self._write = write
         self._limiter = Limiter((), 0.0)
         self._medium = Medium(Service())
@@ -60,38 +63,53 @@ class ThrottledDisk:
         self._limiter = self._limiter.move_waiting_to(Limiter((), now_s))
         self._medium.service = Service()
 
-    def step(self, now_s: float) -> None:
-        """Receive, admit and answer the requests that are due."""
+    def log(self, now_s: float, machine: Limiter, number: int) -> None:
+        """Log the time since the last step, in which nothing changed; `number` is of this disk."""
         if self._log is not None:
             in_service, stalled_until_s = self._medium.inflight, self._medium.stalled_until_s
-            self._log.advance(now_s, self._limiter, in_service, stalled_until_s)
+            self._log.advance(now_s, self._limiter, in_service, stalled_until_s, machine, number)
+
+    def admit(self, now_s: float) -> list[Request]:
+        """Make the changes that are due, receive requests, and return those that are admitted."""
         while self._changes and self._begun_s + self._changes[0].at <= now_s:
             self._change(self._changes.pop(0), now_s)
         self._receive()
-        for request in self._limiter.admit(now_s):
-            self._medium.submit(request, now_s)
+        return self._limiter.admit(now_s)
+
+    def serve(self, request: Request, now_s: float) -> None:
+        """Serve a request that all limiters have admitted."""
+        self._medium.submit(request, now_s)
+
+    def answer(self, now_s: float) -> list[Request]:
+        """Answer the requests that are due, and return them."""
         completed = self._medium.complete(now_s, _MOST_ANSWERED)
         for request in completed:
-            self._channel.answer(request)
+            self.channel.answer(request)
         if self._log is not None:
             self._log.add_completed(completed)
+        return completed
 
-    def next_s(self) -> float | None:
-        """Return the time at which `step` is due next; None if nothing is pending."""
+    @property
+    def in_service(self) -> int:
+        """Requests that all limiters have admitted."""
+        return self._medium.inflight
+
+    def due_s(self) -> list[float | None]:
+        """Return the times at which something is due next; None where nothing is."""
         times = [self._limiter.next_s(), self._medium.next_s()]
         if self._log is not None:
             times.append(self._log.next_s)
         if self._changes:
             times.append(self._begun_s + self._changes[0].at)
-        return min((due_s for due_s in times if due_s is not None), default=None)
+        return times
 
     def _receive(self) -> None:
         for _ in range(_MOST_RECEIVED):
-            message = self._channel.receive()
+            message = self.channel.receive()
             if message is None:
                 break
             if message.request is None:
-                self._channel.answer_other(message)
+                self.channel.answer_other(message)
             else:
                 self._limiter.enqueue(message.request)
 
@@ -104,47 +122,120 @@ class ThrottledDisk:
             self._medium.stalled_until_s = now_s + change.stall
 
 
-def serve(disk: ThrottledDisk, descriptor: int) -> None:
-    """Answer requests until the file system is unmounted or standard input ends."""
+class ThrottledMachine:
+    """Disks, the limiter that they share, and its log. Without meters, it admits all requests."""
+
+    def __init__(
+        self, disks: Sequence[ThrottledDisk], meters: Sequence[Meter], write: Writer
+    ) -> None:
+        self.disks = disks
+        self._meters = meters
+        self._write = write
+        self._limiter = Limiter((), 0.0, len(disks))
+        self._log: TruthLog | None = None
+
+    def begin(self, now_s: float) -> None:
+        """Start the scenario."""
+        if self._meters:
+            self._log = TruthLog(now_s, self._write)
+        self._limit(self._meters, now_s)
+        for disk in self.disks:
+            disk.begin(now_s)
+
+    def end(self, now_s: float) -> None:
+        """End the scenario and its logs."""
+        self._log = None
+        self._limit((), now_s)
+        for disk in self.disks:
+            disk.end(now_s)
+
+    def step(self, now_s: float) -> None:
+        """Receive, admit and answer the requests that are due."""
+        for number, disk in enumerate(self.disks):
+            disk.log(now_s, self._limiter, number)
+        if self._log is not None:
+            in_service = sum(disk.in_service for disk in self.disks)
+            self._log.advance(now_s, self._limiter, in_service, 0.0)
+        for number, disk in enumerate(self.disks):
+            for request in disk.admit(now_s):
+                self._limiter.enqueue(request._replace(disk=number))
+        for request in self._limiter.admit(now_s):
+            self.disks[request.disk].serve(request, now_s)
+        for disk in self.disks:
+            completed = disk.answer(now_s)
+            if self._log is not None:
+                self._log.add_completed(completed)
+
+    def next_s(self) -> float | None:
+        """Return the time at which `step` is due next; None if nothing is pending."""
+        times = [self._limiter.next_s(), *(due_s for disk in self.disks for due_s in disk.due_s())]
+        if self._log is not None:
+            times.append(self._log.next_s)
+        return min((due_s for due_s in times if due_s is not None), default=None)
+
+    def _limit(self, meters: Sequence[Meter], now_s: float) -> None:
+        self._limiter = self._limiter.move_waiting_to(Limiter(meters, now_s, len(self.disks)))
+
+
+def serve(machine: ThrottledMachine) -> None:
+    """Answer requests until a file system is unmounted or standard input ends."""
+    descriptors = [disk.channel.descriptor for disk in machine.disks]
     while True:
-        due_s = disk.next_s()
+        due_s = machine.next_s()
         wait_s = None if due_s is None else max(0.0, due_s - time.monotonic())
-        readable, _, _ = select.select([descriptor, sys.stdin], [], [], wait_s)
+        readable, _, _ = select.select([*descriptors, sys.stdin], [], [], wait_s)
         now_s = time.monotonic()
         if sys.stdin in readable:
             match sys.stdin.readline():
                 case "begin\n":
-                    disk.begin(now_s)
+                    machine.begin(now_s)
                 case "end\n":
-                    disk.end(now_s)
+                    machine.end(now_s)
                 case _:
                     return
-        disk.step(now_s)
+        machine.step(now_s)
 
 
 def main() -> None:
-    """Serve disk NUMBER of SCENARIO on DESCRIPTOR, and log the truth to FILE."""
-    scenario, number, descriptor, file = sys.argv[1:]
-    model = read_scenario(Path(scenario)).disks[int(number)].disk
+    """Serve disks of SCENARIO, each NUMBER:DESCRIPTOR, and log the truth to DIRECTORY."""
+    path, directory, *served = sys.argv[1:]
+    scenario = read_scenario(Path(path))
     # The limiter of a hypervisor does not wait until its guest leaves it a CPU.
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     except PermissionError as error:
         sys.stderr.write(f"lab: cannot set a real-time priority: {error}\n")
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
-    memory = mmap.mmap(-1, model.size)
-    gc.freeze()
-    with Path(file).open("wb", buffering=0) as truth:
+    with ExitStack() as undo:
+        machine = _machine(scenario, Path(directory), served, undo)
+        gc.freeze()
+        try:
+            serve(machine)
+        except Gone:
+            return
+
+
+def _machine(
+    scenario: Scenario, directory: Path, served: Sequence[str], undo: ExitStack
+) -> ThrottledMachine:
+    def writer(name: str) -> Writer:
+        file = undo.enter_context((directory / name).open("wb", buffering=0))
         encoder = msgspec.json.Encoder()
 
         def write(window: Window) -> None:
-            truth.write(encoder.encode(window) + b"\n")
+            file.write(encoder.encode(window) + b"\n")
 
-        disk = ThrottledDisk(model, Channel(int(descriptor), memory), write)
-        try:
-            serve(disk, int(descriptor))
-        except Gone:
-            return
+        return write
+
+    disks = []
+    for text in served:
+        number, descriptor = map(int, text.split(":"))
+        model = scenario.disks[number].disk
+        channel = Channel(descriptor, mmap.mmap(-1, model.size))
+        disks.append(ThrottledDisk(model, channel, writer(truth_name(number))))
+    if scenario.machine is None or not scenario.machine.meters:
+        return ThrottledMachine(disks, (), lambda _: None)
+    return ThrottledMachine(disks, scenario.machine.meters, writer(MACHINE_TRUTH))
 
 
 if __name__ == "__main__":

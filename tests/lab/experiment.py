@@ -15,10 +15,10 @@ import msgspec
 import psutil
 
 from disksla.pipeline.recording import decode_header, decode_tick, encode
-from lab.disk import BlockDevice, made
+from lab.disk import BlockDevice, all_made
 from lab.load import PhaseResult, Target, run_phase, target_on
 from lab.scenario import SEED, LabDisk, Scenario, drawn_text, read_scenario
-from lab.truth import Window
+from lab.truth import MACHINE_TRUTH, Window, truth_name
 from support.waiting import eventually
 
 LEAD_S = 0.5
@@ -44,7 +44,8 @@ def run(path: Path, directory: Path, seed: int = SEED) -> None:
     """Run a scenario, and write the recording and the truth to a directory.
 
     These are `scenario.yml`, `ticks.jsonl.gz` and `config.yml` for `disksla replay`,
-    `truth-N.jsonl.gz` for each disk that keeps a log, and `seen.json`, the results of the loads.
+    `truth-N.jsonl.gz` for each disk that keeps a log, `truth-machine.jsonl.gz` for a limiter that
+    the disks share, and `seen.json`, the results of the loads.
     """
     directory.mkdir(parents=True, exist_ok=True)
     drawn = directory.resolve() / SCENARIO
@@ -52,16 +53,13 @@ def run(path: Path, directory: Path, seed: int = SEED) -> None:
     scenario = read_scenario(drawn)
     with ExitStack() as undo:
         home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
-        disks = [
-            undo.enter_context(made(drawn, number, disk, home))
-            for number, disk in enumerate(scenario.disks)
-        ]
+        disks = undo.enter_context(all_made(drawn, scenario, home))
         targets = [
             undo.enter_context(target_on(disk, lab_disk))
             for disk, lab_disk in zip(disks, scenario.disks, strict=True)
         ]
         config = directory / CONFIG
-        config.write_text(json.dumps(_configuration(disks, scenario.disks), indent=1) + "\n")
+        config.write_text(json.dumps(_configuration(disks, scenario), indent=1) + "\n")
         ticks = home / "ticks.jsonl"
         recorder = _record(ticks, config)
         undo.callback(_stop, recorder)
@@ -91,6 +89,8 @@ def run(path: Path, directory: Path, seed: int = SEED) -> None:
         for number, disk in enumerate(disks):
             if disk.truth is not None:
                 _compress(truth_file(directory, number), disk.truth.read_bytes())
+        if (home / MACHINE_TRUTH).exists():
+            _compress(machine_truth_file(directory), (home / MACHINE_TRUTH).read_bytes())
 
 
 def as_it_ran(scenario: Scenario, directory: Path) -> Scenario:
@@ -101,7 +101,12 @@ def as_it_ran(scenario: Scenario, directory: Path) -> Scenario:
 
 def truth_file(directory: Path, number: int) -> Path:
     """Return the path of the log of one disk; a disk that the kernel limits has no log."""
-    return directory / f"truth-{number}.jsonl.gz"
+    return directory / f"{truth_name(number)}.gz"
+
+
+def machine_truth_file(directory: Path) -> Path:
+    """Return the path of the log of the limiter that the disks of a scenario share, if any."""
+    return directory / f"{MACHINE_TRUTH}.gz"
 
 
 def read_truth(path: Path) -> list[Window]:
@@ -123,17 +128,19 @@ def _load(target: Target, lab_disk: LabDisk) -> list[PhaseResult]:
     return [run_phase(target, phase) for phase in lab_disk.load]
 
 
-def _configuration(disks: list[BlockDevice], lab_disks: tuple[LabDisk, ...]) -> dict[str, object]:
+def _configuration(disks: list[BlockDevice], scenario: Scenario) -> dict[str, object]:
+    machine = scenario.machine
     names = "|".join(disk.device for disk in disks)
     return {
         "discovery": {"include": [f"^({names})$"]},
+        **({"machine": {"limits": machine.limits}} if machine is not None else {}),
         "disks": [
             {
                 "match": {"device": disk.device},
                 "terms": lab_disk.terms,
                 **({"size": lab_disk.sold_size} if lab_disk.sold_size else {}),
             }
-            for disk, lab_disk in zip(disks, lab_disks, strict=True)
+            for disk, lab_disk in zip(disks, scenario.disks, strict=True)
             if lab_disk.terms is not None
         ],
     }

@@ -1,10 +1,12 @@
-"""The limiter: admits requests first in, first out, while all buckets that they use have tokens.
+"""The limiter: admits requests while all buckets that they use have tokens.
 
-Time is an argument.
+Requests of one disk are admitted first in, first out. Disks that share a limiter take turns,
+request by request, as in a throttle group of QEMU (block/throttle-groups.c): a disk with few
+requests does not wait until the queue of another is empty. Time is an argument.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from lab.bucket import MeterBuckets
@@ -25,6 +27,8 @@ class Request(NamedTuple):
     is_write: bool
     offset: int
     size_bytes: int
+    disk: int = 0
+    """Number of its disk, from 0, at a limiter that several disks share."""
 
 
 class Binding(NamedTuple):
@@ -37,11 +41,12 @@ class Binding(NamedTuple):
 class Limiter:
     """Requests that wait, and the meters that they wait for.
 
-    Reads and writes have separate queues if no meter is shared by them; otherwise they wait in one
-    queue.
+    Reads and writes of a disk have separate queues if no meter is shared by them; otherwise they
+    wait in one queue. `_turns` has the queues of reads and of writes, each with the disk first
+    whose turn is next.
     """
 
-    def __init__(self, meters: Sequence[Meter], begun_s: float) -> None:
+    def __init__(self, meters: Sequence[Meter], begun_s: float, disks: int = 1) -> None:
         self._begun_s = begun_s
         self._meters = [MeterBuckets(meter) for meter in meters]
         read = Request(0, is_write=False, offset=0, size_bytes=1)
@@ -49,23 +54,31 @@ class Limiter:
             _cost_s(meter, read) and _cost_s(meter, read._replace(is_write=True))
             for meter in self._meters
         )
-        self._queues: list[deque[Request]] = [deque()] if is_shared else [deque(), deque()]
+        self._queues: list[list[deque[Request]]] = [
+            [deque() for _ in range(1 if is_shared else 2)] for _ in range(disks)
+        ]
+        self._turns = [deque(queues) for queues in zip(*self._queues, strict=True)]
         self.fill(begun_s)
 
     @property
     def waiting(self) -> int:
         """Number of requests that wait."""
-        return sum(len(queue) for queue in self._queues)
+        return sum(self.waiting_of(disk) for disk in range(len(self._queues)))
+
+    def waiting_of(self, disk: int) -> int:
+        """Return the number of requests of a disk that wait."""
+        return sum(len(queue) for queue in self._queues[disk])
 
     def enqueue(self, request: Request) -> None:
         """Queue a request; `admit` returns it when it is admitted."""
-        self._queues[-1 if request.is_write else 0].append(request)
+        self._queues[request.disk][-1 if request.is_write else 0].append(request)
 
     def move_waiting_to(self, successor: "Limiter") -> "Limiter":
         """Queue all requests that wait in another limiter, and return that limiter."""
-        for queue in self._queues:
-            for request in queue:
-                successor.enqueue(request)
+        for queues in self._queues:
+            for queue in queues:
+                for request in queue:
+                    successor.enqueue(request)
         return successor
 
     def fill(self, now_s: float) -> None:
@@ -77,9 +90,12 @@ class Limiter:
         """Return the requests that are admitted now."""
         self.fill(now_s)
         admitted = []
-        for queue in self._queues:
-            while queue and self._admits(queue[0]):
-                admitted.append(queue.popleft())
+        for turns in self._turns:
+            while (request := _first(turns)) is not None and self._admits(request):
+                while not turns[0]:
+                    turns.rotate(-1)
+                admitted.append(turns[0].popleft())
+                turns.rotate(-1)
         return admitted
 
     def _admits(self, request: Request) -> bool:
@@ -93,17 +109,18 @@ class Limiter:
     def next_s(self) -> float | None:
         """Return the time at which a request may be admitted; None if none waits."""
         times = [
-            max((meter.ready()[0] for meter in self._used_by(queue[0])), default=0.0)
-            for queue in self._queues
-            if queue
+            max((meter.ready()[0] for meter in self._used_by(request)), default=0.0)
+            for turns in self._turns
+            if (request := _first(turns)) is not None
         ]
         return self._begun_s + min(times) if times else None
 
     def binding(self) -> Binding | None:
-        """Return the limit that the first request waits for; None if none waits."""
-        for queue in self._queues:
-            if queue:
-                meter = max(self._used_by(queue[0]), key=lambda meter: meter.ready()[0])
+        """Return the limit that the request waits for which is next; None if none waits."""
+        for turns in self._turns:
+            request = _first(turns)
+            if request is not None:
+                meter = max(self._used_by(request), key=lambda meter: meter.ready()[0])
                 return Binding(meter.meter.limit, meter.ready()[1])
         return None
 
@@ -117,6 +134,11 @@ class Limiter:
             for meter in self._meters
             if meter.meter.credits is not None
         }
+
+
+def _first(queues: Iterable[deque[Request]]) -> Request | None:
+    """Return the first request of the first queue that has one."""
+    return next((queue[0] for queue in queues if queue), None)
 
 
 def _cost_s(meter: MeterBuckets, request: Request) -> float:

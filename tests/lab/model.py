@@ -7,6 +7,13 @@ import msgspec
 from lab.quantity import Bandwidth, Duration, Size
 
 LimitKind = Literal["iops", "bandwidth", "service"]
+MachineLimitKind = Literal["machine_iops", "machine_bandwidth", "machine_service"]
+MACHINE_LIMITS: dict[LimitKind, MachineLimitKind] = {
+    "iops": "machine_iops",
+    "bandwidth": "machine_bandwidth",
+    "service": "machine_service",
+}
+"""Limit of a disk whose requests wait for the limiter of the machine, by the kind of its meter."""
 
 
 class Meter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -53,8 +53,9 @@ def _throttling_problems(findings: Findings, expected: Expectation) -> Iterable[
     match expected.throttled:
         case "never" if findings.reported_s > (EDGE_S if findings.truth_s else 0.0):
             yield f"throttled for {findings.reported_s:.1f} s, expected never"
-        case "seconds":
-            tolerance = SERVICE_TOLERANCE if error_s < 0 else SECONDS_TOLERANCE
+        case "seconds" | "throughout":
+            is_learned = expected.throttled == "seconds" and error_s < 0
+            tolerance = SERVICE_TOLERANCE if is_learned else SECONDS_TOLERANCE
             allowed_s = tolerance * findings.truth_s + 2 * EDGE_S * findings.episodes
             if abs(error_s) > allowed_s:
                 yield f"throttled seconds: error {error_s:+.2f}, allowed {allowed_s:.2f}"
@@ -93,9 +94,9 @@ def _other_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     stalled_s = findings.verdict_s.get("stalled", 0.0)
     if expected.stalled and abs(stalled_s - findings.true_stalled_s) > 2 * EDGE_S:
         yield f"stalled for {stalled_s:.1f} s, truth {findings.true_stalled_s:.1f} s"
-    for verdict in expected.never:
-        if seconds := findings.verdict_s.get(verdict):
-            yield f"{verdict} for {seconds:.1f} s, expected never"
+    for name in expected.never:
+        if seconds := findings.verdict_s.get(name) or findings.limits.get(name):
+            yield f"{name} for {seconds:.1f} s, expected never"
     if expected.mostly is not None:
         idle = expected.mostly == "idle"
         verdicts = findings.verdict_s if idle else findings.loaded_verdict_s

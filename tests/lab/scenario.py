@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
-from lab.model import DiskModel
+from lab.model import DiskModel, Meter
 from lab.quantity import Duration, decode
 from lab.template import filled
 
@@ -14,6 +14,9 @@ HERE = Path(__file__).parent / "scenarios"
 PARTS = tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir()))
 SEED = 12
 """Seed of the random numbers, unless another is given."""
+
+
+ReportedLimit = Literal["iops", "bandwidth", "machine_iops", "machine_bandwidth", "unknown"]
 
 
 class SqliteLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -43,11 +46,12 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is required of the verdicts on one disk; absent keys are not judged."""
 
-    throttled: Literal["never", "seconds", "share", "about", "most"] | None = None
-    """`seconds`: within 2 % of the truth and two windows at each edge; `share`: within 0.05 of the
-    time under load; `about`: the same, but also the rest of windows at whose end a request waits;
-    `most`: at least nine tenths of the truth, because a constant rate is detected late."""
-    limit: Literal["iops", "bandwidth", "unknown"] | None = None
+    throttled: Literal["never", "seconds", "throughout", "share", "about", "most"] | None = None
+    """`seconds`: within 2 % of the truth and two windows at each edge, but 15 % may be missing;
+    `throughout`: the same, but only 2 % may be missing; `share`: within 0.05 of the time under
+    load; `about`: the same, but also the rest of windows at whose end a request waits; `most`: at
+    least nine tenths of the truth, because a constant rate is detected late."""
+    limit: ReportedLimit | None = None
     """Limit that is reported while the disk is throttled."""
     ceiling: bool = False
     """The observed ceiling is within 1 % of the rate at which the disk was throttled."""
@@ -60,7 +64,7 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     stalled: bool = False
     """`stalled` is reported while nothing completes, within two windows at each edge."""
     never: tuple[str, ...] = ()
-    """Verdicts that must not occur."""
+    """Verdicts, and limits, that must not occur."""
     mostly: str | None = None
     """Verdict of at least nine tenths of the time under load."""
     credits: bool = False
@@ -106,15 +110,34 @@ class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expect: Expectation = Expectation()
 
 
+class Machine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Limits of the machine over all disks of a scenario."""
+
+    limits: dict[str, Any]
+    """In the configuration of disksla."""
+    meters: tuple[Meter, ...] = ()
+    """Of the limiter that the disks share (default: none, so there are only limits of disks)."""
+    expect: Expectation = Expectation()
+    """Of all disks together."""
+
+
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Disks that are loaded at the same time."""
 
     caption: str
     disks: tuple[LabDisk, ...]
+    machine: Machine | None = None
     exact: bool = False
     """The requirements hold if data writes are counted exactly."""
     random: dict[str, Any] = {}
     """What its random numbers were chosen from (lab/template.py)."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a disk shares a limiter that the lab does not serve."""
+        if self.machine is None or not self.machine.meters:
+            return
+        if any(disk.kind != "served" for disk in self.disks):
+            raise ValueError("machine: meters: found a disk that is not served by the lab")
 
     def with_expectations_of(self, other: "Scenario") -> "Scenario":
         """Return the scenario with the expectations of another version of it."""
@@ -122,7 +145,10 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.replace(disk, expect=new.expect)
             for disk, new in zip(self.disks, other.disks, strict=True)
         )
-        return msgspec.structs.replace(self, disks=tuple(disks))
+        machine = self.machine
+        if machine is not None and other.machine is not None:
+            machine = msgspec.structs.replace(machine, expect=other.machine.expect)
+        return msgspec.structs.replace(self, disks=tuple(disks), machine=machine)
 
 
 def drawn_text(path: Path, seed: int) -> str:

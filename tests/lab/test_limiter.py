@@ -1,3 +1,4 @@
+import itertools
 from itertools import pairwise
 
 import pytest
@@ -137,6 +138,55 @@ def test_next_s_is_when_the_next_request_is_admitted(meter: Meter, waiting: int)
     if due_s is not None:
         assert limiter.admit(due_s - 1e-6 * max(1.0, due_s)) == []
         assert limiter.admit(due_s + 1e-6)
+
+
+@given(
+    meters,
+    st.integers(2, 4),
+    st.lists(st.tuples(st.floats(0, 1), st.integers(0, 3), st.integers(1, 100)), max_size=40),
+)
+def test_disks_that_share_a_limiter_never_exceed_it_and_take_turns(
+    meter: Meter, disks: int, arrivals: list[tuple[float, int, int]]
+) -> None:
+    limiter = Limiter([meter], 0.0, disks)
+    depth = max(meter.credits or 0.0, meter.unit_per_second * (meter.window or 0.1))
+    now_s, numbers, admitted = 0.0, itertools.count(), []
+    for pause_s, disk, count in arrivals:
+        now_s += pause_s
+        for number in itertools.islice(numbers, count):
+            limiter.enqueue(a_request(number)._replace(disk=disk % disks))
+        waiting = [limiter.waiting_of(each) for each in range(disks)]
+        now = limiter.admit(now_s)
+        admitted += now
+        counts = [sum(request.disk == each for request in now) for each in range(disks)]
+        left = [each for each in range(disks) if counts[each] < waiting[each]]
+        most = max(counts)
+        assert all(counts[each] >= most - 1 for each in left), "a disk that waits has its turns"
+        assert limiter.waiting == sum(waiting) - len(now)
+    assert len(admitted) <= depth + meter.unit_per_second * now_s + 1 + 1e-6
+    for disk in range(disks):
+        own = [request.unique for request in admitted if request.disk == disk]
+        assert own == sorted(own), "first in, first out"
+
+
+def test_quiet_disk_waits_for_its_turn_only() -> None:
+    limiter = Limiter([Meter("iops", iops=100, window=Duration(0))], 0.0, 2)
+    for number in range(64):
+        limiter.enqueue(a_request(number))
+    assert len(limiter.admit(0.0)) == 10
+    limiter.enqueue(a_request(64)._replace(disk=1))
+    assert [limiter.waiting_of(disk) for disk in range(2)] == [54, 1]
+    assert {request.disk for request in limiter.admit(0.021)} == {0, 1}
+
+
+def test_turns_of_reads_and_of_writes_are_separate() -> None:
+    meters = [Meter("iops", read_iops=10, window=Duration(1)), Meter("iops", write_iops=1)]
+    limiter = Limiter(meters, 0.0, 2)
+    for number in range(20):
+        for disk, is_write in ((0, False), (1, False), (1, True)):
+            limiter.enqueue(a_request(number, is_write=is_write)._replace(disk=disk))
+    admitted = [(request.disk, request.is_write) for request in limiter.admit(0.0)]
+    assert admitted == [(0, False), (1, False)] * 5 + [(1, True)]
 
 
 def test_move_waiting_to_keeps_all_requests() -> None:

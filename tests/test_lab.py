@@ -41,6 +41,14 @@ def test_exact_counts_close_the_bounds_of_credits(tmp_path: Path) -> None:
     assert sum(exact[time_s] for time_s in times) < 0.6 * sum(ranges[time_s] for time_s in times)
 
 
+def test_disk_that_the_lab_does_not_serve_shares_no_limiter(tmp_path: Path) -> None:
+    file = tmp_path / "scenario.yml"
+    machine = "machine: {limits: {iops: 9}, meters: [{limit: iops, iops: 9}]}"
+    file.write_text(f"caption: none\n{machine}\ndisks: [{{kind: stacked, load: []}}]\n")
+    with pytest.raises(msgspec.ValidationError, match="not served by the lab"):
+        read_scenario(file)
+
+
 def widths(ticks: Path, config: Path) -> dict[float, float]:
     """Return the distance of the bounds of the credits, by time; not while verdicts wait."""
     return {

@@ -139,6 +139,26 @@ took CPU time in `poisson-95`, too: requests that wait for a CPU are taken to wa
 that they touch. Again with half of the CPU time taken, Poisson arrivals at 80 % were counted for
 1.2 to 3.6 s of 16 instead of 0.3.
 """,
+    "machine": """## Disks that share a limit of the machine
+
+Two or three disks behind one limiter, which admits their requests in turn, as a throttle group of
+QEMU does, after the limiters of the disks. The limits of the machine are written out in the
+configuration of disksla, and those of the disks are their terms. A row is one disk; in the row
+`all`, `truth s` is the time in which at least one request of any disk waited for the limiter of
+the machine, and `found s` is disksla_machine_throttled_seconds_total. In `machine-apart`,
+`machine-apart-low` and `machine-apart-less`, there is no such limiter, and each disk has one of
+its own: together about the machine's stated limit, less, or less than the terms of the disks
+promise. There and in `machine-own-lower` and `machine-slow-disk`, machine_iops and
+machine_bandwidth must not occur at all; elsewhere, the right limit is required except in two
+windows.
+
+Throttled seconds are required within 2 %, and two windows at each end, of disks at which requests
+wait all the time. It is 5 % of the time under load for the quiet disk of `machine-noisy-quiet`,
+which waits for its turn for a part of a window only, for one writer with fdatasync, and for a slow
+disk beside a busy one (`machine-slow-beside`): there, samples show how long requests took
+together, but not which part of it they waited. Of synchronous readers, 15 % may be missing, as of
+a single disk.
+""",
 }
 
 

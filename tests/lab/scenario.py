@@ -6,6 +6,7 @@ from typing import Any, Literal
 import msgspec
 import yaml
 
+from disksla.verdict import LimitKind
 from lab.model import DiskModel, Meter
 from lab.quantity import Duration, decode
 from lab.template import filled
@@ -14,9 +15,6 @@ HERE = Path(__file__).parent / "scenarios"
 PARTS = tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir()))
 SEED = 12
 """Seed of the random numbers, unless another is given."""
-
-
-ReportedLimit = Literal["iops", "bandwidth", "machine_iops", "machine_bandwidth", "unknown"]
 
 
 class SqliteLoad(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +49,7 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `throughout`: the same, but only 2 % may be missing; `share`: within 0.05 of the time under
     load; `about`: the same, but also the rest of windows at whose end a request waits; `most`: at
     least nine tenths of the truth, because a constant rate is detected late."""
-    limit: ReportedLimit | None = None
+    limit: LimitKind | None = None
     """Limit that is reported while the disk is throttled."""
     ceiling: bool = False
     """The observed ceiling is within 1 % of the rate at which the disk was throttled."""

@@ -179,3 +179,26 @@ def test_iowait_is_compared_with_that_of_the_machine(
         (Expectation(iowait="little"), little),
     ):
         assert len(unmet_requirements(judge(truth, rows, facts, expected), expected)) == problems
+
+
+@pytest.mark.parametrize(
+    ("missing", "in_seconds", "throughout"), [(4, 0, 0), (6, 0, 1), (13, 1, 1)]
+)
+def test_little_may_be_missing_where_requests_wait_throughout(
+    missing: int, in_seconds: int, throughout: int
+) -> None:
+    truth = windows_of([True] * 50)
+    rows = rows_of([True] * (50 - missing) + [False] * missing)
+    for kind, problems in (("seconds", in_seconds), ("throughout", throughout)):
+        expected = msgspec.convert({"throttled": kind}, Expectation)
+        found = judge(truth, rows, Facts(), expected)
+        assert len(unmet_requirements(found, expected)) == problems
+
+
+def test_limits_that_must_not_occur_are_reported() -> None:
+    truth = windows_of([True] * 50)
+    rows = [row_of(window, "throttled") for window in truth[1:]]
+    rows.append(row_of(truth[0], "throttled", limit="machine_iops"))
+    expected = Expectation(never=("machine_iops", "machine_bandwidth"))
+    findings = judge(truth, rows, Facts(), expected)
+    assert unmet_requirements(findings, expected) == ["machine_iops for 0.1 s, expected never"]

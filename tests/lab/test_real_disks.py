@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from lab.__main__ import missing, missing_for
-from lab.experiment import read_results, read_truth, run, truth_file
+from lab.experiment import (
+    SCENARIO,
+    machine_truth_file,
+    read_results,
+    read_truth,
+    run,
+    truth_file,
+)
 from lab.judge import Findings
 from lab.scenario import all_scenarios, read_scenario
 from lab.verdict import disagreements_with_fio, verdicts
@@ -51,3 +58,27 @@ def test_throttled_disk_of_a_database_is_reported(name: str, tmp_path: Path) -> 
 def test_slow_disk_without_a_limit_is_mostly_not_throttled(tmp_path: Path) -> None:
     findings = findings_of("slow-unlimited", tmp_path)
     assert findings.reported_s < findings.loaded_s / 2
+
+
+@needs_lab
+def test_disks_that_share_a_limiter_are_throttled_by_the_machine(tmp_path: Path) -> None:
+    name = "machine-two-busy"
+    path = all_scenarios()[name]
+    run(path, tmp_path)
+    scenario = read_scenario(tmp_path / SCENARIO)
+    together = read_truth(machine_truth_file(tmp_path))
+    served = sum(window.reads + window.writes for window in together)
+    loaded_s = sum(window.throttled_s for window in together)
+    assert scenario.machine is not None
+    [meter] = scenario.machine.meters
+    assert served <= meter.unit_per_second * (loaded_s + 2)
+    truths = [read_truth(truth_file(tmp_path, number)) for number in range(2)]
+    for truth, result in zip(truths, read_results(tmp_path), strict=True):
+        assert disagreements_with_fio(truth, result) == []
+    assert served == sum(window.reads + window.writes for truth in truths for window in truth)
+    waits_s = [sum(window.wait_s for window in truth) for truth in truths]
+    assert sum(waits_s) == pytest.approx(sum(window.wait_s for window in together))
+    *disks, all_disks = [verdict.findings for verdict in verdicts(name, scenario, tmp_path)]
+    for findings in disks:
+        assert findings.limits.get("machine_iops", 0.0) > findings.truth_s / 2 > 0
+    assert all_disks.reported_s > all_disks.truth_s / 2 > 0

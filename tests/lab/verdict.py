@@ -1,19 +1,28 @@
 """Verdict on a scenario from the files of its run; needs no disk."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from disksla.pipeline.window_records import WindowRecord
 from disksla.procfs import parse_line, to_counters
-from lab.experiment import CONFIG, TICKS, DiskResult, read_results, read_truth, truth_file
+from lab.experiment import (
+    CONFIG,
+    TICKS,
+    DiskResult,
+    machine_truth_file,
+    read_results,
+    read_truth,
+    truth_file,
+)
 from lab.judge import Facts, Findings, judge
 from lab.limiter import RESOURCES
-from lab.replay import replay_records
+from lab.model import Meter
+from lab.replay import group_records, replay_records
 from lab.requirements import unmet_requirements
-from lab.scenario import LabDisk, Scenario
+from lab.scenario import LabDisk, Machine, Scenario
 from lab.truth import Window
 
 _AGREEMENT = 0.01
@@ -41,7 +50,7 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         own = [row for row in rows if row.device == result.device]
         log = truth_file(directory, number)
         truth = read_truth(log) if log.exists() else assumed_truth(own, disk)
-        facts = facts_of(disk, result.machine_iowait_s)
+        facts = facts_of(disk, scenario.machine, result.machine_iowait_s)
         findings = judge(truth, own, facts, disk.expect)
         problems = unmet_requirements(findings, disk.expect)
         if log.exists():
@@ -49,6 +58,29 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
         flushes = flush_share(directory / TICKS, result.device)
         yield Verdict(shown, findings, problems, flushes, result.machine_steal_s)
+    if scenario.machine is not None:
+        yield machine_verdict(name, scenario.machine, directory)
+
+
+def machine_verdict(name: str, machine: Machine, directory: Path) -> Verdict:
+    """Return the verdict on all disks of a scenario together."""
+    log = machine_truth_file(directory)
+    truth = read_truth(log) if log.exists() else unthrottled(read_truth(truth_file(directory, 0)))
+    rows = group_records(directory / TICKS, directory / CONFIG)
+    is_smooth = any(not meter.window for meter in machine.meters)
+    facts = Facts(is_smooth=is_smooth, capacities=capacities(machine.meters))
+    findings = judge(truth, rows, facts, machine.expect)
+    [result, *_] = read_results(directory)
+    problems = unmet_requirements(findings, machine.expect)
+    return Verdict(f"{name} all", findings, problems, steal_s=result.machine_steal_s)
+
+
+def unthrottled(truth: list[Window]) -> list[Window]:
+    """Return the truth of a limiter that does not exist, for the time of another truth."""
+    return [
+        msgspec.structs.replace(window, waiting=0, wait_s=0.0, throttled_s=0.0, credits={})
+        for window in truth
+    ]
 
 
 def assumed_truth(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
@@ -72,7 +104,12 @@ def assumed_truth(rows: list[WindowRecord], disk: LabDisk) -> list[Window]:
     ]
 
 
-def facts_of(disk: LabDisk, machine_iowait_s: float | None) -> Facts:
+def capacities(meters: Iterable[Meter]) -> dict[str, float]:
+    """Return the capacities of the credits of a limiter, by resource."""
+    return {RESOURCES[meter.limit]: meter.credits for meter in meters if meter.credits is not None}
+
+
+def facts_of(disk: LabDisk, machine: Machine | None, machine_iowait_s: float | None) -> Facts:
     """Return the facts that the scenario and the machine contain."""
     changed = (meter for change in disk.disk.changes for meter in change.meters or ())
     meters = [*disk.disk.meters, *changed]
@@ -84,8 +121,8 @@ def facts_of(disk: LabDisk, machine_iowait_s: float | None) -> Facts:
     return Facts(
         limit_rate,
         is_bandwidth,
-        any(not meter.window for meter in meters),
-        {RESOURCES[meter.limit]: meter.credits for meter in meters if meter.credits is not None},
+        any(not meter.window for meter in (*meters, *(machine.meters if machine else ()))),
+        capacities(meters),
         machine_iowait_s,
         meters[-1].window if meters else None,
     )

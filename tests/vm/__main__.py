@@ -14,7 +14,7 @@ from vm.experiment import install, run
 from vm.machine import QEMU, booted
 from vm.report import report
 from vm.scenario import all_scenarios, read_scenario
-from vm.verdict import Judged, verdict_on
+from vm.verdict import Judged, verdicts_on
 
 
 def missing() -> str | None:
@@ -35,29 +35,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         write(f"vm: SKIPPED: {reason}")
         return 0
     judged: list[Judged] = []
+    unmatched = 0
     scenarios = chosen(options, all_scenarios())
     write(headings())
     with recordings(options) as home:
         for name in scenarios if options.judge else _runs(scenarios, options.seed, home):
             try:
-                judged.append(verdict_on(name, home / name))
+                results = verdicts_on(name, home / name)
             except ValueError as error:
                 write(f"{name}: FAIL: {error}")
+                unmatched += 1
             else:
-                write(row(judged[-1].verdict))
-    failed = len(scenarios) - sum(not result.verdict.problems for result in judged)
-    return finish(options, failed, len(scenarios), lambda document: report(document, judged))
+                judged += results
+                write("\n".join(row(result.verdict) for result in results))
+    failed = unmatched + sum(bool(result.verdict.problems) for result in judged)
+    count = unmatched + len(judged)
+    return finish(options, failed, count, lambda document: report(document, judged))
 
 
 def _runs(scenarios: dict[str, Path], seed: int, home: Path) -> Iterator[str]:
     """Run scenarios in one virtual machine; yield the name of each when it is recorded."""
-    drawn = {name: read_scenario(path, seed) for name, path in scenarios.items()}
+    for path in scenarios.values():
+        read_scenario(path, seed)
     # Minutes the first time, and after a change of their sources.
     image, package = build.image(), build.package()
     with ExitStack() as undo:
         files = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
         machine = undo.enter_context(booted(image, package, files))
-        recording = install(machine.guest, package, drawn)
+        recording = install(machine.guest, package)
         for name, path in scenarios.items():
             run(path, seed, machine, recording, home / name)
             yield name

@@ -1,4 +1,4 @@
-"""Metrics of one disk from the daemon in the virtual machine."""
+"""Metrics of one disk, or of the machine, from the daemon in the virtual machine."""
 
 from collections import defaultdict
 
@@ -11,7 +11,7 @@ _METRICS = "http://localhost:10056/metrics"
 
 
 class Scrape(msgspec.Struct, frozen=True):
-    """Metrics of one disk, and the times of the guest that they were read between."""
+    """Metrics of a disk or the machine, and the times of the guest that they were read between."""
 
     begun_s: float
     ended_s: float
@@ -19,10 +19,10 @@ class Scrape(msgspec.Struct, frozen=True):
 
 
 class DiskMetrics(msgspec.Struct, frozen=True):
-    """What the daemon said of one disk."""
+    """What the daemon said of one disk, or of all under the limits of the machine."""
 
-    throttled_s: float
-    """In all, at any limit."""
+    limits: dict[str, float]
+    """Throttled seconds by limit."""
     limit_iops: float | None
     """Limit by the terms."""
     ceiling_iops: float | None
@@ -30,30 +30,43 @@ class DiskMetrics(msgspec.Struct, frozen=True):
     credits: dict[str, tuple[float, float]]
     """Bounds, by resource."""
 
+    @property
+    def throttled_s(self) -> float:
+        """Throttled seconds in all, at any limit."""
+        return sum(self.limits.values())
 
-def scrape(guest: Guest, device: str) -> Scrape:
-    """Read the metrics of a disk; raise OSError if the daemon does not answer."""
+
+def of_device(device: str) -> str:
+    """Return what the metrics of a disk contain."""
+    return f'device="{device}"'
+
+
+MACHINE_PREFIX = "disksla_machine_"
+OF_MACHINE = f"^{MACHINE_PREFIX}"
+"""What the metrics of the machine contain."""
+
+
+def scrape(guest: Guest, pattern: str) -> Scrape:
+    """Read the metrics that contain a pattern; raise OSError if the daemon does not answer."""
     uptime = "cut -d' ' -f1 /proc/uptime"
     curl = f"curl --silent --show-error --fail --max-time 30 {_METRICS}"
-    output = guest.run(
-        f"{uptime}; {curl} | grep 'device=\"{device}\"' | grep -v _bucket; {uptime}"
-    )
+    output = guest.run(f"{uptime}; {curl} | grep '{pattern}' | grep -v _bucket; {uptime}")
     first, *lines, last = output.splitlines()
     metrics = "".join(f"{line}\n" for line in lines if not line.startswith("#"))
     return Scrape(float(first), float(last), metrics)
 
 
-def disk_metrics(page: str) -> DiskMetrics:
-    """Return the metrics of one disk from a page that has only this disk."""
+def disk_metrics(page: str, prefix: str = "disksla_") -> DiskMetrics:
+    """Return the metrics with a prefix from a page that has only one disk or machine."""
     values: defaultdict[str, dict[str, float]] = defaultdict(dict)
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
             labels = sample.labels
             values[sample.name][labels.get("limit") or labels.get("resource") or ""] = sample.value
-    lower = values["disksla_burst_credits_lower_bound"]
-    upper = values["disksla_burst_credits_upper_bound"]
+    lower = values[f"{prefix}burst_credits_lower_bound"]
+    upper = values[f"{prefix}burst_credits_upper_bound"]
     return DiskMetrics(
-        sum(values["disksla_throttled_seconds_total"].values()),
+        values[f"{prefix}throttled_seconds_total"],
         values["disksla_limit_read_iops"].get(""),
         values["disksla_observed_ceiling_iops"].get(""),
         values["disksla_observed_ceiling_bytes_per_second"].get(""),

@@ -4,8 +4,9 @@ import gzip
 import json
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -16,12 +17,12 @@ from disksla.pipeline.recording import decode_header, decode_tick, encode
 from lab.experiment import CONFIG, SCENARIO, TICKS, only_devices
 from lab.scenario import drawn_text
 from vm.clocks import Pause
-from vm.daemon import Scrape, scrape
+from vm.daemon import OF_MACHINE, Scrape, of_device, scrape
 from vm.guest import Guest
 from vm.limits import Change, QemuLimits
-from vm.load import clean_up, prepare, run_phase
+from vm.load import clean_up, prepare, run_phases
 from vm.machine import Machine
-from vm.scenario import Event, Scenario, all_scenarios, read_scenario
+from vm.scenario import Disk, Event, Scenario, SharedLimits, all_scenarios, read_scenario
 from vm.trace import own_lines
 
 TRACE, RESULTS = "trace.gz", "seen.json"
@@ -33,20 +34,36 @@ _CONFIG = "/etc/disksla/disksla.yml"
 _PACKAGE = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_package"
 _POLL_S = 0.5
 _TMPFS = Path("/dev/shm")
+_GROUP = "machine"
+"""Throttle group of the disks that share limits."""
 
 
-class Results(msgspec.Struct, frozen=True):
-    """What was done to the disk, and what the daemon said of it."""
+class DiskResults(msgspec.Struct, frozen=True, kw_only=True):
+    """What was done to a disk or to the machine, and what the daemon said of it."""
+
+    changes: list[Change]
+    before: Scrape
+    after: Scrape
+
+
+class Results(DiskResults, frozen=True, kw_only=True):
+    """Results of the first disk of a scenario, and of others."""
 
     seed: int
     qemu: str
     """Version of QEMU."""
-    changes: list[Change]
     pauses: list[Pause]
-    before: Scrape
-    after: Scrape
     steal_s: float
     """Time in which the hypervisor of the host ran something else on its CPUs."""
+    beside: list[DiskResults] = []
+    """Of the other disks."""
+    machine: DiskResults | None = None
+    """Of all disks together, if the scenario has limits of the machine."""
+
+    @property
+    def disks(self) -> list[DiskResults]:
+        """Results of all disks."""
+        return [self, *self.beside]
 
 
 class Recording:
@@ -71,84 +88,166 @@ class Recording:
             time.sleep(_POLL_S)
 
 
-def install(guest: Guest, package: Path, scenarios: Mapping[str, Scenario]) -> Recording:
-    """Install the package, start the daemon with the terms of all disks, and record."""
+def install(guest: Guest, package: Path) -> Recording:
+    """Install the package, which starts the daemon, and record."""
     size_bytes = package.stat().st_size
     guest.run(
         f"cd /root; head -c {size_bytes} {_PACKAGE} >package.deb; dpkg --install package.deb;"
         "systemctl is-enabled disksla-exporter; systemctl is-active disksla-exporter"
     )
-    guest.write(_CONFIG, configuration(scenarios))
-    guest.run(f"disksla check-config {_CONFIG}; systemctl reload disksla-exporter")
+    guest.write(_CONFIG, configuration(()))
     recording = Recording(guest)
     recording.until(0.0)
     return recording
 
 
-def configuration(scenarios: Mapping[str, Scenario]) -> str:
-    """Return the configuration of disksla for the disks of some scenarios, by name."""
-    disks = [
-        {"match": {"serial": name}, "terms": scenario.terms}
-        for name, scenario in scenarios.items()
-        if scenario.terms is not None
+def configuration(disks: Iterable[tuple[str, Disk]], machine: SharedLimits | None = None) -> str:
+    """Return the configuration of disksla for disks, each with its serial number."""
+    entries = [
+        {"match": {"serial": serial}, "terms": disk.terms}
+        for serial, disk in disks
+        if disk.terms is not None
     ]
-    return json.dumps({"discovery": {"include": ["^vd"]}, "disks": disks}, indent=1) + "\n"
+    shared = {} if machine is None else {"machine": {"limits": machine.limits}}
+    sections = {"discovery": {"include": ["^vd"]}, **shared, "disks": entries}
+    return json.dumps(sections, indent=1) + "\n"
+
+
+class _Plugged:
+    """The disks of a scenario while they are plugged in, and what happens to them."""
+
+    def __init__(self, machine: Machine, name: str, scenario: Scenario) -> None:
+        self._machine = machine
+        self._name = name
+        self._scenario = scenario
+        self._disks = list(zip(scenario.serials(name), scenario.disks, strict=True))
+        self._changes: dict[str, list[Change]] = {serial: [] for serial, _ in self._disks}
+        self.pauses: list[Pause] = []
+
+    def plug(self, undo: ExitStack) -> None:
+        """Create the disks and plug them in, one after the other, and start what is on them.
+
+        The trace does not say to which disk a request belongs, but the system reads each at first.
+        """
+        for serial, disk in self._disks:
+            self._machine.create_disk(serial, undo.enter_context(_disk_file(disk.size)))
+            self._machine.plug(serial, write_cache=disk.write_cache)
+            device = self._machine.guest.device(serial)
+            self._machine.guest.run("udevadm settle")
+            prepare(self._machine.guest, device, disk.load)
+
+    def unplug(self) -> None:
+        """Unplug the disks, without limits."""
+        for serial, disk in self._disks:
+            self._machine.throttle(serial, QemuLimits())
+            clean_up(self._machine.guest, disk.load)
+            self._machine.unplug(serial)
+            self._machine.remove_disk(serial)
+
+    def limit(self) -> None:
+        """Set the limits at the start: of the machine, or else of each disk."""
+        machine = self._scenario.machine
+        if machine is None or machine.throttle is None:
+            for serial, disk in self._disks:
+                self._limit(serial, disk.limits)
+            return
+        limits = machine.throttle
+        at_s = [self._machine.throttle(serial, limits, _GROUP) for serial, _ in self._disks]
+        for changes in self._changes.values():
+            changes.append(Change(at_s[-1], limits))
+
+    def load(self) -> None:
+        """Run all phases."""
+        guest = self._machine.guest
+        for phases in zip_longest(*(disk.load for _, disk in self._disks)):
+            run_phases(
+                guest,
+                [
+                    (guest.device(serial), phase)
+                    for (serial, _), phase in zip(self._disks, phases, strict=True)
+                    if phase is not None
+                ],
+                self._happen,
+            )
+
+    def scrape(self) -> list[Scrape]:
+        """Return the metrics of each disk, and then those of the machine, if it has limits."""
+        guest = self._machine.guest
+        patterns = [of_device(guest.device(serial)) for serial, _ in self._disks]
+        if self._scenario.machine is not None:
+            patterns.append(OF_MACHINE)
+        return [scrape(guest, pattern) for pattern in patterns]
+
+    def results(self, before: list[Scrape], after: list[Scrape]) -> list[DiskResults]:
+        """Return the results of each disk, and then those of the machine, if it has limits."""
+        changes = [*self._changes.values(), self._changes[self._name]]
+        return [
+            DiskResults(changes=each, before=first, after=last)
+            for each, first, last in zip(changes, before, after, strict=False)
+        ]
+
+    def _limit(self, serial: str, limits: QemuLimits) -> None:
+        self._changes[serial].append(Change(self._machine.throttle(serial, limits), limits))
+
+    def _happen(self, event: Event) -> None:
+        """Do what happens to the first disk."""
+        if event.limits is not None:
+            self._limit(self._name, event.limits)
+        if event.pause is not None:
+            self.pauses.append(Pause(*self._machine.pause(event.pause)))
+        if event.replug:
+            self._machine.unplug(self._name)
+            self._machine.plug(self._name, write_cache=self._scenario.write_cache)
+            self._limit(self._name, self._changes[self._name][-1].limits)
 
 
 def run(path: Path, seed: int, machine: Machine, recording: Recording, directory: Path) -> None:
     """Run a scenario, and write it, the recording, the trace and the results to a directory."""
     name, scenario = path.stem, read_scenario(path, seed)
-    guest = machine.guest
+    serials = scenario.serials(name)
+    config = configuration(zip(serials, scenario.disks, strict=True), scenario.machine)
+    machine.guest.write(_CONFIG, config)
+    machine.guest.run(f"disksla check-config {_CONFIG}; systemctl reload disksla-exporter")
     offset = machine.trace_bytes()
-    changes: list[Change] = []
-    pauses: list[Pause] = []
-
-    def limit(limits: QemuLimits) -> None:
-        changes.append(Change(machine.throttle(name, limits), limits))
-
-    def happen(event: Event) -> None:
-        if event.limits is not None:
-            limit(event.limits)
-        if event.pause is not None:
-            pauses.append(Pause(*machine.pause(event.pause)))
-        if event.replug:
-            machine.unplug(name)
-            machine.plug(name, write_cache=scenario.write_cache)
-            limit(changes[-1].limits)
-
-    with _disk_file(scenario.size) as file:
-        machine.create_disk(name, file)
-        machine.plug(name, write_cache=scenario.write_cache)
-        prepare(guest, guest.device(name), scenario.load)
-        limit(scenario.limits)
+    plugged = _Plugged(machine, name, scenario)
+    with ExitStack() as undo:
+        plugged.plug(undo)
+        plugged.limit()
         time.sleep(_LEAD_S)
-        before = scrape(guest, guest.device(name))
+        before = plugged.scrape()
         steal_s = -psutil.cpu_times().steal
-        for phase in scenario.load:
-            run_phase(guest, guest.device(name), phase, happen)
+        plugged.load()
         steal_s += psutil.cpu_times().steal
         time.sleep(_DECIDED_S)
-        after = scrape(guest, guest.device(name))
-        lines = recording.until(after.ended_s)
+        after = plugged.scrape()
+        lines = recording.until(after[-1].ended_s)
         trace = own_lines(machine.trace_since(offset))
-        machine.throttle(name, QemuLimits())
-        clean_up(guest, scenario.load)
-        machine.unplug(name)
-        machine.remove_disk(name)
-    results = Results(seed, machine.version, changes, pauses, before, after, steal_s)
+        plugged.unplug()
+    first, *others = plugged.results(before, after)
+    results = Results(
+        changes=first.changes,
+        before=first.before,
+        after=first.after,
+        machine=None if scenario.machine is None else others.pop(),
+        beside=others,
+        seed=seed,
+        qemu=machine.version,
+        pauses=plugged.pauses,
+        steal_s=steal_s,
+    )
     directory.mkdir(parents=True, exist_ok=True)
     encoded = msgspec.json.format(msgspec.json.encode(results))
     (directory / RESULTS).write_bytes(encoded + b"\n")
     (directory / SCENARIO).write_text(drawn_text(path, seed), encoding="utf-8")
-    (directory / CONFIG).write_text(configuration({name: scenario}))
-    _compress(directory / TICKS, cut(lines, name))
+    (directory / CONFIG).write_text(config)
+    _compress(directory / TICKS, cut(lines, serials))
     _compress(directory / TRACE, "".join(f"{line}\n" for line in trace).encode())
 
 
 def as_it_ran(name: str, directory: Path) -> Scenario:
     """Return a scenario with the random numbers of the run in a directory."""
-    expected = read_scenario(all_scenarios()[name]).expect
-    return msgspec.structs.replace(read_scenario(directory / SCENARIO), expect=expected)
+    expected = read_scenario(all_scenarios()[name])
+    return read_scenario(directory / SCENARIO).with_expectations_of(expected)
 
 
 @contextmanager
@@ -166,11 +265,14 @@ def _compress(path: Path, data: bytes) -> None:
     path.write_bytes(gzip.compress(data, mtime=0))
 
 
-def cut(lines: list[bytes], serial: str) -> bytes:
-    """Return the part of a recording from when a disk is plugged in, without other disks."""
+def cut(lines: list[bytes], serials: Sequence[str]) -> bytes:
+    """Return the part of a recording from when the first of some disks is plugged in.
+
+    Other disks are left out.
+    """
     ticks = [decode_tick(line, number) for number, line in enumerate(lines[1:], start=2)]
-    devices = devices_of(ticks, serial)
-    first = next(number for number, tick in enumerate(ticks) if devices_of([tick], serial))
+    devices = [device for serial in serials for device in devices_of(ticks, serial)]
+    first = next(number for number, tick in enumerate(ticks) if devices_of([tick], serials[0]))
     header = encode(decode_header(lines[0]))
     return only_devices(header + b"".join(map(encode, ticks[first:])), devices)
 

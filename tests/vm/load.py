@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from vm.guest import Guest
 from vm.scenario import Event, Phase
@@ -33,11 +33,26 @@ def clean_up(guest: Guest, phases: tuple[Phase, ...]) -> None:
         guest.run(f"su postgres -c {stop} >/dev/null; umount {_MOUNT_POINT}")
 
 
-def run_phase(guest: Guest, device: str, phase: Phase, happen: Callable[[Event], None]) -> None:
-    """Run a phase to its end, with its events.
+def run_phases(
+    guest: Guest, phases: Sequence[tuple[str, Phase]], happen: Callable[[Event], None]
+) -> None:
+    """Run phases, each on a device, together to their end, with the events of the first.
 
     A program may fail only if its disk is unplugged.
     """
+    commands = [guest.start(_script(device, phase)) for device, phase in phases]
+    begun_s = time.monotonic()
+    events = phases[0][1].events
+    for event in events:
+        while time.monotonic() < begun_s + event.at:
+            time.sleep(_POLL_S)
+        happen(event)
+    for command in commands:
+        command.output(check=not any(event.replug for event in events))
+
+
+def _script(device: str, phase: Phase) -> str:
+    """Return the script of a phase."""
     script = f"sleep {phase.seconds}"
     if phase.fio is not None:
         script = (
@@ -49,10 +64,4 @@ def run_phase(guest: Guest, device: str, phase: Phase, happen: Callable[[Event],
             f"pgbench --host /tmp --no-vacuum --client {phase.pgbench} --time {phase.seconds:.0f}"
         )
         script = f"su postgres -c {shlex.quote(f'{pgbench} postgres')} >/dev/null"
-    command = guest.start(script)
-    begun_s = time.monotonic()
-    for event in phase.events:
-        while time.monotonic() < begun_s + event.at:
-            time.sleep(_POLL_S)
-        happen(event)
-    command.output(check=not any(event.replug for event in phase.events))
+    return script

@@ -77,14 +77,18 @@ class Machine:
         """Close a disk that is unplugged."""
         self._qmp.execute("blockdev-del", {"node-name": name})
 
-    def throttle(self, name: str, limits: QemuLimits) -> float:
-        """Set the limits of a disk; return when, in wall-clock time of the host."""
+    def throttle(self, name: str, limits: QemuLimits, group: str | None = None) -> float:
+        """Set the limits of a disk, or of a throttle group that it is then in.
+
+        Return when, in wall-clock time of the host.
+        """
         given = {
             key: value for key, value in msgspec.to_builtins(limits).items() if value is not None
         }
         absent = dict.fromkeys(("bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr"), 0)
         device = f"/machine/peripheral/{name}/virtio-backend"
-        self._qmp.execute("block_set_io_throttle", {"id": device, **absent, **given})
+        of_group = {} if group is None else {"group": group}
+        self._qmp.execute("block_set_io_throttle", {"id": device, **absent, **given, **of_group})
         return time.time()
 
     def pause(self, seconds: float) -> tuple[float, float]:

@@ -26,6 +26,13 @@ at every tick. The same is required of the metrics that the daemon in the virtua
 terms do not explain, so the limit must be unknown. Limits are random, but follow from a seed. They
 are low, because the emulation needs milliseconds for a request: they must bound the load, not it.
 
+In `machine-*`, two or three disks are in one throttle group of QEMU, whose limits are written out
+in the configuration of disksla as those of the machine; the row `all` compares the metrics of the
+machine with the time in which a request of any disk waited. `machine-apart` and
+`machine-apart-low` are the control: each disk has a limit of its own, and the machine must not be
+named. The quiet disk of `machine-noisy` waits for a few milliseconds for each of its requests; of
+it, 5 % of the time under load may be wrong.
+
 The ceiling is not required of `pgbench-8`: its clients flush together, and only a range of the
 number of data writes is known.
 
@@ -65,8 +72,8 @@ def section(judged: Sequence[Judged]) -> str:
     )
     rows = []
     for result in judged:
-        caption = result.scenario.caption
-        rows.append(f"| {' | '.join((result.verdict.name, caption, *cells(result.verdict)))} |\n")
+        results = (result.verdict.name, result.caption, *cells(result.verdict))
+        rows.append(f"| {' | '.join(results)} |\n")
     problems = [
         f"- `{verdict.name}`: {'; '.join(verdict.problems)} (steal: {verdict.steal_s:.1f} s)\n"
         for verdict in (result.verdict for result in judged)

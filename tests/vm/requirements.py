@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from lab.judge import Facts, Findings, episodes_of
-from lab.requirements import CEILING_TOLERANCE, unmet_except_time
+from lab.requirements import CEILING_TOLERANCE, SHARE_TOLERANCE, unmet_except_time
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 from vm.daemon import DiskMetrics
@@ -19,13 +19,23 @@ CLOCK_TOLERANCE_S = 0.02
 def unmet_requirements(findings: Findings, expected: Expectation) -> Iterable[str]:
     """Yield a message for each requirement that the verdicts on the recording do not meet."""
     yield from seconds_problems(
-        "throttled", findings.reported_s, findings.truth_s, findings.episodes, expected
+        "throttled",
+        findings.reported_s,
+        findings.truth_s,
+        findings.episodes,
+        expected,
+        findings.loaded_s,
     )
     yield from unmet_except_time(findings, expected)
 
 
 def seconds_problems(
-    what: str, reported_s: float, truth_s: float, episodes: int, expected: Expectation
+    what: str,
+    reported_s: float,
+    truth_s: float,
+    episodes: int,
+    expected: Expectation,
+    loaded_s: float,
 ) -> Iterable[str]:
     """Yield a message if the throttled seconds do not agree with the truth."""
     error_s = reported_s - truth_s
@@ -36,23 +46,34 @@ def seconds_problems(
         allowed_s = SECONDS_TOLERANCE * truth_s + edges_s
         if abs(error_s) > allowed_s:
             yield f"{what} seconds: error {error_s:+.2f}, allowed {allowed_s:.2f}"
+    if expected.throttled == "share" and abs(error_s) > SHARE_TOLERANCE * loaded_s:
+        yield f"{what} seconds: error {error_s:+.2f}, allowed 5 % of {loaded_s:.1f}"
 
 
 def daemon_problems(
     daemon: DiskMetrics,
-    before_s: float,
+    before: DiskMetrics,
     truth: Sequence[Window],
     facts: Facts,
     expected: Expectation,
+    loaded_s: float,
 ) -> Iterable[str]:
     """Yield a message for each requirement that the metrics of the daemon do not meet.
 
-    `before_s` are the throttled seconds that the daemon had counted when the truth begins.
+    `before` are those when the truth begins.
     """
     truth_s = sum(window.throttled_s for window in truth)
     episodes = len(episodes_of(truth, is_smooth=facts.is_smooth))
-    reported_s = daemon.throttled_s - before_s
-    yield from seconds_problems("/metrics: throttled", reported_s, truth_s, episodes, expected)
+    reported_s = daemon.throttled_s - before.throttled_s
+    yield from seconds_problems(
+        "/metrics: throttled", reported_s, truth_s, episodes, expected, loaded_s
+    )
+    for name, seconds in daemon.limits.items():
+        other_s = seconds - before.limits.get(name, 0.0)
+        if name in expected.never and other_s:
+            yield f"/metrics: {name} for {other_s:.1f} s, expected never"
+        if expected.limit not in {None, name} and other_s > 2 * WINDOW_S:
+            yield f"/metrics: {name} for {other_s:.1f} s, expected {expected.limit}"
     limit, is_bandwidth = facts.limit_rate or float("inf"), facts.is_bandwidth
     ceiling = daemon.ceiling_bytes_per_second if is_bandwidth else daemon.ceiling_iops
     if expected.ceiling and (ceiling is None or abs(ceiling / limit - 1) > CEILING_TOLERANCE):

@@ -7,7 +7,7 @@ import lab.requirements
 from lab.judge import Facts, Findings, judge
 from lab.scenario import Expectation
 from lab.test_judge import row_of, rows_of, windows_of
-from vm.daemon import DiskMetrics, disk_metrics
+from vm.daemon import MACHINE_PREFIX, DiskMetrics, disk_metrics
 from vm.requirements import (
     clock_problems,
     credit_problems,
@@ -17,8 +17,8 @@ from vm.requirements import (
 
 ALL = Expectation(throttled="seconds", limit="iops", ceiling=True, credits=True)
 PAGE = """\
-disksla_throttled_seconds_total{device="vda",limit="iops"} 4.5
-disksla_throttled_seconds_total{device="vda",limit="unknown"} 0.5
+disksla_throttled_seconds_total{device="vda",limit="iops"} 4.8
+disksla_throttled_seconds_total{device="vda",limit="unknown"} 0.2
 disksla_verdict_seconds_total{device="vda",verdict="met"} 9.0
 disksla_limit_read_iops{device="vda"} 300.0
 disksla_observed_ceiling_iops{device="vda"} 301.0
@@ -84,19 +84,45 @@ def test_everything_else_is_required() -> None:
 
 
 def test_page_of_the_daemon_is_read() -> None:
-    assert disk_metrics(PAGE) == DiskMetrics(5.0, 300.0, 301.0, None, {"iops": (40.0, 60.0)})
-    assert disk_metrics("") == DiskMetrics(0, None, None, None, {})
+    limits = {"iops": 4.8, "unknown": 0.2}
+    assert disk_metrics(PAGE) == DiskMetrics(limits, 300.0, 301.0, None, {"iops": (40.0, 60.0)})
+    assert disk_metrics(PAGE).throttled_s == 5.0
+    assert disk_metrics("") == DiskMetrics({}, None, None, None, {})
+
+
+def test_metrics_of_the_machine_are_read() -> None:
+    page = PAGE.replace("disksla_", MACHINE_PREFIX).replace('device="vda"', 'group="ebs"')
+    assert disk_metrics(page, MACHINE_PREFIX).limits == {"iops": 4.8, "unknown": 0.2}
+    assert disk_metrics(page) == disk_metrics("")
 
 
 def test_metrics_of_the_daemon_agree_with_the_truth() -> None:
-    daemon, truth = disk_metrics(PAGE), windows_of([True] * 50)
-    assert list(daemon_problems(daemon, 0.0, truth, Facts(300.0), ALL)) == []
-    assert list(daemon_problems(daemon, 2.0, truth, Facts(320.0), ALL)) == [
+    daemon, none, truth = disk_metrics(PAGE), disk_metrics(""), windows_of([True] * 50)
+    before = msgspec.structs.replace(none, limits={"iops": 1.8, "unknown": 0.2})
+    assert list(daemon_problems(daemon, none, truth, Facts(300.0), ALL, 5.0)) == []
+    assert list(daemon_problems(daemon, before, truth, Facts(320.0), ALL, 5.0)) == [
         "/metrics: throttled seconds: error -2.00, allowed 0.45",
         "/metrics: ceiling 301.0, expected 320",
     ]
     in_bytes = Facts(300.0, is_bandwidth=True)
-    assert len(list(daemon_problems(daemon, 0.0, truth, in_bytes, ALL))) == 1
+    assert len(list(daemon_problems(daemon, none, truth, in_bytes, ALL, 5.0))) == 1
+
+
+def test_other_limits_of_the_daemon_are_reported() -> None:
+    page = PAGE.replace('"unknown"} 0.2', '"machine_iops"} 0.3')
+    daemon, none, truth = disk_metrics(page), disk_metrics(""), windows_of([True] * 51)
+    expected = Expectation(limit="iops", never=("machine_iops",))
+    assert list(daemon_problems(daemon, none, truth, Facts(300.0), expected, 5.0)) == [
+        "/metrics: machine_iops for 0.3 s, expected never",
+        "/metrics: machine_iops for 0.3 s, expected iops",
+    ]
+
+
+@pytest.mark.parametrize(("missing", "problems"), [(2, 0), (4, 1)])
+def test_share_is_within_a_twentieth_of_the_load(missing: int, problems: int) -> None:
+    found = findings([True] * 10 + [False] * 40, [True] * (10 - missing) + [False] * 40)
+    expected = Expectation(throttled="share")
+    assert len(list(unmet_requirements(found, expected))) == problems
 
 
 @pytest.mark.parametrize(("level", "problems"), [(39.0, 1), (40.0, 0), (60.0, 0), (61.0, 1)])

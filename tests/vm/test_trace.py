@@ -1,4 +1,4 @@
-from vm.trace import Admission, Request, own_lines, read_trace
+from vm.trace import Admission, Request, by_disk, own_lines, read_trace
 
 LINES = """\
 7@100.000000:blk_root_attach child 0xc blk 0xb1 bs 0xd1
@@ -62,3 +62,22 @@ def test_same_place_is_admitted_in_order() -> None:
         (2.0, 4.0),
         (3.0, 5.0),
     ]
+
+
+def test_lines_are_those_of_one_disk_each() -> None:
+    first = [
+        "7@1.0:blk_root_attach child 0xc blk 0xb1 bs 0xd1",
+        "7@1.1:virtio_blk_handle_read vdev 0xe1 req 0xf sector 0 nsectors 8",
+        "7@1.2:blk_co_preadv blk 0xb1 bs 0xd1 offset 0 bytes 4096 flags 0x0",
+        "7@1.3:bdrv_co_preadv_part bs 0xd1 offset 0 bytes 4096 flags 0x0",
+        "7@1.4:virtio_blk_req_complete vdev 0xe1 req 0xf status 0",
+    ]
+    second = [line.replace("1 ", "2 ").replace("7@1", "7@2") for line in first]
+    later = "7@3.0:virtio_blk_handle_read vdev 0xe1 req 0xf sector 0 nsectors 8"
+    lines = [*first, *second, later]
+    assert by_disk(lines, 2) == [[*first, later], second]
+    assert by_disk(lines, 1) == [lines]
+    together = read_trace(lines)
+    assert [len(read_trace(own).requests) for own in by_disk(lines, 2)] == [2, 1]
+    assert len(together.requests) == 3
+    assert len(together.admissions) == 2

@@ -6,14 +6,15 @@ Its events are, for each request of the guest and then for what QEMU makes of it
 - `blk_co_preadv`, `_pwritev`: it arrived at the limiter; QEMU may have merged several into one.
 - `bdrv_co_preadv_part`, `_pwritev_part`: the limiter has admitted it.
 - `virtio_blk_req_complete`: it is complete.
-- `blk_root_attach`: a disk was plugged in.
+- `blk_root_attach`: a disk was plugged in. The first requests after that at a device which had
+  none before are those of the system of the guest, which reads each disk that it finds.
 
 Each is a line `THREAD@SECONDS:EVENT NAME VALUE NAME VALUE ...` in wall-clock time of the host.
 """
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 SECTOR_BYTES = 512
@@ -83,6 +84,29 @@ def own_lines(lines: Iterable[str]) -> list[str]:
         if known is None or known in backends:
             kept.append(line)
     return kept
+
+
+def by_disk(lines: Sequence[str], disks: int) -> list[list[str]]:
+    """Return the lines of each of several disks, of one trace that `own_lines` returned.
+
+    Each disk was plugged in once and then read, before the next was; a single one may have been
+    unplugged in between.
+    """
+    if disks == 1:
+        return [list(lines)]
+    plugged = -1
+    owners: dict[str, int] = {}
+    own: list[list[str]] = [[] for _ in range(disks)]
+    for line in lines:
+        event = _parsed(line)
+        if event is None:
+            continue
+        if event.name == "blk_root_attach":
+            plugged += 1
+            owners[event.values["bs"]] = plugged
+        place = event.values.get("vdev", event.values.get("bs", ""))
+        own[owners.setdefault(place, plugged)].append(line)
+    return own
 
 
 def read_trace(lines: Iterable[str]) -> Trace:

@@ -32,7 +32,10 @@ class Completion(NamedTuple):
 def truth_of(
     trace: Trace, changes: Sequence[Change], clocks: Clocks, begun_s: float, ended_s: float
 ) -> list[Window]:
-    """Return the windows between two times of the guest, in its time."""
+    """Return the windows between two times of the guest, in its time.
+
+    The trace is that of all disks which the limits are over.
+    """
     waits = [
         Wait(clocks.to_guest(admission.arrived_s), _ended_s(admission.admitted_s, clocks, ended_s))
         for admission in trace.admissions

@@ -9,15 +9,16 @@ import msgspec
 
 from disksla.pipeline import Tick
 from disksla.pipeline.recording import RecordingHeader, decode_header, decode_tick
+from disksla.pipeline.window_records import WindowRecord
 from lab.experiment import CONFIG, TICKS
 from lab.judge import Facts, judge
 from lab.limiter import RESOURCES
-from lab.replay import replay_records
+from lab.replay import group_records, replay_records
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
-from lab.verdict import Verdict
+from lab.verdict import Verdict, unthrottled
 from vm.clocks import Clocks, counts_of_guest, counts_of_host, matched_clocks, matches
-from vm.daemon import DiskMetrics, disk_metrics
+from vm.daemon import MACHINE_PREFIX, DiskMetrics, disk_metrics
 from vm.experiment import RESULTS, TRACE, Results, as_it_ran, devices_of
 from vm.limits import Change
 from vm.requirements import (
@@ -26,15 +27,15 @@ from vm.requirements import (
     daemon_problems,
     unmet_requirements,
 )
-from vm.scenario import Scenario
-from vm.trace import Trace, read_trace
+from vm.scenario import Disk, SharedLimits
+from vm.trace import Trace, by_disk, read_trace
 from vm.truth import truth_of
 
 
 class Judged(NamedTuple):
-    """A scenario that was run, and its verdict."""
+    """A disk of a scenario, or all of them together, and the verdict."""
 
-    scenario: Scenario
+    caption: str
     results: Results
     verdict: Verdict
     kernel: str
@@ -42,38 +43,113 @@ class Judged(NamedTuple):
     clock_error_s: float
 
 
-def verdict_on(name: str, directory: Path) -> Judged:
-    """Return the verdict on a scenario whose files are in a directory.
+class _Run(NamedTuple):
+    """The files of a run, read, and the clocks that they give."""
 
+    results: Results
+    ticks: list[Tick]
+    trace: Trace
+    """Of all disks."""
+    traces: list[Trace]
+    """Of each disk."""
+    clocks: Clocks
+
+    def truth(self, trace: Trace, changes: Sequence[Change]) -> list[Window]:
+        """Return the windows since the limits were set."""
+        first_s = self.clocks.to_guest(changes[0].at_s)
+        last_s = self.ticks[-1].clocks.monotonic_s
+        return truth_of(trace, changes, self.clocks, first_s, last_s)
+
+
+def verdicts_on(name: str, directory: Path) -> list[Judged]:
+    """Return the verdicts on a scenario whose files are in a directory.
+
+    There is one for each disk, and one for all together if the scenario has limits of the machine.
     Raise ValueError if the clocks of its files cannot be matched.
     """
-    header, ticks = read_recording(directory)
-    trace = read_trace(gzip.decompress((directory / TRACE).read_bytes()).decode().splitlines())
-    results = msgspec.json.decode((directory / RESULTS).read_bytes(), type=Results)
     scenario = as_it_ran(name, directory)
-    devices = devices_of(ticks, name)
-    clocks = clocks_of(ticks, devices, trace, results)
-    first_s = clocks.to_guest(results.changes[0].at_s)
-    last_s = ticks[-1].clocks.monotonic_s
-    truth = truth_of(trace, results.changes, clocks, first_s, last_s)
+    serials = scenario.serials(name)
+    header, ticks = read_recording(directory)
+    devices = [devices_of(ticks, serial) for serial in serials]
+    run = _read_run(directory, ticks, devices)
     rows = replay_records(directory / TICKS, directory / CONFIG)
-    rate, is_bandwidth = limit_rate(trace, results.changes[-1])
-    capacity = results.changes[-1].limits.capacity
-    resource = RESOURCES["bandwidth" if is_bandwidth else "iops"]
-    facts = Facts(
-        rate, is_bandwidth, is_smooth=True, capacities={resource: capacity} if capacity else {}
-    )
-    findings = judge(truth, [row for row in rows if row.device in devices], facts, scenario.expect)
+    verdicts = []
+    for number, disk in enumerate(scenario.disks):
+        shown = name if len(serials) == 1 else f"{name} {number + 1}"
+        own = [row for row in rows if row.device in devices[number]]
+        is_shared = scenario.machine is not None and scenario.machine.throttle is not None
+        verdict = _verdict_on_disk(run, number, disk, own, is_shared=is_shared)
+        problems = [
+            *verdict.problems,
+            *_count_problems(ticks, devices[number], run.traces[number]),
+        ]
+        verdicts.append(msgspec.structs.replace(verdict, name=shown, problems=problems))
+    if scenario.machine is not None:
+        groups = group_records(directory / TICKS, directory / CONFIG)
+        verdict = _verdict_on_machine(run, scenario.machine, groups)
+        verdicts.append(msgspec.structs.replace(verdict, name=f"{name} all"))
+    return [
+        Judged(scenario.caption, run.results, verdict, header.kernel, run.clocks.error_s)
+        for verdict in verdicts
+    ]
+
+
+def _read_run(directory: Path, ticks: list[Tick], devices: Sequence[Sequence[str]]) -> _Run:
+    lines = gzip.decompress((directory / TRACE).read_bytes()).decode().splitlines()
+    results = msgspec.json.decode((directory / RESULTS).read_bytes(), type=Results)
+    traces = [read_trace(own) for own in by_disk(lines, len(devices))]
+    clocks = clocks_of(ticks, devices, traces, results)
+    return _Run(results, ticks, read_trace(lines), traces, clocks)
+
+
+def _verdict_on_disk(
+    run: _Run, number: int, disk: Disk, rows: Sequence[WindowRecord], *, is_shared: bool
+) -> Verdict:
+    """Return the verdict on one disk, without its name."""
+    trace, results = run.traces[number], run.results.disks[number]
+    truth = run.truth(trace, results.changes)
+    facts = Facts(is_smooth=True)
+    if is_shared:
+        truth = [msgspec.structs.replace(window, credits={}) for window in truth]
+    else:
+        facts = _facts(trace, results.changes[-1])
+    findings = judge(truth, rows, facts, disk.expect)
     daemon = disk_metrics(results.after.metrics)
     problems = [
-        *unmet_requirements(findings, scenario.expect),
-        *_daemon_problems(daemon, results, trace, clocks, truth, facts, scenario.expect),
-        *clock_problems(clocks.error_s),
-        *_terms_problems(scenario, daemon.limit_iops),
-        *_count_problems(ticks, devices, trace),
+        *unmet_requirements(findings, disk.expect),
+        *_daemon_problems(daemon, run, number, truth, facts, disk.expect, findings.loaded_s),
+        *clock_problems(run.clocks.error_s),
+        *_terms_problems(disk, daemon.limit_iops),
     ]
-    verdict = Verdict(name, findings, problems, steal_s=results.steal_s)
-    return Judged(scenario, results, verdict, header.kernel, clocks.error_s)
+    return Verdict("", findings, problems, steal_s=run.results.steal_s)
+
+
+def _verdict_on_machine(run: _Run, shared: SharedLimits, rows: Sequence[WindowRecord]) -> Verdict:
+    """Return the verdict on all disks together, without its name."""
+    results = run.results.machine
+    if results is None:
+        raise ValueError("found no metrics of the machine; expected them in the results")
+    truth = run.truth(run.trace, run.results.changes)
+    if shared.throttle is None:
+        truth = unthrottled(truth)
+    facts = Facts(is_smooth=True)
+    findings = judge(truth, rows, facts, shared.expect)
+    after = disk_metrics(results.after.metrics, MACHINE_PREFIX)
+    before = disk_metrics(results.before.metrics, MACHINE_PREFIX)
+    problems = [
+        *unmet_requirements(findings, shared.expect),
+        *daemon_problems(after, before, truth, facts, shared.expect, findings.loaded_s),
+    ]
+    return Verdict("", findings, problems, steal_s=run.results.steal_s)
+
+
+def _facts(trace: Trace, last: Change) -> Facts:
+    """Return the facts about the limiter of one disk."""
+    rate, is_bandwidth = limit_rate(trace, last)
+    capacity = last.limits.capacity
+    resource = RESOURCES["bandwidth" if is_bandwidth else "iops"]
+    capacities = {resource: capacity} if capacity else {}
+    return Facts(rate, is_bandwidth, is_smooth=True, capacities=capacities)
 
 
 def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:
@@ -84,14 +160,18 @@ def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:
 
 
 def clocks_of(
-    ticks: Sequence[Tick], devices: Sequence[str], trace: Trace, results: Results
+    ticks: Sequence[Tick],
+    devices: Sequence[Sequence[str]],
+    traces: Sequence[Trace],
+    results: Results,
 ) -> Clocks:
-    """Return the clocks that all counts of bytes give."""
-    host = counts_of_host(trace, results.pauses)
-    guest = counts_of_guest(ticks, devices)
+    """Return the clocks that all counts of bytes give, of each disk with its names."""
     found = [
         match
-        for of_host, of_guest in zip(host, guest, strict=True)
+        for names, trace in zip(devices, traces, strict=True)
+        for of_host, of_guest in zip(
+            counts_of_host(trace, results.pauses), counts_of_guest(ticks, names), strict=True
+        )
         for match in matches(of_host, of_guest)
     ]
     return matched_clocks(found, results.pauses)
@@ -113,17 +193,17 @@ def limit_rate(trace: Trace, last: Change) -> tuple[float, bool]:
 
 def _daemon_problems(
     daemon: DiskMetrics,
-    results: Results,
-    trace: Trace,
-    clocks: Clocks,
+    run: _Run,
+    number: int,
     truth: Sequence[Window],
     facts: Facts,
     expected: Expectation,
+    loaded_s: float,
 ) -> list[str]:
     """Compare the daemon with the truth since the disk was plugged in: its counters begin then."""
-    since_s = clocks.to_guest(trace.plugged_s[-1])
-    is_first = len(trace.plugged_s) == 1
-    before_s = disk_metrics(results.before.metrics).throttled_s if is_first else 0.0
+    results, plugged_s = run.results.disks[number], run.traces[number].plugged_s
+    since_s = run.clocks.to_guest(plugged_s[-1])
+    before = disk_metrics(results.before.metrics if len(plugged_s) == 1 else "")
     scraped = [
         window
         for window in truth
@@ -131,14 +211,14 @@ def _daemon_problems(
     ]
     own = [window for window in truth if window.start_s >= since_s]
     return [
-        *daemon_problems(daemon, before_s, own, facts, expected),
+        *daemon_problems(daemon, before, own, facts, expected, loaded_s),
         *credit_problems(daemon, scraped),
     ]
 
 
-def _terms_problems(scenario: Scenario, limit_iops: float | None) -> list[str]:
+def _terms_problems(disk: Disk, limit_iops: float | None) -> list[str]:
     """Return a message if the daemon compares the disk with other terms."""
-    sold = scenario.terms.get("iops") if isinstance(scenario.terms, dict) else None
+    sold = disk.terms.get("iops") if isinstance(disk.terms, dict) else None
     return [] if limit_iops == sold else [f"/metrics: limit {limit_iops}, expected {sold}"]
 
 

@@ -153,11 +153,13 @@ machine_bandwidth must not occur at all; elsewhere, the right limit is required 
 windows.
 
 Throttled seconds are required within 2 %, and two windows at each end, of disks at which requests
-wait all the time. It is 5 % of the time under load for the quiet disk of `machine-noisy-quiet`,
-which waits for its turn for a part of a window only, for one writer with fdatasync, and for a slow
-disk beside a busy one (`machine-slow-beside`): there, samples show how long requests took
-together, but not which part of it they waited. Of synchronous readers, 15 % may be missing, as of
-a single disk.
+wait all the time. Of synchronous readers, 15 % may be missing, as of a single disk. Of disks whose
+requests wait for a part of a window only, 5 % of the time under load may be wrong: samples show
+how long requests took, but not which part of that they waited. These are a quiet disk beside a
+busy one (`machine-noisy-quiet`, `machine-quiet-first`), a disk that is slow by itself beside a
+busy one (`machine-slow-beside`), and one writer with fdatasync. What a request takes without
+waiting is learned while it does not wait: from the first seconds of `machine-quiet-first`, but not
+in `machine-noisy-quiet`, where both disks start at once.
 """,
 }
 

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from functools import cached_property
 
 import msgspec
 
@@ -27,7 +28,7 @@ from disksla.pipeline.sampler import Sampler
 from disksla.text import escape_control
 
 
-class HostContext(msgspec.Struct, frozen=True):
+class HostContext(msgspec.Struct, frozen=True, dict=True):
     """All block devices of the host, the settings, and the catalogue of disk types."""
 
     disks: tuple[Disk, ...]
@@ -53,8 +54,11 @@ class HostContext(msgspec.Struct, frozen=True):
 
     def assignment(self, disk: Disk) -> Assignment:
         """Return the terms of a disk and its limits, whether or not it is monitored."""
-        monitored = assign_all(self.disks, self.settings, self.catalog)
-        return monitored.get(disk.name) or assign(disk, self.settings, self.catalog)
+        return self._monitored.get(disk.name) or assign(disk, self.settings, self.catalog)
+
+    @cached_property
+    def _monitored(self) -> dict[str, Assignment]:
+        return assign_all(self.disks, self.settings, self.catalog)
 
     def machine_limits(self, assignment: Assignment) -> tuple[SharedLimits, ...]:
         """Return the limits of this machine over a disk and others."""

@@ -7,7 +7,7 @@ from typing import NamedTuple, get_args
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.pipeline import WindowRecord
 from disksla.units import format_bandwidth, format_count, format_duration
-from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, LimitKind, ThrottleLevel, Verdict
+from disksla.verdict import LIMIT_KINDS, OF_MACHINE, LimitKind, ThrottleLevel, Verdict
 
 RECENT_S = 60.0
 """Longest time that is explained."""
@@ -16,8 +16,6 @@ LEAST_SHARE = 0.02
 share of the throttled time."""
 WHOLE_FROM_S = 10.0
 """Seconds are shown without a fraction from here on."""
-OF_MACHINE: Mapping[LimitKind, LimitKind] = {limit: kind for kind, limit in MACHINE_LIMITS.items()}
-"""The kind of each limit of a machine."""
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
 
 

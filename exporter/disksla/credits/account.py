@@ -90,9 +90,12 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         """Return the pending use of each bucket plus that of an interval."""
         uses = self.pending_credits or (NO_USE,) * len(buckets)
         likely = interval.without_flushes()
+        is_certain = fewest is None and likely is interval
         return tuple(
             use.plus(
-                Use(
+                use_of(bucket, interval, limits)
+                if is_certain
+                else Use(
                     use_of(bucket, fewest or interval, limits).least,
                     use_of(bucket, likely, limits).likely,
                     use_of(bucket, interval, limits).most,

@@ -6,10 +6,9 @@ kernel.
 
 from collections.abc import Callable
 
-from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.limits import Rates
-from disksla.metrics.metric import Labelled, Metric, Value, keyed
+from disksla.metrics.metric import Labelled, Metric, Value, credit_values, keyed
 from disksla.pipeline import DiskSnapshot
 from disksla.procfs import SECTOR_BYTES, Counters
 from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, VERDICTS
@@ -58,13 +57,6 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             ",".join(disk.mount_points),
         ): 1
     }
-
-
-def _credits(value: Callable[[CreditLevel], float]) -> Callable[[DiskSnapshot], Value]:
-    def values(snapshot: DiskSnapshot) -> Value:
-        return {(level.resource,): value(level) for level in snapshot.credits} or None
-
-    return values
 
 
 def _throttled_s(snapshot: DiskSnapshot) -> Value:
@@ -299,7 +291,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Burst credits left, as an estimate between the bounds, in the unit of resource: iops"
         " (I/Os), bytes, or service_seconds (seconds of service at the baseline). Absent if the"
         " terms have no burst.",
-        _credits(lambda level: level.estimate_credits),
+        credit_values(lambda level: level.estimate_credits),
         ("resource",),
     ),
     Metric(
@@ -307,7 +299,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "gauge",
         "Lowest level of burst credits that the observations allow, whatever the disk did while"
         " disksla was not running; unit and absence as for disksla_burst_credits.",
-        _credits(lambda level: level.lower_credits),
+        credit_values(lambda level: level.lower_credits),
         ("resource",),
     ),
     Metric(
@@ -315,7 +307,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "gauge",
         "Highest level of burst credits that the observations allow, whatever the disk did while"
         " disksla was not running; unit and absence as for disksla_burst_credits.",
-        _credits(lambda level: level.upper_credits),
+        credit_values(lambda level: level.upper_credits),
         ("resource",),
     ),
     Metric(
@@ -323,7 +315,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "gauge",
         "Burst credits of a full token bucket under the terms; unit and absence as for"
         " disksla_burst_credits.",
-        _credits(lambda level: level.capacity_credits),
+        credit_values(lambda level: level.capacity_credits),
         ("resource",),
     ),
     Metric(
@@ -331,7 +323,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "gauge",
         "Seconds until the burst credits are used up at the load of the last second, from the"
         " estimate; +Inf while they do not decrease. Absent if the terms have no burst.",
-        _credits(lambda level: level.exhaustion_s),
+        credit_values(lambda level: level.exhaustion_s),
         ("resource",),
     ),
     Metric(

@@ -1,9 +1,6 @@
 """Metrics of each group of disks that share limits of the machine."""
 
-from collections.abc import Callable
-
-from disksla.credits import CreditLevel
-from disksla.metrics.metric import Labelled, Metric, Value, keyed
+from disksla.metrics.metric import Labelled, Metric, Value, credit_values, keyed
 from disksla.pipeline import GroupSnapshot
 
 
@@ -15,10 +12,6 @@ def _machine_info(group: GroupSnapshot) -> Labelled:
 def _directions(read: float | None, write: float | None) -> Value:
     rates = {"read": read, "write": write}
     return keyed({name: rate for name, rate in rates.items() if rate is not None}) or None
-
-
-def _credits(value: Callable[[CreditLevel], float]) -> Callable[[GroupSnapshot], Value]:
-    return lambda group: {(level.resource,): value(level) for level in group.credits} or None
 
 
 _SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
@@ -80,28 +73,28 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         "disksla_machine_burst_credits",
         "gauge",
         f"Burst credits of the machine left, as an estimate between the bounds, {_UNIT}",
-        _credits(lambda level: level.estimate_credits),
+        credit_values(lambda level: level.estimate_credits),
         ("resource",),
     ),
     Metric(
         "disksla_machine_burst_credits_lower_bound",
         "gauge",
         f"Lowest level of burst credits of the machine that the observations allow, {_UNIT}",
-        _credits(lambda level: level.lower_credits),
+        credit_values(lambda level: level.lower_credits),
         ("resource",),
     ),
     Metric(
         "disksla_machine_burst_credits_upper_bound",
         "gauge",
         f"Highest level of burst credits of the machine that the observations allow, {_UNIT}",
-        _credits(lambda level: level.upper_credits),
+        credit_values(lambda level: level.upper_credits),
         ("resource",),
     ),
     Metric(
         "disksla_machine_burst_credits_capacity",
         "gauge",
         f"Burst credits of a full token bucket of the machine, {_UNIT}",
-        _credits(lambda level: level.capacity_credits),
+        credit_values(lambda level: level.capacity_credits),
         ("resource",),
     ),
     Metric(
@@ -110,7 +103,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         "Seconds until the burst credits of the machine are used up at the load of the last"
         " second, from the estimate; +Inf while they do not decrease. Absent if the machine has no"
         " burst.",
-        _credits(lambda level: level.exhaustion_s),
+        credit_values(lambda level: level.exhaustion_s),
         ("resource",),
     ),
 )

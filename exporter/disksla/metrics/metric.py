@@ -6,10 +6,11 @@ Names and units follow https://prometheus.io/docs/practices/naming/.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
+from disksla.credits import CreditLevel
 from disksla.histogram import Histogram
 
 Kind = Literal["counter", "gauge", "histogram"]
@@ -31,6 +32,19 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
     """Value of a subject; None for no sample."""
     labels: tuple[str, ...] = ()
     """Labels besides `device`; a row with labels returns `Labelled`."""
+
+
+class WithCredits(Protocol):
+    """A disk or a group, with the levels of its burst credits."""
+
+    @property
+    def credits(self) -> tuple[CreditLevel, ...]:
+        """Levels by resource; empty without a burst."""
+
+
+def credit_values(value: Callable[[CreditLevel], float]) -> Callable[[WithCredits], Value]:
+    """Return a function for one value of the burst credits, with the label `resource`."""
+    return lambda subject: {(level.resource,): value(level) for level in subject.credits} or None
 
 
 def keyed(values: Mapping[str, float]) -> Labelled:

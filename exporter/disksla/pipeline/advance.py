@@ -152,9 +152,10 @@ def _windows(
     """
     windows: dict[str, SharedWindow] = {}
     for group in groups.values():
+        window = group.window
         for device in group.devices:
             if device in devices and (device not in windows or windows[device].throttle is None):
-                windows[device] = group.window
+                windows[device] = window
     return windows
 
 

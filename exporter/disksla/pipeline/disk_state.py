@@ -125,11 +125,12 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     """One disk at one sample, before its verdict."""
 
     disk_state: DiskState
-    """With the counters of the sample, and all else as before it if there is an interval."""
+    """As before the sample, if there is an interval."""
     active: bool
     """Update the disk at the next tick even if its line does not change."""
     interval: Interval | None = None
     """Increase of the counters; None where there is none, and `disk_state` is complete."""
+    reading: Reading | None = None
     inflight: int = 0
     gap: GapReason | None = None
     problem: str | None = None
@@ -190,8 +191,7 @@ def read_disk(
     interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, in_flight)
     if exact is not None and (exact or not interval.written_bytes):
         interval = interval.with_data_writes(exact)
-    disk_state = msgspec.structs.replace(disk_state, reading=reading)
-    return Sample(disk_state, in_flight > 0 or reading != before, interval, in_flight)
+    return Sample(disk_state, in_flight > 0 or reading != before, interval, reading, in_flight)
 
 
 def judge_disk(
@@ -211,7 +211,7 @@ def judge_disk(
     return DiskState(
         disk_state.disk,
         disk_state.assignment,
-        disk_state.reading,
+        sample.reading,
         disk_state.origin,
         _LISTED,
         sample.inflight,

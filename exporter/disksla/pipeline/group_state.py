@@ -12,7 +12,7 @@ from disksla.pipeline.disk_state import DiskState, Sample
 from disksla.pipeline.totals import DiskTotals
 from disksla.verdict import (
     LIMIT_KINDS,
-    MACHINE_LIMITS,
+    OF_MACHINE,
     DetectorState,
     Interval,
     LimitKind,
@@ -80,13 +80,13 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     certain_decided: tuple[WindowVerdict, ...] = ()
     certain: Interval | None = None
     if is_complete:
-        certain = _certain(group, samples)
+        whole, certain = _together(intervals), _certain(group, samples)
         assessed = assess(
             group,
             limits,
-            _together(intervals),
+            whole,
             context,
-            _fewest(group, samples),
+            _fewest(group, samples, whole),
             is_certain=group.throttles_disks,
         )
         if certain is not None and certain.seconds:
@@ -120,8 +120,7 @@ def with_verdicts(group: GroupState, before: GroupState, disks: Sequence[DiskSta
     if not any(disk.decided and disk.decided[-1].throttle == throttle for disk in disks):
         return group
     totals, earlier = group.totals.verdict_totals, before.totals.verdict_totals
-    own = next((own for own, shown in MACHINE_LIMITS.items() if shown == throttle.limit), None)
-    index = LIMIT_KINDS.index(own or throttle.limit)
+    index = LIMIT_KINDS.index(OF_MACHINE.get(throttle.limit, throttle.limit))
     decided_s = totals.throttled_s[index] - earlier.throttled_s[index]
     more_s = decided_s or group.throttle.throttled_s
     throttled_s = {
@@ -227,8 +226,8 @@ def _without_hits(interval: Interval, caching: Caching | None) -> Interval:
     return interval.without_reads() if caching == "read-only" else interval.without_requests()
 
 
-def _fewest(group: GroupState, samples: Sequence[Sample]) -> Interval | None:
-    """Return the least use of a group with a burst; None if the use is certain.
+def _fewest(group: GroupState, samples: Sequence[Sample], whole: Interval) -> Interval | None:
+    """Return the least use of a group with a burst; None if that is the `whole`.
 
     It has the fewest data writes, and no requests that the cache of the host may have served.
     """
@@ -243,5 +242,4 @@ def _fewest(group: GroupState, samples: Sequence[Sample]) -> Interval | None:
             for interval, each in zip(intervals, caching, strict=True)
         ]
     certain = _together(intervals)
-    whole = _together([sample.interval for sample in samples if sample.interval is not None])
     return None if certain == whole else certain

@@ -70,6 +70,7 @@ from disksla.verdict.interval import (
 from disksla.verdict.throttle import (
     LIMIT_KINDS,
     MACHINE_LIMITS,
+    OF_MACHINE,
     UNKNOWN_LIMIT,
     LimitKind,
     SharedThrottle,
@@ -91,6 +92,7 @@ __all__ = [
     "GAP_REASONS",
     "LIMIT_KINDS",
     "MACHINE_LIMITS",
+    "OF_MACHINE",
     "UNKNOWN_LIMIT",
     "VERDICTS",
     "Ceiling",

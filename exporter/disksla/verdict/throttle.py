@@ -14,6 +14,8 @@ MACHINE_LIMITS: dict[LimitKind, LimitKind] = {
     "bandwidth": "machine_bandwidth",
 }
 """The limit of a machine, by that at which a group of its disks is throttled."""
+OF_MACHINE = {shown: limit for limit, shown in MACHINE_LIMITS.items()}
+"""The kind of each limit of a machine."""
 ThrottleLevel = Literal["base", "burst", "unknown"]
 
 

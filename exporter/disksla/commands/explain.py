@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    machine = _machine_limit(states[-1], disk)
+    machine = machine_limit(states[-1], disk)
     promise = [*_promise(host, disk, assignment, terms), *_machine(machine)]
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if not host.why_not_monitored(disk):
@@ -164,10 +164,10 @@ def _machine(machine: MachineLimit | None) -> Iterator[tuple[str, str]]:
         yield "machine", describe_machine(machine.shared)
 
 
-def _machine_limit(state: State, disk: Disk) -> MachineLimit | None:
+def machine_limit(state: State, disk: Disk) -> MachineLimit | None:
     """Return the limit of the machine over a disk, and the next larger machines of its family."""
     for group in state.groups.values():
-        if disk.name not in group.devices:
+        if disk.name not in group.devices or group.shared.of_type:
             continue
         larger: dict[LimitKind, LargerMachine] = {}
         for choice in state.machines:

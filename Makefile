@@ -10,11 +10,11 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab vm bench \
-	soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+.PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab vm identity \
+	bench soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
 
 run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
@@ -71,6 +71,10 @@ lab: .venv/check.stamp ## compare verdicts on throttled disks with the limiter's
 vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual machine
 	@.ci/need vm
 	PYTHONPATH=tests .venv/bin/python -m vm $(ARGS)
+
+identity: .venv/check.stamp ## compare disks of virtual machines that look like those of providers
+	@.ci/need vm
+	PYTHONPATH=tests .venv/bin/python -m vm.identity $(ARGS)
 
 bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench

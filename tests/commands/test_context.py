@@ -8,6 +8,7 @@ import pytest
 
 from disksla.cli import main
 from disksla.units import GIB
+from support import ttar
 from support.sysfs_tree import add_device
 
 SERIAL = "6ea73b81-555e-4a74-9"
@@ -50,6 +51,53 @@ disks:
 """
     )
     return path
+
+
+def flags_of_host(name: str, directory: Path) -> list[str]:
+    for archive in (Path(__file__).parent.parent / "hosts" / name).glob("*.ttar"):
+        ttar.unpack(archive, directory)
+    return [
+        f"--path.sysfs={directory}/sys",
+        f"--path.procfs={directory}/proc",
+        f"--path.udev-data={directory}/udev",
+    ]
+
+
+def test_discover_shows_volumes_and_local_disks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = flags_of_host("aws-nitro", tmp_path)
+    assert main(["discover", *flags]) == 0
+    out = capsys.readouterr().out
+    assert "vol-0fedcba98" in out
+    assert "vol0fedcba" not in out
+    assert "local disk" in out
+    assert main(["discover", "--json", *flags]) == 0
+    disks = {disk["device"]: disk for disk in json.loads(capsys.readouterr().out)}
+    assert disks["nvme1n1"]["identity"]["provider"] == "aws"
+    assert disks["nvme1n1"]["identity"]["volume"] == "vol-0fedcba9876543210"
+    assert disks["nvme2n1"]["identity"]["is_local"] is True
+    assert disks["nvme2n1"]["reason"].endswith("it is a local disk of the host, not a volume")
+
+
+def test_discover_shows_the_volume_beside_another_serial_number(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["discover", *flags_of_host("azure", tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert "volume os" in out
+    assert "volume 12" in out
+    assert "SN: 00001" in out
+
+
+def test_entry_by_volume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "disksla.yml"
+    config.write_text("disks:\n  - {match: {volume: 12}, terms: azure.premium-ssd}\n")
+    flags = flags_of_host("azure", tmp_path)
+    assert main(["discover", "--json", *flags, f"--config.file={config}"]) == 0
+    disks = json.loads(capsys.readouterr().out)
+    matched = [disk["device"] for disk in disks if disk["terms"] == "azure.premium-ssd"]
+    assert matched == ["sdd"]
 
 
 def test_discover_table(

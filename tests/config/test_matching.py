@@ -97,6 +97,13 @@ def test_entry_wins_over_exclude() -> None:
         (DiskMatch(serial=VOLUME), {"serial": VOLUME}),
         (DiskMatch(serial=VOLUME), {"serial": VOLUME[:20]}),
         (DiskMatch(serial=VOLUME[:20]), {"serial": VOLUME}),
+        (DiskMatch(serial="vol-0a1b2c"), {"serial": "vol0a1b2c"}),
+        (DiskMatch(serial="vol0a1b2c"), {"serial": "vol-0a1b2c"}),
+        (DiskMatch(volume="vol-0a1b2c"), {"volume": "vol-0a1b2c"}),
+        (DiskMatch(volume=VOLUME), {"volume": VOLUME[:20]}),
+        (DiskMatch(volume=VOLUME[:20]), {"name": "sda", "volume": VOLUME}),
+        (DiskMatch(volume="a-database-that-is-long"), {"volume": "a-database-that-is-l"}),
+        (DiskMatch(volume="0"), {"name": "sda", "volume": "0"}),
         (DiskMatch(wwn="0x5000c500a1b2c3d4"), {"wwn": "naa.5000c500a1b2c3d4"}),
         (DiskMatch(wwn="eui.0025388b710c37a5"), {"wwn": "eui.0025388b710c37a5"}),
         (DiskMatch(model="QEMU HARDDISK"), {"model": "QEMU HARDDISK"}),
@@ -116,6 +123,14 @@ def test_match_by_each_key(match: DiskMatch, fields: dict[str, object]) -> None:
         (DiskMatch(serial=VOLUME), {"serial": VOLUME[:19]}),
         (DiskMatch(serial=VOLUME), {"serial": "6ea73b81-555e-4a74-8"}),
         (DiskMatch(serial=VOLUME[:21]), {"serial": VOLUME}),
+        (DiskMatch(serial="vol-x"), {"serial": "volx"}),
+        (DiskMatch(volume=VOLUME), {"serial": VOLUME}),
+        (DiskMatch(volume=VOLUME), {"volume": VOLUME[:19]}),
+        (DiskMatch(volume="pg-data"), {"volume": "pg-data-2"}),
+        (
+            DiskMatch(volume="a-database-that-is-l"),
+            {"name": "sda", "volume": "a-database-that-is-long"},
+        ),
         (DiskMatch(wwn="0x5000c500a1b2c3d4"), {"wwn": "naa.5000c500a1b2c3d5"}),
         (DiskMatch(wwn="0x5000c500a1b2c3d4"), {}),
         (DiskMatch(model="QEMU"), {"model": "QEMU HARDDISK"}),
@@ -136,6 +151,7 @@ def test_stacked_device_matches_only_by_own_name(fields: dict[str, object]) -> N
     disk = a_disk(
         "other",
         serial="s",
+        volume="v",
         wwn="w",
         model="m",
         mount_points=("/data",),
@@ -143,6 +159,7 @@ def test_stacked_device_matches_only_by_own_name(fields: dict[str, object]) -> N
         **fields,
     )
     assert not matches(DiskMatch(serial="s", wwn="w", model="m", mountpoint="/data"), disk)
+    assert not matches(DiskMatch(volume="v"), disk)
     assert matches(DiskMatch(device="other"), disk)
     assert matches(DiskMatch(by_id="dm-name-data", mountpoint="/data"), disk)
 
@@ -235,6 +252,13 @@ def test_assign_without_limits_gives_reason(catalog: Catalog, why: str) -> None:
     assert re.search(f"but there are no limits: .*{why}.*vk.ceph-ssd", assignment.reason)
 
 
+def test_local_disk_has_generic_terms_and_the_reason_names_it() -> None:
+    local = assign(a_disk("nvme1n1", is_local=True), Settings(), CATALOG)
+    other = assign(a_disk("nvme1n1", is_local=False), Settings(), CATALOG)
+    assert (local.terms, local.limits) == (other.terms, other.limits)
+    assert local.reason == f"{other.reason}; it is a local disk of the host, not a volume"
+
+
 words = st.sampled_from(["vda", "vda1", "loop3", "dm-0", "s", VOLUME, VOLUME[:20], "/", ""])
 some_disks = st.builds(
     Disk,
@@ -243,6 +267,8 @@ some_disks = st.builds(
     minor=st.integers(0, 9),
     size_bytes=st.integers(0, 2**60),
     serial=st.none() | words,
+    volume=st.none() | words,
+    is_local=st.none() | st.booleans(),
     wwn=st.none() | words,
     model=st.none() | words,
     rotational=st.none() | st.booleans(),
@@ -255,7 +281,7 @@ some_disks = st.builds(
 some_entries = st.builds(
     DiskEntry,
     match=st.dictionaries(
-        st.sampled_from(["device", "serial", "wwn", "model", "mountpoint", "by_id"]),
+        st.sampled_from(["device", "serial", "volume", "wwn", "model", "mountpoint", "by_id"]),
         words,
         min_size=1,
     ).map(lambda keys: DiskMatch(**keys)),

@@ -2,6 +2,8 @@
 
 import itertools
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -110,6 +112,99 @@ def test_model_of_an_ata_disk_is_not_truncated(tmp_path: Path) -> None:
     paths.udev_data.mkdir()
     (paths.udev_data / "b8:0").write_text("E:ID_MODEL_ENC=Samsung\\x20SSD\\x20860\\x20EVO\\x20\n")
     assert by_name(read_disks(paths))["sda"].model == "Samsung SSD 860 EVO"
+
+
+def volumes(inventory: Inventory) -> dict[str, tuple[str | None, bool | None]]:
+    return {disk.name: (disk.volume, disk.is_local) for disk in inventory.disks}
+
+
+def test_volumes_of_an_aws_instance(tmp_path: Path) -> None:
+    inventory = read_disks(unpacked_host("aws-nitro", tmp_path))
+    assert volumes(inventory) == {
+        "nvme0n1": ("vol-0123456789abcdef0", False),
+        "nvme0n1p1": (None, None),
+        "nvme1n1": ("vol-0fedcba9876543210", False),
+        "nvme2n1": (None, True),
+    }
+    assert by_name(inventory)["nvme0n1"].provider == "aws"
+    assert by_name(inventory)["nvme0n1p1"].provider is None
+
+
+def test_volumes_of_an_azure_machine(tmp_path: Path) -> None:
+    assert volumes(read_disks(unpacked_host("azure", tmp_path))) == {
+        "nvme0n1": ("os", False),
+        "nvme0n2": ("0", False),
+        "nvme0n9": ("7", False),
+        "nvme1n1": (None, True),
+        "sda": ("0", False),
+        "sdb": ("os", False),
+        "sdc": (None, True),
+        "sdd": ("12", False),
+        "sde": ("3", False),
+        "sdf": (None, True),
+        "sdg": (None, None),
+        "sr0": (None, None),
+    }
+
+
+def test_volumes_of_a_google_machine(tmp_path: Path) -> None:
+    assert volumes(read_disks(unpacked_host("gcp", tmp_path))) == {
+        "nvme0n1": ("hyperdisk-logs", False),
+        "nvme0n2": (None, False),
+        "nvme1n1": (None, True),
+        "sda": ("persistent-disk-0", False),
+        "sdb": ("pg-data", False),
+        "sdc": (None, True),
+    }
+
+
+@pytest.mark.parametrize("name", ["aws-nitro", "azure", "gcp"])
+def test_disks_of_an_unknown_provider_have_no_volume(name: str, tmp_path: Path) -> None:
+    paths = unpacked_host(name, tmp_path)
+    known = read_disks(paths).disks
+    shutil.rmtree(paths.sysfs / "class/dmi")
+    bare = {"provider": None, "volume": None, "is_local": None}
+    expected = tuple(msgspec.structs.replace(disk, **bare) for disk in known)
+    assert read_disks(paths).disks == expected
+
+
+@pytest.mark.parametrize("link", [None, "directory"])
+def test_scsi_disk_without_an_address_has_no_volume(link: str | None, tmp_path: Path) -> None:
+    paths = unpacked_host("azure", tmp_path)
+    device = paths.sysfs / "class/block/sda/device"
+    device.unlink()
+    if link is not None:
+        device.mkdir()
+    assert by_name(read_disks(paths))["sda"].volume is None
+
+
+OPENS = """
+import sys
+from pathlib import Path
+from disksla.disks.inventory import BlockDevices
+from disksla.system.roots import Roots
+root = Path(sys.argv[1])
+devices = BlockDevices(Roots(root / "proc", root / "sys", root / "udev"))
+opened = []
+sys.addaudithook(lambda event, arguments: event == "open" and opened.append(arguments[0]))
+devices.read()
+print(len(opened))
+"""
+
+
+def opens_of_a_scan(tree: Path) -> int:
+    command = [sys.executable, "-c", OPENS, str(tree)]
+    return int(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+@pytest.mark.parametrize(
+    ("name", "further"), [("aws-nitro", 0), ("gcp", 0), ("azure", 11)], ids=lambda value: value
+)
+def test_scan_reads_no_further_files_but_on_azure(name: str, further: int, tmp_path: Path) -> None:
+    paths = unpacked_host(name, tmp_path)
+    known = opens_of_a_scan(tmp_path)
+    shutil.rmtree(paths.sysfs / "class/dmi")
+    assert known - opens_of_a_scan(tmp_path) == further, "files opened because of the provider"
 
 
 @pytest.mark.parametrize("attribute", ["dev", "size"])

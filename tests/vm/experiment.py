@@ -31,7 +31,7 @@ _DECIDED_S = 2.5
 """Time after which all verdicts are decided."""
 _RECORDING = "/run/disksla-recording"
 _CONFIG = "/etc/disksla/disksla.yml"
-_PACKAGE = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_package"
+PACKAGE = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_package"
 _POLL_S = 0.5
 _TMPFS = Path("/dev/shm")
 _GROUP = "machine"
@@ -92,7 +92,7 @@ def install(guest: Guest, package: Path) -> Recording:
     """Install the package, which starts the daemon, and record."""
     size_bytes = package.stat().st_size
     guest.run(
-        f"cd /root; head -c {size_bytes} {_PACKAGE} >package.deb; dpkg --install package.deb;"
+        f"cd /root; head -c {size_bytes} {PACKAGE} >package.deb; dpkg --install package.deb;"
         "systemctl is-enabled disksla-exporter; systemctl is-active disksla-exporter"
     )
     guest.write(_CONFIG, configuration(()))

@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -101,13 +101,19 @@ class Machine:
 
 
 @contextmanager
-def booted(image: Path, package: Path, directory: Path) -> Iterator[Machine]:
-    """Boot a virtual machine, and end it after the block. The package is a disk, too."""
+def booted(
+    image: Path, package: Path, directory: Path, options: Iterable[str] = (), init: str = ""
+) -> Iterator[Machine]:
+    """Boot a virtual machine, and end it after the block. The package is a disk, too.
+
+    `options` are further options of QEMU. `init` is a script of the shell that runs instead of
+    systemd, which takes most of the time of booting.
+    """
     with ExitStack() as undo:
         trace = directory / "trace"
         (directory / "events").write_text("".join(f"{event}\n" for event in EVENTS))
         log = undo.enter_context((directory / "qemu.log").open("wb"))
-        command = _command(image, package, directory, trace)
+        command = [*_command(image, package, directory, trace, init), *options]
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
@@ -119,13 +125,15 @@ def booted(image: Path, package: Path, directory: Path) -> Iterator[Machine]:
         yield Machine(qmp, agent, trace)
 
 
-def _command(image: Path, package: Path, directory: Path, trace: Path) -> list[str]:
+def _command(image: Path, package: Path, directory: Path, trace: Path, init: str) -> list[str]:
     """Return the command of QEMU.
 
     The root disk is on another bus, so that events of virtio-blk are those of disks under test.
     The HPET is emulated: it is the clock of the host, which stops while the machine is paused.
     """
     kernel = "root=LABEL=vm rw console=ttyS0 quiet clocksource=hpet"
+    if init:
+        kernel += f' init=/bin/sh -- -c "{init}"'
     return [
         *(QEMU, "-no-user-config", "-nodefaults", "-display", "none", "-nic", "none"),
         *("-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),

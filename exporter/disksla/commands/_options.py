@@ -64,11 +64,12 @@ def duration_s(text: str) -> float:
 
 
 def add_paths(parser: argparse.ArgumentParser) -> None:
-    """Add --path.procfs, --path.sysfs and --path.udev-data."""
+    """Add --path.procfs, --path.sysfs, --path.udev-data and --path.rootfs."""
     for option, default, what in (
         ("procfs", Roots().procfs, "procfs"),
         ("sysfs", Roots().sysfs, "sysfs"),
         ("udev-data", Roots().udev_data, "the udev database"),
+        ("rootfs", Roots().rootfs, "the host's root directory"),
     ):
         parser.add_argument(
             f"--path.{option}",
@@ -109,4 +110,5 @@ def roots_of(arguments: argparse.Namespace) -> Roots:
         procfs=arguments.path_procfs,
         sysfs=arguments.path_sysfs,
         udev_data=arguments.path_udev_data,
+        rootfs=arguments.path_rootfs,
     )

@@ -54,7 +54,7 @@ def _print(host: HostContext) -> None:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("disk", no_wrap=True)
     table.add_column("size", no_wrap=True)
-    table.add_column("model, serial", overflow="fold")
+    table.add_column("model, serial, volume", overflow="fold")
     table.add_column("terms, mounts", overflow="fold")
     table.add_column("read limit", no_wrap=True, justify="right")
     table.add_column("write limit", no_wrap=True, justify="right")
@@ -79,11 +79,22 @@ def _row(host: HostContext, disk: Disk) -> list[Text]:
     return [
         Text(disk.name),
         Text(format_size(disk.size_bytes)),
-        _cell(disk.model, disk.serial),
+        _cell(disk.model, *_identity(disk)),
         _cell(assignment.terms, ", ".join(disk.mount_points)),
         _limit_cell(rates.read_iops, rates.read_bytes_per_second),
         _limit_cell(rates.write_iops, rates.write_bytes_per_second),
     ]
+
+
+def _identity(disk: Disk) -> tuple[str | None, ...]:
+    """Return the serial number and the volume; the volume alone if it has the serial number."""
+    if disk.is_local:
+        return disk.serial, "local disk"
+    if disk.volume is None:
+        return (disk.serial,)
+    volume = f"volume {disk.volume}"
+    is_in_volume = (disk.serial or "").removeprefix("vol") in disk.volume
+    return (volume,) if is_in_volume else (disk.serial, volume)
 
 
 def _limit_cell(iops: float | None, bytes_per_second: float | None) -> Text:

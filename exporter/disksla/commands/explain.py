@@ -119,6 +119,10 @@ def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
     for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),
+        ("provider", disk.provider),
+        ("volume", "none: a local disk of the host" if disk.is_local else disk.volume),
+        ("CSI volume", disk.volume_handle and f"{disk.volume_handle} ({disk.csi_driver})"),
+        ("PersistentVolume", disk.persistent_volume),
         ("WWN", disk.wwn),
         ("device number", f"{disk.major}:{disk.minor}"),
         ("rotational", None if disk.rotational is None else f"{disk.rotational:d} in sysfs"),

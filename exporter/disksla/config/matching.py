@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from disksla.config.custom_terms import custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
-from disksla.disks import Disk
+from disksla.disks import Disk, handle_hash
 from disksla.errors import DiskslaError
 from disksla.limits import (
     NO_LIMITS,
@@ -38,6 +38,8 @@ _EXCLUDED_DRIVERS = {
 chooses this name, and sysfs has no attribute that distinguishes these devices. nbd is not in the
 list: an unused device has size 0."""
 
+_EBS_DASH = re.compile(r"^vol-(?=[0-9a-f]+$)")
+_UUID_START = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
 _WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.)")
 
 
@@ -76,8 +78,8 @@ def find_entry(disk: Disk, settings: Settings) -> tuple[int, DiskEntry] | None:
 def matches(match: DiskMatch, disk: Disk) -> bool:
     """Return whether a disk matches all keys that are set.
 
-    Partitions, stacked devices and hidden paths share serial, WWN, model and mount points with the
-    disk that was sold, so they match only if `device` or `by_id` is set.
+    Partitions, stacked devices and hidden paths share serial, volume, WWN, model and mount points
+    with the disk that was sold, so they match only if `device` or `by_id` is set.
     """
     is_sold = disk.partition_of is None and not disk.slaves and not disk.hidden
     if not is_sold and match.device is None and match.by_id is None:
@@ -85,6 +87,8 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
     return (
         match.device in {None, disk.name}
         and (match.serial is None or _same_serial(match.serial, disk.serial))
+        and (match.volume is None or _is_volume(match.volume, disk))
+        and (match.volume_handle is None or _is_handle(match.volume_handle, disk))
         and (match.wwn is None or _same_wwn(match.wwn, disk.wwn))
         and match.model in {None, disk.model}
         and (match.mountpoint is None or match.mountpoint in disk.mount_points)
@@ -136,6 +140,8 @@ def assign(
     if found is None:
         generic = generic_terms_for(disk)
         reason = f"no entry of the configuration matches; {generic} by {_generic_reason(disk)}"
+        if disk.is_local:
+            reason += "; it is a local disk of the host, not a volume"
         return Assignment(generic, _provider(generic), reason, disk.size_bytes, NO_LIMITS)
     index, entry = found
     size_bytes = total_bytes or entry.size_bytes or disk.size_bytes
@@ -217,10 +223,32 @@ def _why_not_by_default(disk: Disk) -> str | None:
 
 
 def _same_serial(configured: str, serial: str | None) -> bool:
+    """Compare as virtio truncates, and without the dash of vol-0a1b, which AWS leaves out."""
     if serial is None:
         return False
-    short, long = sorted((configured, serial), key=len)
-    return short == long or (len(short) == _VIRTIO_SERIAL_LENGTH and long.startswith(short))
+    configured, serial = (_EBS_DASH.sub("vol", text) for text in (configured, serial))
+    return configured == serial or _is_truncated(configured, serial)
+
+
+def _is_volume(configured: str, disk: Disk) -> bool:
+    """Compare as virtio truncates; a name in full may be the beginning of another name."""
+    if disk.volume is None or configured == disk.volume:
+        return configured == disk.volume
+    may_be_truncated = disk.name.startswith("vd") or bool(_UUID_START.match(disk.volume))
+    return may_be_truncated and _is_truncated(configured, disk.volume)
+
+
+def _is_handle(configured: str, disk: Disk) -> bool:
+    """Compare by the hash where only that is known."""
+    if disk.volume_handle is not None:
+        return configured == disk.volume_handle
+    hashed = disk.volume_handle_hash
+    return hashed is not None and hashed == handle_hash(configured)
+
+
+def _is_truncated(one: str, other: str) -> bool:
+    short, long = sorted((one, other), key=len)
+    return len(short) == _VIRTIO_SERIAL_LENGTH and long.startswith(short)
 
 
 def _same_wwn(configured: str, wwn: str | None) -> bool:

@@ -76,6 +76,10 @@ class DiskMatch(_Strict, frozen=True):
 
     device: DeviceName | None = None
     serial: Text | None = None
+    volume: Text | None = None
+    """The provider's key of the volume (`Disk.volume`)."""
+    volume_handle: Text | None = None
+    """The id of the volume in the words of its CSI driver."""
     wwn: Text | None = None
     model: Text | None = None
     mountpoint: AbsolutePath | None = None

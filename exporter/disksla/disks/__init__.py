@@ -8,6 +8,7 @@ from disksla.disks.busy import (
     Transferred,
     activity_between,
 )
+from disksla.disks.csi_volume import handle_hash
 from disksla.disks.disk import Disk, disk_key
 from disksla.disks.stacking import devices_on, with_stacking
 
@@ -21,5 +22,6 @@ __all__ = [
     "activity_between",
     "devices_on",
     "disk_key",
+    "handle_hash",
     "with_stacking",
 ]

@@ -39,6 +39,21 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     slaves: tuple[str, ...] = ()
     """Devices that this one is stacked on, sorted."""
 
+    provider: str | None = None
+    """Provider of the machine, of its whole disks; an id of the catalogue, or `openstack`."""
+    volume: str | None = None
+    """The provider's own key of the volume; see volume.py."""
+    is_local: bool | None = None
+    """True for a disk inside the host (instance store), False for a volume, None if unknown."""
+    csi_driver: str | None = None
+    """Driver of Kubernetes that attached the disk; see csi_volume.py."""
+    volume_handle: str | None = None
+    """Id of the volume in the words of that driver."""
+    persistent_volume: str | None = None
+    """Name of the PersistentVolume."""
+    volume_handle_hash: str | None = None
+    """SHA-256 of the handle, in hexadecimal, where the handle itself is not known."""
+
     def is_same_as(self, other: "Disk") -> bool:
         """Return whether two records describe the same disk; fields that are None match any.
 

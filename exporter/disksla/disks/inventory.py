@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 import pyudev
 
+from disksla.disks.csi_volume import with_csi_volumes
+from disksla.disks.csi_volume_files import CsiVolumeFiles
 from disksla.disks.disk import Disk
 from disksla.disks.stacking import with_stacking
 from disksla.disks.sysfs_attributes import (
@@ -27,8 +29,11 @@ from disksla.disks.sysfs_attributes import (
     parse_vpd_serial,
 )
 from disksla.disks.udev_database import by_id_names, decode_property, parse_udev_data
+from disksla.disks.volume import READ_FROM_SYSFS, Attributes, volume_of
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount, parse_mountinfo
+from disksla.system import provider_of
+from disksla.system.dmi import read_dmi
 from disksla.system.roots import Roots
 from disksla.units import KIB
 
@@ -81,6 +86,7 @@ class BlockDevices:
     def __init__(self, roots: Roots) -> None:
         """Load libudev if the paths are the default ones. Use the object from one thread only."""
         self._roots = roots
+        self._provider = provider_of(read_dmi(roots))
         self.udev: Any = None
         """pyudev's Context; None with other than the default paths, or without libudev."""
         self.udev_problem: str | None = None
@@ -103,7 +109,7 @@ class BlockDevices:
         disks: dict[str, Disk] = {}
         for device in self._devices():
             try:
-                disk = _describe(device)
+                disk = _describe(device, self._provider)
             except OSError as error:
                 if error.errno not in _GONE:
                     problems.append(f"device skipped: {error.filename}: {error.strerror}")
@@ -118,7 +124,9 @@ class BlockDevices:
         except OSError as error:
             problems.append(f"cannot read {table}: {error.strerror}; mount points are unknown")
         completed = [_completed(disk, disks) for disk in disks.values()]
-        return Inventory(with_stacking(completed, mounts), tuple(problems))
+        csi = CsiVolumeFiles(self._roots)
+        known = with_csi_volumes(with_stacking(completed, mounts), mounts, csi.read)
+        return Inventory(known, (*problems, *csi.problems))
 
     def _devices(self) -> Iterable[Device]:
         listing = self._roots.sysfs / "class" / "block"
@@ -151,11 +159,11 @@ def _from_udev(device: Any) -> Device:
     return Device(device.sys_path, properties)
 
 
-def _describe(device: Device) -> Disk:
+def _describe(device: Device, provider: str | None) -> Disk:
     """Return the record of a device, from its own directory and its udev properties.
 
-    A partition gets no serial, WWN and model, because they identify its disk. Raise OSError while
-    the device is being removed, ValueError if an attribute is invalid.
+    A partition gets no serial, WWN, model and volume, because they identify its disk. Raise
+    OSError while the device is being removed, ValueError if an attribute is invalid.
     """
     files = _Directory(device.directory)
     parent, name = device.directory.rsplit("/", 2)[1:]
@@ -163,7 +171,7 @@ def _describe(device: Device) -> Disk:
     hidden = files.name("hidden") == "1"
     major, minor = (0, 0) if hidden else files.parsed("dev", parse_device_number)
     partition = "partition" in files
-    return Disk(
+    described = Disk(
         name=_kernel_name(name),
         major=major,
         minor=minor,
@@ -179,6 +187,38 @@ def _describe(device: Device) -> Disk:
         partition_of=_kernel_name(parent) if partition else None,
         by_id=by_id_names(device.properties),
         slaves=files.names_in("slaves"),
+    )
+    if provider is None or partition or hidden or "/virtual/block/" in device.directory:
+        return described
+    volume = volume_of(provider, _attributes(described, provider, files, device.properties))
+    return msgspec.structs.replace(
+        described,
+        provider=provider,
+        volume=parse_name(volume.key or ""),
+        is_local=volume.is_local,
+    )
+
+
+def _attributes(
+    disk: Disk, provider: str, files: "_Directory", udev: Mapping[str, str]
+) -> Attributes:
+    """Return what identifies the volume behind a disk; further files only where they are needed.
+
+    A SCSI disk is three directories below the device of its host adapter: host, target, address.
+    """
+    known = Attributes(
+        disk.name,
+        disk.serial,
+        disk.model,
+        tuple(udev.get("DEVLINKS", "").split(" ")),
+        _property(udev, "ID_SERIAL_SHORT"),
+    )
+    if provider not in READ_FROM_SYSFS:
+        return known
+    if not disk.name.startswith("sd"):
+        return known._replace(nsid=files.name("nsid"))
+    return known._replace(
+        scsi_address=files.link("device"), vmbus_device=files.name("device/../../../device_id")
     )
 
 
@@ -278,6 +318,15 @@ class _Directory:
         """Return an optional attribute as text fit for display."""
         content = self.content(name)
         return None if content is None else parse_name(content.decode(errors="replace"))
+
+    def link(self, name: str) -> str | None:
+        """Return the last part of what a link points to; None if it cannot be read."""
+        if name not in self:
+            return None
+        try:
+            return os.readlink(f"{self._path}/{name}").rpartition("/")[2]  # noqa: PTH115 -- as above
+        except OSError:
+            return None
 
     def names_in(self, name: str) -> tuple[str, ...]:
         """Return the names of the devices that a subdirectory links to, sorted."""

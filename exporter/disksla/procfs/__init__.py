@@ -15,6 +15,7 @@ from disksla.procfs.diskstats import (
     unwrap,
 )
 from disksla.procfs.iowait import HostWait
+from disksla.procfs.kubelet_mounts import KubeletMount, kubelet_device, kubelet_mount
 from disksla.procfs.mountinfo import Mount, parse_mountinfo
 
 __all__ = [
@@ -23,12 +24,15 @@ __all__ = [
     "Counters",
     "DiskstatsLine",
     "HostWait",
+    "KubeletMount",
     "MalformedLineError",
     "Mount",
     "Reading",
     "difference",
     "find_reading",
     "has_decreased",
+    "kubelet_device",
+    "kubelet_mount",
     "parse_line",
     "parse_mountinfo",
     "to_counters",

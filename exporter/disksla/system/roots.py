@@ -1,4 +1,4 @@
-"""Root directories of procfs, sysfs and the udev database (--path.*)."""
+"""Root directories of procfs, sysfs, the udev database and the file systems (--path.*)."""
 
 from pathlib import Path
 
@@ -11,6 +11,8 @@ class Roots(msgspec.Struct, frozen=True):
     procfs: Path = Path("/proc")
     sysfs: Path = Path("/sys")
     udev_data: Path = Path("/run/udev/data")
+    rootfs: Path = Path("/")
+    """The host's root directory; of it, only files of kubelet are read."""
 
     @property
     def mountinfo(self) -> Path:

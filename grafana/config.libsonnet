@@ -104,6 +104,7 @@
     samplerLateShare: 0.05,
     samplerLateFor: '15m',
     termsUnknownFor: '1h',
+    termsOldFor: '15m',
 
     // -- dashboards -----------------------------------------------------------------------------
 

@@ -14,12 +14,25 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.config.settings_file import read_configuration
+from disksla.config import Configuration
+from disksla.config.settings_file import (
+    read_configuration,
+    terms_directories,
+    with_terms_files,
+)
+from disksla.config.terms_directory import TermsDirectories
 from disksla.disks.hotplug import DiskWatcher
 from disksla.errors import DiskslaError
 from disksla.metrics import status_line
 from disksla.metrics.build_info import read_build_info
-from disksla.pipeline import PreviousRun, Snapshot, State, Tick, take_snapshot, to_saved_state
+from disksla.pipeline import (
+    PreviousRun,
+    Snapshot,
+    Tick,
+    initial_state,
+    take_snapshot,
+    to_saved_state,
+)
 from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
@@ -42,6 +55,8 @@ log = logging.getLogger("disksla.daemon")
 
 SAVE_EVERY_S = 60.0
 REPORTS_EVERY_S = 15.0
+TERMS_EVERY_S = 0.4
+"""A file that has changed is read at the second time, when it is complete."""
 STATUS_EVERY_S = 5.0
 READY_WITHIN_S = 5.0
 """systemd is notified READY=1 after this time even if the disks cannot be discovered."""
@@ -74,6 +89,11 @@ class Daemon:
         self._config_file = config_file
         configuration = read_configuration(config_file)
         settings = configuration.settings
+        self._terms = TermsDirectories(terms_directories(config_file, settings))
+        self._terms.read(at_once=True)
+        self._log_terms_problems(())
+        configuration = with_terms_files(configuration, self._terms.files(configuration.catalog))
+        self._configuration = configuration
         self._build_info = read_build_info()
         self._reload_lock = threading.Lock()
 
@@ -83,13 +103,7 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        state = State(
-            settings,
-            configuration.catalog,
-            self._previous_run(),
-            machines=configuration.machines,
-        )
-        self._sampler = Sampler(roots, state)
+        self._sampler = Sampler(roots, initial_state(configuration, self._previous_run()))
         self._started_s = time.monotonic()
         self._has_disks = False
         """Whether a tick had the list of disks, which may be empty."""
@@ -101,6 +115,7 @@ class Daemon:
         # Periodic jobs. The wall clock may be set, so their times may have to be computed again.
         self._scheduler = Scheduler()
         self._scheduler.every(SAVE_EVERY_S, self.save, "save state")
+        self._scheduler.every(TERMS_EVERY_S, self.read_terms, "read terms files")
         self._scheduler.every(REPORTS_EVERY_S, self.read_reports, "read verification reports")
         self._sampler.on_clock_set = self._scheduler.clock_was_set
 
@@ -169,8 +184,10 @@ class Daemon:
                     self._build_info, reload_successful=False
                 )
                 raise
-            self._sampler.post(configuration)
             settings = configuration.settings
+            self._terms.directories = terms_directories(self._config_file, settings)
+            self._terms.read(at_once=True)
+            self._post(configuration)
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._open_state_directory(directory)
@@ -184,7 +201,8 @@ class Daemon:
 
     def snapshot(self) -> Snapshot:
         """Return the snapshot of the present state, with the health of every part."""
-        return take_snapshot(self._sampler.state).with_health(self._health())
+        snapshot = take_snapshot(self._sampler.state).with_health(self._health())
+        return snapshot.with_terms_failures(self._terms.failures)
 
     def reports(self) -> Mapping[str, VerificationReport]:
         """Return the last verification report of each disk, by `disk_key`."""
@@ -204,6 +222,10 @@ class Daemon:
         yield SourceHealth(
             "disks", watcher.errors, watcher.success, "; ".join(watcher.problems) or None
         )
+        problems = self._terms.problems
+        yield SourceHealth(
+            "terms", self._terms.failures.total(), not problems, "; ".join(problems) or None
+        )
         state = self._state_file
         yield SourceHealth("state", state.errors, state.problem is None, state.problem)
         probes = self._probe_scheduler
@@ -222,6 +244,29 @@ class Daemon:
         state = to_saved_state(self._sampler.state, self._machine, self._boot)
         if state is not None:
             self._state_file.write(encode(state))
+
+    def read_terms(self) -> None:
+        """Read the terms files that changed, and post what they say to the sampler."""
+        with self._reload_lock:
+            before = self._terms.problems
+            if self._terms.read():
+                self._post(self._configuration)
+                count = len(self._configuration.terms_files)
+                log.info("terms files read", extra=fields(files=count))
+            self._log_terms_problems(before)
+
+    def _log_terms_problems(self, before: tuple[str, ...]) -> None:
+        for problem in self._terms.problems:
+            if problem not in before:
+                log.warning("terms file ignored", extra=fields(err=problem))
+        if before and not self._terms.problems:
+            log.info("terms files valid again")
+
+    def _post(self, configuration: Configuration) -> None:
+        """Post a configuration, with what the terms files say, to the sampler."""
+        files = self._terms.files(configuration.catalog)
+        self._configuration = with_terms_files(configuration, files)
+        self._sampler.post(self._configuration)
 
     def read_reports(self) -> None:
         """Read the reports that `disksla verify` saved in the state directory."""

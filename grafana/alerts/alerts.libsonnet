@@ -347,6 +347,16 @@
     disk + ' has no limits to compare with. Add its terms to the configuration of disksla.'
   ),
 
+  local terms_old = alert(
+    'DiskSlaTermsOutOfDate',
+    'warning',
+    config.termsOldFor,
+    'time() - %s > 0\n' % of('disksla_terms_expiry_timestamp_seconds'),
+    'The terms of disks were not refreshed.',
+    'The terms on {{ $labels.instance }} from the source {{ $labels.source }} are {{ humanizeDuration'
+    + ' $value }} older than they may be. They stay in force, but may have changed.'
+  ),
+
   // -- the daemon -----------------------------------------------------------------------------
 
   local down = alert(
@@ -393,7 +403,7 @@
       {
         name: 'disksla.probes',
         interval: config.ruleInterval,
-        rules: [stalled, probe_failing, probe_stale, terms_unknown],
+        rules: [stalled, probe_failing, probe_stale, terms_unknown, terms_old],
       },
       { name: 'disksla.exporter', interval: config.ruleInterval, rules: [down, late] },
     ],

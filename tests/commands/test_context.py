@@ -187,7 +187,7 @@ def test_explain_unmonitored_disk(flags: list[str], capsys: pytest.CaptureFixtur
     assert main(["explain", "--duration=300ms", "loop0", *flags]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert "monitored no: loop device" in out
-    assert "no entry of the configuration matches" in out
+    assert "no entry of the configuration or of terms.d matches" in out
 
 
 def test_explain_unknown_device_lists_known_ones(

@@ -236,7 +236,8 @@ def test_assign_generic_terms_without_entry(disk: Disk, terms: str, reason: str)
     assignment = assign(disk, Settings(), CATALOG)
     assert (assignment.terms, assignment.provider) == (terms, "generic")
     assert CATALOG[assignment.terms].provider == assignment.provider
-    assert assignment.reason == f"no entry of the configuration matches; {terms} by {reason}"
+    nothing = "no entry of the configuration or of terms.d matches"
+    assert assignment.reason == f"{nothing}; {terms} by {reason}"
     assert assignment.limits == NO_LIMITS
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from disksla.config.configuration import Configuration
 from disksla.config.settings_file import read_settings
 from disksla.limits.catalog import load_catalog
 from disksla.metrics.build_info import read_build_info
@@ -94,7 +95,9 @@ class Soak:
             self._save()
         if number % RELOAD_EVERY == 0:
             config = self._configs[number // RELOAD_EVERY % 2]
-            self.state = configure(self.state, read_settings(config, self._catalog))
+            self.state = configure(
+                self.state, Configuration(read_settings(config, self._catalog), self._catalog)
+            )
 
     def _get(self, path: str, accept: str = "") -> None:
         headers = {"accept": accept, "accept-encoding": "gzip"}

@@ -33,6 +33,7 @@ from grafana.alert_series import (
     probed,
     requests,
     sampled,
+    series,
     throttled_by,
     throttling_symptoms,
     verdicts,
@@ -407,6 +408,20 @@ TERMS_UNKNOWN = Case(
         for limit in ("read_iops", "write_iops", "read_bytes_per_second")
     },
 )
+EXPIRY = series("disksla_terms_expiry_timestamp_seconds", {**HOST, "source": "api"})
+TERMS_OUT_OF_DATE = Case(
+    "DiskSlaTermsOutOfDate",
+    "warning",
+    "The terms of disks were not refreshed.",
+    bad=Firing(
+        {EXPIRY: Gauge(NOW_S - 3600)},
+        "The terms on db1:10056 from the source api are 1h 0m 0s older than they may be. They stay"
+        " in force, but may have changed.",
+        {"source": "api"},
+    ),
+    good={EXPIRY: Gauge(NOW_S + 60)},
+    of="host",
+)
 DOWN = Case(
     "DiskSlaExporterDown",
     "warning",
@@ -434,7 +449,7 @@ CASES = (
     *(BELOW, LATENCY, VERIFICATION),
     *(THROTTLED, UNEXPLAINED, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
     *(MACHINE_LIMIT, MACHINE_CREDITS),
-    *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN),
+    *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN, TERMS_OUT_OF_DATE),
     *(DOWN, LATE),
 )
 OF_COUNTERS = (BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED, LATE)

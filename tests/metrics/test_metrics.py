@@ -268,6 +268,8 @@ def test_disk_info_labels() -> None:
         "latency_kind": "guaranteed",
         "rotational": "false",
         "mountpoint": "/var/lib/postgresql",
+        "terms_source": "none",
+        "machine_type": "",
     }
     (unknown,) = labelled(row.value(unknown_disk_view()))
     assert dict(zip(row.labels, unknown, strict=True))["rotational"] == ""
@@ -275,6 +277,27 @@ def test_disk_info_labels() -> None:
 
 def test_disk_holder_info() -> None:
     assert labelled(DISK_ROWS["disksla_disk_holder_info"].value(disk_view())) == {("dm-0",): 1}
+
+
+def test_kubernetes_volume_info() -> None:
+    row = DISK_ROWS["disksla_kubernetes_volume_info"]
+    before = disk_view()
+    assert row.value(before) is None
+    known = {
+        "csi_driver": "disk.csi.azure.com",
+        "volume_handle": "/subscriptions/s/disks/d",
+        "persistent_volume": "pvc-1",
+        "claim": "data-pg-0",
+        "namespace": "db",
+        "storage_class": "fast",
+    }
+    disk = msgspec.structs.replace(before.disk, **known)
+    (values,) = labelled(row.value(msgspec.structs.replace(before, disk=disk)))
+    assert values == tuple(known.values())
+    for name in ("csi_driver", "persistent_volume"):
+        disk = msgspec.structs.replace(before.disk, **{name: known[name]})
+        (values,) = labelled(row.value(msgspec.structs.replace(before, disk=disk)))
+        assert set(values) == {known[name], ""}
 
 
 def test_verdicts_throttling_and_ceiling() -> None:

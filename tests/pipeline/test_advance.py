@@ -11,7 +11,6 @@ from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.config.device_pattern import DevicePattern
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, ProbeEntry, Settings
 from disksla.credits.account import CreditLevel
-from disksla.pipeline.advance import configure
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, take_snapshot
 from disksla.pipeline.state import State, needs_host_wait
@@ -20,7 +19,7 @@ from disksla.procfs.iowait import HostWait
 from disksla.units import GIB, KIB
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
-from support.simulated_host import Machine, a_disk
+from support.simulated_host import Machine, a_disk, reconfigured
 from support.simulated_limiter import WINDOW_S
 
 BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
@@ -274,7 +273,7 @@ def test_configure_selects_disks_and_keeps_totals() -> None:
     machine.does("vda", reads=5)
     machine.tick()
     only = Settings(discovery=DiscoverySettings(include=(DevicePattern("^vda$"),)))
-    machine.state = configure(machine.state, only)
+    machine.state = reconfigured(machine.state, only)
     machine.tick()
     assert disk_names(machine) == ["vda"]
     assert (snapshot_of(machine).counters or [None])[0] == 5
@@ -423,17 +422,17 @@ def machine_after_idle() -> Machine:
 def test_configure_resets_credits_only_for_another_burst() -> None:
     machine = machine_after_idle()
     before = credits_of(machine)
-    machine.state = configure(machine.state, with_terms(300.0, BURST))
+    machine.state = reconfigured(machine.state, with_terms(300.0, BURST))
     machine.tick()
     assert credits_of(machine) == before
     smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
-    machine.state = configure(machine.state, with_terms(300.0, smaller))
+    machine.state = reconfigured(machine.state, with_terms(300.0, smaller))
     assert snapshot_of(machine).credits == ()
     machine.tick()
     after = credits_of(machine)
     assert after.capacity_credits == after.upper_credits == 5000.0
     assert after.lower_credits < 100
-    machine.state = configure(machine.state, with_terms(300.0))
+    machine.state = reconfigured(machine.state, with_terms(300.0))
     machine.tick()
     assert snapshot_of(machine).credits == ()
 
@@ -554,7 +553,7 @@ def test_configured_probes_are_present_from_start() -> None:
 
 def test_configure_before_first_tick() -> None:
     settings = Settings(probes=(ProbeEntry(kind="read-latency"),))
-    state = configure(State(Settings(), Machine().state.catalog), settings)
+    state = reconfigured(State(Settings(), Machine().state.catalog), settings)
     assert state.settings == settings
     assert take_snapshot(state).disks == ()
 
@@ -563,13 +562,13 @@ def test_last_attempt_starts_when_probe_is_configured() -> None:
     settings = Settings(probes=(ProbeEntry(kind="read-latency", every_s=3600.0),))
     machine = Machine(a_disk("vda"))
     machine.tick()
-    machine.state = configure(machine.state, settings)
+    machine.state = reconfigured(machine.state, settings)
     configured_s = machine.clocks().realtime_s
     machine.tick()
     assert snapshot_of(machine).probes["read-latency"].last_attempt_s == configured_s
     assert snapshot_of(machine).probe_intervals_s == {"read-latency": 3600.0}
-    machine.state = configure(machine.state, Settings())
+    machine.state = reconfigured(machine.state, Settings())
     machine.tick(after_s=60.0)
     assert (snapshot_of(machine).probes, snapshot_of(machine).probe_intervals_s) == ({}, {})
-    machine.state = configure(machine.state, settings)
+    machine.state = reconfigured(machine.state, settings)
     assert snapshot_of(machine).probes["read-latency"].last_attempt_s == configured_s + 60.1

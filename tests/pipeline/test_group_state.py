@@ -11,13 +11,12 @@ from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
 from disksla.limits.machine import MachineChoice, find_machine
 from disksla.limits.machine_tables import load_machine_rules, read_table
-from disksla.pipeline.advance import configure
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import GroupSnapshot, take_snapshot
 from disksla.pipeline.state import State, to_saved_state
 from disksla.units import GIB, MIB
 from support.examples import scaled
-from support.simulated_host import Machine, a_disk
+from support.simulated_host import Machine, a_disk, reconfigured
 
 DISKS = (a_disk("vda"), a_disk("vdb", 16), a_disk("vdc", 32))
 WINDOWS = 60
@@ -215,8 +214,8 @@ def test_yandex_network_ssd_on_two_vcpus_is_throttled_by_the_machine() -> None:
     machine = Machine(settings=Settings(disks=(entry,)))
     rules = load_machine_rules("yandex")
     assert rules is not None
-    machine.state = configure(
-        machine.state, machine.state.settings, None, (MachineChoice(rules, None),)
+    machine.state = reconfigured(
+        machine.state, machine.state.settings, (MachineChoice(rules, None),)
     )
     disk = msgspec.structs.replace(a_disk("vda"), size_bytes=300 * GIB)
     machine.disks, machine.numbers["vda"] = (disk,), Machine(disk).numbers["vda"]
@@ -241,7 +240,7 @@ def test_request_may_cost_both_iops_and_bandwidth_of_the_machine(served: int) ->
         *DISKS[:1], settings=Settings(disks=(entry,), machine=MachineSettings(vcpus=2))
     )
     choice = (MachineChoice(rules, None),)
-    machine.state = configure(machine.state, machine.state.settings, None, choice)
+    machine.state = reconfigured(machine.state, machine.state.settings, choice)
     limiter = SharedLimiter(machine, {"vda": 10_000.0}, served)
     for _ in range(WINDOWS):
         limiter.serve({"vda": 300}, size=65536)
@@ -345,14 +344,14 @@ def test_reload_keeps_totals_of_the_group_and_credits_of_the_same_burst() -> Non
     for _ in range(20):
         limiter.serve({"vda": 150})
     (before,) = group_of(machine.state).credits
-    reloaded = configure(machine.state, settings_of(BURSTING, {"vdb": of_own(9000)}))
+    reloaded = reconfigured(machine.state, settings_of(BURSTING, {"vdb": of_own(9000)}))
     assert group_of(reloaded).load.count == 20
     assert group_of(reloaded).credits[0].upper_credits == pytest.approx(before.upper_credits)
-    other = configure(machine.state, settings_of(of_own(2000), {"vda": of_own(9000)}))
+    other = reconfigured(machine.state, settings_of(of_own(2000), {"vda": of_own(9000)}))
     assert group_of(other).credits == ()
-    without = configure(machine.state, settings_of(None, {"vda": of_own(9000)}))
+    without = reconfigured(machine.state, settings_of(None, {"vda": of_own(9000)}))
     assert take_snapshot(without).groups == ()
-    assert configure(without, settings_of(None, {})).groups == {}
+    assert reconfigured(without, settings_of(None, {})).groups == {}
 
 
 def cached(caching: str | None) -> DiskEntry:
@@ -371,7 +370,7 @@ def azure(caching: str | None, name: str = "Standard_D4s_v3") -> Machine:
     settings = Settings(disks=(cached(caching),))
     machine = Machine(*DISKS[:1], settings=settings)
     choice = MachineChoice(rules, find_machine(rules, read_table(rules), name))
-    machine.state = configure(machine.state, settings, None, (choice,))
+    machine.state = reconfigured(machine.state, settings, (choice,))
     return machine
 
 

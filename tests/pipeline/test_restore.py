@@ -9,7 +9,6 @@ from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.credits.account import CreditAccount
 from disksla.disks.disk import Disk
 from disksla.limits.assignment import Assignment
-from disksla.pipeline.advance import configure
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.restore import PreviousRun, restore_disk, save_disk
@@ -20,7 +19,7 @@ from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import Clocks
 from disksla.verdict.throttle import Throttle
 from disksla.verdict.verdict import DetectorState
-from support.simulated_host import CATALOG, Machine, a_disk
+from support.simulated_host import CATALOG, Machine, a_disk, reconfigured
 
 BURST = SumBurst(iops=2000.0, iops_credits=8000.0)
 DISK = a_disk(serial="vol-1")
@@ -129,7 +128,7 @@ def test_nothing_is_restored_without_state_or_clock() -> None:
 def test_bucket_of_another_capacity_starts_unknown() -> None:
     smaller = SumBurst(iops=2000.0, iops_credits=5000.0)
     machine = idle_machine()
-    state = configure(machine.state, settings(smaller))
+    state = reconfigured(machine.state, settings(smaller))
     assignment = state.monitored["vda"].assignment
     assert bounds(restored(machine, assignment=assignment).credits) == (0.0, 5000.0)
 
@@ -141,7 +140,7 @@ def test_new_bucket_starts_unknown() -> None:
     )
     terms = SumTerms(iops=300.0, bytes_per_second=25e6, burst=both)
     other = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=terms),))
-    assignment = configure(machine.state, other).monitored["vda"].assignment
+    assignment = reconfigured(machine.state, other).monitored["vda"].assignment
     account = restored(machine, assignment=assignment).credits
     assert account is not None
     iops, nbytes = account.bucket_credits
@@ -151,7 +150,7 @@ def test_new_bucket_starts_unknown() -> None:
 
 def test_removed_burst_has_no_credits() -> None:
     machine = idle_machine()
-    assignment = configure(machine.state, settings(None)).monitored["vda"].assignment
+    assignment = reconfigured(machine.state, settings(None)).monitored["vda"].assignment
     assert restored(machine, assignment=assignment).credits is None
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from disksla.config.configuration import Configuration
 from disksla.config.device_pattern import DevicePattern
-from disksla.config.settings import Configuration, DiscoverySettings, Settings
+from disksla.config.settings import DiscoverySettings, Settings
 from disksla.disks.data_writes import CREDENTIAL
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State

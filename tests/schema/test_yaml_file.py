@@ -14,11 +14,12 @@ from disksla.config.custom_terms import SumBurst, SumTerms, TimeSharedTerms
 from disksla.config.device_pattern import DevicePattern
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.settings_file import parse_settings, read_settings
+from disksla.config.terms_file import TermsContent
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog
 from disksla.limits.catalog import load_catalog, parse_catalog
 from disksla.schema.reader import MAX_PROBLEMS
-from disksla.schema.yaml_file import MAX_FILE_BYTES
+from disksla.schema.yaml_file import MAX_FILE_BYTES, parse_record
 
 CATALOG = load_catalog()
 FILES = Path(__file__).parent / "configurations"
@@ -201,7 +202,11 @@ def test_examples_in_documentation_are_valid() -> None:
     catalogs = [text for text in examples if re.search("^terms:$", text, re.MULTILINE)]
     (rows,) = (parse_catalog(text.encode(), DOCUMENT.name).rows for text in catalogs)
     catalog = Catalog([*CATALOG.rows, *rows])
-    settings = [text for text in examples if text not in catalogs]
+    terms = [text for text in examples if "/terms.d/" in text.splitlines()[0]]
+    for text in terms:
+        parse_record(text.encode(), DOCUMENT.name, TermsContent, {})
+    assert terms
+    settings = [text for text in examples if text not in (*catalogs, *terms)]
     assert len(settings) > 5
     for text in settings:
         assert isinstance(parse_settings(text.encode(), DOCUMENT.name, catalog), Settings), text

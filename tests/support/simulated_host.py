@@ -1,9 +1,11 @@
 """A simulated machine: its disks, its clocks, and the state of the pipeline after its ticks."""
 
+from disksla.config.configuration import Configuration
 from disksla.config.settings import Settings
 from disksla.disks.disk import Disk
 from disksla.limits.catalog import load_catalog
-from disksla.pipeline.advance import advance
+from disksla.limits.machine import MachineChoice
+from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.units import GIB
@@ -35,6 +37,13 @@ FIELDS = (
 def a_disk(name: str = "vda", minor: int = 0, **attributes: object) -> Disk:
     """Return a disk of 100 GiB with these attributes."""
     return Disk(name, 254, minor, size_bytes=100 * GIB, **attributes)  # type: ignore[arg-type]
+
+
+def reconfigured(
+    state: State, settings: Settings, machines: tuple[MachineChoice, ...] = ()
+) -> State:
+    """Return a state with other settings, and the same catalogue."""
+    return configure(state, Configuration(settings, state.catalog, machines))
 
 
 class Machine:

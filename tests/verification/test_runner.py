@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from disksla.config.configuration import Configuration
 from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.fio.runner import Fio, find_fio
@@ -65,7 +66,7 @@ class Machine:
 def monitor(machine: Machine) -> Iterator[DiskMonitor]:
     settings = Settings(disks=(DiskEntry(match=DiskMatch(device="vdx"), terms=TERMS),))
     disks = (DISK, a_disk("vdy"))
-    with monitored(machine.roots, settings, load_catalog(), DISK, disks) as found:
+    with monitored(machine.roots, Configuration(settings, load_catalog()), DISK, disks) as found:
         assert eventually(lambda: bool(found.window_seconds()), 5)
         yield found
 

@@ -10,31 +10,46 @@ import msgspec
 
 from disksla.commands._options import add_config_file, add_paths, roots_of
 from disksla.config import (
+    Configuration,
     DiskEntry,
     Settings,
     assign,
     assign_all,
-    find_entry,
+    find_terms,
     machine_limits,
     why_not_monitored,
+    with_kubernetes_volumes,
 )
-from disksla.config.settings_file import read_configuration
+from disksla.config.settings_file import (
+    read_configuration,
+    terms_directories,
+    with_terms_files,
+)
+from disksla.config.terms_directory import read_terms_files
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
-from disksla.limits import Assignment, Catalog, MachineChoice, SharedLimits
-from disksla.pipeline import State, Tick
+from disksla.limits import Assignment, Catalog, SharedLimits
+from disksla.pipeline import Tick, initial_state
 from disksla.pipeline.sampler import Sampler
 from disksla.text import escape_control
 
 
 class HostContext(msgspec.Struct, frozen=True, dict=True):
-    """All block devices of the host, the settings, and the catalogue of disk types."""
+    """All block devices of the host, and what is configured and said of them."""
 
     disks: tuple[Disk, ...]
-    settings: Settings
-    catalog: Catalog
-    machines: tuple[MachineChoice, ...] = ()
+    configuration: Configuration
+
+    @property
+    def settings(self) -> Settings:
+        """What the configuration file says."""
+        return self.configuration.settings
+
+    @property
+    def catalog(self) -> Catalog:
+        """All disk types, with the operator's rows."""
+        return self.configuration.catalog
 
     def find(self, device: str) -> Disk:
         """Return the disk of a kernel name or a /dev/disk/by-id name, with or without directory.
@@ -54,21 +69,23 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
 
     def assignment(self, disk: Disk) -> Assignment:
         """Return the terms of a disk and its limits, whether or not it is monitored."""
-        return self._monitored.get(disk.name) or assign(disk, self.settings, self.catalog)
+        files = self.configuration.terms_files
+        return self._monitored.get(disk.name) or assign(disk, self.settings, self.catalog, files)
 
     @cached_property
     def _monitored(self) -> dict[str, Assignment]:
-        return assign_all(self.disks, self.settings, self.catalog)
+        files = self.configuration.terms_files
+        return assign_all(self.disks, self.settings, self.catalog, files)
 
     def machine_limits(self, assignment: Assignment) -> tuple[SharedLimits, ...]:
         """Return the limits of this machine over a disk and others."""
-        limits = machine_limits(self.settings, self.machines, os.cpu_count())
+        limits = machine_limits(self.settings, self.configuration.machines, os.cpu_count())
         return tuple(each for each in limits if each.covers_terms(assignment.terms))
 
     def entry(self, disk: Disk) -> DiskEntry | None:
-        """Return the configuration entry that matches a disk, or None."""
-        found = find_entry(disk, self.settings)
-        return None if found is None else found[1]
+        """Return the entry that applies to a disk, or None."""
+        found = find_terms(disk, self.settings, self.configuration.terms_files)
+        return None if found is None else found.entry
 
 
 def add_context_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,17 +95,29 @@ def add_context_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_context(arguments: argparse.Namespace) -> HostContext:
-    """Read configuration and devices; print problems with devices to standard error.
+    """Read configuration, terms files and devices; print their problems to standard error.
 
     Raises DiskslaError if the configuration or the list of devices cannot be read.
     """
-    configuration = read_configuration(arguments.config_file)
+    configuration = read_all(arguments)
     inventory = read_disks(roots_of(arguments))
     for problem in inventory.problems:
         print(f"disksla: {escape_control(problem)}", file=sys.stderr)
-    return HostContext(
-        inventory.disks, configuration.settings, configuration.catalog, configuration.machines
-    )
+    disks = with_kubernetes_volumes(inventory.disks, configuration.terms_files)
+    return HostContext(disks, configuration)
+
+
+def read_all(arguments: argparse.Namespace) -> Configuration:
+    """Read the configuration and terms files; print problems of the latter to standard error.
+
+    Raise DiskslaError if the configuration is invalid.
+    """
+    configuration = read_configuration(arguments.config_file)
+    directories = terms_directories(arguments.config_file, configuration.settings)
+    files, problems = read_terms_files(directories, configuration.catalog)
+    for problem in problems:
+        print(f"disksla: {escape_control(problem)}", file=sys.stderr)
+    return with_terms_files(configuration, files)
 
 
 def prepare_sampler(
@@ -99,8 +128,6 @@ def prepare_sampler(
     Raises DiskslaError if one of them cannot be read.
     """
     roots = roots_of(arguments)
-    configuration = read_configuration(arguments.config_file)
-    state = State(configuration.settings, configuration.catalog, machines=configuration.machines)
-    sampler = Sampler(roots, state, on_tick)
+    sampler = Sampler(roots, initial_state(read_all(arguments)), on_tick)
     sampler.post(read_disks(roots).disks)
     return sampler

@@ -10,8 +10,12 @@ from disksla.config.settings_file import (
     beyond_catalog,
     catalog_directory,
     read_configuration,
+    terms_directories,
+    with_terms_files,
 )
+from disksla.config.terms_directory import read_terms_files
 from disksla.errors import DiskslaError
+from disksla.limits import Catalog
 from disksla.limits.catalog import load_catalog, operator_files
 from disksla.web import WebConfig, describe
 from disksla.web.config_file import read_web_file
@@ -61,6 +65,28 @@ def _check_configuration(path: Path) -> Iterator[str]:
         files = _counted(len(operator_files(directory)), "file")
         rows = _counted(len(configuration.catalog.rows) - len(load_catalog().rows), "row")
         yield f"{directory}: good: {files}, {rows}"
+    directory, _ = terms_directories(path, configuration.settings)
+    if directory.exists():
+        yield from _check_terms(directory, configuration.catalog)
+        terms, _ = read_terms_files([directory], configuration.catalog)
+        configuration = with_terms_files(configuration, terms)
+    if configuration.machine_problem is not None:
+        yield f"{path}: note: {configuration.machine_problem}"
+
+
+def _check_terms(directory: Path, catalog: Catalog) -> Iterator[str]:
+    """Yield a line for the terms files of a directory, and a note for each unknown type."""
+    files, problems = read_terms_files([directory], catalog)
+    if problems:
+        raise DiskslaError("\n".join(problems))
+    entries = [(file, index, entry) for file in files for index, entry in enumerate(file.entries)]
+    yield f"{directory}: good: {_counted(len(files), 'file')}, {_counted(len(entries), 'disk')}"
+    for file, index, entry in entries:
+        if isinstance(entry.terms, str) and catalog.find(entry.terms) is None:
+            yield (
+                f"{file.name}: note: disks[{index}]: the catalogue has no '{entry.terms}'; its"
+                " disks are monitored without limits"
+            )
 
 
 def _check_web_config(path: Path) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """`disksla discover`: list the disks of this host with their terms and limits."""
 
 import argparse
+import time
 from collections import defaultdict
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.text import Text
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._limits_text import limits_document
+from disksla.config import unused_entries
 from disksla.disks import Disk
 from disksla.units import format_bandwidth, format_count, format_size
 
@@ -45,6 +47,9 @@ def _document(host: HostContext, disk: Disk) -> dict[str, Any]:
         "terms": assignment.terms if assignment else None,
         "provider": assignment.provider if assignment else None,
         "reason": assignment.reason if assignment else exclusion,
+        "terms_source": assignment.source if assignment else None,
+        "said_by": (assignment.origin or None) if assignment else None,
+        "as_of": assignment.as_of_timestamp_s if assignment else None,
         "limits": limits_document(assignment.limits) if assignment else None,
     }
 
@@ -71,6 +76,8 @@ def _print(host: HostContext) -> None:
     if excluded:
         groups = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in excluded.items())
         console.print(Text(f"\nNot monitored: {groups}", style="dim"))
+    for entry in unused_entries(host.disks, host.settings, host.configuration.terms_files):
+        console.print(Text(f"\n{entry.describe()}", style="dim"))
 
 
 def _row(host: HostContext, disk: Disk) -> list[Text]:
@@ -80,7 +87,7 @@ def _row(host: HostContext, disk: Disk) -> list[Text]:
         Text(disk.name),
         Text(format_size(disk.size_bytes)),
         _cell(disk.model, *_identity(disk)),
-        _cell(assignment.terms, ", ".join(disk.mount_points)),
+        _cell(assignment.terms, assignment.said_by(time.time()), ", ".join(disk.mount_points)),
         _limit_cell(rates.read_iops, rates.read_bytes_per_second),
         _limit_cell(rates.write_iops, rates.write_bytes_per_second),
     ]

@@ -22,7 +22,12 @@ from disksla.commands._explain_text import (
 from disksla.commands._limits_text import facts_table, limits_facts, rates_table
 from disksla.commands._options import add_duration
 from disksla.commands.replay import replay
-from disksla.config import CUSTOM_TERMS, provision_of
+from disksla.config import (
+    CUSTOM_TERMS,
+    Configuration,
+    provision_of,
+    with_kubernetes_volumes,
+)
 from disksla.disks import Disk
 from disksla.limits import Assignment, Terms, derivation
 from disksla.limits.larger_machine import larger_machine
@@ -60,17 +65,25 @@ def run(arguments: argparse.Namespace) -> int:
         why_not_exact = None
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
-        host = HostContext(last.inventory, last.settings, last.catalog)
+        host = HostContext(
+            with_kubernetes_volumes(last.inventory, last.terms_files),
+            Configuration(
+                last.settings,
+                last.catalog,
+                last.machines,
+                last.machine_problem,
+                last.terms_files,
+            ),
+        )
     disk = host.find(arguments.device)
     assignment = host.assignment(disk)
-    is_custom = assignment.terms == CUSTOM_TERMS
-    terms = None if is_custom else host.catalog[assignment.terms]
+    terms = host.catalog.find(assignment.terms)
     console = SafeConsole()
     console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
     console.print()
     console.print(facts_table(_identity(host, disk)))
     console.print()
-    console.print(facts_table(_choice(disk, assignment, terms)))
+    console.print(facts_table(_choice(disk, assignment, terms, _now_s(states[-1]))))
     console.print()
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
@@ -90,6 +103,11 @@ def run(arguments: argparse.Namespace) -> int:
         for source in terms.sources:
             console.print(f"{source.date} {source.url}", soft_wrap=True)
     return 0
+
+
+def _now_s(state: State) -> float:
+    """Return the wall-clock time of a state, in seconds since 1970."""
+    return 0.0 if state.clocks is None else state.clocks.realtime_s
 
 
 def _sample(arguments: argparse.Namespace) -> tuple[list[State], str | None]:
@@ -123,6 +141,8 @@ def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
         ("volume", "none: a local disk of the host" if disk.is_local else disk.volume),
         ("CSI volume", disk.volume_handle and f"{disk.volume_handle} ({disk.csi_driver})"),
         ("PersistentVolume", disk.persistent_volume),
+        ("claim", disk.claim and f"{disk.namespace}/{disk.claim}"),
+        ("StorageClass", disk.storage_class),
         ("WWN", disk.wwn),
         ("device number", f"{disk.major}:{disk.minor}"),
         ("rotational", None if disk.rotational is None else f"{disk.rotational:d} in sysfs"),
@@ -137,13 +157,20 @@ def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
             yield name, value
 
 
-def _choice(disk: Disk, assignment: Assignment, terms: Terms | None) -> Iterator[tuple[str, str]]:
-    """Yield the terms of the disk, and why it has them."""
+def _choice(
+    disk: Disk, assignment: Assignment, terms: Terms | None, now_s: float
+) -> Iterator[tuple[str, str]]:
+    """Yield the terms of the disk, and why it has them, at a time in seconds since 1970."""
+    is_configured = assignment.source == "configuration"
     if terms:
         yield "terms", f"{terms.id}: {terms.title}, {terms.provider_name}"
+    elif assignment.terms == CUSTOM_TERMS:
+        yield "terms", f"written out in {'the configuration' if is_configured else 'a terms file'}"
     else:
-        yield "terms", "written out in the configuration"
+        yield "terms", f"{assignment.terms}, which the catalogue does not have"
     yield "reason", assignment.reason
+    if assignment.as_of_timestamp_s is not None:
+        yield "said by", assignment.said_by(now_s)
     if assignment.size_bytes != disk.size_bytes:
         size = format_size(assignment.size_bytes)
         yield "size used", f"{size} (configuration); {format_size(disk.size_bytes)} (kernel)"

@@ -46,7 +46,15 @@ def run(arguments: argparse.Namespace) -> int:
     build_info = read_build_info()
     interval_s = sampler.state.settings.sampling.interval_s
     with _create(file) as output:
-        write(RecordingHeader(FORMAT, interval_s, build_info.kernel_release, build_info.version))
+        write(
+            RecordingHeader(
+                FORMAT,
+                interval_s,
+                build_info.kernel_release,
+                build_info.version,
+                sampler.state.terms_files,
+            )
+        )
         watcher = DiskWatcher(roots_of(arguments), sampler.post)
         sampler.on_unknown_device = watcher.rescan
         watcher.start()

@@ -14,11 +14,11 @@ from rich.table import Table
 from disksla.commands._console import SafeConsole
 from disksla.commands._options import add_config_file
 from disksla.config import SamplingSettings
-from disksla.config.settings_file import read_configuration
+from disksla.config.settings_file import read_configuration, with_terms_files
 from disksla.errors import DiskslaError
 from disksla.metrics.collector import DiskCollector
 from disksla.metrics.render import render_metrics
-from disksla.pipeline import State, advance, take_snapshot, window_records
+from disksla.pipeline import State, advance, initial_state, take_snapshot, window_records
 from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.procfs import SECTOR_BYTES, Counters
 from disksla.units import format_count, format_size
@@ -62,20 +62,21 @@ def run(arguments: argparse.Namespace) -> int:
 def replay(file: Path, config_file: Path | None) -> Iterator[State]:
     """Yield the state before the first tick of a recording, and the state after each tick.
 
+    Terms files are those of the recording, not those of this machine.
     Raise DiskslaError, with file and line, if the file is not a recording.
     """
     configuration = read_configuration(config_file)
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
             header = decode_header(lines.readline())
-            state = State(
-                msgspec.structs.replace(
+            configuration = msgspec.structs.replace(
+                configuration,
+                settings=msgspec.structs.replace(
                     configuration.settings,
                     sampling=SamplingSettings(interval_s=header.interval_s),
                 ),
-                configuration.catalog,
-                machines=configuration.machines,
             )
+            state = initial_state(with_terms_files(configuration, header.terms_files))
             yield state
             for number, line in enumerate(lines, start=2):
                 state = advance(state, decode_tick(line, number))

@@ -18,7 +18,7 @@ from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import add_force, parse_option, parse_positive_size, roots_of
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config import DiskEntry, DiskMatch
-from disksla.config.settings_file import read_machines
+from disksla.config.settings_file import with_terms_files
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import fio_arguments, writable_region
@@ -134,7 +134,10 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
             )
         entry = msgspec.structs.replace(configured, match=match, size_bytes=size_bytes)
     settings = msgspec.structs.replace(host.settings, disks=(entry, *host.settings.disks))
-    return msgspec.structs.replace(host, settings=settings, machines=read_machines(settings))
+    configuration = msgspec.structs.replace(host.configuration, settings=settings)
+    return msgspec.structs.replace(
+        host, configuration=with_terms_files(configuration, configuration.terms_files)
+    )
 
 
 def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> VerificationRequest:
@@ -149,8 +152,7 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
     violations = known_violations(disk, suite, plan.runtime_s, tolerance_ratio, file_system)
     return VerificationRequest(
         roots=roots_of(arguments),
-        settings=host.settings,
-        catalog=host.catalog,
+        configuration=host.configuration,
         disks=host.disks,
         disk=disk,
         assignment=assignment,

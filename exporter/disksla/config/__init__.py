@@ -1,12 +1,17 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
+from disksla.config.configuration import Configuration
+from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import (
     CUSTOM_TERMS,
+    FoundTerms,
     assign,
     assign_all,
     find_entry,
+    find_terms,
     is_monitored,
     machine_limits,
+    machine_type_of,
     provision_of,
     type_limits,
     why_not_monitored,
@@ -14,7 +19,6 @@ from disksla.config.matching import (
 from disksla.config.settings import (
     PROBE_KINDS,
     PROBE_REQUEST_BYTES,
-    Configuration,
     DiskEntry,
     DiskMatch,
     ProbeEntry,
@@ -22,6 +26,8 @@ from disksla.config.settings import (
     SamplingSettings,
     Settings,
 )
+from disksla.config.terms_file import TermsFile
+from disksla.config.unused import UnusedEntry, unused_entries
 
 __all__ = [
     "CUSTOM_TERMS",
@@ -30,16 +36,23 @@ __all__ = [
     "Configuration",
     "DiskEntry",
     "DiskMatch",
+    "FoundTerms",
     "ProbeEntry",
     "ProbeKind",
     "SamplingSettings",
     "Settings",
+    "TermsFile",
+    "UnusedEntry",
     "assign",
     "assign_all",
     "find_entry",
+    "find_terms",
     "is_monitored",
     "machine_limits",
+    "machine_type_of",
     "provision_of",
     "type_limits",
+    "unused_entries",
     "why_not_monitored",
+    "with_kubernetes_volumes",
 ]

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from disksla.config.custom_terms import custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.config.terms_file import TermsFile
 from disksla.disks import Disk, handle_hash
 from disksla.errors import DiskslaError
 from disksla.limits import (
     NO_LIMITS,
     Assignment,
     Catalog,
+    Limits,
     MachineChoice,
     Provision,
     SharedLimits,
@@ -67,6 +70,32 @@ def why_not_monitored(disk: Disk, settings: Settings) -> str | None:
     return _why_not_by_default(disk)
 
 
+class FoundTerms(NamedTuple):
+    """The entry that applies to a disk."""
+
+    entry: DiskEntry
+    place: str
+    """Where it is, for people."""
+    file: TermsFile | None
+    """The file that has it; None for the configuration."""
+
+
+def find_terms(
+    disk: Disk, settings: Settings, terms_files: Iterable[TermsFile]
+) -> FoundTerms | None:
+    """Return the first matching entry: of the configuration, or else of the terms files."""
+    found = find_entry(disk, settings)
+    if found is not None:
+        index, entry = found
+        return FoundTerms(entry, f"disks[{index}] of the configuration", None)
+    for file in terms_files:
+        for index, entry in enumerate(file.entries):
+            if matches(entry.match, disk):
+                place = file.origin if file.source != "file" else f"disks[{index}] of {file.name}"
+                return FoundTerms(entry, place, file)
+    return None
+
+
 def find_entry(disk: Disk, settings: Settings) -> tuple[int, DiskEntry] | None:
     """Return the first matching entry of `disks` and its index."""
     for index, entry in enumerate(settings.disks):
@@ -89,6 +118,7 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
         and (match.serial is None or _same_serial(match.serial, disk.serial))
         and (match.volume is None or _is_volume(match.volume, disk))
         and (match.volume_handle is None or _is_handle(match.volume_handle, disk))
+        and match.storage_class in {None, disk.storage_class}
         and (match.wwn is None or _same_wwn(match.wwn, disk.wwn))
         and match.model in {None, disk.model}
         and (match.mountpoint is None or match.mountpoint in disk.mount_points)
@@ -97,7 +127,10 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
 
 
 def assign_all(
-    disks: Iterable[Disk], settings: Settings, catalog: Catalog
+    disks: Iterable[Disk],
+    settings: Settings,
+    catalog: Catalog,
+    terms_files: tuple[TermsFile, ...] = (),
 ) -> dict[str, Assignment]:
     """Return the terms and limits of the disks of a machine that are monitored, by kernel name.
 
@@ -105,74 +138,105 @@ def assign_all(
     total size.
     """
     monitored = {disk.name: disk for disk in disks if is_monitored(disk, settings)}
-    alone = {name: assign(disk, settings, catalog) for name, disk in monitored.items()}
+    found = {name: find_terms(disk, settings, terms_files) for name, disk in monitored.items()}
+    alone = {name: _assign(disk, found[name], catalog) for name, disk in monitored.items()}
     of_type: dict[str, list[str]] = {}
     for name, assignment in alone.items():
-        terms = assignment.terms
-        is_row = assignment.limits.budget is not None and terms != CUSTOM_TERMS
-        if is_row and catalog[terms].scope == "machine":
-            of_type.setdefault(terms, []).append(name)
+        row = catalog.find(assignment.terms) if assignment.limits.budget is not None else None
+        if row is not None and row.scope == "machine":
+            of_type.setdefault(assignment.terms, []).append(name)
     shared = {}
     for names in of_type.values():
         total_bytes = sum(alone[name].size_bytes for name in names)
-        if len(names) > 1 and not any(_has_size(monitored[name], settings) for name in names):
+        if len(names) > 1 and not any(_is_total(found[name]) for name in names):
             for name in names:
-                shared[name] = assign(monitored[name], settings, catalog, total_bytes)
+                shared[name] = _assign(monitored[name], found[name], catalog, total_bytes)
     return alone | shared
 
 
-def _has_size(disk: Disk, settings: Settings) -> bool:
-    """Return whether the configuration sets the size of a disk."""
-    found = find_entry(disk, settings)
-    return found is not None and found[1].size_bytes is not None
+def _is_total(found: FoundTerms | None) -> bool:
+    """Return whether the configuration sets the size of a disk, which may be that of several."""
+    return found is not None and found.file is None and found.entry.size_bytes is not None
 
 
 def assign(
-    disk: Disk, settings: Settings, catalog: Catalog, total_bytes: int | None = None
+    disk: Disk,
+    settings: Settings,
+    catalog: Catalog,
+    terms_files: tuple[TermsFile, ...] = (),
 ) -> Assignment:
     """Return the terms and limits of a disk, with the reason.
 
-    `total_bytes` is the size of all disks of this type if they share its limits. Where limits
-    cannot be derived, there are none, and the reason has the error: the disk is monitored in spite
-    of one wrong entry.
+    Where limits cannot be derived, there are none, and the reason has the error: the disk is
+    monitored in spite of one wrong entry.
     """
-    found = find_entry(disk, settings)
+    return _assign(disk, find_terms(disk, settings, terms_files), catalog)
+
+
+def _assign(
+    disk: Disk, found: FoundTerms | None, catalog: Catalog, total_bytes: int | None = None
+) -> Assignment:
+    """Return the terms and limits of a disk by an entry.
+
+    `total_bytes` is the size of all disks of this type if they share its limits.
+    """
     if found is None:
         generic = generic_terms_for(disk)
-        reason = f"no entry of the configuration matches; {generic} by {_generic_reason(disk)}"
+        by = _generic_reason(disk)
+        reason = f"no entry of the configuration or of terms.d matches; {generic} by {by}"
         if disk.is_local:
             reason += "; it is a local disk of the host, not a volume"
         return Assignment(generic, _provider(generic), reason, disk.size_bytes, NO_LIMITS)
-    index, entry = found
+    entry, file = found.entry, found.file
     size_bytes = total_bytes or entry.size_bytes or disk.size_bytes
-    reason = f"disks[{index}] of the configuration matches {_match_text(entry.match)}"
-    if not isinstance(entry.terms, str):
-        limits = custom_limits(entry.terms)
-        return Assignment(CUSTOM_TERMS, CUSTOM_TERMS, reason, size_bytes, limits, entry.caching)
-    try:
-        row, provision = catalog[entry.terms], provision_of(entry)
-        limits = derive_limits(row, size_bytes, provision)
-    except DiskslaError as error:
-        limits = NO_LIMITS
-        reason = f"{reason}, but there are no limits: {error}"
-    else:
-        notes = [*beyond_sizes(row, size_bytes), *beyond_bounds(row, size_bytes, provision)]
-        if total_bytes is not None:
-            notes.append(f"disks of this type share the limits of {format_size(total_bytes)}")
-        elif row.scope == "machine":
-            notes.append(
-                "other disks of this type share its limits: `size` may be set to their total"
-            )
+    reason = f"{found.place} matches {entry.match.describe()}"
+    if isinstance(entry.terms, str):
+        terms, provider = entry.terms, _provider(entry.terms)
+        limits, notes, problem = _limits_of_row(entry, terms, size_bytes, catalog, total_bytes)
+        if problem is not None:
+            reason = f"{reason}, but there are no limits: {problem}"
         reason = "; ".join((reason, *notes))
-    shares_limits = total_bytes is not None
+    else:
+        problem = None
+        terms = provider = CUSTOM_TERMS
+        limits = custom_limits(entry.terms)
     return Assignment(
-        entry.terms,
-        _provider(entry.terms),
+        terms,
+        provider,
         reason,
         size_bytes,
         limits,
         entry.caching,
-        shares_limits,
+        isinstance(entry.terms, str) and total_bytes is not None,
+        "configuration" if file is None else file.source,
+        "" if file is None else file.origin,
+        None if file is None else file.as_of_timestamp_s,
+        None if file is None else file.expiry_timestamp_s,
+        problem,
+    )
+
+
+def _limits_of_row(
+    entry: DiskEntry, terms: str, size_bytes: int, catalog: Catalog, total_bytes: int | None
+) -> tuple[Limits, list[str], str | None]:
+    """Return the limits of an entry, notes on them, and why there are none if there are none."""
+    try:
+        row, provision = catalog[terms], provision_of(entry)
+        limits = derive_limits(row, size_bytes, provision)
+    except DiskslaError as error:
+        return NO_LIMITS, [], str(error)
+    notes = [*beyond_sizes(row, size_bytes), *beyond_bounds(row, size_bytes, provision)]
+    if total_bytes is not None:
+        notes.append(f"disks of this type share the limits of {format_size(total_bytes)}")
+    elif row.scope == "machine":
+        notes.append("other disks of this type share its limits: `size` may be set to their total")
+    return limits, notes, None
+
+
+def machine_type_of(settings: Settings, terms_files: Iterable[TermsFile]) -> str | None:
+    """Return the machine type by the best source that has it."""
+    return settings.machine.type or next(
+        (file.machine_type for file in terms_files if file.machine_type), None
     )
 
 
@@ -254,10 +318,6 @@ def _is_truncated(one: str, other: str) -> bool:
 def _same_wwn(configured: str, wwn: str | None) -> bool:
     """Compare without the prefix: naa.5000c5... in sysfs is 0x5000c5... in udev and lsblk."""
     return wwn is not None and _WWN_PREFIX.sub("", configured) == _WWN_PREFIX.sub("", wwn)
-
-
-def _match_text(match: DiskMatch) -> str:
-    return " and ".join(f"{key} {value}" for key, value in match.given().items())
 
 
 def _provider(terms: str) -> str:

@@ -20,7 +20,7 @@ from disksla.config.fields import (
     Regex,
 )
 from disksla.disks import PROBE_MAX_LOAD
-from disksla.limits import Caching, Catalog, MachineChoice
+from disksla.limits import Caching
 from disksla.schema import (
     Bytes,
     BytesPerSecond,
@@ -43,11 +43,11 @@ DEFAULT_EVERY_S = 600.0
 CRON_SPLAY_S = 300.0
 
 
-class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of all sections."""
 
 
-class SamplingSettings(_Strict, frozen=True):
+class SamplingSettings(Strict, frozen=True):
     """How often the disks are sampled."""
 
     interval_s: Annotated[float, duration("10ms", "10s", "100ms")] = msgspec.field(
@@ -55,7 +55,7 @@ class SamplingSettings(_Strict, frozen=True):
     )
 
 
-class AssessmentSettings(_Strict, frozen=True):
+class AssessmentSettings(Strict, frozen=True):
     """How rates are compared with limits."""
 
     tolerance_ratio: Annotated[float, percentage(0.1, 50)] = msgspec.field(
@@ -64,14 +64,14 @@ class AssessmentSettings(_Strict, frozen=True):
     """Share by which a rate may be below a limit and count as at the limit."""
 
 
-class DiscoverySettings(_Strict, frozen=True):
+class DiscoverySettings(Strict, frozen=True):
     """Which disks are monitored besides those under `disks`; patterns of kernel names."""
 
     include: tuple[Regex, ...] = ()
     exclude: tuple[Regex, ...] = ()
 
 
-class DiskMatch(_Strict, frozen=True):
+class DiskMatch(Strict, frozen=True):
     """The disks of an entry; all keys that are set must match."""
 
     device: DeviceName | None = None
@@ -80,6 +80,8 @@ class DiskMatch(_Strict, frozen=True):
     """The provider's key of the volume (`Disk.volume`)."""
     volume_handle: Text | None = None
     """The id of the volume in the words of its CSI driver."""
+    storage_class: Text | None = None
+    """The StorageClass of its PersistentVolume."""
     wwn: Text | None = None
     model: Text | None = None
     mountpoint: AbsolutePath | None = None
@@ -96,12 +98,15 @@ class DiskMatch(_Strict, frozen=True):
         values = msgspec.structs.asdict(self)
         return {key: value for key, value in values.items() if value is not None}
 
+    def describe(self) -> str:
+        """Return the keys that are set in words: 'serial a and model b'."""
+        return " and ".join(f"{key} {value}" for key, value in self.given().items())
 
-class DiskEntry(_Strict, frozen=True):
-    """The terms of the matching disks."""
+
+class DiskValues(Strict, frozen=True, kw_only=True):
+    """What is said of the matching disks, besides their type."""
 
     match: DiskMatch
-    terms: Annotated[str, CATALOG_ID] | SumTerms | SeparateTerms | TimeSharedTerms
     size_bytes: Bytes | None = msgspec.field(default=None, name="size")
     """The size that was sold, where the kernel reports another."""
     iops: Iops | None = None
@@ -111,6 +116,12 @@ class DiskEntry(_Strict, frozen=True):
     """What the host caches of the disk (Azure); None if it is not known."""
     options: Mapping[str, Text] = {}
     """Values of the options of the type, such as `tier: P30`."""
+
+
+class DiskEntry(DiskValues, frozen=True, kw_only=True):
+    """The terms of the matching disks."""
+
+    terms: Annotated[str, CATALOG_ID] | SumTerms | SeparateTerms | TimeSharedTerms
 
     def __post_init__(self) -> None:
         """Raise ValueError for provisioned rates or options together with custom terms."""
@@ -122,7 +133,7 @@ class DiskEntry(_Strict, frozen=True):
             )
 
 
-class MachineSettings(_Strict, frozen=True):
+class MachineSettings(Strict, frozen=True):
     """The machine that disksla runs on, of which the limits over several disks follow."""
 
     type: Text | None = None
@@ -133,7 +144,7 @@ class MachineSettings(_Strict, frozen=True):
     """The limits of all monitored disks together, written out."""
 
 
-class ProbeEntry(_Strict, frozen=True):
+class ProbeEntry(Strict, frozen=True):
     """A repeated measurement of latency."""
 
     kind: Annotated[ProbeKind, choice("read-latency", "write-latency")]
@@ -211,13 +222,13 @@ class ProbeEntry(_Strict, frozen=True):
         return self.disks == "all" or device in self.disks
 
 
-class StateSettings(_Strict, frozen=True):
+class StateSettings(Strict, frozen=True):
     """Where state is saved."""
 
     directory: AbsolutePath = "/var/lib/disksla"
 
 
-class Settings(_Strict, frozen=True):
+class Settings(Strict, frozen=True):
     """The whole configuration; the default applies without a file."""
 
     sampling: SamplingSettings = SamplingSettings()
@@ -243,12 +254,3 @@ class Settings(_Strict, frozen=True):
                     (period_s for period_s in both_s if period_s is not None), default=None
                 )
         return periods_s
-
-
-class Configuration(msgspec.Struct, frozen=True):
-    """What the operator's files say: settings, the catalogue with the added rows, the machine."""
-
-    settings: Settings
-    catalog: Catalog
-    machines: tuple[MachineChoice, ...] = ()
-    """The machine that disksla runs on, for each provider of its disks that has limits of it."""

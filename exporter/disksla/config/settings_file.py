@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
 from apscheduler.triggers.cron import CronTrigger
 
+from disksla.config.configuration import Configuration
 from disksla.config.fields import CATALOG_ID, CRONTAB
-from disksla.config.matching import provision_of
-from disksla.config.settings import Configuration, DiskEntry, Settings
+from disksla.config.matching import machine_type_of, provision_of
+from disksla.config.settings import DiskEntry, Settings
+from disksla.config.terms_file import TermsFile
 from disksla.errors import DiskslaError
 from disksla.limits import (
     Catalog,
@@ -26,6 +29,8 @@ from disksla.schema.yaml_file import parse_record, read_file
 from disksla.units import TIB
 
 DEFAULT_DIRECTORY = Path("/etc/disksla")
+TERMS_DIRECTORY = "terms.d"
+"""Beside the configuration file, and in the state directory."""
 
 _LARGEST_DISK_BYTES = 1024 * TIB
 """Where the size of a disk is not known: a disk of this size may have any option, and bounds of
@@ -35,6 +40,12 @@ provisioned values grow with the size."""
 def catalog_directory(config_file: Path | None) -> Path:
     """Return `catalog.d` beside the configuration file, or in the default directory."""
     return (config_file.parent if config_file is not None else DEFAULT_DIRECTORY) / "catalog.d"
+
+
+def terms_directories(config_file: Path | None, settings: Settings) -> tuple[Path, Path]:
+    """Return where terms files are: those of people, and those of programs."""
+    beside = config_file.parent if config_file is not None else DEFAULT_DIRECTORY
+    return beside / TERMS_DIRECTORY, Path(settings.state.directory) / TERMS_DIRECTORY
 
 
 def read_configuration(config_file: Path | None) -> Configuration:
@@ -54,25 +65,36 @@ def read_configuration(config_file: Path | None) -> Configuration:
         problems.append(str(error))
     else:
         try:
-            machines = read_machines(settings)
+            machines, problem = _read_machines(settings)
         except DiskslaError as error:
             problems.append(f"{config_file}: machine.type: {error}")
         else:
             if catalog is not None:
-                return Configuration(settings, catalog, machines)
+                return Configuration(settings, catalog, machines, problem)
     raise DiskslaError("\n".join(problems))
 
 
-def read_machines(settings: Settings) -> tuple[MachineChoice, ...]:
+def with_terms_files(
+    configuration: Configuration, terms_files: tuple[TermsFile, ...]
+) -> Configuration:
+    """Return the configuration with other terms files, and the machine that follows from them."""
+    machines, problem = _read_machines(configuration.settings, terms_files)
+    return msgspec.structs.replace(
+        configuration, machines=machines, machine_problem=problem, terms_files=terms_files
+    )
+
+
+def _read_machines(
+    settings: Settings, terms_files: tuple[TermsFile, ...] = ()
+) -> tuple[tuple[MachineChoice, ...], str | None]:
     """Return how the limits of this machine are found, for each provider of the disks.
 
-    Raise DiskslaError if no provider of the disks has the machine type.
+    Return also why its type is not found: that of a terms file may be new. Raise DiskslaError if
+    the provider of a disk does not have the type that is configured.
     """
-    named = {
-        entry.terms.partition(".")[0] for entry in settings.disks if isinstance(entry.terms, str)
-    }
-    name, machines, errors = settings.machine.type, [], []
-    for provider in sorted(named):
+    name = machine_type_of(settings, terms_files)
+    machines, errors = [], []
+    for provider in sorted(_providers(settings, terms_files)):
         rules = load_machine_rules(provider)
         if rules is None:
             continue
@@ -85,9 +107,21 @@ def read_machines(settings: Settings) -> tuple[MachineChoice, ...]:
                 errors.append(str(error))
     is_found = any(choice.machine is not None for choice in machines)
     if name is None or is_found or settings.machine.limits is not None:
-        return tuple(machines)
-    expected = f"terms of {', '.join(providers_with_machines())} in `disks`, or machine.limits"
-    raise DiskslaError("; ".join(errors) or f"found '{name}'; expected {expected}")
+        return tuple(machines), None
+    if errors and settings.machine.type is not None:
+        raise DiskslaError("; ".join(errors))
+    if not errors:
+        expected = f"terms of {', '.join(providers_with_machines())} for a disk"
+        errors = [f"machine type: found '{name}'; expected {expected}, or machine.limits"]
+    return tuple(machines), "; ".join(errors)
+
+
+def _providers(settings: Settings, terms_files: tuple[TermsFile, ...]) -> set[str]:
+    """Return the providers of all entries."""
+    entries = [*settings.disks, *(entry for file in terms_files for entry in file.entries)]
+    terms = [entry.terms for entry in entries if isinstance(entry.terms, str)]
+    of_files = {file.provider for file in terms_files if file.provider is not None}
+    return {each.partition(".")[0] for each in terms} | of_files
 
 
 def read_settings(path: Path | None, catalog: Catalog | None) -> Settings:

@@ -8,7 +8,7 @@ from disksla.disks.busy import (
     Transferred,
     activity_between,
 )
-from disksla.disks.csi_volume import handle_hash
+from disksla.disks.csi_volume import CsiVolume, handle_hash, with_volume
 from disksla.disks.disk import Disk, disk_key
 from disksla.disks.stacking import devices_on, with_stacking
 
@@ -17,6 +17,7 @@ __all__ = [
     "PROBE_MAX_LOAD",
     "PROBE_MAX_QUEUE_DEPTH",
     "VERIFY_MAX_OTHER_LOAD",
+    "CsiVolume",
     "Disk",
     "Transferred",
     "activity_between",
@@ -24,4 +25,5 @@ __all__ = [
     "disk_key",
     "handle_hash",
     "with_stacking",
+    "with_volume",
 ]

@@ -53,6 +53,10 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Name of the PersistentVolume."""
     volume_handle_hash: str | None = None
     """SHA-256 of the handle, in hexadecimal, where the handle itself is not known."""
+    claim: str | None = None
+    """Name of the PersistentVolumeClaim; like the following, only the API of Kubernetes has it."""
+    namespace: str | None = None
+    storage_class: str | None = None
 
     def is_same_as(self, other: "Disk") -> bool:
         """Return whether two records describe the same disk; fields that are None match any.

@@ -1,6 +1,6 @@
 """What a disk was sold as: catalogue, terms, and the limits for its size."""
 
-from disksla.limits.assignment import Assignment, Caching
+from disksla.limits.assignment import TERMS_SOURCES, Assignment, Caching, TermsSource
 from disksla.limits.cost_model import Charge, load_ratio
 from disksla.limits.derive import (
     EffectiveIops,
@@ -30,6 +30,7 @@ from disksla.limits.terms import Catalog, Provision, Terms
 
 __all__ = [
     "NO_LIMITS",
+    "TERMS_SOURCES",
     "USUAL_IOPS_CONDITIONS",
     "Assignment",
     "Bucket",
@@ -50,6 +51,7 @@ __all__ = [
     "Resource",
     "SharedLimits",
     "Terms",
+    "TermsSource",
     "beyond_bounds",
     "beyond_sizes",
     "build_limits",

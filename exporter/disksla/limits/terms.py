@@ -276,6 +276,7 @@ class Catalog:
                 if name in self._by_name:
                     raise ValueError(f"found '{name}' twice; expected one row with this name")
                 self._by_name[name] = row
+        self._by_spelling = {_spelled(name): row for name, row in self._by_name.items()}
 
     def __getitem__(self, name: str) -> Terms:
         """Return the terms of this name. Raise DiskslaError, with close names, if unknown."""
@@ -285,3 +286,14 @@ class Catalog:
             hint = f"did you mean {' or '.join(close)}?" if close else "see 'disksla catalog'"
             raise DiskslaError(f"unknown terms '{name}'; {hint}")
         return self._by_name[name]
+
+    def find(self, name: str) -> Terms | None:
+        """Return the terms of a name, or of one that differs in case or `_`; None if unknown.
+
+        Google spells a type as hyperdisk-balanced in its API and HYPERDISK_BALANCED elsewhere.
+        """
+        return self._by_name.get(name) or self._by_spelling.get(_spelled(name))
+
+
+def _spelled(name: str) -> str:
+    return name.casefold().replace("_", "-")

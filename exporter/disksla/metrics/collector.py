@@ -21,6 +21,7 @@ from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric, Subject
 from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildInfo
+from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 from disksla.pipeline import Snapshot
 from disksla.text import escape_bytes
@@ -53,6 +54,7 @@ class DiskCollector:
         groups = [({"group": escape_bytes(group.shared.name)}, group) for group in snapshot.groups]
         yield from _families(MACHINE_METRICS, groups)
         yield from _families(SAMPLER_METRICS, [({}, snapshot.sampler)])
+        yield from _families(TERMS_METRICS, [({}, snapshot.terms)])
 
 
 class BuildCollector:

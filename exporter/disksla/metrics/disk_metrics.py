@@ -55,8 +55,25 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             limits.latency_kind or "",
             _rotational(disk),
             ",".join(disk.mount_points),
+            snapshot.assignment.source,
+            snapshot.machine_type or "",
         ): 1
     }
+
+
+def _kubernetes_volume(snapshot: DiskSnapshot) -> Labelled | None:
+    disk = snapshot.disk
+    if disk.csi_driver is None and disk.persistent_volume is None:
+        return None
+    values = (
+        disk.csi_driver,
+        disk.volume_handle,
+        disk.persistent_volume,
+        disk.claim,
+        disk.namespace,
+        disk.storage_class,
+    )
+    return {tuple(value or "" for value in values): 1}
 
 
 def _throttled_s(snapshot: DiskSnapshot) -> Value:
@@ -101,7 +118,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_disk_info",
         "gauge",
         "Always 1. Labels describe the disk and its terms; the label of an unknown value is empty."
-        " Mount points (of the disk and its partitions) are joined by commas.",
+        " Mount points (of the disk and its partitions) are joined by commas. terms_source is who"
+        " says what the disk is: configuration, file (of terms.d), api, metadata, or none.",
         _disk_info,
         (
             "serial",
@@ -113,6 +131,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "latency_kind",
             "rotational",
             "mountpoint",
+            "terms_source",
+            "machine_type",
         ),
     ),
     Metric(
@@ -122,6 +142,22 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " of its partitions (sysfs holders).",
         lambda snapshot: {(holder,): 1 for holder in snapshot.disk.holders},
         ("holder",),
+    ),
+    Metric(
+        "disksla_kubernetes_volume_info",
+        "gauge",
+        "Always 1. The volume of Kubernetes that the disk is; absent for other disks. The label of"
+        " an unknown value is empty: persistentvolumeclaim, its namespace and storage_class need a"
+        " terms file with the volumes.",
+        _kubernetes_volume,
+        (
+            "csi_driver",
+            "volume_handle",
+            "persistentvolume",
+            "persistentvolumeclaim",
+            "namespace",
+            "storage_class",
+        ),
     ),
     Metric(
         "disksla_disk_size_bytes",

@@ -27,11 +27,12 @@ from disksla.pipeline.snapshot import (
     GroupSnapshot,
     SamplerSnapshot,
     Snapshot,
+    TermsSnapshot,
     Traffic,
     disk_snapshot,
     take_snapshot,
 )
-from disksla.pipeline.state import State, needs_host_wait, to_saved_state
+from disksla.pipeline.state import State, initial_state, needs_host_wait, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 
@@ -47,12 +48,14 @@ __all__ = [
     "SkipReason",
     "Snapshot",
     "State",
+    "TermsSnapshot",
     "Tick",
     "Traffic",
     "WindowRecord",
     "advance",
     "configure",
     "disk_snapshot",
+    "initial_state",
     "needs_host_wait",
     "take_snapshot",
     "to_saved_state",

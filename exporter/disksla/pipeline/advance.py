@@ -8,9 +8,15 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from disksla.config import Settings, assign_all, machine_limits, type_limits
+from disksla.config import (
+    Configuration,
+    assign_all,
+    machine_limits,
+    type_limits,
+    unused_entries,
+    with_kubernetes_volumes,
+)
 from disksla.disks import Disk
-from disksla.limits import Catalog, MachineChoice
 from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.pipeline.disk_state import DiskState, Sample, judge_disk, read_disk
@@ -23,18 +29,16 @@ from disksla.procfs import HostWait
 from disksla.verdict import Clocks, GapReason, SharedWindow, elapsed_or_gap
 
 
-def configure(
-    state: State,
-    settings: Settings,
-    catalog: Catalog | None = None,
-    machines: tuple[MachineChoice, ...] = (),
-) -> State:
-    """Return the state with new settings and machine, and a new catalogue if given.
-
-    Disks that stay monitored keep their totals.
-    """
-    catalog = state.catalog if catalog is None else catalog
-    state = msgspec.structs.replace(state, settings=settings, catalog=catalog, machines=machines)
+def configure(state: State, configuration: Configuration) -> State:
+    """Return the state with another configuration. Disks that stay monitored keep their totals."""
+    state = msgspec.structs.replace(
+        state,
+        settings=configuration.settings,
+        catalog=configuration.catalog,
+        machines=configuration.machines,
+        machine_problem=configuration.machine_problem,
+        terms_files=configuration.terms_files,
+    )
     return _with_inventory(state, state.inventory, state.clocks)
 
 
@@ -120,6 +124,9 @@ def advance(state: State, tick: Tick) -> State:
         sampler_stats=stats.with_problems(problems, not_read),
         with_write_cache=state.with_write_cache,
         machines=state.machines,
+        terms_files=state.terms_files,
+        machine_problem=state.machine_problem,
+        unused=state.unused,
         cpus=state.cpus,
         groups={
             name: with_verdicts(
@@ -232,8 +239,9 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     """
     stats = state.sampler_stats
     monitored = {}
-    assignments = assign_all(inventory, state.settings, state.catalog)
-    for disk in inventory:
+    disks = with_kubernetes_volumes(inventory, state.terms_files)
+    assignments = assign_all(disks, state.settings, state.catalog, state.terms_files)
+    for disk in disks:
         if disk.name not in assignments:
             continue
         assignment = assignments[disk.name]
@@ -267,6 +275,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     return msgspec.structs.replace(
         state,
         inventory=inventory,
+        unused=unused_entries(disks, state.settings, state.terms_files) if disks else (),
         monitored=monitored,
         groups=groups,
         active=state.active & monitored.keys(),

@@ -5,13 +5,14 @@
 
 import msgspec
 
+from disksla.config import TermsFile
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.pipeline.tick import Tick
 
 FORMAT = 1
 
 
-class RecordingHeader(msgspec.Struct, frozen=True):
+class RecordingHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """First line of a recording."""
 
     recording: int
@@ -22,6 +23,8 @@ class RecordingHeader(msgspec.Struct, frozen=True):
     """Kernel release of the recorded machine."""
     disksla: str
     """Version of disksla that recorded."""
+    terms_files: tuple[TermsFile, ...] = ()
+    """What the files of terms.d said at the start, the best source first."""
 
 
 _encoder = msgspec.json.Encoder()

@@ -161,6 +161,7 @@ class Sampler:
         self.state = advance(state, tick)
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_source_changes(before, self.state)
+        _log_terms_problems(before, self.state)
         if self._failure is not None:
             log.info("sampling recovered")
             self._failure = None
@@ -183,7 +184,7 @@ class Sampler:
         while not self._events.empty():
             match self._events.get():
                 case Configuration() as new:
-                    state = configure(state, new.settings, new.catalog, new.machines)
+                    state = configure(state, new)
                 case ProbeResult() as result:
                     probes.append(result)
                 case tuple() as disks:
@@ -246,6 +247,27 @@ def _log_source_changes(before: State, after: State) -> None:
         log.warning("cannot read source", extra=_source_fields(key, now[key]))
     for key in was.keys() - now.keys():
         log.info("source readable again", extra=_source_fields(key))
+
+
+def _log_terms_problems(before: State, after: State) -> None:
+    if (before.inventory, before.terms_files, before.settings) == (
+        after.inventory,
+        after.terms_files,
+        after.settings,
+    ):
+        return
+    for entry in after.unused:
+        if entry not in before.unused:
+            log.warning("entry applies to no disk", extra=fields(err=entry.describe()))
+    for device, disk_state in after.monitored.items():
+        assignment = disk_state.assignment
+        known = before.monitored.get(device)
+        if assignment.problem is not None and (known is None or known.assignment != assignment):
+            extra = fields(device=device, err=assignment.reason)
+            log.warning("terms have no limits", extra=extra)
+    problem = after.machine_problem
+    if problem is not None and (not before.inventory or problem != before.machine_problem):
+        log.warning("limits of the machine are not known", extra=fields(err=problem))
 
 
 def _source_fields(key: str, problem: str | None = None) -> dict[str, dict[str, object]]:

@@ -4,15 +4,16 @@ A snapshot is made on request, because the totals of idle disks are not updated 
 `take_snapshot` brings them up to date. Do not publish values of a `State` directly.
 """
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from disksla.config import PROBE_KINDS, ProbeKind
+from disksla.config import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
 from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
-from disksla.limits import Assignment, Limits, SharedLimits
+from disksla.limits import Assignment, Limits, SharedLimits, TermsSource
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import highest
@@ -69,9 +70,9 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     verdict_totals: VerdictTotals = VerdictTotals()
     """Seconds by verdict and by limit, and what throttling cost."""
     ceiling: Ceiling | None = None
+    """Rate at which the disk was last throttled."""
     limiter_window_s: float | None = None
     """Time between two releases of the limiter that throttled the disk last."""
-    """Rate at which the disk was last throttled."""
     credits: tuple[CreditLevel, ...] = ()
     """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
@@ -80,6 +81,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Groups that the disk is in, which share limits of the machine."""
     data_writes: int | None = None
     """Counted exactly since the first count; None while they are not counted."""
+    machine_type: str | None = None
+    """Of the provider, by the best source; None if it is not known."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
 
@@ -115,12 +118,36 @@ class SamplerSnapshot(msgspec.Struct, frozen=True):
     """Error messages of sources that could not be read, where there is one."""
 
 
+class TermsSnapshot(msgspec.Struct, frozen=True):
+    """What the entries of the configuration and of terms files say, by source."""
+
+    as_of_timestamp_s: Mapping[TermsSource, float] = {}
+    """When the oldest file of a source was true, in seconds since 1970."""
+    expiry_timestamp_s: Mapping[TermsSource, float] = {}
+    """Until when all files of a source may be relied on; without those that do not say it."""
+    unused: tuple[UnusedEntry, ...] = ()
+    """Entries that apply to no disk."""
+    problems: tuple[str, ...] = ()
+    """What a program could not find out, a machine type that is not known, and terms of which no
+    limits follow."""
+    failures: Mapping[tuple[TermsSource, str], int] = {}
+    """Files that could not be read, and questions that were not answered, by source and reason."""
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """All monitored disks, and the sampler, at the last sample."""
 
     disks: tuple[DiskSnapshot, ...]
     sampler: SamplerSnapshot
     groups: tuple[GroupSnapshot, ...] = ()
+    terms: TermsSnapshot = TermsSnapshot()
+    timestamp_s: float = 0.0
+    """Wall-clock time of the last sample, in seconds since 1970; 0 before the first."""
+
+    def with_terms_failures(self, failures: Mapping[tuple[TermsSource, str], int]) -> "Snapshot":
+        """Return the snapshot with the failures of reading and finding out terms."""
+        terms = msgspec.structs.replace(self.terms, failures=failures)
+        return msgspec.structs.replace(self, terms=terms)
 
     def with_health(self, sources: Iterable[SourceHealth]) -> "Snapshot":
         """Return the snapshot with the health of parts other than the sampler."""
@@ -154,6 +181,8 @@ def take_snapshot(state: State) -> Snapshot:
             collectors={source: stats.works(source) for source in SOURCES},
             problems=stats.problems,
         ),
+        terms=_terms_snapshot(state),
+        timestamp_s=state.clocks.realtime_s if state.clocks is not None else 0.0,
         groups=tuple(
             _group_snapshot(group, state)
             for _, group in sorted(state.groups.items())
@@ -166,6 +195,26 @@ def disk_snapshot(state: State, device: str) -> DiskSnapshot | None:
     """Return the snapshot of one disk; None if it is not monitored."""
     disk_state = state.monitored.get(device)
     return None if disk_state is None else _disk_snapshot(disk_state, state)
+
+
+def _terms_snapshot(state: State) -> TermsSnapshot:
+    as_of_s: dict[TermsSource, float] = {}
+    expiry_s: dict[TermsSource, float] = {}
+    for file in state.terms_files:
+        for times_s, time_s in (
+            (as_of_s, file.as_of_timestamp_s),
+            (expiry_s, file.expiry_timestamp_s),
+        ):
+            if time_s is not None:
+                times_s[file.source] = min(times_s.get(file.source, math.inf), time_s)
+    problems = [problem.message for file in state.terms_files for problem in file.problems]
+    problems += [] if state.machine_problem is None else [state.machine_problem]
+    problems += [
+        f"{device}: {disk_state.assignment.reason}"
+        for device, disk_state in sorted(state.monitored.items())
+        if disk_state.assignment.problem is not None
+    ]
+    return TermsSnapshot(as_of_s, expiry_s, state.unused, tuple(problems))
 
 
 def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
@@ -226,6 +275,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
             if disk_state.disk.name in group.devices and not group.shared.of_type
         ),
         probes=_probes(disk_state, configured),
+        machine_type=machine_type_of(state.settings, state.terms_files),
         probe_intervals_s=configured,
         present=Traffic(
             recent.reads / recent.seconds,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from disksla.config import Settings
+from disksla.config import Configuration, Settings, TermsFile, UnusedEntry
 from disksla.disks import Disk
 from disksla.limits import Catalog, MachineChoice
 from disksla.pipeline.changed_lines import DiskstatsLines
@@ -50,6 +50,12 @@ class State(msgspec.Struct, frozen=True):
     sampler_stats: SamplerStats = SamplerStats()
     machines: tuple[MachineChoice, ...] = ()
     """How the limits of this machine over several disks are found."""
+    terms_files: tuple[TermsFile, ...] = ()
+    """What the files of terms.d say, the best source first."""
+    machine_problem: str | None = None
+    """Why the limits of the machine are not known although its type is."""
+    unused: tuple[UnusedEntry, ...] = ()
+    """Entries of the configuration and of terms files that apply to no disk."""
     cpus: int | None = None
     """CPUs of this machine; None if no tick had them."""
     groups: Mapping[str, GroupState] = {}
@@ -57,6 +63,18 @@ class State(msgspec.Struct, frozen=True):
     with_write_cache: Mapping[str, tuple[int, int]] = {}
     """Major and minor number of the monitored disks with a write-back cache: of these, empty
     flushes are among the writes of /proc/diskstats."""
+
+
+def initial_state(configuration: Configuration, previous_run: PreviousRun | None = None) -> State:
+    """Return the state before the first tick."""
+    return State(
+        configuration.settings,
+        configuration.catalog,
+        previous_run,
+        machines=configuration.machines,
+        machine_problem=configuration.machine_problem,
+        terms_files=configuration.terms_files,
+    )
 
 
 def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:

@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import Collection, Iterator
 
-from disksla.config import Settings
+from disksla.config import Configuration
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.limits import Catalog, Resource
-from disksla.pipeline import State, disk_snapshot
+from disksla.limits import Resource
+from disksla.pipeline import disk_snapshot, initial_state
 from disksla.pipeline.sampler import Sampler
 from disksla.procfs import MalformedLineError, Reading, find_reading
 from disksla.procfs.files import DiskstatsFile
@@ -68,10 +68,10 @@ class DiskMonitor:
 
 @contextlib.contextmanager
 def monitored(
-    roots: Roots, settings: Settings, catalog: Catalog, disk: Disk, disks: tuple[Disk, ...]
+    roots: Roots, configuration: Configuration, disk: Disk, disks: tuple[Disk, ...]
 ) -> Iterator[DiskMonitor]:
     """Sample a disk and its partitions, and no others, until the end of the block."""
-    sampler = Sampler(roots, State(settings, catalog))
+    sampler = Sampler(roots, initial_state(configuration))
     sampler.post(tuple(each for each in disks if disk.name in {each.name, each.partition_of}))
     sampler.start()
     monitor = DiskMonitor(roots, disk, sampler)

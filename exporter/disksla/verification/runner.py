@@ -9,14 +9,14 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.config import Settings
+from disksla.config import Configuration
 from disksla.disks import Disk, Transferred
 from disksla.errors import DiskslaError
 from disksla.fio import FioError
 from disksla.fio.raw_device import exclusive_device
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import scratch_file
-from disksla.limits import Assignment, Catalog, Charge, Limits, Resource
+from disksla.limits import Assignment, Charge, Limits, Resource
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.units import KIB, format_duration
@@ -54,8 +54,7 @@ class VerificationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What to verify, and on which machine."""
 
     roots: Roots
-    settings: Settings
-    catalog: Catalog
+    configuration: Configuration
     disks: tuple[Disk, ...]
     """All block devices of the machine."""
     disk: Disk
@@ -91,15 +90,13 @@ def run_verification(
     began_s = time.time()
     violations = list(request.violations)
     with contextlib.ExitStack() as stack:
-        lock = measurement_lock(Path(request.settings.state.directory))
+        lock = measurement_lock(Path(request.configuration.settings.state.directory))
         if not stack.enter_context(lock):
             violations.append(
                 Violation("probed", "another measurement of disksla is running on this machine")
             )
         monitor = stack.enter_context(
-            monitored(
-                request.roots, request.settings, request.catalog, request.disk, request.disks
-            )
+            monitored(request.roots, request.configuration, request.disk, request.disks)
         )
         busy = check_other_load(monitor, limits.promise_charges, stop, progress)
         violations += [busy] if busy is not None else []

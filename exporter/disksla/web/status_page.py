@@ -62,8 +62,8 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) 
 <nav><a href="{metrics}">{metrics}</a> <a href="/-/healthy">/-/healthy</a>
 <a href="/-/ready">/-/ready</a></nav>
 </header>
-{_problems(snapshot.sampler, build_info)}
-{_disks(snapshot.disks)}
+{_problems(snapshot, build_info)}
+{_disks(snapshot)}
 {_unknown_limit(snapshot.disks)}
 {_machine(snapshot.groups)}
 {_sampler(snapshot.sampler)}
@@ -74,7 +74,8 @@ with the shares of throttled, below and stalled since the daemon started.</p>"""
     return _PAGE.page("disksla", body)
 
 
-def _problems(sampler: SamplerSnapshot, build_info: BuildInfo) -> str:
+def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
+    sampler, terms = snapshot.sampler, snapshot.terms
     unreadable = [source for source, works in sampler.collectors.items() if not works]
     problems = []
     if not build_info.reload_successful:
@@ -85,6 +86,7 @@ def _problems(sampler: SamplerSnapshot, build_info: BuildInfo) -> str:
     if unreadable:
         problems.append(f"Cannot read: {escape_html(', '.join(unreadable))}.")
     details = [f"{source}: {text}" for source, text in sampler.problems.items()]
+    details += [*terms.problems, *(f"{entry.describe()}." for entry in terms.unused)]
     if len(details) > _MAX_PROBLEMS:
         details[_MAX_PROBLEMS:] = [f"and {len(details) - _MAX_PROBLEMS} more"]
     return "\n".join(
@@ -93,8 +95,8 @@ def _problems(sampler: SamplerSnapshot, build_info: BuildInfo) -> str:
     )
 
 
-def _disks(disks: Iterable[DiskSnapshot]) -> str:
-    rows = "\n".join(_row(disk) for disk in disks)
+def _disks(snapshot: Snapshot) -> str:
+    rows = "\n".join(_row(disk, snapshot.timestamp_s) for disk in snapshot.disks)
     if not rows:
         return "<p>No disk is monitored; <code>disksla discover</code> shows why.</p>"
     return _table(_COLUMNS, rows)
@@ -105,7 +107,7 @@ def _table(columns: Iterable[str], rows: str) -> str:
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
-def _row(snapshot: DiskSnapshot) -> str:
+def _row(snapshot: DiskSnapshot, now_s: float) -> str:
     disk, assignment = snapshot.disk, snapshot.assignment
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
     present, peak = (
@@ -114,7 +116,7 @@ def _row(snapshot: DiskSnapshot) -> str:
     cells = (
         _lines(disk.mount_points) or _UNKNOWN,
         _verdict(snapshot),
-        _lines([assignment.terms], soft=[assignment.provider]),
+        _lines([assignment.terms], soft=[assignment.provider, assignment.said_by(now_s)]),
         _limits(assignment.limits),
         _traffic(present),
         _load(snapshot.present_load),

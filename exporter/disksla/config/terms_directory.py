@@ -1,0 +1,164 @@
+"""Reads terms files: whole, when they change, and keeps the last good content of each."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from disksla.config.terms_file import TermsContent, TermsFile, in_order
+from disksla.errors import DiskslaError
+from disksla.limits import Catalog, TermsSource
+from disksla.schema.yaml_file import open_file, parse_record, read_bounded
+
+SUFFIXES = (".json", ".yaml", ".yml")
+MOST_FILES = 100
+"""Files that are read of one directory."""
+
+
+class _Version(NamedTuple):
+    """What changes when a file is replaced or written."""
+
+    inode: int
+    size_bytes: int
+    modified_ns: int
+
+
+class _Content(NamedTuple):
+    content: TermsContent
+    modified_timestamp_s: float
+
+
+class TermsDirectories:
+    """The files of some directories. Use it from one thread at a time."""
+
+    def __init__(self, directories: Sequence[Path]) -> None:
+        """Prepare; nothing is read before `read`."""
+        self.directories = tuple(directories)
+        """May be changed between two reads."""
+        self.failures: Counter[tuple[TermsSource, str]] = Counter()
+        """What could not be read or found out since the start, by source and reason. What
+        persists counts once, and once per attempt of a program."""
+        self._seen: dict[Path, _Version] = {}
+        """Versions of all files at the last call of `read`."""
+        self._read: dict[Path, _Version] = {}
+        """Versions of the files that have been read."""
+        self._failed: Counter[tuple[TermsSource, str]] = Counter()
+        """New failures of the files that are being read."""
+        self._contents: dict[Path, _Content] = {}
+        self._problems: dict[Path, str] = {}
+
+    def files(self, catalog: Catalog) -> tuple[TermsFile, ...]:
+        """Return what the files say, the best source first.
+
+        Of a file that became invalid, this is what it said before.
+        """
+        return in_order(
+            tuple(
+                content.to_file(str(path), catalog, modified_timestamp_s)
+                for path, (content, modified_timestamp_s) in self._contents.items()
+            )
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong with files and directories, a message each, of a line per problem."""
+        return tuple(self._problems[path] for path in sorted(self._problems))
+
+    def read(self, *, at_once: bool = False) -> bool:
+        """Read the files that changed; return whether what they say did.
+
+        A file that has changed since the last call is read in the next one, unless `at_once`: a
+        program may still be writing it.
+        """
+        before, problems = dict(self._contents), dict(self._problems)
+        seen: dict[Path, _Version] = {}
+        for directory in self.directories:
+            self._problems.pop(directory, None)
+            try:
+                versions = _versions(directory)
+                seen |= dict(list(versions.items())[:MOST_FILES])
+                if len(versions) > MOST_FILES:
+                    self._problems[directory] = (
+                        f"found {len(versions)} files in {directory}; expected at most"
+                        f" {MOST_FILES}, which are read"
+                    )
+            except OSError as error:
+                self._problems[directory] = f"cannot read {directory}: {error.strerror}"
+                seen |= {path: v for path, v in self._seen.items() if path.parent == directory}
+        for path in self._read.keys() - seen.keys():
+            del self._read[path]
+            self._contents.pop(path, None)
+            self._problems.pop(path, None)
+        for path, version in seen.items():
+            has_settled = at_once or self._seen.get(path) == version
+            if has_settled and self._read.get(path) != version:
+                self._read[path] = version
+                self._read_file(path)
+        self._seen = seen
+        new = [path for path, text in self._problems.items() if problems.get(path) != text]
+        self._failed["file", "invalid"] += len(new)
+        self.failures = self.failures + self._failed  # other threads may be reading the old one
+        self._failed.clear()
+        return self._contents != before
+
+    def _read_file(self, path: Path) -> None:
+        try:
+            content = read_content(path)
+        except DiskslaError as error:
+            self._problems[path] = str(error)
+            return
+        self._problems.pop(path, None)
+        self._contents[path] = content
+        for problem in content.content.problems:
+            self._failed[problem.source, problem.reason] += 1
+
+
+def read_terms_files(
+    directories: Sequence[Path], catalog: Catalog
+) -> tuple[tuple[TermsFile, ...], tuple[str, ...]]:
+    """Return what the files of directories say, and what is wrong with them."""
+    terms = TermsDirectories(directories)
+    terms.read(at_once=True)
+    return terms.files(catalog), terms.problems
+
+
+def read_content(path: Path) -> _Content:
+    """Return the content of a file.
+
+    Raise one DiskslaError that lists every problem, a line each, as `read_settings` does.
+    """
+    try:
+        with open_file(path) as file:
+            modified_timestamp_s = os.fstat(file.fileno()).st_mtime
+            data = read_bounded(file)
+    except OSError as error:
+        raise DiskslaError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise DiskslaError(f"cannot read {path}: it {error}") from error
+    if not data.strip():
+        raise DiskslaError(f"{path}:1: found an empty file; expected disks, or no file")
+    return _Content(parse_record(data, str(path), TermsContent, {}), modified_timestamp_s)
+
+
+def _versions(directory: Path) -> dict[Path, _Version]:
+    """Return the files of a directory; none if there is no such directory.
+
+    Raise OSError if it cannot be read.
+    """
+    versions = {}
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") or not entry.name.endswith(SUFFIXES):
+                    continue
+                try:
+                    status = entry.stat()
+                except FileNotFoundError:  # removed meanwhile
+                    continue
+                versions[Path(entry.path)] = _Version(
+                    status.st_ino, status.st_size, status.st_mtime_ns
+                )
+    except FileNotFoundError:
+        return {}
+    return dict(sorted(versions.items()))

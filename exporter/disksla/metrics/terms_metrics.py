@@ -1,0 +1,46 @@
+"""Metrics of terms files: how old they are, what failed, and which entries apply to no disk."""
+
+from collections import Counter
+
+from disksla.metrics.metric import Labelled, Metric
+from disksla.pipeline import TermsSnapshot
+
+
+def _unused(terms: TermsSnapshot) -> Labelled:
+    return dict(Counter((entry.source, entry.reason) for entry in terms.unused))
+
+
+TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
+    Metric(
+        "disksla_terms_last_refresh_timestamp_seconds",
+        "gauge",
+        "Unix time in seconds at which the terms of a source (file, api, metadata) were true; of"
+        " several files, the oldest.",
+        lambda terms: {(source,): time_s for source, time_s in terms.as_of_timestamp_s.items()},
+        ("source",),
+    ),
+    Metric(
+        "disksla_terms_expiry_timestamp_seconds",
+        "gauge",
+        "Unix time in seconds until which the terms of a source may be relied on; of several"
+        " files, the first to expire. Absent if none says it.",
+        lambda terms: {(source,): time_s for source, time_s in terms.expiry_timestamp_s.items()},
+        ("source",),
+    ),
+    Metric(
+        "disksla_terms_refresh_failures_total",
+        "counter",
+        "Terms files that could not be read, and questions to the provider that failed, by"
+        " source (file, api, metadata) and reason.",
+        lambda terms: {key: count for key, count in terms.failures.items() if count},
+        ("source", "reason"),
+    ),
+    Metric(
+        "disksla_terms_unused_entries",
+        "gauge",
+        "Entries of the configuration and of terms files that apply to no disk, by source and"
+        " reason: unmatched (no disk), shadowed (only disks that an earlier entry matches).",
+        _unused,
+        ("source", "reason"),
+    ),
+)

@@ -1,0 +1,162 @@
+"""Tests of reading terms files: changes, incomplete and invalid files, what is kept."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from disksla.config.terms_directory import (
+    MOST_FILES,
+    TermsDirectories,
+    read_terms_files,
+)
+from support.simulated_host import CATALOG
+
+GP3 = "{provider: aws, disks: [{match: {device: vda}, api_type: gp3}]}"
+GP2 = "{provider: aws, disks: [{match: {device: vda}, api_type: gp2}]}"
+
+
+def written(path: Path, text: str) -> Path:
+    """Write a file in place; its time of change differs from that of any file before."""
+    path.write_text(text, encoding="utf-8")
+    now_ns = time.time_ns()
+    os.utime(path, ns=(now_ns, now_ns))
+    return path
+
+
+def terms_of(directories: TermsDirectories) -> list[object]:
+    """Return the terms of all entries."""
+    return [entry.terms for file in directories.files(CATALOG) for entry in file.entries]
+
+
+def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    written(tmp_path / "a" / "x.yml", GP3)
+    written(tmp_path / "a" / "y.yaml", GP2)
+    written(tmp_path / "b" / "z.json", '{"source": "api", "machine": {"type": "m5.large"}}')
+    written(tmp_path / "a" / "README", "no terms file")
+    written(tmp_path / "a" / ".hidden.yml", "no terms file")
+    files, problems = read_terms_files([tmp_path / "a", tmp_path / "b", tmp_path / "c"], CATALOG)
+    assert problems == ()
+    assert [Path(file.name).name for file in files] == ["x.yml", "y.yaml", "z.json"]
+    assert [file.source for file in files] == ["file", "file", "api"]
+
+
+def test_change_is_read_when_it_has_settled(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.yml", GP3)
+    directories = TermsDirectories([tmp_path])
+    assert directories.read(at_once=True)
+    assert terms_of(directories) == ["aws.gp3"]
+    assert not directories.read()
+    written(path, GP2)
+    assert not directories.read()
+    assert terms_of(directories) == ["aws.gp3"]
+    assert directories.read()
+    assert terms_of(directories) == ["aws.gp2"]
+    assert not directories.read()
+
+
+def test_file_that_is_still_written_is_not_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.yml", GP3)
+    directories = TermsDirectories([tmp_path])
+    directories.read(at_once=True)
+    for text in ("", GP2[:20], GP2[:40], GP2):
+        written(path, text)
+        assert not directories.read()
+    assert directories.problems == ()
+    assert directories.read()
+    assert terms_of(directories) == ["aws.gp2"]
+
+
+def test_last_good_content_is_kept(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.yml", GP3)
+    directories = TermsDirectories([tmp_path])
+    directories.read(at_once=True)
+    for text in ("disks: [", "", "disks: 3"):
+        written(path, text)
+        assert not directories.read(at_once=True)
+        assert terms_of(directories) == ["aws.gp3"]
+        (problem,) = directories.problems
+        assert problem.startswith(f"{path}:")
+    assert directories.failures == {("file", "invalid"): 3}
+    directories.read()
+    assert directories.failures == {("file", "invalid"): 3}
+    written(path, GP2)
+    assert directories.read(at_once=True)
+    assert (terms_of(directories), directories.problems) == (["aws.gp2"], ())
+
+
+def test_removed_file_is_forgotten(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.yml", GP3)
+    bad = written(tmp_path / "y.yml", "disks: [")
+    directories = TermsDirectories([tmp_path])
+    directories.read(at_once=True)
+    path.unlink()
+    bad.unlink()
+    assert directories.read()
+    assert (terms_of(directories), directories.problems) == ([], ())
+
+
+def test_renamed_file_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.yml", GP3)
+    directories = TermsDirectories([tmp_path])
+    directories.read(at_once=True)
+    written(tmp_path / "new", GP2).rename(path)
+    directories.read()
+    assert directories.read()
+    assert terms_of(directories) == ["aws.gp2"]
+
+
+def test_directory_that_cannot_be_listed_keeps_its_files(tmp_path: Path) -> None:
+    home = tmp_path / "terms.d"
+    home.mkdir()
+    written(home / "x.yml", GP3)
+    directories = TermsDirectories([home])
+    directories.read(at_once=True)
+    home.rename(tmp_path / "aside")
+    home.write_text("not a directory")
+    assert not directories.read()
+    assert terms_of(directories) == ["aws.gp3"]
+    assert directories.problems == (f"cannot read {home}: Not a directory",)
+
+
+@pytest.mark.parametrize("kind", ["fifo", "directory", "dangling", "large"])
+def test_anything_but_a_small_file_is_a_problem(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "x.yml"
+    match kind:
+        case "fifo":
+            os.mkfifo(path)
+        case "directory":
+            path.mkdir()
+        case "dangling":
+            path.symlink_to(tmp_path / "nothing")
+        case "large":
+            path.write_bytes(b"#" * (2**20 + 1))
+    directories = TermsDirectories([tmp_path])
+    directories.read(at_once=True)
+    assert terms_of(directories) == []
+    assert bool(directories.problems) == (kind != "dangling")
+
+
+def test_failures_of_detect_count_once_per_attempt(tmp_path: Path) -> None:
+    text = (
+        "{{source: metadata, tried_at: '2026-01-01T00:00:0{}Z',"
+        " problems: [{{source: api, reason: denied, message: no}}]}}"
+    )
+    directories = TermsDirectories([tmp_path])
+    for number in range(3):
+        written(tmp_path / "x.json", text.format(number))
+        directories.read(at_once=True)
+        directories.read(at_once=True)
+    assert directories.failures == {("api", "denied"): 3}
+
+
+def test_number_of_files_is_bounded(tmp_path: Path) -> None:
+    for number in range(MOST_FILES + 5):
+        written(tmp_path / f"{number:04}.yml", GP3)
+    files, problems = read_terms_files([tmp_path], CATALOG)
+    assert len(files) == MOST_FILES
+    expected = f"found {MOST_FILES + 5} files in {tmp_path}; expected at most {MOST_FILES}"
+    assert problems == (f"{expected}, which are read",)

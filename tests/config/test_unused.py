@@ -1,0 +1,66 @@
+"""Tests of entries that apply to no disk."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.matching import find_terms
+from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.config.terms_file import TermsFile
+from disksla.config.unused import UnusedEntry, unused_entries
+from disksla.limits.assignment import TermsSource
+from support.simulated_host import a_disk
+
+DISKS = (a_disk("vda", serial="s"), a_disk("vdb"))
+
+
+def entry(**match: str) -> DiskEntry:
+    """Return an entry with these keys of `match`."""
+    return DiskEntry(match=DiskMatch(**match), terms="vk.ceph-ssd")
+
+
+def file_with(source: TermsSource, *entries: DiskEntry) -> TermsFile:
+    """Return a file of a source with entries."""
+    return TermsFile("f", source, "f", 0.0, entries=entries)
+
+
+def test_entry_without_a_disk_is_unmatched() -> None:
+    settings = Settings(disks=(entry(device="vda"), entry(serial="other")))
+    (unused,) = unused_entries(DISKS, settings, ())
+    expected = "disks[1] of the configuration (serial other) matches no disk"
+    assert unused.describe() == expected
+
+
+def test_entry_after_another_for_the_same_disk_is_shadowed() -> None:
+    settings = Settings(disks=(entry(device="vda"), entry(serial="s")))
+    files = (file_with("file", entry(device="vda")),)
+    assert unused_entries(DISKS, settings, files) == (
+        UnusedEntry("configuration", "disks[1] of the configuration", "shadowed", "serial s"),
+        UnusedEntry("file", "disks[0] of f", "shadowed", "device vda"),
+    )
+
+
+def test_provider_may_repeat_what_people_say() -> None:
+    settings = Settings(disks=(entry(device="vda"),))
+    files = (
+        file_with("api", entry(serial="s"), entry(serial="gone")),
+        file_with("metadata", entry(serial="s")),
+    )
+    assert unused_entries(DISKS, settings, files) == (
+        UnusedEntry("api", "disks[1] of f", "unmatched", "serial gone"),
+    )
+
+
+MATCHES = st.sampled_from([{"device": "vda"}, {"device": "vdb"}, {"serial": "s"}, {"device": "x"}])
+
+
+@given(configured=st.lists(MATCHES, max_size=4), in_file=st.lists(MATCHES, max_size=4))
+def test_an_entry_is_unused_if_and_only_if_no_disk_has_it(
+    configured: list[dict[str, str]], in_file: list[dict[str, str]]
+) -> None:
+    settings = Settings(disks=tuple(entry(**match) for match in configured))
+    files = (file_with("file", *(entry(**match) for match in in_file)),)
+    found = [find_terms(disk, settings, files) for disk in DISKS]
+    used = {id(each.entry) for each in found if each is not None}
+    every = [*settings.disks, *files[0].entries]
+    unused = unused_entries(DISKS, settings, files)
+    assert len(unused) == sum(id(each) not in used for each in every)

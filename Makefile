@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab vm identity \
-	bench soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -19,7 +19,7 @@ help: ## list the targets
 run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
 
-test: .venv/check.stamp ## run the fast tests: no root, no disks, under 2 minutes
+test: .venv/check.stamp ## run the fast tests: no root, no disks, about 3 minutes
 	$(PYTEST) -m 'not system and not nightly' $(ARGS)
 
 check: cover lint type layers system ## run everything that must pass before a change is merged
@@ -79,6 +79,9 @@ identity: .venv/check.stamp ## compare disks of virtual machines that look like 
 bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench
 	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
+
+clouds: .venv/check.stamp .cache/clouds/moto/stamp .cache/clouds/openstack/stamp ## test disksla detect against moto, Keystone and Cinder
+	$(PYTEST) -n 2 --dist loadfile tests/clouds $(ARGS)
 
 soak: .venv/check.stamp ## run a day of ticks in minutes and check that memory stays flat
 	PYTHONPATH=tests .venv/bin/python -W error -m faults $(ARGS)
@@ -148,6 +151,14 @@ clean: ## remove everything that make has created
 .venv/fuzz.stamp: .venv/check.stamp tests/fuzz/requirements.txt
 	@echo 'disksla: installing the tools of fuzzing into .venv' >&2
 	@$(PIP) install --requirement tests/fuzz/requirements.txt
+	@touch $@
+
+# Environments of their own: each has a hundred packages that nothing else needs.
+.cache/clouds/%/stamp: tests/clouds/%.txt
+	@echo 'disksla: installing $* into .cache/clouds' >&2
+	@mkdir -p .cache/clouds
+	@"$(PYTHON)" -m venv --clear .cache/clouds/$*
+	@.cache/clouds/$*/bin/pip --disable-pip-version-check --quiet install --requirement $<
 	@touch $@
 
 # A separate environment: pip-audit needs thirty packages that nothing else needs.

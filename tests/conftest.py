@@ -20,7 +20,7 @@ settings.register_profile("nightly", deadline=None, max_examples=1000, print_blo
 settings.load_profile("dev")
 
 TESTS = Path(__file__).resolve().parent
-SYSTEM = {"e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "packages"}
+SYSTEM = {"clouds", "e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "packages"}
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
 ALONE = {"integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing

@@ -18,6 +18,7 @@ COMMANDS = {
     "serve": "run the exporter: sample all disks and serve metrics",
     "once": "sample for a short time and print the metrics",
     "discover": "list the disks of this host with their terms and limits",
+    "detect": "ask the cloud for the types and provisioned values of the disks",
     "explain": "show the limits of a disk and what throttled it lately",
     "limits": "compute the limits of a disk type for a size",
     "catalog": "list the disk types of all providers, with their sources",

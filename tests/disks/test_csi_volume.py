@@ -21,6 +21,7 @@ from disksla.disks.csi_volume import (
 )
 from disksla.disks.disk import Disk
 from disksla.disks.inventory import read_disks
+from disksla.procfs.kubelet_mounts import names_in_use
 from disksla.procfs.mountinfo import Mount
 from disksla.system.roots import Roots
 from support import ttar
@@ -227,6 +228,18 @@ def test_place_in_block_mode_has_the_name() -> None:
 def test_hash_is_that_of_kubelet() -> None:
     # sha256sum of `vol-0a1b` without a newline
     assert handle_hash("vol-0a1b") == HASH
+
+
+def test_names_in_use() -> None:
+    mounts = [
+        Mount(259, 2, "/", POD.replace("pvc-1", "pvc-2"), "/dev/nvme1n1", "xfs"),
+        Mount(259, 2, "/", HASHED, "/dev/nvme1n1", "xfs"),
+        Mount(0, 50, "/", POD, "/dev/nvme2n1", "btrfs"),
+        Mount(0, 51, "/", POD.replace("pvc-1", "secrets"), "tmpfs", "tmpfs"),
+        Mount(0, 5, "/nvme3n1", f"{BLOCK}/publish/pvc-3/uid-1", "udev", "devtmpfs"),
+        Mount(259, 1, "/", "/", "/dev/nvme0n1p1", "ext4"),
+    ]
+    assert names_in_use(mounts) == ("pvc-1", "pvc-2", "pvc-3")
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def catalog_directory(config_file: Path | None) -> Path:
 
 
 def terms_directories(config_file: Path | None, settings: Settings) -> tuple[Path, Path]:
-    """Return where terms files are: those of people, and those of programs."""
+    """Return where terms files are: those of people, and those of `disksla detect`."""
     beside = config_file.parent if config_file is not None else DEFAULT_DIRECTORY
     return beside / TERMS_DIRECTORY, Path(settings.state.directory) / TERMS_DIRECTORY
 

@@ -38,7 +38,7 @@ class TermsDirectories:
         """May be changed between two reads."""
         self.failures: Counter[tuple[TermsSource, str]] = Counter()
         """What could not be read or found out since the start, by source and reason. What
-        persists counts once, and once per attempt of a program."""
+        persists counts once, and once per attempt of `disksla detect`."""
         self._seen: dict[Path, _Version] = {}
         """Versions of all files at the last call of `read`."""
         self._read: dict[Path, _Version] = {}

@@ -1,8 +1,8 @@
-"""Terms files: what people, tools or programs say of the disks of this machine.
+"""Terms files: what people, tools or `disksla detect` say of the disks of this machine.
 
 A file of `terms.d` has entries as `disks` of the configuration has, and says when it was true. It
-is written by Terraform, Ansible or a person, or by a program from the provider's API or metadata
-service.
+is written by Terraform, Ansible or a person, or by `disksla detect` from the provider's API or
+metadata service.
 """
 
 import datetime as dt
@@ -70,7 +70,7 @@ class _Machine(Strict, frozen=True):
 
 
 class TermsProblem(Strict, frozen=True):
-    """What the program that asked could not find out, and why."""
+    """What `disksla detect` could not find out, and why."""
 
     source: _Source
     reason: _Reason

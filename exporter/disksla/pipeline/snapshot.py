@@ -128,8 +128,8 @@ class TermsSnapshot(msgspec.Struct, frozen=True):
     unused: tuple[UnusedEntry, ...] = ()
     """Entries that apply to no disk."""
     problems: tuple[str, ...] = ()
-    """What a program could not find out, a machine type that is not known, and terms of which no
-    limits follow."""
+    """What `disksla detect` could not find out, a machine type that is not known, and terms of
+    which no limits follow."""
     failures: Mapping[tuple[TermsSource, str], int] = {}
     """Files that could not be read, and questions that were not answered, by source and reason."""
 

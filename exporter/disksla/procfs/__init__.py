@@ -15,7 +15,12 @@ from disksla.procfs.diskstats import (
     unwrap,
 )
 from disksla.procfs.iowait import HostWait
-from disksla.procfs.kubelet_mounts import KubeletMount, kubelet_device, kubelet_mount
+from disksla.procfs.kubelet_mounts import (
+    KubeletMount,
+    kubelet_device,
+    kubelet_mount,
+    names_in_use,
+)
 from disksla.procfs.mountinfo import Mount, parse_mountinfo
 
 __all__ = [
@@ -33,6 +38,7 @@ __all__ = [
     "has_decreased",
     "kubelet_device",
     "kubelet_mount",
+    "names_in_use",
     "parse_line",
     "parse_mountinfo",
     "to_counters",

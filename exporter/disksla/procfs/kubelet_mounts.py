@@ -7,6 +7,7 @@ csi_block.go.
 """
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from disksla.procfs.mountinfo import Mount
@@ -51,3 +52,17 @@ def kubelet_device(mount: Mount) -> KubeletMount | None:
         return None
     name = node[2] or node[3]
     return KubeletMount(f"{node[1]}{name}/data/{_FILE}", name=name)
+
+
+def names_in_use(mounts: Iterable[Mount]) -> tuple[str, ...]:
+    """Return the names under which kubelet mounted volumes with a block device, sorted.
+
+    They are those of PersistentVolumes, and names within their pod of inline volumes.
+    """
+    places = (
+        kubelet_mount(mount.mount_point)
+        if mount.major or mount.source.startswith("/dev/")  # btrfs has no device of its own
+        else kubelet_device(mount)
+        for mount in mounts
+    )
+    return tuple(sorted({place.name for place in places if place is not None and place.name}))

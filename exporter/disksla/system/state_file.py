@@ -35,8 +35,6 @@ class StateFile:
         """Why the last operation failed; None if it succeeded."""
         self.errors = 0
         """Number of operations that failed."""
-        self._directory = directory
-        self._draft = directory / f"{name}.new"
         self._mode = mode
 
     def write(self, content: bytes) -> bool:
@@ -45,10 +43,8 @@ class StateFile:
         Readers see the old or the new content, never a mixture.
         """
         try:
-            self._replace(content)
+            replace_file(self.path, content, self._mode)
         except OSError as error:
-            with suppress(OSError):
-                self._draft.unlink()
             return self._record(f"cannot save to {self.path}: {error.strerror}")
         return self._record(None)
 
@@ -59,7 +55,7 @@ class StateFile:
         its directory and so kept for the administrator.
         """
         try:
-            return decode(_content(self.path))
+            return decode(read_content(self.path))
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -67,22 +63,6 @@ class StateFile:
         except DiskslaError as error:
             self._set_aside(str(error))
         return None
-
-    def _replace(self, content: bytes) -> None:
-        with suppress(FileNotFoundError):  # left by a daemon that was killed
-            self._draft.unlink()
-        draft = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(draft, "wb") as file:
-            os.fchmod(draft, self._mode)
-            file.write(content)
-            file.flush()
-            os.fsync(draft)
-        self._draft.rename(self.path)
-        directory = os.open(self._directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
     def _set_aside(self, reason: str) -> None:
         """Rename the file, so that the next write does not replace it."""
@@ -107,8 +87,35 @@ class StateFile:
         return problem is None
 
 
-def _content(path: Path) -> bytes:
-    """Return the content of a regular file; do not follow a link or wait for a FIFO."""
+def replace_file(path: Path, content: bytes, mode: int) -> None:
+    """Replace a file, so that readers see the old or the new content. Raise OSError."""
+    name = path.with_name(f"{path.name}.new")
+    with suppress(FileNotFoundError):  # left by a process that was killed
+        name.unlink()
+    try:
+        draft = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(draft, "wb") as file:
+            os.fchmod(draft, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(draft)
+        name.rename(path)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError:
+        with suppress(OSError):
+            name.unlink()
+        raise
+
+
+def read_content(path: Path) -> bytes:
+    """Return the content of a regular file; do not follow a link or wait for a FIFO.
+
+    Raise OSError, or DiskslaError for anything but a regular file of at most 16 MiB.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)

@@ -1,0 +1,178 @@
+"""`disksla detect`: ask the cloud for the types of the disks, and write them as terms."""
+
+import argparse
+import datetime as dt
+import os
+import sys
+from pathlib import Path
+
+from disksla.detection import (
+    KUBERNETES,
+    PROVIDERS,
+    Detected,
+    Exchanges,
+    TermsFile,
+    decode_terms_file,
+    detect_kubernetes,
+    encode_terms_file,
+    exchanges_of,
+    terms_file,
+)
+from disksla.detection.http import carry_out
+from disksla.detection.openstack import OpenstackCredentials
+from disksla.detection.providers import WITH_CREDENTIALS_FILE
+from disksla.detection.service_account import DIRECTORY, read_account, read_names
+from disksla.errors import DiskslaError
+from disksla.system import provider_of
+from disksla.system.dmi import read_dmi
+from disksla.system.log import error_lines
+from disksla.system.roots import Roots
+from disksla.system.state_file import read_content, replace_file
+from disksla.text import escape_control
+
+_WITHIN_S = 120.0
+_MODE = 0o644
+"""The daemon reads the file as another user. It has no secrets."""
+_INCOMPLETE = 1
+_CLOUDS_FILE = "clouds.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --provider, --credentials, --endpoint, --cinder, --path.procfs and --output."""
+    parser.add_argument(
+        "--provider",
+        choices=(*PROVIDERS, KUBERNETES),
+        metavar="NAME",
+        help=f"provider to ask: {', '.join(PROVIDERS)} (default: the one that DMI names); or"
+        f" {KUBERNETES}: the API server, for the volumes of this node",
+    )
+    parser.add_argument(
+        "--credentials",
+        type=Path,
+        metavar="FILE",
+        help="clouds.yaml with an application credential, for OpenStack and VK Cloud"
+        " (default: clouds.yaml in $CREDENTIALS_DIRECTORY); for Kubernetes, the directory of the"
+        f" service account (default: {DIRECTORY})",
+    )
+    parser.add_argument(
+        "--endpoint",
+        metavar="URL",
+        help="address of the API, such as that of a private endpoint (default: the public one)",
+    )
+    parser.add_argument(
+        "--cinder",
+        choices=WITH_CREDENTIALS_FILE,
+        default="openstack",
+        metavar="NAME",
+        help="for Kubernetes, provider of volumes of the Cinder driver:"
+        f" {', '.join(WITH_CREDENTIALS_FILE)} (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--path.procfs",
+        dest="path_procfs",
+        type=Path,
+        default=Roots().procfs,
+        metavar="DIR",
+        help="for Kubernetes, mount point of the node's procfs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="file of terms to replace; it keeps what is not found out this time"
+        " (default: standard output)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write what was found out, and the problems to standard error."""
+    provider = arguments.provider or _provider_of_machine()
+    if provider is None:
+        _warn(
+            "detection failed: DMI does not name a provider that can be asked;"
+            " choose one with --provider, or write the terms to a file of terms.d"
+        )
+        return _INCOMPLETE
+    now = dt.datetime.now(dt.UTC)
+    detected = carry_out(_exchanges(provider, arguments, now), _WITHIN_S)
+    last = _last(arguments.output) if arguments.output is not None else None
+    content = encode_terms_file(terms_file(detected, last, now))
+    if arguments.output is None:
+        sys.stdout.write(content.decode())
+    else:
+        _write(arguments.output, content)
+    for problem in detected.problems:
+        _warn(problem.message)
+    return _INCOMPLETE if detected.problems else 0
+
+
+def _exchanges(
+    provider: str, arguments: argparse.Namespace, now: dt.datetime
+) -> Exchanges[Detected]:
+    """Return what is to be asked. Raise DiskslaError."""
+    endpoint = _endpoint(arguments.endpoint)
+    if provider == KUBERNETES:
+        account = read_account(arguments.credentials or DIRECTORY, os.environ, endpoint)
+        names = read_names(Roots(procfs=arguments.path_procfs))
+        return detect_kubernetes(account, names, arguments.cinder)
+    credentials = _credentials(provider, arguments.credentials)
+    return exchanges_of(provider, now=now, endpoint=endpoint, credentials=credentials)
+
+
+def _provider_of_machine() -> str | None:
+    """Return the provider that DMI names, if it can be asked; None otherwise."""
+    provider = provider_of(read_dmi(Roots()))
+    return provider if provider in PROVIDERS else None
+
+
+def _credentials(provider: str, path: Path | None) -> OpenstackCredentials | None:
+    """Return the application credential of the file, or of systemd; None without either."""
+    if provider not in WITH_CREDENTIALS_FILE:
+        return None
+    if path is None:
+        directory = os.environ.get("CREDENTIALS_DIRECTORY")
+        path = Path(directory or "/nonexistent") / _CLOUDS_FILE
+        if not path.exists():
+            return None
+    # YAML is loaded for the providers that need it only.
+    from disksla.detection.clouds_file import read_clouds_file  # noqa: PLC0415
+
+    try:
+        return read_clouds_file(path)
+    except DiskslaError as error:  # a problem of the file of terms too
+        _warn(str(error))
+        return None
+
+
+def _endpoint(text: str | None) -> str | None:
+    """Return the address of the API without a slash at its end. Raise DiskslaError."""
+    if text is None:
+        return None
+    scheme, _, rest = text.partition("://")
+    if scheme not in {"http", "https"} or not rest.strip("/") or not text.isprintable():
+        raise DiskslaError(
+            f"found --endpoint '{text}'; expected an address such as https://ec2.example.com"
+        )
+    return text.rstrip("/")
+
+
+def _last(path: Path) -> TermsFile | None:
+    """Return what the file has that is to be replaced; None if there is none, or another file."""
+    try:
+        return decode_terms_file(read_content(path))
+    except FileNotFoundError:
+        return None
+    except (OSError, DiskslaError) as error:
+        _warn(f"cannot keep what {path} has: {error}; it is replaced")
+        return None
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        replace_file(path, content, _MODE)
+    except OSError as error:
+        raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _warn(message: str) -> None:
+    print(error_lines(f"disksla: {escape_control(message)}"), file=sys.stderr)

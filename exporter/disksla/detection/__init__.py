@@ -1,0 +1,25 @@
+"""Which terms the cloud says the disks of this machine have: metadata, APIs, the file of terms."""
+
+from disksla.detection.exchange import Exchanges
+from disksla.detection.findings import KUBERNETES, Detected
+from disksla.detection.kubernetes import detect_kubernetes
+from disksla.detection.providers import PROVIDERS, exchanges_of
+from disksla.detection.terms_file import (
+    TermsFile,
+    decode_terms_file,
+    encode_terms_file,
+    terms_file,
+)
+
+__all__ = [
+    "KUBERNETES",
+    "PROVIDERS",
+    "Detected",
+    "Exchanges",
+    "TermsFile",
+    "decode_terms_file",
+    "detect_kubernetes",
+    "encode_terms_file",
+    "exchanges_of",
+    "terms_file",
+]

@@ -1,0 +1,249 @@
+"""AWS: which volumes are attached to this instance, by the EC2 API and the role of the instance.
+
+The metadata service (IMDSv2) has the instance, its type and the credentials of its role. It has no
+type of any volume. Sources: the EC2 user guide (instance metadata), the EC2 API reference
+(DescribeVolumes, error codes).
+"""
+
+import datetime as dt
+from functools import partial
+from xml.etree import ElementTree as ET
+
+import msgspec
+
+from disksla.detection.aws_signature import AwsCredentials, Scope, signed
+from disksla.detection.exchange import (
+    LINK_LOCAL,
+    ExchangeError,
+    Exchanges,
+    Explanations,
+    Reason,
+    Request,
+    Response,
+    authorized,
+    check_clock,
+    decode,
+    failure,
+    get_response,
+    pages,
+    plain_text,
+    query_string,
+    whole_number,
+)
+from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.units import GIB, MIB
+
+_METADATA = f"http://{LINK_LOCAL}/latest"
+_TOKEN_SECONDS = "60"  # noqa: S105 -- a duration
+_OUT_OF_REACH = (
+    "the metadata service did not answer; in a container or a pod, raise the hop limit of the"
+    " instance (HttpPutResponseHopLimit) or use the network of the host"
+)
+_OTHER_CLOUD = "the answer is not that of EC2; see that the provider is right"
+_ABOUT_METADATA: Explanations = {
+    "timeout": _OUT_OF_REACH,
+    "unreachable": _OUT_OF_REACH,
+    "denied": "the metadata service is disabled for this instance; enable it (HttpEndpoint)",
+    "not_found": _OTHER_CLOUD,
+    "invalid": _OTHER_CLOUD,
+}
+_NO_ROLE: Explanations = {
+    "not_found": (
+        "this instance has no role; give it an instance profile that permits ec2:DescribeVolumes"
+    )
+}
+_ACTION = "DescribeVolumes"
+_MOST_PAGES = 20
+_PAGE = "500"
+PROVISIONED: dict[str, tuple[str, ...]] = {
+    "gp3": ("iops", "throughput"),
+    "io1": ("iops",),
+    "io2": ("iops",),
+}
+"""What the customer chooses, by type. For others, EC2 returns what follows from the size."""
+_DENIED = {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}
+_THROTTLED = {"RequestLimitExceeded", "Throttling", "ThrottlingException"}
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired"}
+_REJECTED = {
+    "AuthFailure",
+    "InvalidClientTokenId",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+}
+"""Error codes of the API."""
+
+
+class _Instance(msgspec.Struct, frozen=True):
+    id: str
+    region: str
+    token: str
+
+
+class _RoleCredentials(msgspec.Struct, frozen=True):
+    AccessKeyId: str
+    SecretAccessKey: str
+    Token: str
+
+
+class _Role(msgspec.Struct, frozen=True):
+    name: str
+    credentials: AwsCredentials
+
+
+def detect_aws(endpoint: str | None, now: dt.datetime) -> Exchanges[Detected]:
+    """Return the volumes of this instance; `endpoint` replaces the address of the API."""
+    return detect("aws", "EC2", _metadata(), partial(_api, endpoint, now))
+
+
+def _metadata() -> Exchanges[Metadata[_Instance]]:
+    what = "request for a metadata token"
+    ttl = {"x-aws-ec2-metadata-token-ttl-seconds": _TOKEN_SECONDS}
+    request = Request(what, "metadata", "PUT", f"{_METADATA}/api/token", ttl)
+    token = _text(what, (yield from get_response(request, _ABOUT_METADATA)))
+    values = []
+    for path, characters in (
+        ("instance-id", "[a-z0-9-]"),
+        ("placement/region", "[a-z0-9-]"),
+        ("instance-type", "[a-z0-9.-]"),
+    ):
+        what = f"request for {path}"
+        response = yield from get_response(_get(path, token, what), _ABOUT_METADATA)
+        values.append(_text(what, response, characters))
+    instance_id, region, machine_type = values
+    return Metadata(_Instance(instance_id, region, token), machine_type)
+
+
+def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> Exchanges[Listing]:
+    """Return the volumes that are attached to an instance."""
+    url = f"{endpoint or _endpoint(instance.region)}/"
+
+    def volumes(role: _Role) -> Exchanges[list[ET.Element]]:
+        return pages(_ACTION, partial(_page, url, now, instance, role), _MOST_PAGES)
+
+    items = yield from authorized(partial(_role, instance.token), volumes)
+    attached = [item for item in items if _is_attached(item, instance.id)]
+    return (yield from each_disk(attached, _disk))
+
+
+def _endpoint(region: str) -> str:
+    suffix = ".cn" if region.startswith("cn-") else ""
+    return f"https://ec2.{region}.amazonaws.com{suffix}"
+
+
+def _role(token: str) -> Exchanges[_Role]:
+    """Return the role of the instance, with its credentials."""
+    what, path = "request for the role of the instance", "iam/security-credentials/"
+    name = _text(what, (yield from get_response(_get(path, token, what), _NO_ROLE)), r"[\w+=,.@-]")
+    what = "request for the credentials of the role"
+    response = yield from get_response(_get(path + name, token, what), _NO_ROLE)
+    found = decode(what, response.body, _RoleCredentials)
+    secrets = (found.AccessKeyId, found.SecretAccessKey, found.Token)
+    if not all(secret and secret.isascii() and secret.isprintable() for secret in secrets):
+        raise failure(what, "invalid", _OTHER_CLOUD)
+    return _Role(name, AwsCredentials(*secrets))
+
+
+def _get(path: str, token: str, what: str) -> Request:
+    headers = {"x-aws-ec2-metadata-token": token}
+    return Request(what, "metadata", "GET", f"{_METADATA}/meta-data/{path}", headers)
+
+
+def _text(what: str, response: Response, characters: str = r"[!-~]") -> str:
+    text = plain_text(response.body.decode("ascii", "replace").strip(), characters)
+    if text is None:
+        raise failure(what, "invalid", _OTHER_CLOUD)
+    return text
+
+
+def _page(
+    url: str, now: dt.datetime, instance: _Instance, role: _Role, mark: str
+) -> Exchanges[tuple[list[ET.Element], str]]:
+    """Return the volumes of one page, and the token of the next."""
+    values = [
+        ("Action", _ACTION),
+        ("Filter.1.Name", "attachment.instance-id"),
+        ("Filter.1.Value.1", instance.id),
+        ("MaxResults", _PAGE),
+        ("Version", "2016-11-15"),
+    ]
+    body = query_string([*values, ("NextToken", mark)] if mark else values).encode()
+    headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
+    request = signed(
+        Request(_ACTION, "api", "POST", url, headers, body),
+        role.credentials,
+        Scope(instance.region, "ec2"),
+        now,
+    )
+    response = yield from get_response(request, classify=partial(_classify, role.name))
+    root = _xml(response.body)
+    return list(root.iterfind("volumeSet/item")), root.findtext("nextToken") or ""
+
+
+def _classify(role: str, response: Response) -> tuple[Reason, str] | None:
+    """Return why EC2 rejected a request, by the code of its error."""
+    code = _error_code(response.body)
+    if code in _DENIED:
+        return "denied", (
+            f"ec2:DescribeVolumes was denied to role {role}; add it to the policy of the role"
+        )
+    if code in _THROTTLED:
+        return "throttled", (
+            "EC2 limits the requests of this account; they are repeated at the next run"
+        )
+    if code in _EXPIRED | _REJECTED:
+        check_clock(_ACTION, response)
+        is_old = code in _EXPIRED
+        return "expired" if is_old else "denied", (
+            f"EC2 rejected the credentials of role {role} ({code}); see that the role exists and"
+            " that its session was not revoked"
+        )
+    return None
+
+
+def _error_code(body: bytes) -> str:
+    try:
+        return _xml(body).findtext(".//Code") or ""
+    except ExchangeError:
+        return ""
+
+
+def _xml(body: bytes) -> ET.Element:
+    """Return the root of a document, its names without namespaces. Raise ExchangeError."""
+    error = failure(_ACTION, "invalid", "the answer is not that of EC2")
+    if b"<!DOCTYPE" in body:
+        raise error
+    try:
+        root = ET.fromstring(body)  # noqa: S314 -- without a document type, it has no entities
+    except (ET.ParseError, ValueError, LookupError):
+        raise error from None
+    for element in root.iter():
+        element.tag = element.tag.rpartition("}")[2]
+    return root
+
+
+def _is_attached(item: ET.Element, instance_id: str) -> bool:
+    found = (
+        attachment.findtext("instanceId") for attachment in item.iterfind("attachmentSet/item")
+    )
+    return instance_id in found
+
+
+def _disk(item: ET.Element) -> Exchanges[Disk]:
+    """Return a volume. Raise ExchangeError if it has no type, or not its provisioned values."""
+    yield from ()  # the listing has everything
+    volume = plain_text(item.findtext("volumeId"), "[a-z0-9-]")
+    api_type = plain_text(item.findtext("volumeType"), "[a-z0-9-]")
+    if volume is None or api_type is None:
+        raise failure(_ACTION, "invalid", "a volume has no id or no type")
+    chosen = {name: whole_number(item.findtext(name)) for name in PROVISIONED.get(api_type, ())}
+    if None in chosen.values():
+        why = f"volume {volume} of type {api_type} has no {' or '.join(chosen)}"
+        raise failure(_ACTION, "not_found", why)
+    size_gib, mib_per_second = whole_number(item.findtext("size")), chosen.get("throughput")
+    return Disk(
+        volume,
+        api_type,
+        size_bytes=None if size_gib is None else size_gib * GIB,
+        iops=chosen.get("iops"),
+        bytes_per_second=None if mib_per_second is None else mib_per_second * MIB,
+    )

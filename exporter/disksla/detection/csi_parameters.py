@@ -1,0 +1,155 @@
+"""Parameters of CSI drivers: which type and values of the provider a volume was ordered with.
+
+Sources: the parameters that the drivers document (docs/parameters.md of aws-ebs-csi-driver,
+docs/driver-parameters.md of azuredisk-csi-driver, README.md of
+gcp-compute-persistent-disk-csi-driver, the manual of cinder-csi-plugin, Yandex Cloud's pages on
+Managed Service for Kubernetes).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from disksla.detection.aws import PROVISIONED as OF_AWS
+from disksla.detection.azure import CACHING, OPTIONS
+from disksla.detection.azure import PROVISIONED as OF_AZURE
+from disksla.detection.exchange import plain_text, whole_number
+from disksla.detection.findings import Disk
+from disksla.detection.google import PROVISIONED as OF_GOOGLE
+from disksla.units import BYTES_PER_UNIT, GIB, MB, MIB
+
+Parameters = Mapping[str, str]
+"""Of classes, by names in lower case: drivers do not distinguish."""
+
+DEFAULTS: Mapping[str, Mapping[str, str]] = {
+    "disk.csi.azure.com": {"skuname": "StandardSSD_LRS"},
+    "ebs.csi.aws.com": {"type": "gp3"},
+    "pd.csi.storage.gke.io": {"type": "pd-standard"},
+}
+"""What drivers order where a StorageClass does not say it."""
+_IOPS_OF_GP3, _MIB_PER_SECOND_OF_GP3 = 3000, 125
+_IOPS_BY_SIZE: Mapping[str, tuple[int, int]] = {
+    "gp3": (_IOPS_OF_GP3, 16_000),
+    "io1": (100, 64_000),
+    "io2": (100, 64_000),
+}
+"""IOPS between which the EBS driver orders `iopsPerGB` times the size, in each version."""
+
+
+def ordered_as(driver: str, parameters: Parameters, capacity: str) -> Disk | None:
+    """Return the terms of a volume without its name, and the provider that the driver is of.
+
+    `capacity` is the size that was ordered, a quantity of Kubernetes. Return None if the type, or
+    a value that has to be chosen for it, is not known.
+    """
+    describe = _DRIVERS.get(driver)
+    return None if describe is None else describe(parameters, (_bytes(capacity) or 0) // GIB)
+
+
+def _ordered(provider: str, api_type: str, **values: Any) -> Disk:
+    return Disk("", api_type, provider=provider, **values)
+
+
+def _aws(parameters: Parameters, size_gib: int) -> Disk | None:
+    api_type = _type(parameters.get("type"))
+    if api_type is None:
+        return None
+    names = OF_AWS.get(api_type, ())
+    iops = mib_per_second = None
+    if "iops" in names:
+        iops = _aws_iops(parameters, api_type, size_gib)
+    if "throughput" in names:
+        mib_per_second = whole_number(parameters.get("throughput", str(_MIB_PER_SECOND_OF_GP3)))
+    if ("iops" in names and iops is None) or ("throughput" in names and mib_per_second is None):
+        return None
+    return _ordered(
+        "aws",
+        api_type,
+        iops=iops,
+        bytes_per_second=None if mib_per_second is None else mib_per_second * MIB,
+    )
+
+
+def _aws_iops(parameters: Parameters, api_type: str, size_gib: int) -> int | None:
+    """Return the IOPS that were ordered; None where the driver would have chosen others."""
+    if "iops" in parameters:
+        return whole_number(parameters["iops"])
+    if "iopspergb" in parameters:
+        iops = (whole_number(parameters["iopspergb"]) or 0) * size_gib
+        least, most = _IOPS_BY_SIZE[api_type]
+        return iops if least <= iops <= most else None
+    return _IOPS_OF_GP3 if api_type == "gp3" else None
+
+
+def _google(parameters: Parameters, _: int) -> Disk | None:
+    api_type = _type(parameters.get("type"))
+    if api_type is None:
+        return None
+    iops = _first(parameters, "iops", "provisioned-iops", "provisioned-iops-on-create")
+    rate = _first(
+        parameters, "throughput", "provisioned-throughput", "provisioned-throughput-on-create"
+    )
+    values = {"iops": whole_number(iops), "throughput": _bytes(rate)}
+    names = OF_GOOGLE.get(api_type, tuple(values) if "hyperdisk" in api_type else ())
+    chosen = {name: values[name] for name in names}
+    if None in chosen.values():
+        return None
+    return _ordered(
+        "gcp", api_type, iops=chosen.get("iops"), bytes_per_second=chosen.get("throughput")
+    )
+
+
+def _azure(parameters: Parameters, _: int) -> Disk | None:
+    api_type = _type(_first(parameters, "storageaccounttype", "skuname"))
+    if api_type is None:
+        return None
+    iops = mb_per_second = None
+    if api_type in OF_AZURE:
+        iops = whole_number(parameters.get("diskiopsreadwrite"))
+        mb_per_second = whole_number(parameters.get("diskmbpsreadwrite"))
+        if iops is None or mb_per_second is None:
+            return None
+    values = {
+        "performance_plus": parameters.get("enableperformanceplus", "").lower() == "true",
+        "on_demand_burst": parameters.get("enablebursting", "").lower() == "true",
+    }
+    return _ordered(
+        "azure",
+        api_type,
+        iops=iops,
+        bytes_per_second=None if mb_per_second is None else mb_per_second * MB,
+        caching=CACHING.get(parameters.get("cachingmode", "")),
+        options={name: "on" for name in OPTIONS.get(api_type, ()) if values.get(name)},
+    )
+
+
+def _by_type(provider: str, parameters: Parameters, _: int) -> Disk | None:
+    api_type = _type(parameters.get("type"))
+    return None if api_type is None else _ordered(provider, api_type)
+
+
+_DRIVERS: Mapping[str, Callable[[Parameters, int], Disk | None]] = {
+    "cinder.csi.openstack.org": partial(_by_type, "openstack"),
+    "disk.csi.azure.com": _azure,
+    "disk-csi-driver.mks.ycloud.io": partial(_by_type, "yandex"),
+    "ebs.csi.aws.com": _aws,
+    "pd.csi.storage.gke.io": _google,
+}
+
+
+def _type(value: str | None) -> str | None:
+    return plain_text(value, r"[\w.-]")
+
+
+def _first(parameters: Parameters, *names: str) -> str | None:
+    return next((parameters[name] for name in names if name in parameters), None)
+
+
+def _bytes(value: str | None) -> int | None:
+    """Return the bytes of a quantity of Kubernetes with a unit.
+
+    A bare number may mean bytes or MiB.
+    """
+    found = re.fullmatch(r"([0-9]{1,9})([KMGT]i|[kMGT])", value or "")
+    return None if found is None else int(found[1]) * BYTES_PER_UNIT[f"{found[2]}B"]

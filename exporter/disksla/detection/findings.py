@@ -1,0 +1,142 @@
+"""What a cloud reports of the disks of this machine: by its metadata, and by its API."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from disksla.detection.exchange import ExchangeError, Exchanges, Reason, Source
+
+Item = TypeVar("Item")
+Machine = TypeVar("Machine")
+
+KUBERNETES = "kubernetes"
+"""In place of a provider: its API knows volumes of several."""
+_OF_ONE_DISK: tuple[Reason, ...] = ("denied", "not_found")
+"""Failures that concern one disk, or all alike. Others may be gone at the next run."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that could not be found out."""
+
+    source: Source
+    reason: Reason
+    message: str
+
+
+class Disk(msgspec.Struct, frozen=True):
+    """One volume, as the cloud describes it; what it does not state is None."""
+
+    volume: str
+    """The provider's key of the volume, by which the disk is recognized in the machine."""
+    api_type: str
+    """The type in the provider's spelling."""
+    size_bytes: int | None = None
+    iops: int | None = None
+    """Provisioned IOPS, where the customer chooses them."""
+    bytes_per_second: int | None = None
+    """Provisioned bandwidth, where the customer chooses it."""
+    caching: Literal["none", "read-only", "read-write"] | None = None
+    options: Mapping[str, str] = {}
+    """Values of the options of the type in the catalogue."""
+    provider: str | None = None
+    """None for that of the machine."""
+    is_handle: bool = False
+    """`volume` is the handle of a CSI driver of Kubernetes, not the provider's key."""
+
+
+class Volume(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A PersistentVolume of Kubernetes; what it does not state is None."""
+
+    driver: str
+    volume_handle: str
+    persistent_volume: str
+    claim: str | None = None
+    namespace: str | None = None
+    storage_class: str | None = None
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """The disks of this machine from one source."""
+
+    disks: tuple[Disk, ...]
+    problems: tuple[Problem, ...] = ()
+    """Of single disks."""
+    incomplete: frozenset[str] = frozenset()
+    """Volumes of which this source does not have the provisioned values. Their limits are unknown:
+    those of the catalogue's defaults would be wrong."""
+
+
+class Metadata(msgspec.Struct, Generic[Machine], frozen=True):
+    """What a metadata service has."""
+
+    machine: Machine
+    """Ids that the API needs."""
+    machine_type: str | None = None
+    listing: Listing | None = None
+    """None if it does not list disks with their types."""
+
+
+class Detected(msgspec.Struct, frozen=True):
+    """Everything that one run found out."""
+
+    provider: str
+    service: str
+    """The name of the provider's service, for people."""
+    machine_type: str | None = None
+    metadata: Listing | None = None
+    api: Listing | None = None
+    """None if it was not asked, or failed."""
+    problems: tuple[Problem, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    """Of the node, in Kubernetes."""
+
+
+def detect(
+    provider: str,
+    service: str,
+    metadata: Exchanges[Metadata[Machine]],
+    api: Callable[[Machine], Exchanges[Listing]] | None = None,
+) -> Exchanges[Detected]:
+    """Return what the metadata service and then the API have. Failures are problems."""
+    try:
+        found = yield from metadata
+    except ExchangeError as error:
+        return Detected(provider, service, problems=(problem("metadata", error),))
+    answer: Listing | None = None
+    problems: tuple[Problem, ...] = ()
+    try:
+        if api is not None:
+            answer = yield from api(found.machine)
+            problems = answer.problems
+    except ExchangeError as error:
+        of_metadata = found.listing.problems if found.listing is not None else ()
+        problems = (problem("api", error), *of_metadata)
+    return Detected(provider, service, found.machine_type, found.listing, answer, problems)
+
+
+def problem(source: Source, error: ExchangeError) -> Problem:
+    """Return the problem of an error."""
+    return Problem(source, error.reason, str(error))
+
+
+def each_disk(
+    items: Iterable[Item], describe: Callable[[Item], Exchanges[Disk]]
+) -> Exchanges[Listing]:
+    """Return the disks that `describe` returns; one without permission does not hide the others.
+
+    Raise ExchangeError if none could be described, or for a failure that may be gone at the next
+    run: a listing without the disk would change its limits for a while.
+    """
+    disks: list[Disk] = []
+    errors: list[ExchangeError] = []
+    for item in items:
+        try:
+            disks.append((yield from describe(item)))
+        except ExchangeError as error:
+            if error.reason not in _OF_ONE_DISK:
+                raise
+            errors.append(error)
+    if errors and not disks:
+        raise errors[0]
+    return Listing(tuple(disks), tuple(problem("api", error) for error in errors))

@@ -1,0 +1,192 @@
+"""Google Cloud: which disks this instance has, by its metadata, and by the Compute Engine API.
+
+The metadata service has the name and type of every disk, but no size and no provisioned values.
+The API has them, with the service account of the instance. Sources: the pages on metadata of
+virtual machines, and the Compute Engine API reference (instances.get, disks.get).
+"""
+
+import re
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from disksla.detection.exchange import (
+    Exchanges,
+    Explanations,
+    Request,
+    authorized,
+    decode,
+    failure,
+    get_response,
+    plain_text,
+    whole_number,
+)
+from disksla.detection.findings import (
+    Detected,
+    Disk,
+    Listing,
+    Metadata,
+    Problem,
+    detect,
+    each_disk,
+)
+from disksla.detection.google_metadata import access_token, get_metadata
+from disksla.units import GIB, MIB
+
+_ENDPOINT = "https://compute.googleapis.com"
+_NAME = "[A-Za-z0-9._-]"
+_LOCAL = "SCRATCH"
+PROVISIONED: Mapping[str, tuple[str, ...]] = {
+    "pd-extreme": ("iops",),
+    "hyperdisk-balanced": ("iops", "throughput"),
+    "hyperdisk-balanced-high-availability": ("iops", "throughput"),
+    "hyperdisk-extreme": ("iops",),
+    "hyperdisk-throughput": ("throughput",),
+    "hyperdisk-ml": ("throughput",),
+}
+"""What the customer chooses, by type."""
+_NO_ACCOUNT = (
+    "this instance has no service account; give it one with the role roles/compute.viewer and the"
+    " scope compute.readonly"
+)
+
+
+class _MetadataDisk(msgspec.Struct, frozen=True, rename="camel"):
+    device_name: str
+    type: str
+
+
+class _MetadataInstance(msgspec.Struct, frozen=True, rename="camel"):
+    name: str
+    zone: str
+    machine_type: str
+    disks: tuple[_MetadataDisk, ...] = ()
+
+
+class _AttachedDisk(msgspec.Struct, frozen=True, rename="camel"):
+    device_name: str
+    type: str | None = None
+    source: str | None = None
+    disk_size_gb: str | int | None = None
+
+
+class _ApiInstance(msgspec.Struct, frozen=True):
+    disks: tuple[_AttachedDisk, ...] = ()
+
+
+class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
+    type: str
+    size_gb: str | int | None = None
+    provisioned_iops: str | int | None = None
+    provisioned_throughput: str | int | None = None
+
+
+def detect_google(endpoint: str | None) -> Exchanges[Detected]:
+    """Return the disks of this instance; `endpoint` replaces the address of the API."""
+    return detect("gcp", "Compute Engine", _metadata(), partial(_api, endpoint or _ENDPOINT))
+
+
+def _metadata() -> Exchanges[Metadata[str]]:
+    """Return the disks of the metadata, and the path of the instance in the API."""
+    what = "request for the metadata of the instance"
+    body = yield from get_metadata(what, "instance/?recursive=true")
+    instance = decode(what, body, _MetadataInstance)
+    names = (instance.zone, instance.name, instance.machine_type)
+    if not re.fullmatch(f"projects/{_NAME}+/zones/{_NAME}+", instance.zone) or not all(
+        plain_text(name, r"[A-Za-z0-9._/-]") for name in names
+    ):
+        raise failure(what, "invalid", "it has no name or no zone")
+    disks = []
+    for found in instance.disks:
+        volume, api_type = plain_text(found.device_name, _NAME), plain_text(found.type, _NAME)
+        if volume is None or api_type is None:
+            raise failure(what, "invalid", "a disk has no name or no type")
+        disks.append(Disk(volume, api_type))
+    incomplete = [disk.volume for disk in disks if has_provisioned_values(disk.api_type)]
+    problems = tuple(
+        Problem(
+            "metadata",
+            "not_found",
+            f"{what}: it has no provisioned IOPS and bandwidth of disk {volume}; permit the API",
+        )
+        for volume in incomplete
+    )
+    listing = Listing(tuple(disks), problems, frozenset(incomplete))
+    machine_type = instance.machine_type.rpartition("/")[2] or None
+    return Metadata(f"{instance.zone}/instances/{instance.name}", machine_type, listing)
+
+
+def has_provisioned_values(metadata_type: str) -> bool:
+    """Return whether the customer chooses values of a type, by its name in the metadata.
+
+    The names of Hyperdisks there are not documented; any that has this word counts.
+    """
+    name = metadata_type.lower()
+    return "hyperdisk" in name or name in {"persistent-extreme", "pd-extreme"}
+
+
+def _api(endpoint: str, instance: str) -> Exchanges[Listing]:
+    def disks(token: str) -> Exchanges[Listing]:
+        what = "instances.get"
+        response = yield from _get(endpoint, token, what, instance)
+        attached = decode(what, response, _ApiInstance).disks
+        return (yield from each_disk(attached, partial(_disk, endpoint, token)))
+
+    return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
+
+
+def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]:
+    what = "disks.get"
+    volume = plain_text(attached.device_name, _NAME)
+    if volume is None:
+        raise failure(what, "invalid", "a disk of the instance has no name")
+    if attached.type == _LOCAL:
+        return Disk(volume, _LOCAL, size_bytes=_bytes(attached.disk_size_gb, GIB))
+    path = re.search(
+        f"(?:^|/)(projects/{_NAME}+/(?:zones|regions)/{_NAME}+/disks/{_NAME}+)$",
+        attached.source or "",
+    )
+    if path is None:
+        raise failure(what, "invalid", f"{volume} has no source")
+    disk = decode(what, (yield from _get(endpoint, token, what, path[1])), _ApiDisk)
+    api_type = plain_text(disk.type.rpartition("/")[2], _NAME)
+    if api_type is None:
+        raise failure(what, "invalid", f"{volume} has no type")
+    return _described(what, volume, api_type, disk)
+
+
+def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> Disk:
+    values = {
+        "iops": whole_number(disk.provisioned_iops),
+        "throughput": _bytes(disk.provisioned_throughput, MIB),
+    }
+    names = PROVISIONED.get(api_type, tuple(values) if "hyperdisk" in api_type else ())
+    chosen = {name: values[name] for name in names}
+    if None in chosen.values() and api_type in PROVISIONED:
+        raise failure(what, "not_found", f"{volume} has no provisioned {' or '.join(names)}")
+    return Disk(
+        volume,
+        api_type,
+        size_bytes=_bytes(disk.size_gb, GIB),
+        iops=chosen.get("iops"),
+        bytes_per_second=chosen.get("throughput"),
+    )
+
+
+def _bytes(number: str | int | None, unit: int) -> int | None:
+    amount = whole_number(number)
+    return None if amount is None else amount * unit
+
+
+def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
+    permission = f"compute.{what}"
+    words: Explanations = {
+        "denied": (
+            f"{permission} was denied to the service account; give it the role"
+            " roles/compute.viewer, and the instance the scope compute.readonly"
+        )
+    }
+    headers = {"authorization": f"Bearer {token}"}
+    request = Request(what, "api", "GET", f"{endpoint}/compute/v1/{path}", headers)
+    return (yield from get_response(request, words)).body

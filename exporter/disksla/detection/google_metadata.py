@@ -1,0 +1,60 @@
+"""The metadata service of Google Cloud, which Yandex Cloud has too."""
+
+import msgspec
+
+from disksla.detection.exchange import (
+    LINK_LOCAL,
+    ExchangeError,
+    Exchanges,
+    Explanations,
+    Request,
+    decode,
+    failure,
+    get_response,
+    plain_token,
+)
+
+_BASE = f"http://{LINK_LOCAL}/computeMetadata/v1"
+_HEADERS = {"host": "metadata.google.internal", "metadata-flavor": "Google"}
+"""The address is used without DNS; the name is what the service expects as its host."""
+_OTHER_CLOUD = "the answer is not that of this provider; see that the provider is right"
+
+
+class _Token(msgspec.Struct, frozen=True):
+    access_token: str
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return "_Token(...)"
+
+
+def get_metadata(
+    what: str, path: str, explanations: Explanations | None = None
+) -> Exchanges[bytes]:
+    """Return a value of the metadata.
+
+    Every answer of the service has the header Metadata-Flavor; without it, something else answers.
+    """
+    request = Request(what, "metadata", "GET", f"{_BASE}/{path}", _HEADERS)
+    response = yield from get_response(
+        request, {"not_found": _OTHER_CLOUD, **(explanations or {})}
+    )
+    if response.headers.get("metadata-flavor") != "Google":
+        raise failure(what, "invalid", _OTHER_CLOUD)
+    return response.body
+
+
+def access_token(no_account: str) -> Exchanges[str]:
+    """Return a token of the service account; `no_account` explains that there is none."""
+    what = "request for a token of the service account"
+    path = "instance/service-accounts/default/token"
+    try:
+        body = yield from get_metadata(what, path)
+    except ExchangeError as error:
+        if error.reason != "not_found":
+            raise
+        raise failure(what, "no_credentials", no_account) from None
+    token = plain_token(decode(what, body, _Token).access_token)
+    if token is None:
+        raise failure(what, "invalid", _OTHER_CLOUD)
+    return token

@@ -1,0 +1,266 @@
+"""OpenStack and clouds built on it: which volumes are attached to this server, by Cinder.
+
+The metadata service has the id of the server, but no type of any volume. The API is used with an
+application credential. Sources: the Nova, Keystone (v3) and Cinder (v3) API references.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from disksla.detection.exchange import (
+    LINK_LOCAL,
+    Exchanges,
+    Explanations,
+    Reason,
+    Request,
+    Response,
+    authorized,
+    decode,
+    failure,
+    get_response,
+    pages,
+    plain_text,
+    plain_token,
+    query_string,
+    whole_number,
+)
+from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.units import GIB
+
+SERVICES: Mapping[str, str] = {
+    "openstack": "OpenStack",
+    "vk": "VK Cloud",
+    "ovh": "OVHcloud",
+    "huawei": "Huawei Cloud",
+}
+"""Providers in the catalogue with this API, with their names."""
+_OF_IDENTITY_SERVICE: Mapping[str, str] = {
+    ".mail.ru": "vk",
+    ".cloud.vk.com": "vk",
+    ".ovh.net": "ovh",
+    ".myhuaweicloud.com": "huawei",
+    ".otc.t-systems.com": "huawei",
+}
+"""Providers by the domain of their identity service. In DMI, they are all OpenStack."""
+_SERVER = f"http://{LINK_LOCAL}/openstack/latest/meta_data.json"
+_BLOCK_STORAGE = ("block-storage", "volumev3")
+"""Names of Cinder in the catalogue of services, the present one first."""
+_UUID = "[0-9A-Fa-f-]"
+_MOST_PAGES = 1000
+_PAGE = "1000"
+_NO_FILE = (
+    "there is no valid application credential; pass a clouds.yaml with one by --credentials, or by"
+    " LoadCredential= of systemd"
+)
+_VOLUMES = "listing of volumes"
+
+
+class OpenstackCredentials(msgspec.Struct, frozen=True):
+    """An application credential, and which of the cloud's endpoints to use."""
+
+    auth_url: str
+    id: str
+    secret: str
+    region: str | None = None
+    interface: str = "public"
+
+    def __repr__(self) -> str:
+        """Return a text without secrets."""
+        return f"OpenstackCredentials({self.auth_url!r})"
+
+
+class _Server(msgspec.Struct, frozen=True):
+    uuid: str
+
+
+class _Endpoint(msgspec.Struct, frozen=True):
+    interface: str
+    url: str
+    region_id: str | None = None
+    region: str | None = None
+
+
+class _Service(msgspec.Struct, frozen=True):
+    type: str
+    endpoints: tuple[_Endpoint, ...] = ()
+
+
+class _TokenBody(msgspec.Struct, frozen=True):
+    catalog: tuple[_Service, ...] = ()
+
+
+class _Authenticated(msgspec.Struct, frozen=True):
+    token: _TokenBody
+
+
+class _Session(msgspec.Struct, frozen=True):
+    token: str
+    endpoint: str
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return f"_Session({self.endpoint!r})"
+
+
+class _Attachment(msgspec.Struct, frozen=True):
+    server_id: str | None = None
+
+
+class _Volume(msgspec.Struct, frozen=True):
+    id: str
+    size: int | None = None
+    volume_type: str | None = None
+    attachments: tuple[_Attachment, ...] = ()
+
+
+class _Link(msgspec.Struct, frozen=True):
+    rel: str
+
+
+class _Page(msgspec.Struct, frozen=True):
+    volumes: tuple[_Volume, ...]
+    volumes_links: tuple[_Link, ...] = ()
+
+
+def detect_openstack(
+    provider: str, credentials: OpenstackCredentials | None, endpoint: str | None
+) -> Exchanges[Detected]:
+    """Return the volumes of this server; `endpoint` replaces the address of Cinder."""
+    if provider == "openstack" and credentials is not None:
+        provider = _provider_of(credentials.auth_url)
+    api = partial(_api, credentials, endpoint)
+    return detect(provider, SERVICES[provider], _metadata(), api)
+
+
+def _provider_of(auth_url: str) -> str:
+    host = auth_url.partition("://")[2].partition("/")[0].partition(":")[0]
+    found = (name for end, name in _OF_IDENTITY_SERVICE.items() if host.endswith(end))
+    return next(found, "openstack")
+
+
+def _metadata() -> Exchanges[Metadata[str]]:
+    what = "request for the id of the server"
+    response = yield from get_response(Request(what, "metadata", "GET", _SERVER))
+    server_id = plain_text(decode(what, response.body, _Server).uuid, _UUID)
+    if server_id is None:
+        raise failure(what, "invalid", "it is not a UUID")
+    return Metadata(server_id)
+
+
+def _api(
+    credentials: OpenstackCredentials | None, endpoint: str | None, server_id: str
+) -> Exchanges[Listing]:
+    if credentials is None:
+        raise failure(_VOLUMES, "no_credentials", _NO_FILE)
+
+    def volumes(session: _Session) -> Exchanges[list[_Volume]]:
+        return pages(_VOLUMES, partial(_page, session), _MOST_PAGES)
+
+    found = yield from authorized(partial(_session, credentials, endpoint), volumes)
+    attached = [
+        volume
+        for volume in found
+        if any(attachment.server_id == server_id for attachment in volume.attachments)
+    ]
+    return (yield from each_disk(attached, _disk))
+
+
+def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchanges[_Session]:
+    """Return a token, and the address of Cinder from the catalogue of services."""
+    what = "request for a token of Keystone"
+    identity = {
+        "methods": ["application_credential"],
+        "application_credential": {"id": credentials.id, "secret": credentials.secret},
+    }
+    request = Request(
+        what,
+        "api",
+        "POST",
+        f"{identity_url(credentials.auth_url)}/auth/tokens",
+        {"content-type": "application/json"},
+        msgspec.json.encode({"auth": {"identity": identity}}),
+    )
+    response = yield from get_response(request, classify=_classify_token)
+    token = plain_token(response.headers.get("x-subject-token", ""))
+    if token is None:
+        raise failure(what, "invalid", "the answer has no token")
+    catalog = decode(what, response.body, _Authenticated).token.catalog
+    return _Session(token, endpoint or _block_storage(what, credentials, catalog))
+
+
+def identity_url(auth_url: str) -> str:
+    """Return the address of version 3 of Keystone; `auth_url` may lack the version."""
+    url = auth_url.rstrip("/")
+    return url if url.endswith("/v3") else f"{url}/v3"
+
+
+def _classify_token(response: Response) -> tuple[Reason, str] | None:
+    """Return why Keystone gave no token: 404 for an unknown credential, 401 for a wrong secret."""
+    if response.status == 404:  # noqa: PLR2004 -- Not Found
+        return "not_found", (
+            "there is no such application credential, or auth_url is not that of Keystone; see"
+            " that both are right"
+        )
+    if response.status == 401:  # noqa: PLR2004 -- Unauthorized
+        return "denied", (
+            "Keystone rejected the application credential; see that it has not expired"
+        )
+    return None
+
+
+def _block_storage(
+    what: str, credentials: OpenstackCredentials, catalog: tuple[_Service, ...]
+) -> str:
+    """Return the address of Cinder. Raise ExchangeError if there is none, or an unsafe one."""
+    by_type = {service.type: service.endpoints for service in catalog}
+    urls = [
+        endpoint.url
+        for name in _BLOCK_STORAGE
+        for endpoint in by_type.get(name, ())
+        if endpoint.interface == credentials.interface
+        and credentials.region in {None, endpoint.region_id, endpoint.region}
+    ]
+    if not urls:
+        where = f"in region {credentials.region}" if credentials.region else "in any region"
+        why = f"the catalogue has no {credentials.interface} endpoint of Cinder {where}"
+        raise failure(what, "not_found", why)
+    scheme = "https://" if credentials.auth_url.startswith("https://") else "http"
+    if not urls[0].startswith(scheme) or plain_token(urls[0]) is None:
+        raise failure(what, "invalid", "Keystone uses TLS, and its catalogue has Cinder without")
+    return urls[0].rstrip("/")
+
+
+def _page(session: _Session, mark: str) -> Exchanges[tuple[list[_Volume], str]]:
+    """Return the volumes of one page, and the id after which the next begins."""
+    values = [("limit", _PAGE), *([("marker", mark)] if mark else [])]
+    words: Explanations = {
+        "denied": (
+            "volume:get_all was denied to the application credential; create it with the role"
+            " reader on the project"
+        )
+    }
+    request = Request(
+        _VOLUMES,
+        "api",
+        "GET",
+        f"{session.endpoint}/volumes/detail?{query_string(values)}",
+        {"x-auth-token": session.token, "accept": "application/json"},
+    )
+    response = yield from get_response(request, words)
+    page = decode(_VOLUMES, response.body, _Page)
+    has_more = any(link.rel == "next" for link in page.volumes_links)
+    return list(page.volumes), page.volumes[-1].id if has_more and page.volumes else ""
+
+
+def _disk(volume: _Volume) -> Exchanges[Disk]:
+    yield from ()  # the listing has everything
+    volume_id = plain_text(volume.id, _UUID)
+    if volume_id is None:
+        raise failure(_VOLUMES, "invalid", "a volume has no id")
+    api_type = plain_text(volume.volume_type, ".")
+    if api_type is None:
+        raise failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")
+    size_gib = whole_number(volume.size)
+    return Disk(volume_id, api_type, size_bytes=None if size_gib is None else size_gib * GIB)

@@ -1,0 +1,96 @@
+"""Yandex Cloud: which disks this instance has, by the Compute Cloud API.
+
+The metadata service has the id of the instance; it calls every disk PERSISTENT. The API has the
+types, with the service account of the instance. Sources: the pages on metadata of a VM, and the
+reference of the Compute Cloud API (Instance.Get, Disk.Get).
+"""
+
+from functools import partial
+
+import msgspec
+
+from disksla.detection.exchange import (
+    Exchanges,
+    Explanations,
+    Request,
+    authorized,
+    decode,
+    failure,
+    get_response,
+    plain_text,
+    whole_number,
+)
+from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.detection.google_metadata import access_token, get_metadata
+
+_ENDPOINT = "https://compute.api.cloud.yandex.net"
+_NAME = "[A-Za-z0-9._-]"
+_NO_ACCOUNT = (
+    "this instance has no service account; give it one with the role compute.viewer on its folder"
+)
+
+
+class _AttachedDisk(msgspec.Struct, frozen=True, rename="camel"):
+    disk_id: str
+    device_name: str | None = None
+
+
+class _Instance(msgspec.Struct, frozen=True, rename="camel"):
+    boot_disk: _AttachedDisk
+    secondary_disks: tuple[_AttachedDisk, ...] = ()
+
+
+class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
+    type_id: str
+    size: str | int | None = None
+
+
+def detect_yandex(endpoint: str | None) -> Exchanges[Detected]:
+    """Return the disks of this instance; `endpoint` replaces the address of the API."""
+    service = "Yandex Compute Cloud"
+    return detect("yandex", service, _metadata(), partial(_api, endpoint or _ENDPOINT))
+
+
+def _metadata() -> Exchanges[Metadata[str]]:
+    what = "request for the id of the instance"
+    body = yield from get_metadata(what, "instance/id")
+    instance_id = plain_text(body.decode("ascii", "replace").strip(), _NAME)
+    if instance_id is None:
+        raise failure(what, "invalid", "it is not an id")
+    return Metadata(instance_id)
+
+
+def _api(endpoint: str, instance_id: str) -> Exchanges[Listing]:
+    def disks(token: str) -> Exchanges[Listing]:
+        what = "request for the instance"
+        body = yield from _get(endpoint, token, what, f"instances/{instance_id}")
+        instance = decode(what, body, _Instance)
+        attached = (instance.boot_disk, *instance.secondary_disks)
+        return (yield from each_disk(attached, partial(_disk, endpoint, token)))
+
+    return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
+
+
+def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]:
+    disk_id = plain_text(attached.disk_id, _NAME)
+    what = f"request for disk {disk_id}"
+    if disk_id is None:
+        raise failure(what, "invalid", "a disk of the instance has no id")
+    found = decode(what, (yield from _get(endpoint, token, what, f"disks/{disk_id}")), _ApiDisk)
+    api_type = plain_text(found.type_id, _NAME)
+    if api_type is None:
+        raise failure(what, "invalid", "it has no type")
+    volume = plain_text(attached.device_name or disk_id, _NAME) or disk_id
+    return Disk(volume, api_type, size_bytes=whole_number(found.size))
+
+
+def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
+    words: Explanations = {
+        "denied": (
+            "permission was denied to the service account; give it the role compute.viewer on the"
+            " folder of the instance"
+        )
+    }
+    headers = {"authorization": f"Bearer {token}"}
+    request = Request(what, "api", "GET", f"{endpoint}/compute/v1/{path}", headers)
+    return (yield from get_response(request, words)).body

@@ -1,0 +1,82 @@
+"""The daemon reads what `disksla detect` writes."""
+
+import datetime as dt
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.terms_file import PROBLEM_REASONS, TermsContent
+from disksla.detection import encode_terms_file, terms_file
+from disksla.detection.exchange import Reason
+from disksla.detection.findings import Detected, Disk, Listing, Problem
+from disksla.schema.yaml_file import parse_record
+from disksla.units import GIB, MIB
+from support.simulated_host import CATALOG
+
+NOW = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
+NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,30}", fullmatch=True)
+DISKS = st.builds(
+    Disk,
+    volume=NAMES,
+    api_type=NAMES,
+    size_bytes=st.none() | st.integers(1, 2**50),
+    iops=st.none() | st.integers(1, 10**6),
+    bytes_per_second=st.none() | st.integers(1, 2**40),
+    caching=st.sampled_from([None, "none", "read-only", "read-write"]),
+    options=st.dictionaries(NAMES, NAMES, max_size=2),
+)
+PROBLEMS = st.builds(
+    Problem,
+    source=st.sampled_from(["api", "metadata"]),
+    reason=st.sampled_from(["denied", "timeout", "no_credentials"]),
+    message=st.sampled_from(["it failed: why; hint: 'x' \"y\" # z", "a: b"]),
+)
+
+
+@given(
+    disks=st.lists(DISKS, max_size=4),
+    problems=st.lists(PROBLEMS, max_size=2),
+    machine=st.none() | NAMES,
+)
+def test_what_was_found_out_is_read(
+    disks: list[Disk], problems: list[Problem], machine: str | None
+) -> None:
+    listing = Listing(tuple(disks))
+    detected = Detected("aws", "EC2", machine, None, listing, tuple(problems))
+    written = encode_terms_file(terms_file(detected, None, NOW))
+    file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 0.0)
+    assert (file.source, file.origin, file.machine_type) == ("api", "EC2 API", machine)
+    assert file.as_of_timestamp_s == NOW.timestamp()
+    assert file.expiry_timestamp_s == NOW.timestamp() + 7200
+    assert [problem.message for problem in file.problems] == [each.message for each in problems]
+    for disk, entry in zip(disks, file.entries, strict=True):
+        row = CATALOG.find(f"aws.{disk.api_type}")
+        assert entry.match.volume == disk.volume
+        assert entry.terms == (f"aws.{disk.api_type}" if row is None else row.id)
+        assert entry.size_bytes == disk.size_bytes
+        assert entry.iops == disk.iops
+        assert entry.bytes_per_second == disk.bytes_per_second
+        assert (entry.caching, dict(entry.options)) == (disk.caching, disk.options)
+
+
+def test_size_and_bandwidth_of_a_real_volume() -> None:
+    disk = Disk("vol-1", "gp3", 500 * GIB, 6000, 250 * MIB)
+    detected = Detected("aws", "EC2", None, None, Listing((disk,)))
+    written = encode_terms_file(terms_file(detected, None, NOW))
+    file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 0.0)
+    assert file.entries[0].bytes_per_second == 250 * MIB
+
+
+def test_attempt_that_found_nothing_has_no_age() -> None:
+    problem = Problem("metadata", "timeout", "it failed: why; hint")
+    detected = Detected("aws", "EC2", problems=(problem,))
+    written = encode_terms_file(terms_file(detected, None, NOW))
+    file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 1.0)
+    assert (file.as_of_timestamp_s, file.expiry_timestamp_s) == (None, None)
+    assert file.tried_timestamp_s == NOW.timestamp()
+
+
+def test_every_reason_is_one_that_the_daemon_knows() -> None:
+    """Packages of one level do not import each other, so both have the list."""
+    assert get_args(Reason) == PROBLEM_REASONS

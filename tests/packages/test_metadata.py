@@ -88,5 +88,10 @@ def test_packages_install_every_systemd_file() -> None:
         "disksla-exporter.socket",
         "disksla-exporter.default",
         "disksla-exporter.sysusers",
+        "disksla-detect.service",
+        "disksla-detect.service.d",
+        "disksla-detect.timer",
+        "disksla-detect.default",
+        "90-disksla-detect.rules",
     }
     assert files == expected, "update packaging/tree, debian/install and the spec too"

@@ -11,8 +11,14 @@ import pytest
 from support.daemon_process import DISKSLA
 
 SYSTEMD = Path(__file__).resolve().parent.parent.parent / "systemd"
-UNITS = ("disksla-exporter.service", "disksla-exporter.socket")
+UNITS = (
+    "disksla-exporter.service",
+    "disksla-exporter.socket",
+    "disksla-detect.service",
+    "disksla-detect.timer",
+)
 DROP_INS = sorted((SYSTEMD / "disksla-exporter.service.d").glob("*.conf"))
+MAX_EXPOSURE_OF_DETECT = 1.7
 MAX_EXPOSURE = {
     "": 1.5,
     "10-probe-devices.conf": 1.9,
@@ -72,11 +78,21 @@ def test_verification_finds_a_wrong_directive(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", MAX_EXPOSURE)
 def test_exposure_is_low(tmp_path: Path, name: str) -> None:
     drop_ins = [path for path in DROP_INS if path.name == name]
-    service, _ = installed(tmp_path, *drop_ins)
+    service, *_ = installed(tmp_path, *drop_ins)
+    assert exposure_of(service) <= MAX_EXPOSURE[name]
+
+
+@needs_systemd
+def test_exposure_of_detection_is_low(tmp_path: Path) -> None:
+    (service,) = (unit for unit in installed(tmp_path) if unit.endswith("disksla-detect.service"))
+    assert exposure_of(service) <= MAX_EXPOSURE_OF_DETECT
+
+
+def exposure_of(service: str) -> float:
     report = analyze("security", "--offline=true", "--no-pager", service).stdout
     exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", report)
     assert exposure is not None, report
-    assert float(exposure[1]) <= MAX_EXPOSURE[name]
+    return float(exposure[1])
 
 
 def test_exposure_of_every_drop_in_is_checked() -> None:
@@ -84,7 +100,9 @@ def test_exposure_of_every_drop_in_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [SYSTEMD / "disksla-exporter.service", *DROP_INS], ids=lambda path: path.name
+    "path",
+    [SYSTEMD / "disksla-exporter.service", SYSTEMD / "disksla-detect.service", *DROP_INS],
+    ids=lambda path: path.name,
 )
 def test_every_directive_has_a_comment(path: Path) -> None:
     """Directives that share a comment follow each other; a few need none."""

@@ -26,6 +26,7 @@ PERMISSIVE = {
     "BSD-2-Clause",
     "BSD-3-Clause",
     "Apache-2.0",
+    "CNRI-Python",
     "PSF-2.0",
 }
 """Licences that require attribution only."""

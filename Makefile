@@ -10,8 +10,8 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check lint type layers cover system nightly fmt docs mixin golden lab vm identity \
-	bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+.PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab vm \
+	identity bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -60,6 +60,9 @@ docs: .venv/run.stamp ## regenerate docs/metrics.md and docs/catalog.md from the
 
 mixin: .venv/check.stamp ## render grafana/out from the jsonnet beside it
 	.venv/bin/python grafana/render.py
+
+manifests: ## render packaging/kubernetes from the chart in packaging/helm (needs helm)
+	packaging/manifests packaging/kubernetes
 
 golden: .venv/check.stamp ## rewrite the expected output of tests; review the difference
 	.venv/bin/python -m pytest --golden $(ARGS)

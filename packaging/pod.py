@@ -39,11 +39,11 @@ def pod() -> dict[str, Any]:
 def bundle(
     specification: Mapping[str, Any], root: Path, config: Path, empty: Path
 ) -> dict[str, Any]:
-    """Return the configuration for the runtime.
+    """Return the configuration of the daemon's container for the runtime.
 
     Raises ValueError if the pod needs privileges or volumes that are not supported here.
     """
-    [container] = specification["containers"]
+    [container] = [each for each in specification["containers"] if each["name"] == "disksla"]
     user, security = specification["securityContext"], container["securityContext"]
     if security["privileged"] or security["capabilities"] != {"drop": ["ALL"]}:
         raise ValueError("found a pod with privileges; expected one without capabilities")
@@ -75,6 +75,8 @@ def _mounts(
     specification: Mapping[str, Any], container: Mapping[str, Any], config: Path, empty: Path
 ) -> Iterator[dict[str, Any]]:
     volumes = {volume["name"]: volume for volume in specification["volumes"]}
+    others = [each for each in specification["containers"] if each is not container]
+    of_others = {mount["name"] for each in others for mount in each["volumeMounts"]}
     for mount in container["volumeMounts"]:
         volume = volumes.pop(mount["name"])
         entry: dict[str, Any] = {"destination": mount["mountPath"]}
@@ -91,8 +93,9 @@ def _mounts(
             ]
             entry |= {"type": "bind", "source": str(source), "options": options}
         yield entry
-    if volumes:
-        raise ValueError(f"found volumes without a mount: {', '.join(volumes)}")
+    unused = volumes.keys() - of_others
+    if unused:
+        raise ValueError(f"found volumes without a mount: {', '.join(unused)}")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import yaml
 
 from disksla.cli import build_parser
 from disksla.commands._options import roots_of
+from disksla.config.settings import Settings
+from disksla.config.settings_file import terms_directories
 from disksla.system.roots import Roots
 from disksla.web.listen import DEFAULT_LISTEN_ADDRESS
 from pod import COMMAND, MANIFEST, bundle, pod
@@ -23,9 +25,11 @@ MISSING = Path("/missing/directory")
 
 
 def container() -> dict[str, Any]:
-    [only] = pod()["containers"]
-    assert isinstance(only, dict)
-    return only
+    return containers()["disksla"]
+
+
+def containers() -> dict[str, dict[str, Any]]:
+    return {each["name"]: each for each in pod()["containers"]}
 
 
 def instruction(name: str) -> str:
@@ -74,6 +78,36 @@ def test_missing_host_directory_is_replaced() -> None:
     config = bundle(specification, MISSING, HERE, HERE.parent)
     sources = {mount["source"] for mount in config["mounts"] if mount["type"] == "bind"}
     assert sources == {str(HERE), str(HERE.parent)}
+
+
+def test_only_detection_has_the_token_and_no_container_has_the_directory_of_kubelet() -> None:
+    specification = pod()
+    assert specification["automountServiceAccountToken"] is False
+    [account] = [volume for volume in specification["volumes"] if "projected" in volume]
+    users = [
+        name
+        for name, each in containers().items()
+        if account["name"] in {mount["name"] for mount in each["volumeMounts"]}
+    ]
+    assert users == ["detect-kubernetes"]
+    paths = {each["hostPath"]["path"] for each in specification["volumes"] if "hostPath" in each}
+    assert paths == {"/proc", "/sys", "/run/udev"}
+    securities = [each["securityContext"] for each in containers().values()]
+    assert all(security == securities[0] for security in securities)
+
+
+def test_daemon_reads_what_detection_writes() -> None:
+    script = containers()["detect-kubernetes"]["command"][-1]
+    output = script.split("--output ")[1].split()[0]
+    directory = Path(output).parent
+    assert directory in terms_directories(None, Settings())
+    for name, is_read_only in (("disksla", True), ("detect-kubernetes", None)):
+        [mount] = [
+            mount
+            for mount in containers()[name]["volumeMounts"]
+            if mount["mountPath"] == str(directory)
+        ]
+        assert (mount["name"], mount.get("readOnly")) == ("terms", is_read_only)
 
 
 def make_privileged(specification: dict[str, Any]) -> None:
@@ -130,8 +164,9 @@ def test_pod_monitor_selects_the_pods() -> None:
         if each["kind"] == "DaemonSet"
     ]
     labels = daemon_set["spec"]["template"]["metadata"]["labels"]
-    assert monitor["spec"]["selector"]["matchLabels"] == labels
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= labels.items()
     assert labels[monitor["spec"]["jobLabel"]] == "disksla", "the rules select this job"
     [endpoint] = monitor["spec"]["podMetricsEndpoints"]
+    assert endpoint["honorLabels"] is True, "the namespace of a claim is not that of the pod"
     assert endpoint["port"] == container()["ports"][0]["name"]
     assert monitor["metadata"]["namespace"] == daemon_set["metadata"]["namespace"]

@@ -34,7 +34,13 @@ def clone(tmp_path: Path) -> Path:
         pytest.skip("NOT TESTED: a release needs git")
     path = tmp_path / "clone"
     subprocess.run(["git", "init", "--quiet", str(path)], check=True)
-    for name in ("packaging/release", "packaging/kubernetes/daemonset.yaml", "setup.cfg"):
+    for name in (
+        "packaging/release",
+        "packaging/kubernetes/daemonset.yaml",
+        "packaging/kubernetes/podmonitor.yaml",
+        "packaging/helm/disksla/Chart.yaml",
+        "setup.cfg",
+    ):
         copy = path / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes((ROOT / name).read_bytes())
@@ -58,7 +64,10 @@ def test_release_writes_version_and_changelog_and_tags(clone: Path) -> None:
     assert git(clone, "describe", "--exact-match").strip() == "v12.3.4"
     assert "version = 12.3.4\n" in (clone / "setup.cfg").read_text(encoding="utf-8")
     manifest = (clone / "packaging" / "kubernetes" / "daemonset.yaml").read_text(encoding="utf-8")
-    assert re.findall(r"image: .*:(\S+)", manifest) == ["12.3.4"]
+    assert set(re.findall(r"image: .*:(\S+)", manifest)) == {"12.3.4"}
+    assert set(re.findall(r"kubernetes.io/version: (.+)", manifest)) == {'"12.3.4"'}
+    chart = (clone / "packaging" / "helm" / "disksla" / "Chart.yaml").read_text(encoding="utf-8")
+    assert re.findall(r"^\w*[vV]ersion: (\d.*)$", chart, re.MULTILINE) == ["12.3.4", "12.3.4"]
     changelog = (clone / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(r"## \[Unreleased\]\n\n## \[12\.3\.4\] - \d{4}-\d\d-\d\d\n", changelog)
     message = git(clone, "tag", "--list", "--format=%(contents)", "v12.3.4")

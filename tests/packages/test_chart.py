@@ -1,0 +1,214 @@
+"""The Helm chart: linted, rendered, and validated against the schemas of Kubernetes.
+
+helm and the schemas are in .cache (`.ci/need check`).
+"""
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.waiting import eventually
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+CHART = ROOT / "packaging" / "helm" / "disksla"
+MANIFESTS = ROOT / "packaging" / "kubernetes"
+HERE = Path(__file__).parent / "chart"
+TOOLS = ROOT / ".cache" / "tools" / "usr" / "bin"
+VALIDATE = ROOT / ".cache" / "kubernetes-validate" / "bin" / "kubernetes-validate"
+VERSIONS = ("1.25.0", "1.29.0", "1.33.0", "1.37.0")
+NOT_OF_KUBERNETES = {"PodMonitor", "ServiceMonitor"}
+
+
+@pytest.fixture(scope="session")
+def helm() -> str:
+    found = shutil.which("helm", path=f"{TOOLS}:{os.environ['PATH']}")
+    if found is None:
+        pytest.skip("NOT TESTED: needs helm in .cache/tools (.ci/need check)")
+    return found
+
+
+def render(helm: str, *options: str | Path, release: str = "disksla") -> str:
+    command: list[str | Path] = [
+        helm,
+        "template",
+        release,
+        CHART,
+        "--kube-version",
+        VERSIONS[-1],
+        *options,
+    ]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def everything(helm: str) -> str:
+    return render(helm, "--namespace", "monitoring", "--values", HERE / "values.yaml")
+
+
+def documents(text: str) -> dict[str, dict[str, Any]]:
+    """Return the only object of each kind."""
+    found = [each for each in yaml.safe_load_all(text) if each is not None]
+    by_kind = {each["kind"]: each for each in found}
+    assert len(by_kind) == len(found)
+    return by_kind
+
+
+@pytest.mark.parametrize("options", [(), ("--values", HERE / "values.yaml")])
+def test_lint(helm: str, options: tuple[str | Path, ...]) -> None:
+    command: list[str | Path] = [
+        helm,
+        "lint",
+        "--strict",
+        "--kube-version",
+        VERSIONS[-1],
+        *options,
+        CHART,
+    ]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_manifests_are_rendered_from_the_chart(helm: str, tmp_path: Path) -> None:
+    path = f"{Path(helm).parent}:{os.environ['PATH']}"
+    script = ROOT / "packaging" / "manifests"
+    subprocess.run([script, tmp_path], check=True, env={**os.environ, "PATH": path})
+    for made in tmp_path.iterdir():
+        present = (MANIFESTS / made.name).read_text(encoding="utf-8")
+        assert made.read_text(encoding="utf-8") == present, "run make manifests"
+    assert {made.name for made in tmp_path.iterdir()} == {
+        manifest.name for manifest in MANIFESTS.iterdir()
+    }
+
+
+def test_everything(helm: str, golden: Callable[[Path, str], None]) -> None:
+    golden(HERE / "expected.yaml", everything(helm))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    "source", [everything, lambda _: (MANIFESTS / "daemonset.yaml").read_text()]
+)
+def test_schemas_of_kubernetes(
+    helm: str, version: str, source: Callable[[str], str], tmp_path: Path
+) -> None:
+    if not VALIDATE.exists():
+        pytest.skip("NOT TESTED: needs kubernetes-validate in .cache (.ci/need check)")
+    objects = documents(source(helm))
+    files = []
+    for kind, content in objects.items():
+        if kind not in NOT_OF_KUBERNETES:
+            files.append(tmp_path / f"{kind}.yaml")
+            files[-1].write_text(yaml.safe_dump(content), encoding="utf-8")
+    command: list[str | Path] = [VALIDATE, "--strict", "--kubernetes-version", version, *files]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert f"{run.stdout}{run.stderr}".count("passed for resource") == len(files) >= 6
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "detect.kubernetes.enable=true",
+        "detect.kubernetes.intervalSeconds=5",
+        "detect.kubernetes.cinder=x; reboot",
+        "detect.cloud.provider=other",
+        "image.digest=latest",
+        "terms.a/b=1",
+        "rback.create=false",
+    ],
+)
+def test_wrong_value_is_rejected(helm: str, option: str) -> None:
+    command = [helm, "template", "x", str(CHART), "--kube-version", VERSIONS[-1], "--set", option]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "values don't meet the specifications" in run.stderr
+
+
+def test_without_detection_nothing_of_the_cluster_is_used(helm: str) -> None:
+    found = documents(render(helm, "--set", "detect.kubernetes.enabled=false"))
+    assert found.keys() == {"ServiceAccount", "ConfigMap", "DaemonSet"}
+    pod = found["DaemonSet"]["spec"]["template"]["spec"]
+    assert [each["name"] for each in pod["containers"]] == ["disksla"]
+    assert not [each for each in pod["volumes"] if "projected" in each or each["name"] == "terms"]
+
+
+def test_account_of_the_operator(helm: str) -> None:
+    options = ("serviceAccount.create=false", "serviceAccount.name=mine", "rbac.create=false")
+    found = documents(render(helm, *(f"--set={option}" for option in options)))
+    assert found.keys() == {"ConfigMap", "DaemonSet"}
+    assert found["DaemonSet"]["spec"]["template"]["spec"]["serviceAccountName"] == "mine"
+
+
+def test_names_follow_the_release(helm: str) -> None:
+    found = documents(render(helm, "--namespace", "monitoring", release="prod"))
+    assert {each["metadata"]["name"] for each in found.values()} == {"prod-disksla"}
+    [subject] = found["ClusterRoleBinding"]["subjects"]
+    assert (subject["name"], subject["namespace"]) == ("prod-disksla", "monitoring")
+    assert found["ClusterRoleBinding"]["roleRef"]["name"] == "prod-disksla"
+
+
+def test_pods_restart_with_the_configuration_but_not_with_terms(helm: str) -> None:
+    def checksum(*options: str) -> str:
+        template = documents(render(helm, *options))["DaemonSet"]["spec"]["template"]
+        return str(template["metadata"]["annotations"]["checksum/config"])
+
+    assert checksum("--set", "config.machine.type=m5.large") != checksum()
+    assert checksum("--set", "catalog.a\\.yml.b=c") != checksum()
+    assert checksum("--set", "terms.a\\.yml.provider=aws") == checksum()
+
+
+@pytest.mark.parametrize("container", ["detect-kubernetes", "detect-cloud"])
+@pytest.mark.parametrize("pause", [None, "0.1"])
+def test_loop_runs_again_and_ends_at_once(
+    helm: str, container: str, pause: str | None, tmp_path: Path
+) -> None:
+    """Run the command of the container; `disksla detect` fails, as without a pod.
+
+    It has to end during the first pause, which is one of minutes, and go on after a short one.
+    """
+    pod = documents(everything(helm))["DaemonSet"]["spec"]["template"]["spec"]
+    [found] = [each for each in pod["containers"] if each["name"] == container]
+    script = found["command"][-1]
+    if pause is not None:
+        script, count = re.subn(r"sleep \$\(\(.*?\)\)", f"sleep {pause}", script)
+        assert count == 1
+    runs, program, log = tmp_path / "runs", tmp_path / "disksla", tmp_path / "log"
+    program.write_text(
+        f'#!/bin/sh\n{sys.executable} -m disksla "$@"; status=$?\n'
+        f"printf '%s|' \"$@\" >>{runs}; echo >>{runs}; exit $status\n"
+    )
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    with log.open("wb") as errors:
+        process = subprocess.Popen(
+            ["bash", "-c", script], env={"PATH": path}, stderr=errors, start_new_session=True
+        )
+    with process:
+        try:
+            least = 1 if pause is None else 2
+            assert eventually(lambda: runs.exists() and runs.read_text().count("\n") >= least, 60)
+            process.terminate()
+            assert process.wait(timeout=60) == 0
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                # The pause, if it began; in a container it ends with PID 1.
+                os.killpg(process.pid, signal.SIGKILL)
+    words = runs.read_text().splitlines()[0].split("|")
+    assert words[0] == "detect"
+    assert "/var/lib/disksla/terms.d/" in words[words.index("--output") + 1]
+    is_cloud = container == "detect-cloud"
+    expected = "cannot read" if is_cloud else "KUBERNETES_SERVICE_HOST is not set"
+    assert expected in log.read_text()
+    if is_cloud:
+        assert words[words.index("--endpoint") + 1] == "https://cinder.example.org/v3/$project"

@@ -58,7 +58,9 @@ TAIL = """\
 Success: the command completed, the promise is kept, or the file is valid.
 .TP
 .B 1
-The promise is not kept.
+The promise is not kept, or
+.B disksla doctor
+found something wrong.
 .TP
 .B 2
 The command failed: an invalid option, an invalid file, or an unknown disk.
@@ -96,6 +98,9 @@ Show the limits of a disk of this type and size, and how they are computed.
 .TP
 .B disksla explain vdb
 Explain what throttled a disk in the last seconds.
+.TP
+.B disksla doctor
+Check everything that must be right on this machine.
 .TP
 .B disksla check\\-config /etc/disksla/disksla.yml
 List all problems of a configuration before it is loaded.

@@ -42,6 +42,7 @@ UNIT_ELSEWHERE = {
     "disksla.limits.rules": "that of the row of the catalogue with the rule",
     "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
+    "disksla.doctor.facts.Sample.value": "in the name of the metric",
     "disksla.verdict.constant_rate.Line.slopes": "amounts per sample, or per second",
     "disksla.verification.suites.Requirement": "in its own `unit`",
     "disksla.verification.report.SuiteTestResult": "in its own `unit`",

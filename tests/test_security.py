@@ -21,8 +21,14 @@ SOCKETS = {
 }
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
-CONNECTING = {"detection/http.py": {"commands/detect.py"}}
-"""Modules that open connections, and those that import them: a command, never the daemon."""
+CONNECTING = {
+    "detection/http.py": {"commands/detect.py"},
+    "doctor/ask_daemon.py": {"commands/doctor.py", "doctor/gather.py"},
+}
+"""Modules that open connections, and those that import them: two commands, never the daemon.
+
+`disksla detect` asks a provider, and `disksla doctor` the daemon on loopback.
+"""
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),
     *("socketserver", "telnetlib", "urllib.request", "urllib3", "xmlrpc.client"),

@@ -23,6 +23,7 @@ COMMANDS = {
     "limits": "compute the limits of a disk type for a size",
     "catalog": "list the disk types of all providers, with their sources",
     "probe": "measure the latency of a disk once, at a low rate",
+    "doctor": "check everything that must be right on this machine, and name the fixes",
     "check-config": "validate a configuration file and list all its problems",
     "record": "record what is read from the kernel to a file, tick by tick",
     "replay": "run a recording through the pipeline of the exporter",

@@ -49,6 +49,7 @@ from disksla.verification.store import ReportStore
 from disksla.web.access import AccessControl
 from disksla.web.app import App
 from disksla.web.listen import Listen, ListenAddress
+from disksla.web.page_cache import PageCache
 from disksla.web.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
 
 log = logging.getLogger("disksla.daemon")
@@ -143,7 +144,7 @@ class Daemon:
             ready=self.is_ready,
             reload=self.reload,
             telemetry_path=telemetry_path,
-            share_s=SHARE_S,
+            page_cache=PageCache(SHARE_S),
         )
         self._access = access or AccessControl()
         scrapes = ScrapeLimit(telemetry_path, max_scrapes)

@@ -114,6 +114,31 @@ def start_daemon(certificates: Path, tmp_path: Path) -> Iterator[StartDaemon]:
         yield start
 
 
+@pytest.mark.parametrize(
+    ("text", "scheme", "words"),
+    [
+        (TLS + USERS, "https", "it requires a password"),
+        (TLS, "http", "it requires HTTPS"),
+        (VERIFIED, "https", "it may need a client certificate"),
+        (TLS, "https", "answers, and the disks are sampled"),
+    ],
+)
+def test_doctor_says_what_it_cannot_see(
+    start_daemon: StartDaemon, text: str, scheme: str, words: str
+) -> None:
+    daemon = start_daemon(text)
+    state = daemon.web.parent.parent / "state"
+    state.mkdir(exist_ok=True)
+    completed = run(
+        *("doctor", "--json", f"--url={scheme}://localhost:{daemon.port}"),
+        *("--config.file", str(state.with_name("config.yml"))),
+        *("--web.config.file", str(daemon.web)),
+    )
+    checks = {each["check"]: each for each in json.loads(completed.stdout)["checks"]}
+    assert checks["configuration.web"]["status"] == "ok"
+    assert words in checks["daemon.running"]["found"]
+
+
 def test_certificate_and_password_are_required(start_daemon: StartDaemon) -> None:
     daemon = start_daemon(VERIFIED + USERS)
     assert daemon.output.startswith(f"disksla: status page on https://127.0.0.1:{daemon.port}/,")

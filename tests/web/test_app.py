@@ -9,6 +9,7 @@ from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
 from disksla.web.app import App
 from disksla.web.http import HttpConnection, Request
+from disksla.web.page_cache import PageCache
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
 
@@ -114,10 +115,28 @@ def test_pages_support_get_and_head_only(path: str, method: str) -> None:
 
 def test_health_and_readiness_report_the_daemon() -> None:
     assert get(make_app(), "/-/healthy")[::2] == (200, b"healthy\n")
-    assert get(make_app(), "/-/ready")[::2] == (200, b"ready\n")
+    assert get(make_app(), "/-/ready")[::2] == (200, b"ready\nnever scraped\n")
     failing = make_app(healthy=lambda: False, ready=lambda: False)
     assert get(failing, "/-/healthy")[0] == 503
     assert get(failing, "/-/ready")[0] == 503
+
+
+def test_readiness_has_the_time_of_the_last_scrape() -> None:
+    clock = [100.0]
+    app = App(
+        lambda: view(disk_view()),
+        lambda: ABOUT,
+        healthy=lambda: True,
+        ready=lambda: True,
+        reload=lambda: None,
+        page_cache=PageCache(0.1, lambda: clock[0]),
+    )
+    get(app, "/metrics?name[]=disksla_build_info")
+    assert get(app, "/-/ready")[2] == b"ready\nnever scraped\n"
+    get(app, "/metrics")
+    clock[0] += 12.4
+    get(app, "/metrics?name[]=disksla_build_info")
+    assert get(app, "/-/ready")[2] == b"ready\nlast scrape 12 s ago\n"
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])

@@ -26,13 +26,14 @@ from disksla.config.settings import (
     SamplingSettings,
     Settings,
 )
-from disksla.config.terms_file import TermsFile
+from disksla.config.terms_file import PROBLEM_REASONS, TermsFile, TermsProblem
 from disksla.config.unused import UnusedEntry, unused_entries
 
 __all__ = [
     "CUSTOM_TERMS",
     "PROBE_KINDS",
     "PROBE_REQUEST_BYTES",
+    "PROBLEM_REASONS",
     "Configuration",
     "DiskEntry",
     "DiskMatch",
@@ -42,6 +43,7 @@ __all__ = [
     "SamplingSettings",
     "Settings",
     "TermsFile",
+    "TermsProblem",
     "UnusedEntry",
     "assign",
     "assign_all",

@@ -3,7 +3,7 @@
 from disksla.detection.exchange import Exchanges
 from disksla.detection.findings import KUBERNETES, Detected
 from disksla.detection.kubernetes import detect_kubernetes
-from disksla.detection.providers import PROVIDERS, exchanges_of
+from disksla.detection.providers import PROVIDERS, WITH_CREDENTIALS_FILE, exchanges_of
 from disksla.detection.terms_file import (
     TermsFile,
     decode_terms_file,
@@ -14,6 +14,7 @@ from disksla.detection.terms_file import (
 __all__ = [
     "KUBERNETES",
     "PROVIDERS",
+    "WITH_CREDENTIALS_FILE",
     "Detected",
     "Exchanges",
     "TermsFile",

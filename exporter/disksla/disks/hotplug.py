@@ -107,7 +107,7 @@ class DiskWatcher:
         """Scan, wait for an event or the period, delay, and scan again."""
         devices = BlockDevices(self._roots)
         with _mount_table(self._roots) as table:
-            monitors, problems = _monitors(devices.udev)
+            monitors, problems = uevent_monitors(devices.udev)
             poller = select.poll()
             poller.register(self._wake, select.POLLIN)
             for monitor in monitors:
@@ -161,7 +161,7 @@ def _mount_table(roots: Roots) -> Iterator[IO[bytes] | None]:
         yield table
 
 
-def _monitors(udev: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+def uevent_monitors(udev: Any) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     """Listen to uevents; return the monitors, and problems.
 
     The kernel sends an event for every device; udevd sends one later, when it has read the

@@ -37,12 +37,12 @@ class App:
         ready: Callable[[], bool],
         reload: Callable[[], None],
         telemetry_path: str = "/metrics",
-        share_s: float = 0.0,
+        page_cache: PageCache[MetricsPage] | None = None,
     ) -> None:
         """Serve `snapshot` at `telemetry_path`.
 
-        `reload` raises DiskslaError if it changed nothing. Equal scrapes within `share_s` of each
-        other get the same page.
+        `reload` raises DiskslaError if it changed nothing. Without `page_cache`, equal scrapes
+        share no page.
         """
         self._snapshot = snapshot
         self._build_info = build_info
@@ -50,8 +50,10 @@ class App:
         self._ready = ready
         self._reload = reload
         self._telemetry_path = telemetry_path
+        self._scraped_s: float | None = None
+        """Time of the last request for all metrics."""
         self._registry = make_registry(snapshot, build_info, reports)
-        self._page_cache: PageCache[MetricsPage] = PageCache(share_s)
+        self._page_cache = page_cache or PageCache[MetricsPage](0.0)
         self._failing: set[str] = set()
         self._routes: dict[str, tuple[tuple[str, ...], Callable[[Request], Response]]] = {
             "/": (_READ, self._get_status_page),
@@ -112,6 +114,8 @@ class App:
         accept = request.headers.get("accept", "")
         encoding = request.headers.get("accept-encoding", "")
         names = tuple(parse_qs(request.query).get("name[]", ()))
+        if not names:
+            self._scraped_s = self._page_cache.now_s()
         page = self._page_cache.get(
             (accept, encoding, names, self._build_info()),
             lambda: render_metrics(self._registry, accept, encoding, names),
@@ -125,10 +129,16 @@ class App:
 
     def _get_readiness(self, _request: Request) -> Response:
         if self._ready():
-            return Response(b"ready\n")
+            return Response(f"ready\n{self._last_scrape()}\n".encode())
         return Response(
             b"not ready: the disks have not been sampled yet\n", HTTPStatus.SERVICE_UNAVAILABLE
         )
+
+    def _last_scrape(self) -> str:
+        """Return when all metrics were last requested; `disksla doctor` reads it."""
+        if self._scraped_s is None:
+            return "never scraped"
+        return f"last scrape {self._page_cache.now_s() - self._scraped_s:.0f} s ago"
 
     def _post_reload(self, _request: Request) -> Response:
         try:

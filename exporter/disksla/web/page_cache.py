@@ -25,14 +25,14 @@ class PageCache(Generic[Page]):
     def __init__(self, share_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
         """Share a page for `share_s` from the start of rendering; 0 disables the cache."""
         self._share_s = share_s
-        self._now_s = now_s
+        self.now_s = now_s
         self._rendering = threading.Lock()
         self._entry: _Entry[Page] | None = None
 
     def get(self, key: Hashable, render: Callable[[], Page]) -> Page:
         """Return the page with this key, from the cache if it is recent enough."""
         with self._rendering:
-            now_s = self._now_s()
+            now_s = self.now_s()
             entry = self._entry
             if entry and entry.key == key and now_s - entry.begun_s < self._share_s:
                 return entry.page

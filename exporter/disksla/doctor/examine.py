@@ -1,0 +1,25 @@
+"""All checks of a machine."""
+
+from collections.abc import Iterator
+
+from disksla.doctor.clock import check_clock
+from disksla.doctor.daemon import check_daemon
+from disksla.doctor.disks import check_disks
+from disksla.doctor.facts import MachineFacts
+from disksla.doctor.files import check_configuration, check_state
+from disksla.doctor.kernel import check_kernel
+from disksla.doctor.measuring import check_measuring
+from disksla.doctor.provider import check_provider
+from disksla.doctor.result import CheckResult
+
+
+def examine(machine: MachineFacts) -> Iterator[CheckResult]:
+    """Yield the results of all checks."""
+    yield from check_kernel(machine.kernel)
+    yield from check_disks(machine)
+    yield from check_provider(machine)
+    yield from check_configuration(machine)
+    yield from check_state(machine.state, machine.access)
+    yield from check_measuring(machine)
+    yield from check_clock(machine.clock)
+    yield from check_daemon(machine)

@@ -1,0 +1,121 @@
+"""What a daemon, or another program on its port, answers."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.doctor.ask_daemon import ask_daemon, parse_url
+from disksla.errors import DiskslaError
+
+
+@contextmanager
+def answering(*answers: bytes) -> Iterator[str]:
+    """Answer one request after another with these bytes, on loopback; yield the address."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for answer in answers:
+                client, _ = server.accept()
+                with client:
+                    client.recv(65536)
+                    client.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        thread.join()
+
+
+def page(body: str, status: int = 200) -> bytes:
+    return f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://127.0.0.1:10056", "http://127.0.0.1:10056/metrics"),
+        ("http://localhost/", "http://localhost/metrics"),
+        ("https://[::1]:443/telemetry", "https://[::1]:443/telemetry"),
+        ("http://127.9.9.9:1/metrics?x=1", "http://127.9.9.9:1/metrics"),
+    ],
+)
+def test_addresses_on_loopback(url: str, shown: str) -> None:
+    assert str(parse_url(url)) == shown
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://192.0.2.1:10056",
+        "http://example.org",
+        "http://localhost.example.org",
+        "http://127.0.0.1.example.org/",
+        "http://127.0.0.1@192.0.2.1/",
+        "ftp://127.0.0.1",
+        "127.0.0.1:10056",
+        "http://127.0.0.1:99999",
+        "http://[::1",
+        "http://127.0.0.1/\n",
+        "",
+    ],
+)
+def test_other_addresses_are_refused(url: str) -> None:
+    with pytest.raises(DiskslaError, match="--url: found"):
+        parse_url(url)
+
+
+@given(st.text())
+def test_any_text_is_an_address_on_loopback_or_refused(text: str) -> None:
+    try:
+        address = parse_url(text)
+    except DiskslaError:
+        return
+    assert address.host == "localhost" or address.host.startswith(("127.", "::1", "::ffff:127"))
+
+
+def test_samples_are_read() -> None:
+    body = 'disksla_build_info{version="1"} 1\n'
+    with answering(page("ready\nnever scraped\n"), page(body)) as url:
+        facts = ask_daemon(url)
+    assert facts.problem is None
+    assert facts.ready_text == "ready\nnever scraped"
+    [sample] = facts.values("disksla_build_info", version="1")
+    assert sample.value == 1
+
+
+@pytest.mark.parametrize("body", ["<html>", "disksla_build_info{", "x 1 2 3 4", "\0", "a{b} c"])
+def test_page_that_is_not_of_metrics(body: str) -> None:
+    with answering(page("", 404), page(body)) as url:
+        facts = ask_daemon(url)
+    assert (facts.ready_status, facts.metrics_status) == (404, 200)
+    assert facts.values("disksla_build_info") == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "it does not speak HTTP: BadStatusLine"),
+        (b"", "Remote end closed connection without response"),
+    ],
+)
+def test_another_protocol(answer: bytes, problem: str) -> None:
+    with answering(answer) as url:
+        assert ask_daemon(url).problem == problem
+
+
+def test_nothing_listens() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        assert ask_daemon(url).problem == "Connection refused"
+
+
+def test_tls_that_the_other_side_does_not_speak() -> None:
+    with answering(page("ready\n")) as url:
+        facts = ask_daemon(url.replace("http:", "https:"))
+    assert "TLS failed" in (facts.unseen or "")

@@ -1,5 +1,6 @@
 """Snapshots: the health of parts of the daemon beside that of the sampler."""
 
+from disksla.limits import TermsSource
 from disksla.system import SourceHealth
 from support.snapshots import disk_view, view
 
@@ -26,3 +27,11 @@ def test_with_health_adds_parts_of_the_daemon() -> None:
 def test_with_health_replaces_the_health_of_a_source() -> None:
     failed = view().with_health([SourceHealth("state", 1, works=False, problem="full")])
     assert failed.with_health([SourceHealth("state", 1, works=True)]).sampler.collectors["state"]
+
+
+def test_with_terms_failures_changes_nothing_else() -> None:
+    before = view(disk_view())
+    failures: dict[tuple[TermsSource, str], int] = {("file", "invalid"): 2, ("api", "denied"): 1}
+    after = before.with_terms_failures(failures)
+    assert after.terms.failures == failures
+    assert after.with_terms_failures({}) == before

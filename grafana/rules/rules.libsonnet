@@ -133,6 +133,8 @@
     'latency_kind',
     'rotational',
     'mountpoint',
+    'terms_source',
+    'machine_type',
   ],
   local fleet = [
     rule(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from disksla.metrics.disk_metrics import DISK_METRICS
 from grafana.metric_names import RULE_FILES, counters, exposed, groups, queries, recorded, rules
 from grafana.promql import (
     calls_in,
@@ -190,3 +191,14 @@ def test_records_are_newer_than_the_lookback_delta() -> None:
         read = metrics_in(query) & steps
         is_step_of_terms = "provider_terms:disksla_" in name and ":increase" in name
         assert read <= summed or is_step_of_terms, name
+
+
+def test_count_of_disks_drops_all_labels_of_disks_but_the_terms() -> None:
+    [labels] = next(
+        re.findall(r"count without \((.*?)\)", rule["expr"])
+        for rule in RECORDED
+        if rule["record"] == "provider_terms:disksla_disks:count"
+    )
+    [info] = [metric for metric in DISK_METRICS if metric.name == "disksla_disk_info"]
+    dropped = {"instance", "device", *info.labels} - {"provider", "terms"}
+    assert set(labels.split(", ")) == dropped

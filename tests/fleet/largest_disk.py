@@ -17,13 +17,14 @@ _BUCKETS = (
 
 
 def largest_disk() -> DiskSnapshot:
-    """Return a disk with every limit, credits of two buckets and both kinds of probes."""
+    """Return a volume of Kubernetes with every limit, two buckets and both kinds of probes."""
     burst = Burst(Rates(2000.0, 2000.0, 60e6, 60e6), _BUCKETS)
     limits = replace(SEPARATE_LIMITS, burst=burst)
     view = probed_disk_view()
     probes = {kind: _probed(totals) for kind, totals in view.probes.items()}
     return replace(
         view,
+        disk=replace(view.disk, csi_driver="ebs.csi.aws.com", volume_handle="vol-0a1b2c3d"),
         assignment=replace(view.assignment, limits=limits),
         credits=(IOPS_CREDITS, BYTE_CREDITS),
         probes=probes,
@@ -43,7 +44,8 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    full = replace(largest_disk(), limiter_window_s=None, data_writes=None)
+    volume = replace(largest_disk(), limiter_window_s=None, data_writes=None)
+    full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
         for name in ("probes", "probe_intervals_s")
@@ -73,11 +75,12 @@ def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | Non
         "with credits of two buckets": bursting,
         "with probes of reads": replace(bursting, **probed),
         "with probes of writes too": full,
+        "that is a volume of Kubernetes": volume,
     }
     steps: dict[str, tuple[DiskSnapshot, VerificationReport | None]] = {
         what: (disk, None) for what, disk in unreported.items()
     }
-    return {**steps, "after `disksla verify` with VK's suite": (full, longest_report())}
+    return {**steps, "after `disksla verify` with VK's suite": (volume, longest_report())}
 
 
 def _probed(totals: ProbeTotals) -> ProbeTotals:

@@ -21,7 +21,7 @@ function(config) {
   local traffic(title, unit, metrics, limit) =
     lib.lines(title, |||
       Filled: reads plus writes of each disk that shares the limit, stacked; the widest area is the
-      disk that uses most of it. Dashed: limits of the machine, without burst; where reads and
+      disk that uses most of it. Dashed: limits of the machine, and those of a burst; where reads and
       writes share one limit, it is shown for both.
     |||, unit, [
       lib.query('(%s) and on (%s) (%s)' % [
@@ -33,9 +33,10 @@ function(config) {
         ofGroup(gauge('disk_info')),
       ], '{{device}}'),
       lib.query(ofGroup(gauge(limit)), 'limit of {{direction}}s ({{group}})'),
+      lib.query(ofGroup(gauge('burst_' + limit)), 'burst limit of {{direction}}s ({{group}})'),
     ])
     + lib.stacked + noLimit + lib.overrides([
-      lib.override('byRegexp', '/^limit of /', {
+      lib.override('byRegexp', '/limit of /', {
         color: { mode: 'fixed', fixedColor: 'green' },
         'custom.fillOpacity': 0,
         'custom.lineWidth': 1,

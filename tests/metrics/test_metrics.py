@@ -120,6 +120,8 @@ CONTRACT = {
     "disksla_machine_disk_info": "gauge",
     "disksla_machine_limit_iops": "gauge",
     "disksla_machine_limit_bytes_per_second": "gauge",
+    "disksla_machine_burst_limit_iops": "gauge",
+    "disksla_machine_burst_limit_bytes_per_second": "gauge",
     "disksla_machine_load_ratio": "histogram",
     "disksla_machine_throttled_seconds_total": "counter",
     "disksla_machine_burst_credits": "gauge",
@@ -152,6 +154,11 @@ def test_metrics_of_a_group() -> None:
         "disksla_machine_disk_info": {("vdb",): 1, ("vdc",): 1},
         "disksla_machine_limit_iops": {("read",): 3600.0, ("write",): 3600.0},
         "disksla_machine_limit_bytes_per_second": {("read",): 81.25e6, ("write",): 81.25e6},
+        "disksla_machine_burst_limit_iops": {("read",): 18_750.0, ("write",): 18_750.0},
+        "disksla_machine_burst_limit_bytes_per_second": {
+            ("read",): 593.75e6,
+            ("write",): 593.75e6,
+        },
         "disksla_machine_load_ratio": group.load,
         "disksla_machine_throttled_seconds_total": {("iops",): 40.0, ("bandwidth",): 2.0},
         "disksla_machine_burst_credits": {("iops",): 2500.0},
@@ -168,6 +175,7 @@ def test_group_without_limits_of_a_kind_has_no_sample_of_it() -> None:
     assert MACHINE_ROWS["disksla_machine_limit_iops"].value(group) == {("read",): 300.0}
     assert MACHINE_ROWS["disksla_machine_limit_bytes_per_second"].value(group) is None
     assert MACHINE_ROWS["disksla_machine_burst_credits"].value(group) is None
+    assert MACHINE_ROWS["disksla_machine_burst_limit_iops"].value(group) is None
 
 
 def test_limits_of_the_machine_are_counted_where_they_apply() -> None:

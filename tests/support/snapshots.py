@@ -131,7 +131,10 @@ def group_view() -> GroupSnapshot:
     limits = build_limits(
         Rates(3600.0, 3600.0, 81.25e6, 81.25e6),
         "sum",
-        burst=Burst(Rates(18_750.0, 18_750.0), (Bucket("iops", 8000.0, 3600, 3600, 18_750.0),)),
+        burst=Burst(
+            Rates(18_750.0, 18_750.0, 593.75e6, 593.75e6),
+            (Bucket("iops", 8000.0, 3600, 3600, 18_750.0),),
+        ),
     )
     return GroupSnapshot(
         SharedLimits("ebs", "all EBS volumes of the instance together", "m5.large", limits),

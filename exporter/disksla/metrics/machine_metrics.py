@@ -1,5 +1,6 @@
 """Metrics of each group of disks that share limits of the machine."""
 
+from disksla.limits import Rates
 from disksla.metrics.metric import Labelled, Metric, Value, credit_values, keyed
 from disksla.pipeline import GroupSnapshot
 
@@ -12,6 +13,11 @@ def _machine_info(group: GroupSnapshot) -> Labelled:
 def _directions(read: float | None, write: float | None) -> Value:
     rates = {"read": read, "write": write}
     return keyed({name: rate for name, rate in rates.items() if rate is not None}) or None
+
+
+def _burst_rates(group: GroupSnapshot) -> Rates:
+    burst = group.shared.limits.burst
+    return Rates() if burst is None else burst.rates
 
 
 _SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
@@ -51,6 +57,24 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         lambda group: _directions(
             group.shared.limits.rates.read_bytes_per_second,
             group.shared.limits.rates.write_bytes_per_second,
+        ),
+        ("direction",),
+    ),
+    Metric(
+        "disksla_machine_burst_limit_iops",
+        "gauge",
+        "Requests per second that the machine allows all disks of the group together while its"
+        f" burst credits last, by direction (read, write); {_SHARED}",
+        lambda group: _directions(_burst_rates(group).read_iops, _burst_rates(group).write_iops),
+        ("direction",),
+    ),
+    Metric(
+        "disksla_machine_burst_limit_bytes_per_second",
+        "gauge",
+        "Bytes per second that the machine allows all disks of the group together while its burst"
+        f" credits last, by direction (read, write); {_SHARED}",
+        lambda group: _directions(
+            _burst_rates(group).read_bytes_per_second, _burst_rates(group).write_bytes_per_second
         ),
         ("direction",),
     ),

@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab vm \
-	identity bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	identity boot bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -78,6 +78,10 @@ vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual 
 identity: .venv/check.stamp ## compare disks of virtual machines that look like those of providers
 	@.ci/need vm
 	PYTHONPATH=tests .venv/bin/python -m vm.identity $(ARGS)
+
+boot: .venv/check.stamp ## boot machines of providers, without configuration, to the right limits
+	@.ci/need vm
+	PYTHONPATH=tests .venv/bin/python -m vm.boot $(ARGS)
 
 bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench

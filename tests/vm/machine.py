@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -34,6 +34,12 @@ class Machine:
         numbers = qmp.execute("query-version")["qemu"]
         self.version = "{major}.{minor}.{micro}".format_map(numbers)
 
+    def reset(self) -> None:
+        """Boot again, as after a power failure, and wait for the agent."""
+        self._qmp.execute("system_reset")
+        self._qmp.wait_for("RESET", _END_S)
+        self._qmp.wait_for("VSERPORT_CHANGE", _BOOT_S, open=True, id="agent")
+
     def trace_bytes(self) -> int:
         """Return the size of the trace up to now."""
         return self._trace.stat().st_size
@@ -50,23 +56,22 @@ class Machine:
             "blockdev-add", {"driver": "file", "node-name": name, "filename": str(file)}
         )
 
+    def plug_device(self, driver: str, name: str, options: Mapping[str, str]) -> None:
+        """Plug a disk in as a device with these options."""
+        self._qmp.execute("device_add", {"driver": driver, "drive": name, "id": name, **options})
+
     def plug(self, name: str, *, write_cache: bool) -> None:
         """Plug a disk in; its serial number is its name.
 
         It discards and zeroes nothing: the trace has no events for that.
         """
-        self._qmp.execute(
-            "device_add",
-            {
-                "driver": "virtio-blk-pci",
-                "drive": name,
-                "id": name,
-                "serial": name,
-                "write-cache": "on" if write_cache else "off",
-                "discard": "off",
-                "write-zeroes": "off",
-            },
-        )
+        options = {
+            "serial": name,
+            "write-cache": "on" if write_cache else "off",
+            "discard": "off",
+            "write-zeroes": "off",
+        }
+        self.plug_device("virtio-blk-pci", name, options)
 
     def unplug(self, name: str) -> None:
         """Unplug a disk, and wait until the virtual machine has released it."""

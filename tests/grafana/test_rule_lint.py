@@ -195,7 +195,7 @@ def test_records_are_newer_than_the_lookback_delta() -> None:
 
 def test_count_of_disks_drops_all_labels_of_disks_but_the_terms() -> None:
     [labels] = next(
-        re.findall(r"count without \((.*?)\)", rule["expr"])
+        re.findall(r"count without \((.*?)\)", str(rule["expr"]))
         for rule in RECORDED
         if rule["record"] == "provider_terms:disksla_disks:count"
     )

@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab vm \
-	identity boot bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	identity boot pictures bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -54,9 +54,10 @@ fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-docs: .venv/run.stamp ## regenerate docs/metrics.md and docs/catalog.md from their tables
+docs: .venv/run.stamp ## regenerate docs/metrics.md, docs/catalog.md and the runbook of the daemon
 	.venv/bin/python -m disksla.metrics.reference > docs/metrics.md
 	.venv/bin/python -m disksla.limits.reference > docs/catalog.md
+	.venv/bin/python packaging/runbook.py > exporter/disksla/web/runbook.html
 
 mixin: .venv/check.stamp ## render grafana/out from the jsonnet beside it
 	.venv/bin/python grafana/render.py
@@ -82,6 +83,10 @@ identity: .venv/check.stamp ## compare disks of virtual machines that look like 
 boot: .venv/check.stamp ## boot machines of providers, without configuration, to the right limits
 	@.ci/need vm
 	PYTHONPATH=tests .venv/bin/python -m vm.boot $(ARGS)
+
+pictures: .venv/check.stamp ## take the pictures of docs/pictures: real disks, five minutes (root)
+	@.ci/need lab
+	PYTHONPATH=tests .venv/bin/python -m pictures $(ARGS)
 
 bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench

@@ -131,6 +131,12 @@ def test_catalogue_document_is_up_to_date() -> None:
     assert generated == read(ROOT / "docs" / "catalog.md"), "out of date: make docs"
 
 
+def test_runbook_of_the_daemon_is_up_to_date() -> None:
+    generated = run("python", "packaging/runbook.py")
+    served = ROOT / "exporter" / "disksla" / "web" / "runbook.html"
+    assert generated == read(served), "out of date: make docs"
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
 def test_document_names_existing_make_targets(path: Path) -> None:
     named = set(re.findall(r"(?:`|^    )make ([a-z]+)", read(path), flags=re.MULTILINE))

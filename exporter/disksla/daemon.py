@@ -6,6 +6,7 @@ the Sampler advances the State, and the WebServer takes snapshots of it.
 
 import gc
 import logging
+import os
 import sys
 import threading
 import time
@@ -23,6 +24,8 @@ from disksla.config.settings_file import (
 from disksla.config.terms_directory import TermsDirectories
 from disksla.disks.hotplug import DiskWatcher
 from disksla.errors import DiskslaError
+from disksla.history import History
+from disksla.history.machine_limit import machine_limit
 from disksla.metrics import status_line
 from disksla.metrics.build_info import read_build_info
 from disksla.pipeline import (
@@ -47,7 +50,8 @@ from disksla.system.systemd import ServiceManager
 from disksla.verification import VerificationReport
 from disksla.verification.store import ReportStore
 from disksla.web.access import AccessControl
-from disksla.web.app import App
+from disksla.web.app import App, Controls
+from disksla.web.disk_card import Past
 from disksla.web.listen import Listen, ListenAddress
 from disksla.web.page_cache import PageCache
 from disksla.web.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
@@ -105,6 +109,7 @@ class Daemon:
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
         self._sampler = Sampler(roots, initial_state(configuration, self._previous_run()))
+        self._history = History()
         self._started_s = time.monotonic()
         self._has_disks = False
         """Whether a tick had the list of disks, which may be empty."""
@@ -140,11 +145,11 @@ class Daemon:
             self.snapshot,
             lambda: self._build_info,
             self.reports,
-            healthy=self.is_healthy,
-            ready=self.is_ready,
-            reload=self.reload,
+            controls=Controls(self.is_healthy, self.is_ready, self.reload),
             telemetry_path=telemetry_path,
             page_cache=PageCache(SHARE_S),
+            past=self.past,
+            host=os.uname().nodename,
         )
         self._access = access or AccessControl()
         scrapes = ScrapeLimit(telemetry_path, max_scrapes)
@@ -204,6 +209,10 @@ class Daemon:
         """Return the snapshot of the present state, with the health of every part."""
         snapshot = take_snapshot(self._sampler.state).with_health(self._health())
         return snapshot.with_terms_failures(self._terms.failures)
+
+    def past(self) -> Past:
+        """Return what each disk did lately, and the limits of the machine over a disk."""
+        return Past(self._history, lambda device: machine_limit(self._sampler.state, device))
 
     def reports(self) -> Mapping[str, VerificationReport]:
         """Return the last verification report of each disk, by `disk_key`."""
@@ -279,7 +288,8 @@ class Daemon:
             self._manager.status(status_line(self.snapshot(), self._build_info))
 
     def _on_tick_done(self, tick: Tick) -> None:
-        """Notify systemd that the sampler ticks; runs in the sampler's thread."""
+        """Keep the history, and notify systemd that the sampler ticks; in the sampler's thread."""
+        self._history = self._history.after(self._sampler.state)
         self._has_disks = self._has_disks or tick.disks is not None
         is_late = tick.clocks.monotonic_s - self._started_s > READY_WITHIN_S
         if not self._manager.was_ready and (is_late or self.is_ready()):

@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: one style in the page, no script, nothing loaded from elsewhere."""
+"""Self-contained HTML pages: nothing is loaded from elsewhere."""
 
 import base64
 import hashlib
@@ -25,16 +25,18 @@ p { margin: 0.25rem 0; }
 
 
 class HtmlPage:
-    """The style and the Content-Security-Policy of one kind of page."""
+    """The style, the script and the Content-Security-Policy of one kind of page."""
 
-    def __init__(self, style: str) -> None:
-        """Append `style` to the common style."""
+    def __init__(self, style: str, script: str = "") -> None:
+        """Append `style` to the common style; without `script`, pages have none."""
         self._style = f"{_STYLE}{style}"
-        digest = base64.b64encode(hashlib.sha256(self._style.encode()).digest()).decode()
+        self._script = f"<script>{script}</script>\n" if script else ""
+        scripts = f"; script-src {_digest(script)}; connect-src 'self'" if script else ""
         self.policy = (
-            f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+            f"default-src 'none'; style-src {_digest(self._style)}{scripts};"
+            " base-uri 'none'; form-action 'none'"
         )
-        """Content-Security-Policy that allows only the style in the page, by its hash."""
+        """Content-Security-Policy that allows only what is in the page, by its hash."""
 
     def page(self, title: str, body: str) -> str:
         """Return a page; `title` is escaped, `body` is HTML."""
@@ -49,9 +51,15 @@ class HtmlPage:
 </head>
 <body>
 {body}
-</body>
+{self._script}</body>
 </html>
 """
+
+
+def _digest(text: str) -> str:
+    """Return the source expression that allows exactly this style or script."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 def escape_html(text: str) -> str:

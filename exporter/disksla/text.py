@@ -46,3 +46,15 @@ def _is_allowed(letter: str) -> bool:
         or "\ue000" <= letter <= "\ufffd"
         or (letter >= "\U00010000")
     )
+
+
+def percent_encoded(text: str) -> str:
+    """Return text as it is written in the query of a URL (RFC 3986)."""
+    return "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in "-._~") else _escaped(letter)
+        for letter in text
+    )
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in letter.encode())

@@ -20,12 +20,12 @@ from disksla.detection.exchange import (
     decode,
     get_response,
     pages,
-    percent_encoded,
     plain_text,
     plain_token,
     query_string,
     whole_number,
 )
+from disksla.text import percent_encoded
 from support.exchanges import RECEIVED_S, answered, reply
 
 REQUEST = Request("instances.get", "api", "GET", "https://api", {"authorization": "SECRET"})

@@ -27,7 +27,7 @@ from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State, to_saved_state
 from disksla.system.state_file import StateFile
 from disksla.verdict.verdict import VERDICTS
-from disksla.web.app import App
+from disksla.web.app import App, Controls
 from disksla.web.http import Request
 from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 
@@ -69,9 +69,7 @@ class Soak:
         self._app = App(
             lambda: take_snapshot(self.state),
             lambda: build_info,
-            healthy=lambda: True,
-            ready=lambda: True,
-            reload=lambda: None,
+            controls=Controls(lambda: True, lambda: True, lambda: None),
         )
 
     def run(self, ticks: int) -> Iterator[MemoryUsage]:

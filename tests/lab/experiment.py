@@ -59,7 +59,7 @@ def run(path: Path, directory: Path, seed: int = SEED) -> None:
             for disk, lab_disk in zip(disks, scenario.disks, strict=True)
         ]
         config = directory / CONFIG
-        config.write_text(json.dumps(_configuration(disks, scenario), indent=1) + "\n")
+        config.write_text(json.dumps(configuration(disks, scenario), indent=1) + "\n")
         ticks = home / "ticks.jsonl"
         recorder = _record(ticks, config)
         undo.callback(_stop, recorder)
@@ -128,7 +128,8 @@ def _load(target: Target, lab_disk: LabDisk) -> list[PhaseResult]:
     return [run_phase(target, phase) for phase in lab_disk.load]
 
 
-def _configuration(disks: list[BlockDevice], scenario: Scenario) -> dict[str, object]:
+def configuration(disks: list[BlockDevice], scenario: Scenario) -> dict[str, object]:
+    """Return the configuration of disksla for the disks of a scenario."""
     machine = scenario.machine
     names = "|".join(disk.device for disk in disks)
     return {

@@ -7,7 +7,7 @@ import pytest
 
 from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
-from disksla.web.app import App
+from disksla.web.app import App, Controls
 from disksla.web.http import HttpConnection, Request
 from disksla.web.page_cache import PageCache
 from support.log_events import events
@@ -24,9 +24,7 @@ def make_app(
     return App(
         snapshot,
         lambda: ABOUT,
-        healthy=healthy,
-        ready=ready,
-        reload=reload,
+        controls=Controls(healthy, ready, reload),
         telemetry_path=telemetry_path,
     )
 
@@ -70,12 +68,25 @@ def test_format_is_negotiated_and_names_are_filtered() -> None:
     ]
 
 
-def test_status_page_loads_and_runs_nothing() -> None:
-    status, headers, body = get(make_app(), "/")
+@pytest.mark.parametrize("target", ["/", "/disk?name=vdb", "/runbook"])
+def test_pages_load_nothing_and_run_only_their_script(target: str) -> None:
+    status, headers, body = get(make_app(), target)
     assert status == 200
     assert headers["Content-Type"] == "text/html; charset=utf-8"
     assert headers["Content-Security-Policy"].startswith("default-src 'none'")
-    assert b"vdb" in body
+    assert "script-src 'sha256-" in headers["Content-Security-Policy"]
+    assert b"<main>" in body
+
+
+def test_disk_that_is_not_monitored_has_no_page() -> None:
+    assert get(make_app(), "/disk?name=vdc")[0] == 404
+    assert get(make_app(), "/disk")[0] == 404
+
+
+def test_disks_are_a_json_document() -> None:
+    status, headers, body = get(make_app(), "/api/v1/disks")
+    assert (status, headers["Content-Type"]) == (200, "application/json")
+    assert b'"device":"vdb"' in body
 
 
 @pytest.mark.parametrize(
@@ -126,9 +137,7 @@ def test_readiness_has_the_time_of_the_last_scrape() -> None:
     app = App(
         lambda: view(disk_view()),
         lambda: ABOUT,
-        healthy=lambda: True,
-        ready=lambda: True,
-        reload=lambda: None,
+        controls=Controls(lambda: True, lambda: True, lambda: None),
         page_cache=PageCache(0.1, lambda: clock[0]),
     )
     get(app, "/metrics?name[]=disksla_build_info")

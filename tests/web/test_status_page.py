@@ -17,7 +17,9 @@ from disksla.text import escape_bytes
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
 from disksla.verdict.verdict import Verdict
-from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
+from disksla.web.disk_card import Past
+from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
+from disksla.web.status_page import status_page
 from support.examples import scaled
 from support.snapshots import (
     ABOUT,
@@ -32,9 +34,12 @@ from support.snapshots import (
 
 VOID = {"meta"}
 ALLOWED = {
-    "html", "head", "meta", "title", "style", "body", "header", "h1", "small", "nav", "a", "p",
-    "table", "thead", "tbody", "tr", "th", "td", "div", "span", "meter", "code",
+    "html", "head", "meta", "title", "style", "body", "header", "strong", "h1", "small", "nav",
+    "a", "p", "main", "article", "h2", "svg", "rect", "line", "polygon", "polyline", "figure",
+    "b", "i", "figcaption", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "meter",
+    "code", "script", "dl", "dt", "dd",
 }  # fmt: skip
+FRAME = Frame("db-1", "0.2.0", "/metrics")
 HOSTILE = "<script>alert(1)</script>\"'&\udcff"
 
 
@@ -68,7 +73,7 @@ class Reader(HTMLParser):
 
 
 def page(snapshot: Snapshot, build_info: BuildInfo = ABOUT) -> str:
-    return status_page(snapshot, build_info, "/metrics")
+    return status_page(snapshot, build_info, Past(), FRAME)
 
 
 def read(text: str) -> Reader:
@@ -235,10 +240,10 @@ def test_sampler_line_shows_lateness_gaps_and_errors() -> None:
     assert "Gaps: late 3, swapped 1. Errors: inflight 2." in page(Snapshot((), SAMPLER))
 
 
-def test_content_security_policy_has_the_hash_of_the_style() -> None:
-    style = re.search("<style>(.*?)</style>", page(view()), re.DOTALL)
-    assert style is not None
-    digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
-    assert f"style-src 'sha256-{digest}'" in CONTENT_SECURITY_POLICY
+def test_content_security_policy_allows_what_is_in_the_page_by_its_hash() -> None:
+    for tag in ("style", "script"):
+        [content] = re.findall(f"<{tag}>(.*?)</{tag}>", page(view()), re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}';" in CONTENT_SECURITY_POLICY
     assert "default-src 'none'" in CONTENT_SECURITY_POLICY
-    assert "script" not in CONTENT_SECURITY_POLICY
+    assert "unsafe" not in CONTENT_SECURITY_POLICY

@@ -12,13 +12,6 @@ from disksla.commands._context import (
     prepare_sampler,
     read_context,
 )
-from disksla.commands._explain_text import (
-    LargerMachine,
-    MachineLimit,
-    describe_machine,
-    explain_minute,
-    explain_writes,
-)
 from disksla.commands._limits_text import facts_table, limits_facts, rates_table
 from disksla.commands._options import add_duration
 from disksla.commands.replay import replay
@@ -29,13 +22,21 @@ from disksla.config import (
     with_kubernetes_volumes,
 )
 from disksla.disks import Disk
+from disksla.history import (
+    MachineLimit,
+    describe_machine,
+    explain,
+    explain_writes,
+    summary_of_records,
+)
+from disksla.history.machine_limit import machine_limit
 from disksla.limits import Assignment, Terms, derivation
-from disksla.limits.larger_machine import larger_machine
-from disksla.limits.machine_tables import read_table
 from disksla.pipeline import State, Tick, WindowRecord, advance, window_records
 from disksla.probes import plan_probe
 from disksla.units import format_size
-from disksla.verdict import MACHINE_LIMITS, LimitKind
+
+_RECENT_S = 60.0
+"""Longest time that is explained."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,13 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    machine = machine_limit(states[-1], disk)
+    machine = machine_limit(states[-1], disk.name)
     promise = [*_promise(host, disk, assignment, terms), *_machine(machine)]
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if not host.why_not_monitored(disk):
         console.print()
         records = _records(states, disk)
-        for sentence in explain_minute(records, assignment, machine):
+        for sentence in explain(summary_of_records(records, _RECENT_S), assignment, machine):
             console.print(sentence)
         for sentence in explain_writes(records, why_not_exact):
             console.print(sentence)
@@ -193,25 +194,6 @@ def _machine(machine: MachineLimit | None) -> Iterator[tuple[str, str]]:
     """Yield the limit of the machine, if there is one."""
     if machine is not None:
         yield "machine", describe_machine(machine.shared)
-
-
-def machine_limit(state: State, disk: Disk) -> MachineLimit | None:
-    """Return the limit of the machine over a disk, and the next larger machines of its family."""
-    for group in state.groups.values():
-        if disk.name not in group.devices or group.shared.of_type:
-            continue
-        larger: dict[LimitKind, LargerMachine] = {}
-        for choice in state.machines:
-            if any(rule.name == group.shared.name for rule in choice.rules.groups):
-                table = read_table(choice.rules)
-                for kind in MACHINE_LIMITS:
-                    next_one = larger_machine(
-                        choice, table, group.shared, is_bandwidth=kind == "bandwidth"
-                    )
-                    if next_one is not None:
-                        larger[kind] = LargerMachine(*next_one)
-        return MachineLimit(group.shared, larger)
-    return None
 
 
 def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:

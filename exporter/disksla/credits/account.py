@@ -39,6 +39,10 @@ class CreditLevel(msgspec.Struct, frozen=True):
     exhaustion_s: float
     """Time until empty at the rate of the last windows; infinite while credits do not decrease."""
 
+    def ratio(self, credits_left: float) -> float:
+        """Return credits as a share of the capacity; 0 of none."""
+        return credits_left / self.capacity_credits if self.capacity_credits else 0.0
+
 
 class CreditAccount(msgspec.Struct, frozen=True, gc=False):
     """Credits of each bucket of a disk, in the order of the buckets."""

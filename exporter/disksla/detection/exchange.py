@@ -12,6 +12,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.text import percent_encoded
 
 Source = Literal["metadata", "api"]
 Reason = Literal[
@@ -232,18 +233,6 @@ def plain_token(token: str) -> str | None:
     """Return a token that may be sent in a header; None for anything else."""
     is_plain = token.isascii() and token.isprintable() and " " not in token
     return token if token and is_plain else None
-
-
-def percent_encoded(text: str) -> str:
-    """Return text as it is written in the query of a URL (RFC 3986)."""
-    return "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "-._~") else _escaped(letter)
-        for letter in text
-    )
-
-
-def _escaped(letter: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in letter.encode())
 
 
 def query_string(values: Iterable[tuple[str, str]]) -> str:

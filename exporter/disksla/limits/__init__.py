@@ -10,6 +10,7 @@ from disksla.limits.derive import (
     effective_iops,
 )
 from disksla.limits.explain import DerivationStep, derivation
+from disksla.limits.larger_machine import larger_machine
 from disksla.limits.limits import (
     NO_LIMITS,
     USUAL_IOPS_CONDITIONS,
@@ -58,6 +59,7 @@ __all__ = [
     "derivation",
     "derive_limits",
     "effective_iops",
+    "larger_machine",
     "load_ratio",
     "promised_share",
     "shared_limits",

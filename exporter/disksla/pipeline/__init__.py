@@ -20,6 +20,7 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 """
 
 from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import (
@@ -38,6 +39,7 @@ from disksla.pipeline.window_records import WindowRecord, window_records
 
 __all__ = [
     "DiskSnapshot",
+    "DiskState",
     "GroupSnapshot",
     "PreviousRun",
     "ProbeFailure",

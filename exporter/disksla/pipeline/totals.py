@@ -39,6 +39,8 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
     """In the order of VERDICTS; their sum is the time assessed, without undecided windows."""
     throttled_s: tuple[float, ...] = (0.0,) * len(LIMIT_KINDS)
     """Throttled seconds by limit, in the order of LIMIT_KINDS."""
+    burst_s: float = 0.0
+    """Throttled seconds at the burst rate; they are among `throttled_s`."""
     wait_s: float = 0.0
     """I/O-seconds that requests waited because of throttling."""
     host: HostWait = NO_HOST_WAIT
@@ -46,17 +48,19 @@ class VerdictTotals(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, window_verdict: WindowVerdict, seconds: float) -> "VerdictTotals":
         """Add one window."""
-        by_verdict, throttled_s = self.seconds, self.throttled_s
+        by_verdict, throttled_s, burst_s = self.seconds, self.throttled_s, self.burst_s
         if window_verdict.throttle is not None:
             throttled_here_s = window_verdict.throttled_share * seconds
             otherwise = VERDICTS.index(window_verdict.otherwise)
             by_verdict = _plus_at(by_verdict, otherwise, seconds - throttled_here_s)
             limit = LIMIT_KINDS.index(window_verdict.throttle.limit)
             throttled_s = _plus_at(throttled_s, limit, throttled_here_s)
+            if window_verdict.throttle.level == "burst":
+                burst_s += throttled_here_s
             seconds = throttled_here_s
         by_verdict = _plus_at(by_verdict, VERDICTS.index(window_verdict.verdict), seconds)
         wait_s = self.wait_s + window_verdict.wait_s
-        return VerdictTotals(by_verdict, throttled_s, wait_s, self.host)
+        return VerdictTotals(by_verdict, throttled_s, burst_s, wait_s, self.host)
 
     def plus_idle(self, seconds: float) -> "VerdictTotals":
         """Add time in which the disk was idle."""

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from http import HTTPStatus
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from disksla.errors import DiskslaError
@@ -11,9 +12,14 @@ from disksla.metrics.collector import Reports, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline import Snapshot
 from disksla.system.log import fields
+from disksla.web.disk_card import DISK_PATH, Past
+from disksla.web.disk_page import disk_page
+from disksla.web.disks_document import disks_document
 from disksla.web.http import PLAIN_TEXT, HeaderLines, Request, Response
+from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.web.page_cache import PageCache
-from disksla.web.status_page import CONTENT_SECURITY_POLICY, status_page
+from disksla.web.runbook import runbook_page
+from disksla.web.status_page import status_page
 
 _LOG = logging.getLogger("disksla.web")
 _READ = ("GET", "HEAD")
@@ -22,6 +28,15 @@ _COMMON_HEADERS: HeaderLines = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
 )
+
+
+class Controls(NamedTuple):
+    """What the pages below `/-/` ask the daemon, and tell it."""
+
+    healthy: Callable[[], bool]
+    ready: Callable[[], bool]
+    reload: Callable[[], None]
+    """Raises DiskslaError if it changed nothing."""
 
 
 class App:
@@ -33,23 +48,22 @@ class App:
         build_info: Callable[[], BuildInfo],
         reports: Reports = dict,
         *,
-        healthy: Callable[[], bool],
-        ready: Callable[[], bool],
-        reload: Callable[[], None],
+        controls: Controls,
         telemetry_path: str = "/metrics",
         page_cache: PageCache[MetricsPage] | None = None,
+        past: Callable[[], Past] = Past,
+        host: str = "localhost",
     ) -> None:
         """Serve `snapshot` at `telemetry_path`.
 
-        `reload` raises DiskslaError if it changed nothing. Without `page_cache`, equal scrapes
-        share no page.
+        Without `page_cache`, equal scrapes share no page.
         """
         self._snapshot = snapshot
         self._build_info = build_info
-        self._healthy = healthy
-        self._ready = ready
-        self._reload = reload
+        self._controls = controls
         self._telemetry_path = telemetry_path
+        self._past = past
+        self._host = host
         self._scraped_s: float | None = None
         """Time of the last request for all metrics."""
         self._registry = make_registry(snapshot, build_info, reports)
@@ -57,6 +71,9 @@ class App:
         self._failing: set[str] = set()
         self._routes: dict[str, tuple[tuple[str, ...], Callable[[Request], Response]]] = {
             "/": (_READ, self._get_status_page),
+            DISK_PATH: (_READ, self._get_disk_page),
+            "/runbook": (_READ, self._get_runbook),
+            "/api/v1/disks": (_READ, self._get_disks),
             "/-/healthy": (_READ, self._get_health),
             "/-/ready": (_READ, self._get_readiness),
             "/-/reload": (_CHANGE, self._post_reload),
@@ -101,14 +118,30 @@ class App:
             self._failing.discard(path)
             _LOG.info("page renders again", extra=fields(path=path))
 
+    def _frame(self) -> Frame:
+        return Frame(self._host, self._build_info().version, self._telemetry_path)
+
     def _get_status_page(self, _request: Request) -> Response:
-        page = status_page(self._snapshot(), self._build_info(), self._telemetry_path)
-        headers = (
-            ("Content-Type", "text/html; charset=utf-8"),
-            ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
-            ("Referrer-Policy", "no-referrer"),
+        return _html(
+            status_page(self._snapshot(), self._build_info(), self._past(), self._frame())
         )
-        return Response(page.encode(), headers=headers)
+
+    def _get_disk_page(self, request: Request) -> Response:
+        name = "".join(parse_qs(request.query).get("name", ())[:1])
+        page = disk_page(self._snapshot(), name, self._past(), self._frame())
+        if page is None:
+            text = b"There is no monitored disk of this name; see / for the disks.\n"
+            return Response(text, HTTPStatus.NOT_FOUND)
+        return _html(page)
+
+    def _get_runbook(self, _request: Request) -> Response:
+        return _html(runbook_page(self._frame()))
+
+    def _get_disks(self, _request: Request) -> Response:
+        document = disks_document(
+            self._snapshot(), self._past(), self._host, self._build_info().version
+        )
+        return Response(document, headers=(("Content-Type", "application/json"),))
 
     def _get_metrics(self, request: Request) -> Response:
         accept = request.headers.get("accept", "")
@@ -123,12 +156,12 @@ class App:
         return Response(page.body, headers=page.headers)
 
     def _get_health(self, _request: Request) -> Response:
-        if self._healthy():
+        if self._controls.healthy():
             return Response(b"healthy\n")
         return Response(b"not healthy: the sampler has stopped\n", HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _get_readiness(self, _request: Request) -> Response:
-        if self._ready():
+        if self._controls.ready():
             return Response(f"ready\n{self._last_scrape()}\n".encode())
         return Response(
             b"not ready: the disks have not been sampled yet\n", HTTPStatus.SERVICE_UNAVAILABLE
@@ -142,8 +175,17 @@ class App:
 
     def _post_reload(self, _request: Request) -> Response:
         try:
-            self._reload()
+            self._controls.reload()
         except DiskslaError as error:
             text = f"cannot reload, the configuration is unchanged: {error}\n"
             return Response(text.encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR)
         return Response(b"reloaded\n")
+
+
+def _html(page: str) -> Response:
+    headers = (
+        ("Content-Type", "text/html; charset=utf-8"),
+        ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
+        ("Referrer-Policy", "no-referrer"),
+    )
+    return Response(page.encode(), headers=headers)

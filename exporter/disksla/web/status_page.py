@@ -1,47 +1,18 @@
-"""The status page: one row per disk, in HTML without JavaScript."""
+"""The status page: what each disk did lately, and a table of limits and rates."""
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
-from disksla.html import HtmlPage, escape_html
+from disksla.html import escape_html
 from disksla.limits import Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
-from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS, Verdict
-
-_PAGE = HtmlPage("""
-header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline; }
-h1 small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
-nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
-.alarm { color: var(--bad); font-weight: 600; }
-table { width: 100%; margin: 1rem 0; border-collapse: collapse; background: var(--sheet);
-  border: 1px solid var(--line); border-radius: 0.375rem; }
-th, td { padding: 0.5rem; text-align: left; vertical-align: top;
-  border-top: 1px solid var(--line); }
-thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; font-weight: 600;
-  white-space: nowrap; }
-td span, th span { display: block; }
-tbody { font-size: 0.875rem; font-variant-numeric: tabular-nums; }
-tbody th { min-width: 6.5rem; }
-tbody th, td:nth-child(2) { overflow-wrap: anywhere; }
-.rate { white-space: nowrap; }
-meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
-@media (max-width: 60rem) {
-  body { padding: 0.75rem; }
-  table, tbody, tr, th, td { display: block; width: 100%; }
-  table { background: none; border: 0; }
-  thead { display: none; }
-  tr { background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
-    margin-bottom: 0.75rem; padding: 0.375rem 0; }
-  th, td { border: 0; padding: 0.25rem 0.75rem; }
-  td { display: grid; grid-template-columns: 7rem 1fr; gap: 0.5rem; }
-  td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
-}
-""")
-
-CONTENT_SECURITY_POLICY = f"{_PAGE.policy}; frame-ancestors 'none'"
+from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
+from disksla.web.charts import verdict_key
+from disksla.web.disk_card import BAD_VERDICTS, Past, bad_seconds, disk_card
+from disksla.web.page import Frame
 
 _ReadAndWrite = tuple[float | None, float | None]
 _DASH = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
@@ -51,27 +22,52 @@ _COLUMNS = (
 )  # fmt: skip
 _MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst credits")
 _MAX_PROBLEMS = 10
-_BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
+_LEAST_BAD_S = 1.0
+"""A disk had a problem if it was throttled, below its promise or stalled for this long."""
 
 
-def status_page(snapshot: Snapshot, build_info: BuildInfo, telemetry_path: str) -> str:
+def status_page(snapshot: Snapshot, build_info: BuildInfo, past: Past, frame: Frame) -> str:
     """Return the page as HTML; names from devices, users and the configuration are escaped."""
-    metrics = escape_html(telemetry_path)
-    body = f"""<header>
-<h1>disksla <small>{escape_html(build_info.version)}</small></h1>
-<nav><a href="{metrics}">{metrics}</a> <a href="/-/healthy">/-/healthy</a>
-<a href="/-/ready">/-/ready</a></nav>
-</header>
-{_problems(snapshot, build_info)}
-{_disks(snapshot)}
+    main = f"""{_problems(snapshot, build_info)}
+{_cards(snapshot, past)}
+{_table_of_disks(snapshot)}
 {_unknown_limit(snapshot.disks)}
 {_machine(snapshot.groups)}
-{_sampler(snapshot.sampler)}
+{_sampler(snapshot.sampler)}"""
+    return frame.page(frame.host, main)
+
+
+def _cards(snapshot: Snapshot, past: Past) -> str:
+    """Return what each disk did in the last five minutes, those with problems first."""
+    if not snapshot.disks:
+        return "<p>No disk is monitored; <code>disksla discover</code> shows why.</p>"
+    seconds = {disk.disk.name: past.seconds(disk) for disk in snapshot.disks}
+    bad_s = {name: bad_seconds(slots) for name, slots in seconds.items()}
+    ordered = sorted(snapshot.disks, key=lambda disk: -bad_s[disk.disk.name])
+    cards = "\n".join(disk_card(disk, past, seconds[disk.disk.name]) for disk in ordered)
+    bad = [name for name, each_s in bad_s.items() if each_s >= _LEAST_BAD_S]
+    what = "throttled, below the promise or stalled in the last five minutes"
+    if bad:
+        named = escape_html(", ".join(bad))
+        answer = f"{len(bad)} of {len(snapshot.disks)} disks were {what}: {named}."
+    else:
+        answer = f"No disk was {what}."
+    return f"""<h1>{answer}</h1>
+<div class="cards">
+{cards}
+</div>
+{verdict_key()}"""
+
+
+def _table_of_disks(snapshot: Snapshot) -> str:
+    if not snapshot.disks:
+        return ""
+    return f"""<h2>Limits and rates</h2>
+{_disks(snapshot)}
 <p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
 is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
 limit. Peak is the highest 100 ms window of the last 60 s. The verdict is that of the last window,
 with the shares of throttled, below and stalled since the daemon started.</p>"""
-    return _PAGE.page("disksla", body)
 
 
 def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
@@ -97,8 +93,6 @@ def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
 
 def _disks(snapshot: Snapshot) -> str:
     rows = "\n".join(_row(disk, snapshot.timestamp_s) for disk in snapshot.disks)
-    if not rows:
-        return "<p>No disk is monitored; <code>disksla discover</code> shows why.</p>"
     return _table(_COLUMNS, rows)
 
 
@@ -145,7 +139,7 @@ def _machine(groups: Iterable[GroupSnapshot]) -> str:
 def _group(group: GroupSnapshot) -> str:
     throttled_s = sum(group.throttled_s.values())
     levels = [
-        f"{level.resource} {_percent(level.estimate_credits / level.capacity_credits)}"
+        f"{level.resource} {_percent(level.ratio(level.estimate_credits))}"
         for level in group.credits
     ]
     cells = (
@@ -210,12 +204,12 @@ def _verdict(snapshot: DiskSnapshot) -> str:
     total_s = sum(by_verdict.values())
     notes = [
         f"{verdict} {_percent(by_verdict[verdict] / total_s)}"
-        for verdict in _BAD_VERDICTS
+        for verdict in BAD_VERDICTS
         if by_verdict[verdict]
     ]
     if snapshot.verdict is None:
         return _UNKNOWN + _lines(soft=notes)
-    style = ' class="alarm"' if snapshot.verdict in _BAD_VERDICTS else ""
+    style = ' class="alarm"' if snapshot.verdict in BAD_VERDICTS else ""
     return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from disksla.errors import DiskslaError
-from disksla.web.app import App
+from disksla.web.app import App, Controls
 from disksla.web.listen import ListenAddress, parse_listen_address
 from disksla.web.server import Timeouts, WebServer
 from fuzz.target import Target
@@ -45,9 +45,7 @@ def make_app() -> App:
     return App(
         lambda: view(disk_view()),
         lambda: ABOUT,
-        healthy=lambda: True,
-        ready=lambda: True,
-        reload=lambda: None,
+        controls=Controls(lambda: True, lambda: True, lambda: None),
     )
 
 

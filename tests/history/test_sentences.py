@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.commands._explain_text import (
+from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
+from disksla.history.sentences import (
     LargerMachine,
     MachineLimit,
     describe_machine,
-    explain_minute,
+    explain,
     explain_writes,
 )
-from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
+from disksla.history.summary import summary_of_records
 from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
@@ -21,6 +22,12 @@ from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
 from support.simulated_limiter import DEVICE, Limiter, Scenario, summed
+
+
+def sentences_on(
+    records: list[WindowRecord], assignment: Assignment, machine: MachineLimit | None = None
+) -> list[str]:
+    return explain(summary_of_records(records, 60.0), assignment, machine)
 
 
 def throttled_by_machine(limit: str, level: str) -> WindowRecord:
@@ -87,10 +94,14 @@ def test_limit_of_the_machine_is_not_blamed_on_the_disk(
 ) -> None:
     machine = MachineLimit(M6I, {"iops": LargerMachine("m6i.xlarge", 6000)})
     assignment = Assignment("aws.gp3", "aws", "", 2**40, NO_LIMITS)
-    (sentence,) = explain_minute([throttled_by_machine(limit, level)], assignment, machine)
+    (sentence,) = explain(
+        summary_of_records([throttled_by_machine(limit, level)], 60.0), assignment, machine
+    )
     assert expected in sentence
     assert "provider" not in sentence
-    (without,) = explain_minute([throttled_by_machine(limit, level)], assignment)
+    (without,) = explain(
+        summary_of_records([throttled_by_machine(limit, level)], 60.0), assignment
+    )
     assert without.endswith("A larger or faster disk would not help.")
 
 
@@ -103,7 +114,7 @@ def test_limits_of_the_machine_in_words() -> None:
 
 def explained(scenario: Scenario) -> str:
     found = judged(scenario)
-    return " ".join(explain_minute(found.rows, found.state.monitored[DEVICE].assignment))
+    return " ".join(sentences_on(found.rows, found.state.monitored[DEVICE].assignment))
 
 
 @pytest.mark.parametrize(
@@ -202,13 +213,15 @@ def test_window_of_the_limiter_is_named() -> None:
 
 def test_short_throttling_is_not_left_out() -> None:
     found = judged(SCENARIOS["iops-300-bursts"])
-    sentences = explain_minute(found.rows, found.state.monitored[DEVICE].assignment)
+    sentences = explain(
+        summary_of_records(found.rows, 60.0), found.state.monitored[DEVICE].assignment
+    )
     assert sentences[0].startswith("For 0.69 of the last 10 s the disk was throttled at its limit")
 
 
 def test_only_the_last_minute_is_explained() -> None:
     found = judged(replace(SCENARIOS["iops-300-poisson-90"], seconds=61.0))
-    text = " ".join(explain_minute(found.rows, found.state.monitored[DEVICE].assignment))
+    text = " ".join(sentences_on(found.rows, found.state.monitored[DEVICE].assignment))
     assert "of the last 60 s" in text
     assert "was idle" not in text
 
@@ -219,7 +232,7 @@ def assignment() -> Assignment:
 
 @pytest.mark.parametrize("records", [[], [WindowRecord(1.0, "vda", gap="start")]])
 def test_no_window_is_stated(records: list[WindowRecord]) -> None:
-    assert explain_minute(records, assignment()) == [
+    assert sentences_on(records, assignment()) == [
         "Nothing was measured: no two samples of this disk were without a gap."
     ]
 
@@ -233,9 +246,8 @@ def test_no_window_is_stated(records: list[WindowRecord]) -> None:
 )
 def test_any_windows_are_explained(name: str, has_terms: bool, first: int, number: int) -> None:
     found = judged(SCENARIOS[name] if has_terms else replace(SCENARIOS[name], terms=None))
-    sentences = explain_minute(
-        found.rows[first : first + number], found.state.monitored[DEVICE].assignment
-    )
+    summary = summary_of_records(found.rows[first : first + number], 60.0)
+    sentences = explain(summary, found.state.monitored[DEVICE].assignment)
     assert sentences
     assert all(sentence.endswith(".") for sentence in sentences)
     assert not any("None" in sentence or "nan" in sentence for sentence in sentences)

@@ -1,0 +1,230 @@
+"""Sentences that say whether the load, a limit or the disk was the problem lately."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from disksla.history.summary import Part, Summary
+from disksla.limits import Assignment, Limits, Rates, SharedLimits
+from disksla.pipeline import WindowRecord
+from disksla.units import format_bandwidth, format_count, format_duration
+from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
+
+LEAST_SHARE = 0.02
+"""Verdicts without a problem are left out below this share of the time, and limits below this
+share of the throttled time."""
+_WHOLE_FROM_S = 10.0
+"""Seconds are shown without a fraction from here on."""
+
+
+class LargerMachine(NamedTuple):
+    """A machine of the same family with a higher limit."""
+
+    name: str
+    rate: float
+    """IOPS, or bytes per second."""
+
+
+class MachineLimit(NamedTuple):
+    """The limit of the machine over a disk and others, and which machines have more."""
+
+    shared: SharedLimits
+    larger: Mapping[LimitKind, LargerMachine]
+    """By `iops` and `bandwidth`; without those that no machine of the family has more of."""
+
+
+def explain(
+    summary: Summary, assignment: Assignment, machine: MachineLimit | None = None
+) -> list[str]:
+    """Return sentences about a period of a disk, problems first."""
+    if not summary.verdicts:
+        return ["Nothing was measured: no two samples of this disk were without a gap."]
+    sentences = list(_problems(summary, assignment, machine))
+    sentences += _other_verdicts(summary, assignment.limits, has_problems=bool(sentences))
+    return sentences
+
+
+def describe_machine(shared: SharedLimits) -> str:
+    """Return the limits of the machine over a group of disks, in words."""
+    owner = f"{shared.machine}: " if shared.machine else ""
+    text = f"{owner}{_promise(shared.limits.rates)} for {shared.title}"
+    burst = shared.limits.burst
+    return text if burst is None else f"{text}; {_promise(burst.rates)} with burst credits"
+
+
+def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = None) -> list[str]:
+    """Return a sentence on whether data writes were counted exactly, if the disk has flushes.
+
+    `why_not_exact` is the reason why not, if there is one.
+    """
+    exact = [record.is_exact for record in records if record.flushes]
+    if not exact:
+        return []
+    if any(exact):
+        windows = f"{sum(map(bool, exact))} of {len(exact)} windows with flushes"
+        return [f"Its data writes are counted exactly, without empty flushes, in {windows}."]
+    reason = f": {why_not_exact}" if why_not_exact else ""
+    sentence = (
+        "The kernel counts empty flushes of this disk as writes, so that the number of data writes"
+        f" is only known between two bounds. They were not counted exactly{reason}."
+    )
+    return [sentence]
+
+
+def _problems(
+    summary: Summary, assignment: Assignment, machine: MachineLimit | None
+) -> Iterator[str]:
+    limits = assignment.limits
+    least_s = LEAST_SHARE * sum(part.seconds for part in summary.throttled.values())
+    longest_first = sorted(summary.throttled.items(), key=lambda item: -item[1].seconds)
+    for (level, limit), part in longest_first:
+        if part.seconds < least_s:
+            continue  # a rate may be that of a limit by chance for a window or two
+        how_long = _how_long(part, summary)
+        if limit in OF_MACHINE:
+            yield _throttled_by_machine(how_long, part, level, OF_MACHINE[limit], machine)
+        else:
+            yield _throttled(how_long, part, limits, level, limit)
+    below = summary.verdicts.get("below")
+    if below is not None:
+        yield (
+            f"{_how_long(below, summary)} the disk gave less than promised: {_rates(below)}, with"
+            f" {format_count(round(below.inflight))} requests in flight; the promise is"
+            f" {_promise(limits.rates)}."
+            " Report this to the provider, with a recording (disksla record) as evidence."
+        )
+    stalled = summary.verdicts.get("stalled")
+    if stalled is not None:
+        yield (
+            f"{_how_long(stalled, summary)} requests were in flight and none completed: the disk,"
+            " or the storage behind it, hung. Neither a limit nor load causes that."
+        )
+
+
+def _how_long(part: Part, summary: Summary) -> str:
+    """Return how long, as the beginning of a sentence."""
+    return f"For {_seconds(part.seconds)} of the last {_seconds(summary.seconds)} s"
+
+
+def _rates(part: Part) -> str:
+    return f"{format_count(part.iops)} IOPS, {format_bandwidth(part.bytes_per_second)}"
+
+
+def _served(part: Part) -> str:
+    wait = format_duration(part.wait_s)
+    return f"requests waited {wait} each, and the disk served {_rates(part)}"
+
+
+def _throttled_by_machine(
+    how_long: str,
+    part: Part,
+    level: ThrottleLevel,
+    limit: LimitKind,
+    machine: MachineLimit | None,
+) -> str:
+    found = f"{how_long} the disk was throttled at the limit of the machine: {_served(part)}"
+    relief = "A larger or faster disk would not help"
+    if machine is None:
+        return f"{found}. {relief}."
+    limits = machine.shared.limits
+    allowed = f"{_owner(machine.shared)} allows {machine.shared.title}"
+    if level == "burst" and limits.burst is not None:
+        allowed += (
+            f" {_limit(limits.burst.rates, limit)} (burst rate; without credits"
+            f" {_limit(limits.rates, limit)})"
+        )
+    else:
+        allowed += f" {_limit(limits.rates, limit)}"
+    larger = machine.larger.get(limit)
+    if larger is None:
+        return f"{found}. {allowed}. {relief}; a larger machine may."
+    rate = format_bandwidth(larger.rate) if limit == "bandwidth" else _iops(larger.rate)
+    return f"{found}. {allowed}. {relief}; {larger.name} would ({rate})."
+
+
+def _owner(shared: SharedLimits) -> str:
+    """Return the machine as the beginning of a sentence."""
+    if " " in shared.machine:
+        return f"A machine with {shared.machine}"
+    return shared.machine or "It"
+
+
+def _throttled(
+    how_long: str, part: Part, limits: Limits, level: ThrottleLevel, limit: LimitKind
+) -> str:
+    served = _served(part)
+    if part.limiter_window_s is not None:
+        served += f", at intervals of {format_duration(part.limiter_window_s)}"
+    if level == "base":
+        relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
+        return (
+            f"{how_long} the disk was throttled at its limit of"
+            f" {_limit(limits.rates, limit)} (baseline): {served}. The provider keeps its promise"
+            f" of {_promise(limits.rates)}. A larger or faster disk, or {relief}, would help."
+        )
+    if level == "burst" and limits.burst is not None:
+        return (
+            f"{how_long} the disk was throttled at"
+            f" {_limit(limits.burst.rates, limit)} (burst rate): {served}. This uses up burst"
+            f" credits; without credits the limit is {_limit(limits.rates, limit)}."
+        )
+    unknown = f"{how_long} the disk was throttled at an unknown limit: {served}."
+    if not limits.promise_charges:
+        return f"{unknown} Configure the terms of this disk to compare this with what was sold."
+    return (
+        f"{unknown} The terms of this disk do not explain this rate. Either it is of another type"
+        " or size than configured, or the provider counts requests in another way (a large one as"
+        " several), or a limit of the machine applies that is not configured."
+    )
+
+
+def _other_verdicts(summary: Summary, limits: Limits, *, has_problems: bool) -> Iterator[str]:
+    least_s = LEAST_SHARE * summary.seconds
+    long = {name: part for name, part in summary.verdicts.items() if part.seconds > least_s}
+    if "met" in long:
+        part = long["met"]
+        yield (
+            f"{_how_long(part, summary)} the disk gave what is promised or more: {_rates(part)}."
+        )
+    if "unproven" in long:
+        if limits.promise_charges:
+            found = "the load did not test the promise"
+        else:
+            found = "the disk served the load, and there is no promise to compare it with"
+        part = long["unproven"]
+        yield f"{_how_long(part, summary)} {found}: {_rates(part)}."
+    if "idle" in long:
+        yield f"{_how_long(long['idle'], summary)} the disk was idle."
+    if not has_problems:
+        yield "If something was slow in this time, throttling of this disk was not the reason."
+
+
+def _promise(rates: Rates) -> str:
+    """Return all limits of the rates as text."""
+    kinds: tuple[LimitKind, ...] = ("iops", "bandwidth")
+    present = (limit for limit in kinds if _read_and_write(rates, limit) != (None, None))
+    return " and ".join(_limit(rates, limit) for limit in present)
+
+
+def _limit(rates: Rates, limit: LimitKind) -> str:
+    """Return one limit as text, with a single number if reads and writes have the same."""
+    read, write = _read_and_write(rates, limit)
+    formatted = format_bandwidth if limit == "bandwidth" else _iops
+    if read == write or write is None or read is None:
+        rate = read if read is not None else write
+        kind = "" if read == write else " for reads" if write is None else " for writes"
+        return f"{formatted(rate or 0.0)}{kind}"
+    return f"{formatted(read)} for reads and {formatted(write)} for writes"
+
+
+def _read_and_write(rates: Rates, limit: LimitKind) -> tuple[float | None, float | None]:
+    if limit == "bandwidth":
+        return rates.read_bytes_per_second, rates.write_bytes_per_second
+    return rates.read_iops, rates.write_iops
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= _WHOLE_FROM_S else f"{seconds:.2g}"
+
+
+def _iops(rate: float) -> str:
+    return f"{format_count(rate)} IOPS"

@@ -1,0 +1,133 @@
+"""What a disk did in a slot of time: a second or a minute, as the difference of two totals."""
+
+import math
+import struct
+from typing import NamedTuple
+
+from disksla.credits import CreditAccount
+from disksla.limits import Limits
+from disksla.pipeline import DiskState, State
+from disksla.procfs import SECTOR_BYTES
+from disksla.verdict import LIMIT_KINDS, VERDICTS
+
+_MS_PER_S = 1000.0
+_IDLE = VERDICTS.index("idle")
+
+
+class Totals(NamedTuple):
+    """Sums over the time since the daemon first sampled a disk."""
+
+    reads: float = 0.0
+    writes: float = 0.0
+    """As the kernel counts: on disks with a write-back cache, empty flushes are among them."""
+    flushes: float = 0.0
+    read_bytes: float = 0.0
+    written_bytes: float = 0.0
+    read_s: float = 0.0
+    """Time of all reads, in I/O-seconds; likewise of writes and flushes."""
+    write_s: float = 0.0
+    flush_s: float = 0.0
+    queue_s: float = 0.0
+    """Time of all requests in flight: the integral of the queue depth."""
+    wait_s: float = 0.0
+    """Time that requests waited because of throttling, in I/O-seconds."""
+    burst_s: float = 0.0
+    """Time throttled at the burst rate."""
+    idle: float = 0.0
+    """Seconds by verdict, in the order of VERDICTS."""
+    unproven: float = 0.0
+    met: float = 0.0
+    throttled: float = 0.0
+    below: float = 0.0
+    stalled: float = 0.0
+    iops: float = 0.0
+    """Throttled seconds by limit, in the order of LIMIT_KINDS."""
+    bandwidth: float = 0.0
+    machine_iops: float = 0.0
+    machine_bandwidth: float = 0.0
+    unknown: float = 0.0
+
+
+_VERDICTS = Totals._fields.index(VERDICTS[0])
+_LIMITS = Totals._fields.index(LIMIT_KINDS[0])
+_PACKED = struct.Struct(f"<dff{len(Totals._fields)}f")
+
+
+class Slot(NamedTuple):
+    """What a disk did until `end_s`."""
+
+    end_s: float
+    """Monotonic time."""
+    seconds: float
+    """Duration, as the monotonic clock measured it."""
+    credits_ratio: float | None
+    """Burst credits left at the end, of the resource with the least; None without burst."""
+    totals: Totals
+
+    @property
+    def verdict_s(self) -> tuple[float, ...]:
+        """Seconds by verdict. A verdict may be decided two seconds late, in a later slot."""
+        return self.totals[_VERDICTS : _VERDICTS + len(VERDICTS)]
+
+    @property
+    def throttled_s(self) -> tuple[float, ...]:
+        """Throttled seconds by limit."""
+        return self.totals[_LIMITS : _LIMITS + len(LIMIT_KINDS)]
+
+    def pack(self) -> bytes:
+        """Return the slot as bytes: a tenth of the memory."""
+        ratio = math.nan if self.credits_ratio is None else self.credits_ratio
+        return _PACKED.pack(self.end_s, self.seconds, ratio, *self.totals)
+
+
+def unpack(packed: bytes) -> Slot:
+    """Return a packed slot; its numbers have seven digits."""
+    end_s, seconds, ratio, *totals = _PACKED.unpack(packed)
+    return Slot(end_s, seconds, None if math.isnan(ratio) else ratio, Totals(*totals))
+
+
+PACKED_BYTES = _PACKED.size
+
+
+def slot_between(
+    before: Totals, after: Totals, end_s: float, seconds: float, credits_ratio: float | None
+) -> Slot:
+    """Return what a disk did between two totals."""
+    increase = Totals(*(b - a for a, b in zip(before, after, strict=True)))
+    return Slot(end_s, seconds, credits_ratio, increase)
+
+
+def totals_of(disk_state: DiskState, state: State) -> Totals:
+    """Return the totals of a disk at the last sample, in which idle time is complete."""
+    counters = disk_state.counters
+    totals = disk_state.totals
+    by_verdict = list(totals.verdict_totals.seconds)
+    if disk_state.is_listed:
+        by_verdict[_IDLE] += state.assessed.seconds - totals.complete_to.seconds
+    if counters is None:
+        counted = (0.0,) * _VERDICTS
+    else:
+        counted = (
+            counters.reads or 0,
+            counters.writes or 0,
+            counters.flushes or 0,
+            (counters.read_sectors or 0) * SECTOR_BYTES,
+            (counters.written_sectors or 0) * SECTOR_BYTES,
+            (counters.read_ms or 0) / _MS_PER_S,
+            (counters.write_ms or 0) / _MS_PER_S,
+            (counters.flush_ms or 0) / _MS_PER_S,
+            (counters.queue_ms or 0) / _MS_PER_S,
+            totals.verdict_totals.wait_s,
+            totals.verdict_totals.burst_s,
+        )
+    return Totals(*counted, *by_verdict, *totals.verdict_totals.throttled_s)
+
+
+def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | None:
+    """Return the credits left of the resource with the least, from the estimate."""
+    if account is None:
+        return None
+    return min(
+        credit.estimate_credits / bucket.capacity
+        for credit, bucket in zip(account.bucket_credits, limits.buckets, strict=True)
+    )

@@ -1,0 +1,205 @@
+"""Charts of the history of a disk, as SVG without scripts.
+
+Colours are classes of the page, so that they follow its theme. Each chart has a text for screen
+readers.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from disksla.history import Slot
+from disksla.html import escape_html
+from disksla.units import format_bandwidth, format_count, format_duration
+from disksla.verdict import VERDICTS
+
+COLUMNS = 60
+"""Columns of a chart: five seconds each for five minutes, a minute each for an hour."""
+_WIDTH, _HEIGHT = 240, 48
+_STRIP_HEIGHT = 14
+_COLUMN = _WIDTH / COLUMNS
+
+CHART_STYLE = """
+svg { display: block; width: 100%; }
+.idle { fill: var(--line); } .unproven { fill: #7aa7d9; } .met { fill: #3f9c62; }
+.throttled { fill: #e0861a; } .below { fill: #c62828; } .stalled { fill: #7b3fa0; }
+.area { fill: var(--link); opacity: 0.35; } .peak { fill: none; stroke: var(--link); }
+.limit { stroke: var(--soft); stroke-dasharray: 4 3; }
+.axis { stroke: var(--line); }
+figure { margin: 0; min-width: 0; }
+figcaption { color: var(--soft); font-size: 0.75rem; font-variant-numeric: tabular-nums; }
+figcaption > * { display: block; min-height: 1.45em; }
+figcaption b { color: var(--ink); font-weight: 600; font-size: 0.8125rem; }
+.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr));
+  gap: 0.5rem 1rem; margin: 0.5rem 0; }
+.key { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
+.key svg { display: inline-block; width: 0.75rem; height: 0.75rem; vertical-align: -0.0625rem; }
+"""
+
+
+class Column(NamedTuple):
+    """What a disk did in the time of one column."""
+
+    verdict_s: tuple[float, ...]
+    iops: float
+    bytes_per_second: float
+    latency_s: float | None
+    """Mean time of a request, as iostat's await; None if none completed."""
+    queue_depth: float
+    credits_ratio: float | None
+    """Burst credits left at its end."""
+
+
+def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Column | None]:
+    """Return the columns up to a monotonic time, the oldest first; None where nothing is known."""
+    by_column: list[list[Slot]] = [[] for _ in range(COLUMNS)]
+    for slot in slots:
+        # A slot belongs to the column of its middle.
+        index = COLUMNS - 1 - int((now_s - slot.end_s + slot.seconds / 2) / column_s)
+        if 0 <= index < COLUMNS:
+            by_column[index].append(slot)
+    return [_column(each) if each else None for each in by_column]
+
+
+def _column(slots: Sequence[Slot]) -> Column:
+    seconds = sum(slot.seconds for slot in slots)
+    requests = sum(slot.totals.reads + slot.totals.writes for slot in slots)
+    taken_s = sum(slot.totals.read_s + slot.totals.write_s for slot in slots)
+    transferred = sum(slot.totals.read_bytes + slot.totals.written_bytes for slot in slots)
+    return Column(
+        tuple(map(sum, zip(*(slot.verdict_s for slot in slots), strict=True))),
+        requests / seconds,
+        transferred / seconds,
+        taken_s / requests if requests else None,
+        sum(slot.totals.queue_s for slot in slots) / seconds,
+        slots[-1].credits_ratio,
+    )
+
+
+def verdict_strip(columns: Sequence[Column | None], period: str) -> str:
+    """Return a strip of the shares of all verdicts over time."""
+    total_s = [0.0] * len(VERDICTS)
+    parts = []
+    for index, column in enumerate(columns):
+        if column is None:
+            continue
+        total_s = [a + b for a, b in zip(total_s, column.verdict_s, strict=True)]
+        whole_s = sum(column.verdict_s)
+        top = float(_STRIP_HEIGHT)
+        for verdict, seconds in zip(VERDICTS, column.verdict_s, strict=True):
+            if seconds:
+                height = _STRIP_HEIGHT * seconds / whole_s
+                top -= height
+                parts.append(
+                    f'<rect class="{verdict}" x="{index * _COLUMN:g}" y="{top:.2f}"'
+                    f' width="{_COLUMN:g}" height="{height:.2f}"/>'
+                )
+    words = ", ".join(
+        f"{verdict} {format_duration(seconds)}"
+        for verdict, seconds in zip(VERDICTS, total_s, strict=True)
+        if seconds >= 1
+    )
+    label = f"Verdicts of the last {period}: {words or 'none yet'}"
+    return _svg(label, _STRIP_HEIGHT, "".join(parts))
+
+
+def line_charts(
+    columns: Sequence[Column | None],
+    period: str,
+    iops_limit: float | None = None,
+    bandwidth_limit: float | None = None,
+) -> str:
+    """Return charts of IOPS, throughput, latency and queue depth; of credits where there are any.
+
+    A limit is a dashed line; None without one, or where reads and writes have their own.
+    """
+    charts = [
+        _chart("IOPS", [c and c.iops for c in columns], format_count, period, iops_limit),
+        _chart(
+            "Throughput",
+            [c and c.bytes_per_second for c in columns],
+            format_bandwidth,
+            period,
+            bandwidth_limit,
+        ),
+        _chart("Latency", [c and c.latency_s for c in columns], format_duration, period),
+        _chart("Queue depth", [c and c.queue_depth for c in columns], format_count, period),
+    ]
+    left = [c and c.credits_ratio for c in columns]
+    if any(ratio is not None for ratio in left):
+        charts.append(_chart("Burst credits", left, _percent, period, top=1.0))
+    return f'<div class="charts">{"".join(charts)}</div>'
+
+
+def _percent(share: float) -> str:
+    return f"{format_count(100 * share)} %"
+
+
+def _chart(
+    title: str,
+    values: Sequence[float | None],
+    format_value: Callable[[float], str],
+    period: str,
+    limit: float | None = None,
+    top: float | None = None,
+) -> str:
+    """Return an area chart with its last and its highest value in words."""
+    known = [value for value in values if value is not None]
+    highest = max(known, default=0.0)
+    scale = (top or max(highest, limit or 0.0)) * 1.05 or 1.0
+    last = f"<b>{format_value(known[-1])}</b>" if known else "<b>none yet</b>"
+    most = f"max {format_value(highest)}" if known and top is None else ""
+    dashed = ""
+    if limit is not None:
+        height = _y(limit, scale)
+        dashed = f'<line class="limit" x1="0" x2="{_WIDTH}" y1="{height}" y2="{height}"/>'
+    words = [f"{title} of the last {period}"]
+    if known:
+        words.append(f"now {format_value(known[-1])}")
+        words.append(f"at most {format_value(highest)}")
+    if limit is not None:
+        words.append(f"limit {format_value(limit)}")
+    base = f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}"/>'
+    content = base + "".join(_areas(values, scale)) + dashed
+    return (
+        f"<figure><figcaption><span>{escape_html(title)}</span>{last}<span>{most}</span>"
+        f"</figcaption>{_svg(', '.join(words), _HEIGHT, content)}</figure>"
+    )
+
+
+def _areas(values: Sequence[float | None], scale: float) -> list[str]:
+    """Return the area under each run of values without a gap."""
+    areas, run = [], []
+    for index, value in enumerate((*values, None)):
+        if value is not None:
+            run.append(f"{index * _COLUMN:g},{_y(value, scale)}")
+            run.append(f"{(index + 1) * _COLUMN:g},{_y(value, scale)}")
+        elif run:
+            first, last = run[0].partition(",")[0], run[-1].partition(",")[0]
+            points = " ".join(run)
+            areas.append(
+                f'<polygon class="area" points="{first},{_HEIGHT} {points} {last},{_HEIGHT}"/>'
+                f'<polyline class="peak" points="{points}"/>'
+            )
+            run = []
+    return areas
+
+
+def _y(value: float, scale: float) -> str:
+    return f"{_HEIGHT * (1 - value / scale):.2f}"
+
+
+def verdict_key() -> str:
+    """Return what the colours of a strip mean."""
+    items = "".join(
+        f'<span><svg viewBox="0 0 1 1" aria-hidden="true"><rect class="{verdict}" width="1"'
+        f' height="1"/></svg> {verdict}</span>'
+        for verdict in VERDICTS
+    )
+    return f'<p class="key soft">{items}</p>'
+
+
+def _svg(label: str, height: int, content: str) -> str:
+    return (
+        f'<svg role="img" aria-label="{escape_html(label)}" viewBox="0 0 {_WIDTH} {height}"'
+        f' height="{height}" preserveAspectRatio="none">{content}</svg>'
+    )

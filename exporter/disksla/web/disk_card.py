@@ -1,0 +1,139 @@
+"""One disk on a page: what it did lately, in a sentence, a strip of verdicts and charts."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from disksla.history import (
+    DiskHistory,
+    History,
+    MachineLimit,
+    Slot,
+    describe_machine,
+    explain,
+    summary_of_slots,
+)
+from disksla.html import escape_html
+from disksla.limits import Limits
+from disksla.pipeline import DiskSnapshot
+from disksla.text import escape_bytes, percent_encoded
+from disksla.units import format_count, format_duration, format_size
+from disksla.verdict import OF_MACHINE, VERDICTS, Verdict
+from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip
+
+BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
+RECENT_S = 300.0
+DISK_PATH = "/disk"
+
+
+class Past(NamedTuple):
+    """What the daemon knows of the past, and of the limits of its machine."""
+
+    history: History = History()
+    machine_limit: Callable[[str], MachineLimit | None] = lambda _device: None
+    """The limit of the machine over a disk, by kernel name."""
+
+    def of(self, snapshot: DiskSnapshot) -> DiskHistory | None:
+        """Return the history of a disk; None before its first second."""
+        history = self.history.disks.get(snapshot.disk.name)
+        is_same = history is not None and history.disk.is_same_as(snapshot.disk)
+        return history if is_same else None
+
+    def seconds(self, snapshot: DiskSnapshot) -> list[Slot]:
+        """Return the slots of a disk in the last five minutes."""
+        history = self.of(snapshot)
+        if history is None or self.history.at_s is None:
+            return []
+        return [each for each in history.seconds() if each.end_s > self.history.at_s - RECENT_S]
+
+    def minutes(self, snapshot: DiskSnapshot) -> list[Slot]:
+        """Return the slots of a disk in the last hour."""
+        history = self.of(snapshot)
+        return [] if history is None else history.minutes()
+
+    def explain(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
+        """Return sentences about a period of a disk, problems first."""
+        summary = summary_of_slots(slots, snapshot.limiter_window_s)
+        by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
+        machine = self.machine_limit(snapshot.disk.name) if by_machine else None
+        return explain(summary, snapshot.assignment, machine)
+
+
+def bad_seconds(slots: Sequence[Slot]) -> float:
+    """Return how long a disk was throttled, below its promise or stalled."""
+    indexes = [VERDICTS.index(verdict) for verdict in BAD_VERDICTS]
+    return sum(slot.verdict_s[index] for slot in slots for index in indexes)
+
+
+def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
+    """Return the card of a disk with the last five minutes."""
+    disk = snapshot.disk
+    first, *others = past.explain(snapshot, slots)
+    href = f"{DISK_PATH}?name={percent_encoded(escape_bytes(disk.name))}"
+    facts = [format_size(disk.size_bytes), *disk.mount_points]
+    return f"""<article>
+<h2><a href="{escape_html(href)}">{escape_html(disk.name)}</a> {badge(snapshot.verdict)}
+<small>{escape_html(", ".join(facts))}</small></h2>
+<p>{escape_html(first)}</p>
+{"".join(f'<p class="soft">{escape_html(sentence)}</p>' for sentence in others)}
+{charts(snapshot, slots, past.history.at_s or 0.0, RECENT_S, "5 minutes")}
+{notes(snapshot)}
+</article>"""
+
+
+def badge(verdict: Verdict | None) -> str:
+    """Return the verdict of the last window as a label."""
+    if verdict is None:
+        return ""
+    return f'<span class="badge"><i class="{verdict}"></i>{verdict}</span>'
+
+
+def charts(
+    snapshot: DiskSnapshot, slots: Sequence[Slot], now_s: float, period_s: float, period: str
+) -> str:
+    """Return the strip of verdicts and the charts of a period up to a monotonic time."""
+    columns = columns_of(slots, now_s, period_s / COLUMNS)
+    iops, bandwidth = shared_limits(snapshot.assignment.limits)
+    return verdict_strip(columns, period) + line_charts(columns, period, iops, bandwidth)
+
+
+def shared_limits(limits: Limits) -> tuple[float | None, float | None]:
+    """Return the limits of IOPS and bandwidth that hold for reads and writes together.
+
+    None where reads and writes have limits of their own, or different ones.
+    """
+    rates, budget = limits.rates, limits.budget
+    if budget is None or budget.kind == "separate":
+        return None, None
+    pairs = (
+        (rates.read_iops, rates.write_iops),
+        (rates.read_bytes_per_second, rates.write_bytes_per_second),
+    )
+    iops, bandwidth = (read if read == write else None for read, write in pairs)
+    return iops, bandwidth
+
+
+def notes(snapshot: DiskSnapshot) -> str:
+    """Return the burst credits of a disk, with the time until they are used up."""
+    lines = []
+    for level in snapshot.credits:
+        share, lower, upper = (
+            format_count(100 * level.ratio(credits_left))
+            for credits_left in (level.estimate_credits, level.lower_credits, level.upper_credits)
+        )
+        empty = (
+            f"; used up in {format_duration(level.exhaustion_s)} at the present load"
+            if level.exhaustion_s != float("inf")
+            else ""
+        )
+        lines.append(
+            f"Burst credits ({level.resource}): {share} %, certainly {lower} to {upper} %{empty}."
+        )
+    return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
+
+
+def machine_note(machine: MachineLimit | None) -> str:
+    """Return the limits of the machine over a disk; nothing without any."""
+    if machine is None:
+        return ""
+    text = escape_html(describe_machine(machine.shared))
+    return f"<p>The disk shares limits of the machine: {text}.</p>"

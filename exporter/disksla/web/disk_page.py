@@ -1,0 +1,123 @@
+"""The page of one disk: the last five minutes and the last hour, with the evidence by minute."""
+
+from collections.abc import Iterator, Sequence
+
+from disksla.history import Slot
+from disksla.html import escape_html
+from disksla.pipeline import DiskSnapshot, Snapshot
+from disksla.text import escape_bytes
+from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.verdict import VERDICTS
+from disksla.web.charts import verdict_key
+from disksla.web.disk_card import Past, badge, charts, machine_note, notes
+from disksla.web.page import Frame
+
+_HOUR_S = 3600.0
+_COLUMNS = (
+    "Minutes ago", "Verdicts", "Reads", "Writes", "Read", "Written", "Read latency",
+    "Write latency", "Flush latency", "Queue depth", "Waited",
+)  # fmt: skip
+_NONE = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
+
+
+def disk_page(snapshot: Snapshot, name: str, past: Past, frame: Frame) -> str | None:
+    """Return the page of the disk with this kernel name as HTML; None if it is not monitored."""
+    found = [disk for disk in snapshot.disks if escape_bytes(disk.disk.name) == name]
+    if not found:
+        return None
+    [disk] = found
+    recent, minutes = past.seconds(disk), past.minutes(disk)
+    now_s = past.history.at_s or 0.0
+    hour = ""
+    if minutes:
+        hour = f"""<h2>Last hour</h2>
+{_paragraphs(past.explain(disk, minutes))}
+{charts(disk, minutes, now_s, _HOUR_S, "hour")}
+{_table(minutes, now_s)}"""
+    main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk.verdict)}</h1>
+{_facts(disk, snapshot.timestamp_s)}
+<h2>Last 5 minutes</h2>
+{_paragraphs(past.explain(disk, recent))}
+{charts(disk, recent, now_s, 300.0, "5 minutes")}
+{verdict_key()}
+{notes(disk)}
+{machine_note(past.machine_limit(disk.disk.name))}
+{hour}"""
+    return frame.page(f"{disk.disk.name} on {frame.host}", main)
+
+
+def _paragraphs(sentences: Sequence[str]) -> str:
+    return "\n".join(f"<p>{escape_html(sentence)}</p>" for sentence in sentences)
+
+
+def _facts(snapshot: DiskSnapshot, now_s: float) -> str:
+    """Return what is known of the disk and its terms, as a list."""
+    disk, assignment = snapshot.disk, snapshot.assignment
+    facts = (
+        ("Size", format_size(disk.size_bytes)),
+        ("Model", disk.model),
+        ("Serial number", disk.serial),
+        ("Volume", disk.volume),
+        ("Mounted on", ", ".join(disk.mount_points)),
+        ("Terms", f"{assignment.terms} ({assignment.provider})"),
+        ("Said by", assignment.said_by(now_s) or assignment.source),
+        ("Limits", ", ".join(_limits(snapshot)) or "none"),
+        ("Machine type", snapshot.machine_type),
+    )
+    items = "".join(
+        f"<div><dt>{name}</dt><dd>{escape_html(value)}</dd></div>"
+        for name, value in facts
+        if value
+    )
+    return f"<dl>{items}</dl>"
+
+
+def _limits(snapshot: DiskSnapshot) -> Iterator[str]:
+    rates = snapshot.assignment.limits.rates
+    for what, rate, written in (
+        ("reads", rates.read_iops, lambda rate: f"{format_count(rate)} IOPS"),
+        ("writes", rates.write_iops, lambda rate: f"{format_count(rate)} IOPS"),
+        ("read", rates.read_bytes_per_second, format_bandwidth),
+        ("written", rates.write_bytes_per_second, format_bandwidth),
+    ):
+        if rate is not None:
+            yield f"{what} {written(rate)}"
+
+
+def _table(minutes: Sequence[Slot], now_s: float) -> str:
+    headings = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
+    rows = "\n".join(_row(slot, now_s) for slot in reversed(minutes))
+    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+
+def _row(slot: Slot, now_s: float) -> str:
+    totals = slot.totals
+    # On disks with a write-back cache, empty flushes are among the writes.
+    waits = max(1.0, totals.reads + totals.writes)
+    cells = (
+        ", ".join(
+            f"{verdict} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
+            for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True)
+            if seconds >= 0.005 * slot.seconds
+        )
+        or _NONE,
+        f"{format_count(totals.reads / slot.seconds)}/s",
+        f"{format_count(totals.writes / slot.seconds)}/s",
+        format_bandwidth(totals.read_bytes / slot.seconds),
+        format_bandwidth(totals.written_bytes / slot.seconds),
+        _mean(totals.read_s, totals.reads),
+        _mean(totals.write_s, totals.writes),
+        _mean(totals.flush_s, totals.flushes),
+        format_count(totals.queue_s / slot.seconds),
+        format_duration(totals.wait_s / waits) if totals.wait_s else _NONE,
+    )
+    minutes_ago = round((now_s - slot.end_s) / 60)
+    rest = "".join(
+        f'<td data-label="{name}">{cell}</td>'
+        for name, cell in zip(_COLUMNS[1:], cells, strict=True)
+    )
+    return f'<tr><th scope="row">{minutes_ago}</th>{rest}</tr>'
+
+
+def _mean(seconds: float, requests: float) -> str:
+    return format_duration(seconds / requests) if requests else _NONE

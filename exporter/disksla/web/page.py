@@ -1,0 +1,97 @@
+"""What all pages of the daemon have in common: style, script, header."""
+
+from typing import NamedTuple
+
+from disksla.html import HtmlPage, escape_html
+from disksla.web.charts import CHART_STYLE
+
+_STYLE = """
+header { display: flex; flex-wrap: wrap; gap: 0.25rem 1.5rem; align-items: baseline;
+  margin-bottom: 0.75rem; }
+h1 small, h2 small, header small { color: var(--soft); font-weight: normal;
+  font-size: 0.8125rem; }
+nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
+.alarm { color: var(--bad); font-weight: 600; }
+.badge { display: inline-block; border: 1px solid var(--line); border-radius: 1rem;
+  padding: 0 0.625rem; font-size: 0.8125rem; font-weight: 600; white-space: nowrap; }
+.badge i { display: inline-block; width: 0.625rem; height: 0.625rem; border-radius: 50%;
+  margin-right: 0.375rem; }
+i.idle { background: var(--line); } i.unproven { background: #7aa7d9; }
+i.met { background: #3f9c62; } i.throttled { background: #e0861a; }
+i.below { background: #c62828; } i.stalled { background: #7b3fa0; }
+article { background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+  padding: 0.625rem 0.875rem; break-inside: avoid; min-width: 0; }
+article h2 { margin: 0 0 0.25rem; }
+.cards { display: grid; gap: 0.75rem; margin: 0.75rem 0;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 30rem), 1fr)); }
+dl { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 18rem), 1fr));
+  gap: 0.25rem 1.5rem; margin: 0.75rem 0; }
+dt { color: var(--soft); font-size: 0.8125rem; }
+dd { margin: 0; }
+table { width: 100%; margin: 1rem 0; border-collapse: collapse; background: var(--sheet);
+  border: 1px solid var(--line); border-radius: 0.375rem; }
+th, td { padding: 0.5rem; text-align: left; vertical-align: top;
+  border-top: 1px solid var(--line); }
+thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; font-weight: 600;
+  white-space: nowrap; }
+td span, th span { display: block; }
+tbody { font-size: 0.875rem; font-variant-numeric: tabular-nums; }
+tbody th { min-width: 6.5rem; }
+tbody th, td:nth-child(2) { overflow-wrap: anywhere; }
+.rate { white-space: nowrap; }
+meter { width: 4rem; height: 0.75rem; vertical-align: middle; }
+@media (max-width: 60rem) {
+  body { padding: 0.75rem; }
+  table, tbody, tr, th, td { display: block; width: 100%; }
+  table { background: none; border: 0; }
+  thead { display: none; }
+  tr { background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
+    margin-bottom: 0.75rem; padding: 0.375rem 0; }
+  th, td { border: 0; padding: 0.25rem 0.75rem; }
+  td { display: grid; grid-template-columns: 7rem 1fr; gap: 0.5rem; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
+}
+"""
+
+_REFRESH_S = 5
+_SCRIPT = f"""
+setInterval(async () => {{
+  if (document.hidden || String(getSelection())) return;
+  try {{
+    const answer = await fetch(location.href);
+    if (!answer.ok) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    document.querySelector("main").replaceWith(page.querySelector("main"));
+    document.title = page.title;
+  }} catch {{ document.title = "no answer: " + document.title.replace(/^no answer: /, ""); }}
+}}, {_REFRESH_S * 1000});
+"""
+"""Replaces the content in place, so that nothing flickers. Without scripts, the page is as it was
+when it was loaded."""
+
+_PAGE = HtmlPage(f"{_STYLE}{CHART_STYLE}", _SCRIPT)
+CONTENT_SECURITY_POLICY = f"{_PAGE.policy}; frame-ancestors 'none'"
+
+
+class Frame(NamedTuple):
+    """What is around the content of each page."""
+
+    host: str
+    """Name of the machine."""
+    version: str
+    telemetry_path: str
+
+    def page(self, title: str, main: str) -> str:
+        """Return a page; `title` is escaped, `main` is HTML."""
+        metrics = escape_html(self.telemetry_path)
+        body = f"""<header>
+<strong>{escape_html(self.host)}</strong>
+<nav aria-label="Pages"><a href="/">Disks</a> <a href="{metrics}">{metrics}</a>
+<a href="/runbook">Runbook</a> <a href="/-/healthy">/-/healthy</a>
+<a href="/-/ready">/-/ready</a></nav>
+<small>disksla {escape_html(self.version)}</small>
+</header>
+<main>
+{main}
+</main>"""
+        return _PAGE.page(f"{title}: disksla", body)

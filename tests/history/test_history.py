@@ -1,0 +1,175 @@
+"""The history of disks: it has what the metrics have, in bounded memory."""
+
+import itertools
+from dataclasses import replace
+from functools import cache
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.config.settings import SamplingSettings, Settings
+from disksla.history.history import (
+    BYTES_PER_DISK,
+    MINUTES_KEPT,
+    SECONDS_KEPT,
+    DiskHistory,
+    History,
+)
+from disksla.history.slot import PACKED_BYTES, Slot, Totals, unpack
+from disksla.history.summary import summary_of_records, summary_of_slots
+from disksla.pipeline.advance import advance
+from disksla.pipeline.snapshot import disk_snapshot
+from disksla.pipeline.state import State
+from disksla.pipeline.window_records import window_records
+from disksla.verdict import LIMIT_KINDS, VERDICTS
+from support.scenarios import SCENARIOS
+from support.simulated_host import CATALOG, Machine, a_disk
+from support.simulated_limiter import DEVICE, Scenario, run
+
+NUMBERS = st.floats(0, 1e9, width=32)
+
+
+@cache
+def states_of(scenario: Scenario) -> list[State]:
+    state = State(scenario.settings(), CATALOG)
+    states = []
+    for tick in run(scenario).ticks:
+        state = advance(state, tick)
+        states.append(state)
+    return states
+
+
+def history_of(states: list[State]) -> DiskHistory:
+    history = History()
+    for state in states:
+        history = history.after(state)
+    return history.disks[DEVICE]
+
+
+@given(st.builds(Slot, NUMBERS, NUMBERS, st.none() | NUMBERS, st.builds(Totals, *[NUMBERS] * 22)))
+def test_packed_slots_are_unpacked(slot: Slot) -> None:
+    packed = slot.pack()
+    assert len(packed) == PACKED_BYTES
+    assert unpack(packed) == slot
+
+
+def test_slots_have_verdicts_and_limits_in_their_order() -> None:
+    totals = Totals(*range(len(Totals._fields)))
+    slot = Slot(0.0, 1.0, None, totals)
+    assert slot.verdict_s == tuple(getattr(totals, verdict) for verdict in VERDICTS)
+    assert slot.throttled_s == tuple(getattr(totals, limit) for limit in LIMIT_KINDS)
+
+
+@pytest.mark.parametrize(
+    "name", ["iops-300-deep", "burst-then-base", "below-600-of-1000", "unlimited-stalled", "idle"]
+)
+def test_slots_add_up_to_the_metrics(name: str) -> None:
+    states = states_of(SCENARIOS[name])
+    history = history_of(states)
+    slots = history.seconds()
+    assert len(slots) >= 9
+    assert all(slot.seconds == pytest.approx(1.0, abs=0.21) for slot in slots)
+    snapshot = disk_snapshot(states[-1], DEVICE)
+    assert snapshot is not None
+    assert snapshot.counters is not None
+    # The last second is not complete.
+    reads = sum(slot.totals.reads for slot in slots)
+    assert reads <= (snapshot.counters.reads or 0)
+    assert reads >= (snapshot.counters.reads or 0) * 0.85
+    for index, verdict in enumerate(VERDICTS):
+        whole_s = snapshot.verdict_totals.seconds[index]
+        in_slots_s = sum(slot.verdict_s[index] for slot in slots)
+        assert in_slots_s == pytest.approx(whole_s, abs=1.5), verdict
+
+
+@pytest.mark.parametrize(
+    "name", ["iops-300-deep", "bandwidth-25", "burst-then-base", "below-600-of-1000"]
+)
+def test_slots_and_windows_have_the_same_summary(name: str) -> None:
+    states = states_of(replace(SCENARIOS[name], lateness=False))
+    records = [
+        record
+        for before, after in itertools.pairwise(states)
+        for record in window_records(before, after)
+    ]
+    by_windows = summary_of_records(records, 60.0)
+    by_slots = summary_of_slots(history_of(states).seconds(), 0.5)
+    longest = max(by_windows.verdicts, key=lambda name: by_windows.verdicts[name].seconds)
+    expected, found = by_windows.verdicts[longest], by_slots.verdicts[longest]
+    assert found.seconds == pytest.approx(expected.seconds, abs=2.0)
+    assert found.iops == pytest.approx(expected.iops, rel=0.1)
+    assert found.bytes_per_second == pytest.approx(expected.bytes_per_second, rel=0.1)
+    assert found.inflight == pytest.approx(expected.inflight, rel=0.2)
+    long = {key for key, part in by_windows.throttled.items() if part.seconds > 1}
+    assert long <= by_slots.throttled.keys()
+    for key in long:
+        part, other = by_windows.throttled[key], by_slots.throttled[key]
+        assert other.seconds == pytest.approx(part.seconds, abs=1.5)
+        assert other.wait_s == pytest.approx(part.wait_s, rel=0.25)
+        assert other.limiter_window_s == 0.5
+
+
+def test_credits_are_in_the_slots() -> None:
+    slots = history_of(states_of(SCENARIOS["burst-then-base"])).seconds()
+    assert None not in {slot.credits_ratio for slot in slots}
+    assert slots[-1].credits_ratio == pytest.approx(0.0, abs=0.05)
+    without = history_of(states_of(SCENARIOS["iops-300-deep"])).seconds()
+    assert {slot.credits_ratio for slot in without} == {None}
+
+
+BY_SECONDS = Settings(sampling=SamplingSettings(interval_s=1.0))
+
+
+def test_memory_is_bounded() -> None:
+    machine = Machine(a_disk(), settings=BY_SECONDS)
+    history = History()
+    for _ in range(SECONDS_KEPT + 71):
+        history = history.after(machine.tick(1.0))
+    disk = history.disks["vda"]
+    assert len(disk.packed_seconds) == SECONDS_KEPT
+    assert len(disk.packed_minutes) == (SECONDS_KEPT + 70) // 60
+    assert [slot.seconds for slot in disk.minutes()] == [60.0] * 6
+    assert disk.minutes()[-1].verdict_s[VERDICTS.index("idle")] == 60.0
+    assert BYTES_PER_DISK == (SECONDS_KEPT + MINUTES_KEPT) * (PACKED_BYTES + 33)
+
+
+def test_history_is_the_same_within_a_second() -> None:
+    machine = Machine(a_disk())
+    history = History().after(machine.tick())
+    assert history.after(machine.tick()) is history
+
+
+def test_gap_leaves_a_slot_out() -> None:
+    machine = Machine(a_disk(), settings=BY_SECONDS)
+    history = History().after(machine.tick(1.0))
+    machine.does("vda", reads=9000, read_sectors=9000)
+    history = history.after(machine.tick(30.0))
+    assert history.disks["vda"].seconds() == []
+    machine.does("vda", reads=70, read_sectors=7000)
+    history = history.after(machine.tick(1.0))
+    [slot] = history.disks["vda"].seconds()
+    assert (slot.seconds, slot.totals.reads, slot.totals.read_bytes) == (1.0, 70, 7000 * 512)
+
+
+def test_another_disk_of_the_same_name_has_no_history() -> None:
+    machine = Machine(a_disk(serial="a"), settings=BY_SECONDS)
+    history = History()
+    for _ in range(3):
+        history = history.after(machine.tick(1.0))
+    assert len(history.disks["vda"].packed_seconds) == 2
+    history = history.after(machine.tick(1.0, disks=(a_disk(serial="b"),)))
+    assert history.disks["vda"].packed_seconds == ()
+
+
+def test_disk_that_is_gone_has_no_history() -> None:
+    machine = Machine(a_disk(), a_disk("vdb", 16), settings=BY_SECONDS)
+    history = History().after(machine.tick(1.0))
+    assert history.disks.keys() == {"vda", "vdb"}
+    history = history.after(machine.tick(1.0, disks=(a_disk(),)))
+    assert history.disks.keys() == {"vda"}
+
+
+def test_no_tick_is_no_history() -> None:
+    history = History()
+    assert history.after(State(Settings(), CATALOG)) is history

@@ -1,0 +1,231 @@
+"""Pages and documents with the history of disks: cards, charts, the page of a disk, JSON."""
+
+import json
+import re
+from functools import cache
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.history.history import History
+from disksla.history.sentences import MachineLimit
+from disksla.history.slot import Slot, Totals
+from disksla.pipeline.advance import advance
+from disksla.pipeline.snapshot import Snapshot, take_snapshot
+from disksla.pipeline.state import State
+from disksla.verdict import VERDICTS
+from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip
+from disksla.web.disk_card import Past, bad_seconds, disk_card, machine_note, shared_limits
+from disksla.web.disk_page import disk_page
+from disksla.web.disks_document import DisksDocument, disks_document
+from disksla.web.page import Frame
+from disksla.web.runbook import runbook_page
+from support.examples import scaled
+from support.scenarios import SCENARIOS
+from support.simulated_host import CATALOG
+from support.simulated_limiter import DEVICE, run
+from support.snapshots import BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
+
+FRAME = Frame("db-1", "0.2.0", "/metrics")
+NUMBERS = st.floats(0, 1e6, width=32)
+SLOTS = st.lists(
+    st.builds(
+        Slot,
+        st.floats(0, 400),
+        st.floats(0.1, 10),
+        st.none() | st.floats(0, 1),
+        st.builds(Totals, *[NUMBERS] * 22),
+    ),
+    max_size=12,
+)
+
+
+class Balanced(HTMLParser):
+    """Fails on elements that are not closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert "style" not in dict(attrs)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, _attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in {"rect", "line", "polygon", "polyline"}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def balanced(text: str) -> Balanced:
+    reader = Balanced()
+    reader.feed(text)
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+@cache
+def lived(name: str) -> tuple[Snapshot, Past]:
+    """Return the snapshot and the past of a simulated disk at its end."""
+    state, history = State(SCENARIOS[name].settings(), CATALOG), History()
+    for tick in run(SCENARIOS[name]).ticks:
+        state = advance(state, tick)
+        history = history.after(state)
+    return take_snapshot(state), Past(history)
+
+
+@scaled(60)
+@given(SLOTS)
+def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot]) -> None:
+    columns = columns_of(slots, 300.0, 5.0)
+    assert len(columns) == COLUMNS
+    text = verdict_strip(columns, "5 minutes") + line_charts(columns, "5 minutes", 300.0, None)
+    balanced(text)
+    assert "nan" not in text
+    assert text.count('role="img"') == text.count("aria-label=") >= 5
+
+
+def test_slots_are_in_the_column_of_their_middle() -> None:
+    totals = Totals(reads=10.0, met=1.0)
+    slots = [Slot(end, 1.0, None, totals) for end in (1.0, 7.0, 299.0, 300.0)]
+    columns = columns_of(slots, 300.0, 5.0)
+    assert [index for index, column in enumerate(columns) if column] == [0, 1, 59]
+    last = columns[-1]
+    assert last is not None
+    assert (last.iops, last.verdict_s[VERDICTS.index("met")]) == (10.0, 2.0)
+
+
+def test_gap_breaks_the_line() -> None:
+    slots = [Slot(end, 1.0, None, Totals(reads=5.0, read_s=1.0)) for end in (100.0, 200.0, 300.0)]
+    charts = line_charts(columns_of(slots, 300.0, 5.0), "5 minutes")
+    iops = charts.partition("</figure>")[0]
+    assert iops.count("<polygon") == 3
+    assert "limit" not in iops
+    assert "now 5, at most 5" in iops
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("iops-300-deep", "the disk was throttled at its limit of 300 IOPS (baseline)"),
+        ("below-600-of-1000", "the disk gave less than promised: 600 IOPS"),
+        ("unlimited-stalled", "requests were in flight and none completed"),
+        ("idle", "the disk was idle."),
+    ],
+)
+def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
+    snapshot, past = lived(name)
+    [disk] = snapshot.disks
+    slots = past.seconds(disk)
+    first = re.search("<p>(.*?)</p>", disk_card(disk, past, slots))
+    assert first is not None
+    assert sentence in first[1]
+    assert (bad_seconds(slots) > 1) == (name != "idle")
+    assert 'href="/disk?name=' in disk_card(disk, past, slots)
+
+
+def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
+    disk = disk_view(limits=BURST_LIMITS)
+    card = disk_card(disk, Past(), [])
+    assert "Burst credits (iops): 31.2 %, certainly 15.6 to 50 %; used up in" in card
+    full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
+    assert "used up" not in disk_card(msgspec.structs.replace(disk, credits=(full,)), Past(), [])
+
+
+def test_limits_are_lines_only_where_reads_and_writes_share_them() -> None:
+    assert shared_limits(BURST_LIMITS) == (300.0, 30e6)
+    separate = disk_view().assignment.limits
+    assert shared_limits(separate) == (None, None)
+
+
+def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
+    snapshot, past = lived("iops-300-deep")
+    [disk] = snapshot.disks
+    other = msgspec.structs.replace(disk, disk=msgspec.structs.replace(disk.disk, minor=99))
+    assert past.seconds(disk)
+    assert past.seconds(other) == past.minutes(other) == []
+    assert past.explain(other, [])[0].startswith("Nothing was measured")
+
+
+@scaled(60)
+@given(views)
+def test_page_of_any_disk(snapshot: Snapshot) -> None:
+    document = json.loads(disks_document(snapshot, Past(), "db-1", "0.2.0"))
+    assert len(document["disks"]) == len(snapshot.disks)
+    for disk in document["disks"]:
+        page = disk_page(snapshot, disk["device"], Past(), FRAME)
+        if page is not None:  # two names may look alike when they are escaped
+            page.encode()
+            balanced(page)
+    assert disk_page(snapshot, "none of them", Past(), FRAME) is None
+
+
+def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
+    snapshot, past = lived("iops-300-deep")
+    history = past.history.disks[DEVICE]
+    slot = Slot(
+        past.history.at_s or 0.0,
+        60.0,
+        None,
+        Totals(reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
+               iops=54.0, flushes=60.0, flush_s=0.06),
+    )  # fmt: skip
+    minutes = msgspec.structs.replace(history, packed_minutes=(slot.pack(),))
+    hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: minutes}))
+    page = disk_page(snapshot, DEVICE, hour, FRAME)
+    assert page is not None
+    text = " ".join(balanced(page).text.split())
+    assert "Last hour For 54 of the last 60 s the disk was throttled at its limit" in text
+    row = [re.sub("<.*?>", "", cell) for cell in re.findall("<t[hd] .*?</t[hd]>", page)][-11:]
+    assert row == [
+        "0", "met 10 %, throttled 90 %", "300/s", "0/s", "0 B/s", "0 B/s", "33.3 ms", "–",  # noqa: RUF001
+        "1 ms", "10", "30 ms",
+    ]  # fmt: skip
+
+
+def test_machine_is_named_on_the_page_of_a_disk() -> None:
+    shared = group_view().shared
+    note = machine_note(MachineLimit(shared, {}))
+    assert "The disk shares limits of the machine: m5.large: 3600 IOPS" in note
+    snapshot = view(disk_view())
+    page = disk_page(
+        snapshot, "vdb", Past(machine_limit=lambda _: MachineLimit(shared, {})), FRAME
+    )
+    assert page is not None
+    assert note in page
+
+
+def test_document_has_what_commands_need() -> None:
+    snapshot, past = lived("iops-300-deep")
+    document = msgspec.json.decode(
+        disks_document(snapshot, past, "db-1", "0.2.0"), type=DisksDocument
+    )
+    [disk] = document.disks
+    assert (document.host, document.version, disk.device) == ("db-1", "0.2.0", DEVICE)
+    assert disk.sentences[0].startswith("For ")
+    assert disk.throttled_seconds.keys() == {"iops"}
+    assert disk.verdict_seconds["throttled"] == pytest.approx(9, abs=1)
+    assert disk.latency_s == pytest.approx(0.107, rel=0.1)
+    credited = msgspec.json.decode(
+        disks_document(view(disk_view(limits=BURST_LIMITS)), Past(), "h", "v"), type=DisksDocument
+    )
+    assert credited.disks[0].credits[0].ratio == 0.3125
+
+
+def test_runbook_has_an_anchor_for_each_alert() -> None:
+    page = runbook_page(FRAME)
+    balanced(page)
+    assert '<h2 id="DiskBelowPromise">DiskBelowPromise</h2>' in page
+    targets = set(re.findall('href="#(.*?)"', page))
+    assert targets <= set(re.findall('id="(.*?)"', page))
+    assert not re.search(r'href="(?!#|/|https://)', page)

@@ -24,6 +24,7 @@ def make_certificates(directory: Path) -> None:
     ):
         make_signed(directory, name, names)
     make_signed(directory, "unknown", "DNS:prometheus", authority="stranger")
+    make_old(directory)
     lock = ["-aes128", "-passout", "pass:x", "-out", "locked.key"]
     _openssl(directory, "ec", "-in", "server.key", *lock)
     (directory / "empty.crt").write_text("-----BEGIN NOTHING-----\n")
@@ -44,13 +45,36 @@ def make_authority(directory: Path, name: str, extension: str = CAN_SIGN) -> Non
     _openssl(directory, *command, *subject, *extensions)
 
 
+def make_old(directory: Path) -> None:
+    """Make certificates as some clusters of Kubernetes have them, of EKS for instance.
+
+    They have no identifiers of keys and no usages. `old` is self-signed; it has signed
+    `old-between`, which has signed `old-server`, and is appended to it.
+    """
+    without = "subjectKeyIdentifier=none\nauthorityKeyIdentifier=none\n"
+    of_authority = f"basicConstraints=critical,CA:TRUE\n{without}"
+    (directory / "old.cnf").write_text(
+        f"[req]\ndistinguished_name=dn\nx509_extensions=ext\n[dn]\n[ext]\n{of_authority}"
+    )
+    _make_key(directory, "old")
+    command = ["req", "-x509", "-new", "-config", "old.cnf", "-key", "old.key"]
+    _openssl(directory, *command, "-subj", "/CN=old", "-days", DAYS, "-out", "old.crt")
+    _sign(directory, "old-between", of_authority, "old")
+    _sign(directory, "old-server", f"subjectAltName=DNS:localhost\n{without}", "old-between")
+    with (directory / "old-server.crt").open("a") as chain:
+        chain.write((directory / "old-between.crt").read_text())
+
+
 def make_signed(directory: Path, name: str, names: str, authority: str = "authority") -> None:
     """Make a certificate with some alternative names, signed by an authority."""
+    identifiers = "authorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
+    _sign(directory, name, f"subjectAltName={names}\n{identifiers}", authority)
+
+
+def _sign(directory: Path, name: str, content: str, authority: str) -> None:
     _make_key(directory, name)
     request, extensions = f"{name}.csr", f"{name}.ext"
-    (directory / extensions).write_text(
-        f"subjectAltName={names}\nauthorityKeyIdentifier=keyid\nsubjectKeyIdentifier=hash\n"
-    )
+    (directory / extensions).write_text(content)
     command = ["req", "-new", "-key", f"{name}.key", "-subj", f"/CN={name}", "-out", request]
     _openssl(directory, *command)
     signer = ["-CA", f"{authority}.crt", "-CAkey", f"{authority}.key", "-CAcreateserial"]

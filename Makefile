@@ -5,6 +5,7 @@ PYTHON ?= python3
 PYTEST = .venv/bin/python -m pytest -q -n auto --maxprocesses 8
 PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
 AUDIT = 2.10.1
+CLOUDS = moto openstack kubernetes
 export PYTHON
 export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
@@ -92,7 +93,7 @@ bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench
 	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
 
-clouds: .venv/check.stamp .cache/clouds/moto/stamp .cache/clouds/openstack/stamp ## test disksla detect against moto, Keystone and Cinder
+clouds: .venv/check.stamp $(CLOUDS:%=.cache/clouds/%/stamp) ## test disksla detect against moto, Keystone, Cinder and kube-apiserver
 	$(PYTEST) -n 2 --dist loadfile tests/clouds $(ARGS)
 
 soak: .venv/check.stamp ## run a day of ticks in minutes and check that memory stays flat
@@ -172,6 +173,15 @@ clean: ## remove everything that make has created
 	@"$(PYTHON)" -m venv --clear .cache/clouds/$*
 	@.cache/clouds/$*/bin/pip --disable-pip-version-check --quiet install --requirement $<
 	@touch $@
+
+# A few minutes. Without Go, what needs these programs is not tested.
+.cache/clouds/kubernetes/stamp: export CGO_ENABLED = 0
+.cache/clouds/kubernetes/stamp: tests/clouds/kubernetes/go.mod tests/clouds/kubernetes/go.sum
+	@echo 'disksla: building kube-apiserver and etcd into .cache/clouds' >&2
+	@rm -rf $(@D)
+	@cd $(<D) && go build -trimpath -ldflags='-s -w' -o $(abspath $(@D))/bin/ tool \
+		&& touch $(abspath $@) \
+		|| echo 'disksla: kube-apiserver is missing: it needs Go 1.26 or newer' >&2
 
 # A separate environment: pip-audit needs thirty packages that nothing else needs.
 .cache/audit-$(AUDIT)/bin/pip-audit:

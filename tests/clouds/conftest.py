@@ -16,10 +16,10 @@ def namespace() -> Iterator[Namespace]:
         yield made
 
 
-def environment(name: str) -> Path:
+def environment(name: str, program: str = "python") -> Path:
     """Return the directory of an environment that `make clouds` builds; skip without it."""
     directory = CLOUDS / name
-    if not (directory / "bin" / "python").exists():
+    if not (directory / "bin" / program).exists():
         pytest.skip(f"NOT TESTED: needs {name} in .cache/clouds (make clouds)")
     return directory
 
@@ -32,3 +32,8 @@ def moto_environment() -> Path:
 @pytest.fixture(scope="session")
 def openstack_environment() -> Path:
     return environment("openstack")
+
+
+@pytest.fixture(scope="session")
+def kubernetes_environment() -> Path:
+    return environment("kubernetes", "kube-apiserver")

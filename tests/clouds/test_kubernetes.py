@@ -1,6 +1,7 @@
 """`disksla detect --provider kubernetes` against a server with TLS, as a pod reaches it.
 
-The server is our own, and its answers have the shape of the API reference of Kubernetes.
+The server is our own, because it has to answer wrongly too; test_apiserver.py has the real one.
+Its answers have the shape of the API reference of Kubernetes.
 """
 
 import itertools

@@ -20,6 +20,7 @@ from disksla.commands._machine_text import (
     print_machine,
 )
 from disksla.commands._options import add_config_file, parse_option, parse_optional
+from disksla.commands._provision import add_provision, read_provision
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
 from disksla.errors import DiskslaError
@@ -27,7 +28,6 @@ from disksla.limits import (
     USUAL_IOPS_CONDITIONS,
     EffectiveIops,
     Limits,
-    Provision,
     Terms,
     derive_limits,
     effective_iops,
@@ -36,27 +36,19 @@ from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import MachineRules, machine_groups
 from disksla.limits.machine_tables import load_machine_rules, read_machine
 from disksla.limits.options import effective_options
-from disksla.units import parse_bandwidth_bytes_per_second, parse_size_bytes
+from disksla.units import parse_size_bytes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add TERMS, SIZE, the provisioned values and the load."""
     parser.add_argument("terms", metavar="TERMS", help="id in the catalogue, such as vk.ceph-ssd")
     parser.add_argument("size", metavar="SIZE", help="size of the disk, such as 500GiB")
+    add_provision(parser)
     for option, metavar, help_text in (
-        ("--iops", "N", "provisioned IOPS"),
-        ("--bandwidth", "B", "provisioned bandwidth, such as 250MiB/s"),
         ("--request-size", "B", "request size of a load, to print its effective IOPS"),
         ("--write-share", "A", "share of writes in that load, from 0 to 1 (default: 0)"),
     ):
         parser.add_argument(option, metavar=metavar, help=help_text)
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="value of an option of the type, such as tier=P30; may be repeated",
-    )
     machine = parser.add_mutually_exclusive_group()
     machine.add_argument(
         "--machine",
@@ -109,15 +101,10 @@ def _machine(
 
 def _query(arguments: argparse.Namespace, terms: Terms) -> LimitsQuery:
     """Return the arguments in base units. Raise DiskslaError if one is invalid."""
-    bandwidth = parse_optional("--bandwidth", arguments.bandwidth, _bandwidth)
     return LimitsQuery(
         arguments.size,
         parse_option("SIZE", arguments.size, _size),
-        Provision(
-            parse_optional("--iops", arguments.iops, _iops),
-            bandwidth,
-            dict(parse_option("--option", each, _name_and_value) for each in arguments.option),
-        ),
+        read_provision(arguments),
         _mix(arguments, terms),
     )
 
@@ -132,13 +119,6 @@ def _mix(arguments: argparse.Namespace, terms: Terms) -> Mix | None:
     return Mix(request_bytes or conditions.request_bytes, write_share or 0.0)
 
 
-def _name_and_value(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not (name and equals and value):
-        raise ValueError(f"found '{text}'; expected NAME=VALUE, such as tier=P30")
-    return name, value
-
-
 def _size(text: str) -> int:
     size_bytes = parse_size_bytes(text)
     if not size_bytes:
@@ -146,24 +126,10 @@ def _size(text: str) -> int:
     return size_bytes
 
 
-def _bandwidth(text: str) -> float:
-    bytes_per_second = parse_bandwidth_bytes_per_second(text)
-    if not bytes_per_second:
-        raise ValueError(f"found '{text}'; expected a bandwidth above zero, such as 250MiB/s")
-    return bytes_per_second
-
-
 def _vcpus(text: str) -> int:
     if not re.fullmatch("[1-9][0-9]{0,4}", text):
         raise ValueError(f"found '{text}'; expected a whole number above zero, such as 4")
     return int(text)
-
-
-def _iops(text: str) -> float:
-    iops = _number(text)
-    if not 0 < iops < math.inf:
-        raise ValueError(f"found '{text}'; expected a number above zero, such as 4000")
-    return iops
 
 
 def _share(text: str) -> float:

@@ -28,7 +28,7 @@ COMMANDS = {
     "record": "record what is read from the kernel to a file, tick by tick",
     "replay": "run a recording through the pipeline of the exporter",
     "verify": "run the acceptance test of the provider on a disk",
-    "judge": "compare fio or DiskSpd results with the limits of a disk type",
+    "judge": "compare results of fio or DiskSpd with the terms of a disk",
     "sweep": "measure a disk under all kinds of load",
     "identify": "measure whether a disk is an HDD, an SSD or another medium",
 }

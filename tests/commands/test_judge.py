@@ -7,27 +7,32 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from disksla.cli import main
+from disksla.units import GIB
+from support.sysfs_tree import add_device
 
+PUBLIC = Path(__file__).parent.parent / "verification" / "public"
 RESULTS = Path(__file__).parent.parent / "verification" / "results"
 VK = ("--terms", "vk.ceph-ssd", "--size", "20GiB")
 YANDEX = ("--terms", "yandex.network-ssd", "--size", "100GiB")
+PROVISIONED = ("--terms", "aws.gp3", "--size", "1TiB", "--iops", "16000", "--bandwidth", "1GiB/s")
 
 
 @pytest.mark.parametrize(
     ("name", "terms", "status", "verdicts"),
     [
-        ("diskspd-2.1-randread-4k.txt", VK, 0, {"randread-4k": "pass"}),
+        ("diskspd-2.1-randread-4k.txt", VK, 3, {"randread-4k": "pass"}),
         ("diskspd-2.0.20-randwrite-4k.txt", VK, 1, {"randwrite-4k": "fail"}),
-        ("diskspd-2.2-two-targets-8k.txt", VK, 0, {"randread-8k": "pass"}),
+        ("diskspd-2.2-two-targets-8k.txt", VK, 3, {"randread-8k": "pass"}),
         (
             "diskspd-2.2-two-timespans.xml",
             VK,
-            0,
+            3,
             {"randwrite-16k": "pass", "latency-randread-4k": "shown"},
         ),
-        ("fio-3.33-two-jobs.json", VK, 0, {"randread-4k": "pass", "randread-8k": "pass"}),
-        ("fio-3.33-eight-clones.json", YANDEX, 0, {"randread-4k": "pass"}),
-        ("fio-3.33-eight-clones.json", VK, 2, {}),
+        ("fio-3.33-two-jobs.json", VK, 3, {"randread-4k": "pass", "randread-8k": "pass"}),
+        ("fio-3.33-eight-clones.json", YANDEX, 3, {"randread-4k": "pass"}),
+        ("fio-3.33-eight-clones.json", VK, 3, {"randread-4k-q128": "pass"}),
+        ("fio-3.33-eight-clones.json", PROVISIONED, 3, {"randread-4k-q128": "pass"}),
         ("fio-3.33-buffered-at-a-rate.json", VK, 2, {}),
     ],
 )
@@ -43,7 +48,7 @@ def test_imported_result_is_judged(
     judged = {
         result["test"]: result["verdict"]
         for result in report["tests"]
-        if result["verdict"] != "skipped"
+        if result["measured"] is not None
     }
     assert judged == verdicts
     assert report["target"] == "elsewhere"
@@ -75,18 +80,93 @@ def test_html_and_junit_reports_are_written(
 ) -> None:
     page, junit = tmp_path / "page.html", tmp_path / "junit.xml"
     path = str(RESULTS / "diskspd-2.1-randread-4k.txt")
-    assert main(["judge", path, *VK, f"--html={page}", f"--junit={junit}"]) == 0
-    assert "imported result, terms vk.ceph-ssd" in page.read_text()
-    assert ET.fromstring(junit.read_bytes()).attrib["tests"] == "10"
-    assert "randread-4k" in capsys.readouterr().out
+    assert main(["judge", path, *VK, f"--html={page}", f"--junit={junit}"]) == 3
+    html = page.read_text()
+    assert "imported result, terms vk.ceph-ssd" in html
+    assert "Not tested: randread-8k, randread-16k," in html
+    suites = ET.fromstring(junit.read_bytes())
+    assert (suites.attrib["tests"], suites.attrib["skipped"]) == ("10", "9")
+    summary = "1 of 10 tests present: passed"
+    assert suites.find(f".//property[@value='{summary}']") is not None
+    assert f"{summary}. PASSED IN PART" in html
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == summary
+    assert printed[-1].startswith("PASSED IN PART:")
+
+
+def test_the_whole_suite_passes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only all tests of the suite together are status 0."""
+    run = json.loads((RESULTS / "fio-3.33-two-jobs.json").read_text())
+    [job, _] = run["jobs"]
+    jobs = []
+    for number, (pattern, size, depth) in enumerate(
+        (("randread", "4k", 32), ("read", "1M", 16), ("randwrite", "4k", 32), ("write", "1M", 16))
+    ):
+        options = job["job options"] | {"rw": pattern, "bs": size, "iodepth": str(depth)}
+        both = {"write": job["read"], "read": job["read"]}
+        jobs.append(job | both | {"groupid": number, "job options": options})
+    config = tmp_path / "disksla.yml"
+    config.write_text("disks: []\n")
+    result = tmp_path / "result.json"
+    for count, status, summary in (
+        (4, 0, "4 of 4 tests present: passed"),
+        (3, 3, "3 of 4 tests present: passed"),
+    ):
+        result.write_text(json.dumps(run | {"jobs": jobs[:count]}))
+        command = ["judge", str(result), "--terms", "hetzner.volume", "--size", "100GiB"]
+        assert main([*command, "--suite", "terms"]) == status
+        assert capsys.readouterr().out.splitlines()[0] == summary
+
+
+def test_normal_output_needs_to_be_known_as_direct(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["judge", str(PUBLIC / "vps-comparison-google.txt"), *VK]
+    assert main(command) == 2
+    assert "1 not judged" in capsys.readouterr().out
+    assert main([*command, "--direct"]) == 3
+    assert "1 other load: passed" in capsys.readouterr().out
+
+
+CONFIGURATION = """
+disks:
+  - match: {device: vdb}
+    terms: {budget: sum, iops: 30000, bandwidth: 500MiB}
+"""
+
+
+def test_terms_of_a_disk_of_this_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sysfs, procfs = tmp_path / "sys", tmp_path / "proc"
+    add_device(sysfs, "block/vdb", "254:16", 20 * GIB)
+    (procfs / "1").mkdir(parents=True)
+    (procfs / "1" / "mountinfo").write_text("")
+    paths = [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={tmp_path}"]
+    config = tmp_path / "disksla.yml"
+    config.write_text(CONFIGURATION)
+    path = str(PUBLIC / "fio-2.1-mix.txt")
+    command = ["judge", path, "--device", "vdb", f"--config.file={config}", *paths, "--json"]
+    assert main(command) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert (report["device"], report["terms"]) == ("vdb", "configuration")
+    assert report["summary"] == "0 of 4 tests present; 1 other load: failed"
+    for options, message in (
+        (["--size", "1GiB"], "--size needs --terms"),
+        (["--iops", "5"], "--iops needs --terms"),
+    ):
+        assert main([*command, *options]) == 2
+        assert message in capsys.readouterr().err
+    config.write_text("disks: []\n")
+    assert main(command) == 2
+    assert "cannot judge by the terms of vdb: no limits:" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["nothing", *VK], "cannot read nothing: No such file or directory"),
-        (["{here}", *VK], "expected fio JSON"),
+        (["{here}", *VK], "expected output of fio"),
         (["{large}", *VK], "is larger than 64 MiB"),
+        (["{here}", "--terms", "vk.ceph-ssd"], "--terms needs --size SIZE"),
         (["{here}", "--terms", "vk.ceph", "--size", "1GiB"], "unknown terms 'vk.ceph'"),
         (
             ["{here}", "--terms", "vk.ceph-ssd", "--size", "big"],

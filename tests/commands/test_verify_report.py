@@ -35,6 +35,7 @@ def printed(report: VerificationReport, capsys: pytest.CaptureFixture[str]) -> l
 
 def test_each_result_is_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed(a_report(*RESULTS[:1]), capsys) == [
+        "1 of 1 tests measured: passed",
         "Verification report: disk vdb, terms vk.ceph-ssd, suite vk",
         "",
         "test          required   measured   ratio   min  verdict",

@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 from disksla.verdict.verdict import VERDICTS
 from disksla.verification.measurement import SHOWN_SHARES, Percentile
 from disksla.verification.preconditions import Violation
-from disksla.verification.report import SuiteTestResult, VerificationReport, report_verdict
+from disksla.verification.report import (
+    SuiteTestResult,
+    VerificationReport,
+    report_verdict,
+    summarize,
+)
 from disksla.verification.suites import SUITES
 from support.snapshots import nasty_text
 
@@ -90,6 +95,7 @@ def a_report(
     report = VerificationReport(
         disksla_version="0.1.0",
         verdict=report_verdict(results, violations),
+        summary=summarize(results, (), is_imported=False),
         device=f"vdb{hostile}",
         key=f"serial:vol-1{hostile}",
         serial=f"vol-1{hostile}",
@@ -117,7 +123,7 @@ _results = st.builds(
     test=nasty_text,
     caption=nasty_text,
     writes=st.booleans(),
-    verdict=st.sampled_from(["pass", "fail", "shown", "skipped", "unmeasured"]),
+    verdict=st.sampled_from(["pass", "fail", "shown", "untested", "skipped", "unmeasured"]),
     reason=nasty_text,
     unit=st.sampled_from([None, "iops", "bytes_per_second", "seconds"]),
     required=_numbers,

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
-from disksla.units import KIB
+from disksla.units import KIB, MIB
 from disksla.verification.import_diskspd import is_diskspd, parse_diskspd
 from disksla.verification.measurement import Measurement
 
 RESULTS = Path(__file__).parent / "results"
+PUBLIC = Path(__file__).parent / "public"
 TEXT = (RESULTS / "diskspd-2.1-randread-4k.txt").read_text()
 OLD = (RESULTS / "diskspd-2.0.20-randwrite-4k.txt").read_text()
 TWO_TARGETS = (RESULTS / "diskspd-2.2-two-targets-8k.txt").read_text()
@@ -131,6 +132,81 @@ def test_pattern_from_xml(old: str, new: str, pattern: str) -> None:
     assert parse_diskspd(XML.replace(old, new))[1].pattern == pattern
 
 
+NO_PARAMETERS = (PUBLIC / "diskspd-2.2-no-parameters.txt").read_text()
+COMMAND = "-c1G -d60 -r -w40 -t4 -o32 -b4K -Sh -L c:\\testfile.dat"
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (COMMAND, ("randrw", 4 * KIB, 128, True, None, ("C:",))),
+        ("-Su t.dat", ("read", 64 * KIB, 2, True, None, ())),
+        ("-w100 -b512 -o1 -Sb t.dat", ("write", 512, 1, False, None, ())),
+        ("-w -r8K -b1M t.dat", ("randread", MIB, 2, False, None, ())),
+        ("-h -si -b8k #1", ("read", 8 * KIB, 2, True, None, ("#1",))),
+        ("-Suw -t2 -o3 E:\\a E:\\b", ("read", 64 * KIB, 12, True, None, ("E:",))),
+        ("-S -F2 -o3 a b", ("read", 64 * KIB, 12, True, None, ())),
+        ("-Sr -F2 -O8 d: e:", ("read", 64 * KIB, 16, True, None, ("D:", "E:"))),
+        ("-Shm -t2 a", ("read", 64 * KIB, 4, False, None, ())),
+        ("-Sh -g64 -b64K -t2 a", ("read", 64 * KIB, 4, True, 2 * 64000 / 65536, ())),
+        ("-Sh -g100i -t2 a b", ("read", 64 * KIB, 8, True, 400.0, ())),
+        ('/Sh /r "C:\\my files\\a.dat"', ("randread", 64 * KIB, 2, True, None, ("C:",))),
+    ],
+)
+def test_command_line_without_input_parameters(command: str, expected: tuple[object, ...]) -> None:
+    load = parse_one(NO_PARAMETERS.replace(COMMAND, command))
+    assert expected == (
+        load.pattern,
+        load.request_bytes,
+        load.inflight,
+        load.is_direct,
+        load.rate_iops and pytest.approx(load.rate_iops),
+        load.targets,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("-Xprofile.xml", "neither input parameters nor a command line"),
+        ("-X profile.xml", "neither input parameters nor a command line"),
+        ("-Sh -b4K", "neither input parameters nor a command line"),
+        ("-rs50 -Sh a.dat", "random and sequential requests at the same time"),
+        ("-o0 a.dat", "-o is 0"),
+    ],
+)
+def test_command_line_that_does_not_say_the_load(command: str, message: str) -> None:
+    with pytest.raises(DiskslaError, match=message):
+        parse_diskspd(NO_PARAMETERS.replace(COMMAND, command))
+
+
+def test_mix_has_reads_writes_and_percentiles_of_both() -> None:
+    mix = parse_one(NO_PARAMETERS)
+    assert (mix.read.requests, mix.write.requests) == (955795, 636092)
+    assert mix.write_share == pytest.approx(0.4, abs=0.001)
+    assert mix.measured.mean_latency_s == pytest.approx(0.001142, rel=1e-3)
+    assert mix.mean_inflight == pytest.approx(30.3, rel=1e-3)
+    assert [each.seconds for each in mix.percentiles] == pytest.approx(
+        [0.000311, 0.003942, 0.012896, 0.035402]
+    )
+
+
+def test_mix_of_older_versions_and_their_cache_line() -> None:
+    old = OLD.replace("performing write test", "performing mix test (write/read ratio: 30/100)")
+    old = old.replace("software cache disabled", "software and hardware cache disabled")
+    assert (parse_one(old).pattern, parse_one(old).is_direct) == ("randrw", True)
+
+
+def test_results_of_several_runs_in_one_text() -> None:
+    runs = parse_diskspd(TEXT + NO_PARAMETERS + OLD)
+    assert [run.name for run in runs] == [f"run {n}, timespan 1" for n in (1, 2, 3)]
+    assert [run.pattern for run in runs] == ["randread", "randrw", "randwrite"]
+
+
+def test_targets_on_several_drives_are_named() -> None:
+    assert parse_one(TWO_TARGETS.replace("'E:\\two", "'F:\\two")).targets == ("E:", "F:")
+
+
 @pytest.mark.parametrize(("limit", "rate"), [("250 IOPS", 32 * 250.0), ("1024 B/ms", 32 * 250.0)])
 def test_rate_limit_is_summed_over_threads(limit: str, rate: float) -> None:
     limited = "IO priority: normal\n\t\tthroughput rate-limited to " + limit
@@ -180,7 +256,10 @@ BILLION_LAUGHS = (
         (TEXT.replace("actual test time", "time"), "found no text that matches /actual test time"),
         (TEXT.replace("Read IO", "Reads"), "found no total in section 'Read IO'"),
         (TEXT.replace(" |       3.91 |    1000.00\n", "\n"), "a total of 2 columns"),
-        (TEXT.replace("timespan:   1", "time"), "found 0 timespans and 1 results"),
+        (
+            TEXT.replace("timespan:   1", "time").replace("Command Line", "Command"),
+            "found 0 timespans and 1 results",
+        ),
         (TEXT.replace("block size: 4KiB", "block size: 4XB"), "unknown unit 'XB'"),
         (TEXT.replace("block size: 4KiB", "block size: 0B"), "block size is 0"),
         (TEXT.replace("threads per file: 32", "threads per file: 0"), "threads per file is 0"),

@@ -81,6 +81,12 @@ def test_buffered_job_at_a_fixed_rate() -> None:
         ({"bs": None}, {"request_bytes": 4 * KIB}),
         ({"rw": None, "readwrite": "randread:4"}, {"pattern": "randread"}),
         ({"rw": "randrw"}, {"pattern": "randrw"}),
+        ({"rw": "randrw", "rate_iops": "100,50"}, {"rate_iops": 150.0}),
+        ({"ioengine": "psync"}, {"inflight": 1}),
+        ({"ioengine": None}, {"inflight": 1}),
+        ({"ioengine": "io_uring"}, {"inflight": 32}),
+        ({"filename": "/dev/sdb:/dev/sdc"}, {"targets": ("/dev/sdb", "/dev/sdc")}),
+        ({"filename": "/data/file"}, {"targets": ()}),
         ({"rw": "readwrite"}, {"pattern": "rw"}),
         ({"iodepth": None}, {"inflight": 1}),
         ({"numjobs": "4"}, {"inflight": 128, "rate_iops": 4 * 2910.0}),
@@ -97,6 +103,46 @@ def test_buffered_job_at_a_fixed_rate() -> None:
 def test_options_are_parsed_as_fio_does(options: Options, expected: dict[str, Any]) -> None:
     measurement = parse_one(with_options(options))
     assert {name: getattr(measurement, name) for name in expected} == expected
+
+
+def test_jobs_that_ran_at_the_same_time_are_one_load() -> None:
+    four, eight = parse_fio_jobs(TWO_JOBS)
+    together = parse_one(TWO_JOBS.replace('"groupid" : 1', '"groupid" : 0'))
+    assert (together.pattern, together.inflight) == ("randread", 64)
+    assert together.measured.requests == four.measured.requests + eight.measured.requests
+    assert 4 * KIB < together.request_bytes < 8 * KIB
+    assert together.percentiles == ()
+
+
+def test_new_group_is_not_a_new_load() -> None:
+    document = json.loads(TWO_JOBS)
+    document["jobs"][1]["job options"]["new_group"] = "1"
+    assert parse_one(json.dumps(document)).inflight == 64
+    document["jobs"][1]["job options"]["stonewall"] = "1"
+    assert len(parse_fio_jobs(json.dumps(document))) == 2
+
+
+def test_results_of_several_runs_in_one_file() -> None:
+    assert len(parse_fio_jobs(f"note\n{TWO_JOBS}\n{BUFFERED_AT_RATE}")) == 3
+
+
+def test_mix_has_reads_and_writes() -> None:
+    document = json.loads(with_options({"rw": "randrw", "rwmixread": "70", "bs": "8k,4k"}))
+    [job] = document["jobs"]
+    job["write"] = job["read"] | {"total_ios": 1000, "io_bytes": 4096 * 1000}
+    job["read"] |= {"total_ios": 3000, "io_bytes": 8192 * 3000}
+    measurement = parse_one(json.dumps(document))
+    assert (measurement.pattern, measurement.write_share) == ("randrw", 0.25)
+    assert measurement.request_bytes == 7168
+    assert measurement.measured.requests == 4000
+
+
+def test_latency_that_was_not_measured_is_unknown() -> None:
+    document = json.loads(with_options({"gtod_reduce": "1"}))
+    document["jobs"][0]["read"]["clat_ns"] = {"mean": 0.0}
+    measurement = parse_one(json.dumps(document))
+    assert measurement.measured.mean_latency_s is None
+    assert measurement.mean_inflight == measurement.inflight
 
 
 def test_global_options_apply_to_every_job() -> None:
@@ -132,7 +178,6 @@ def test_percentiles_may_be_missing() -> None:
         ("{" * 100_000, "invalid JSON of fio"),
         ('{"\ud800": 1}', "invalid JSON of fio"),
         (TWO_JOBS.replace("fio-3.33", "fio-2.2"), "expected fio 3.1 or newer"),
-        (TWO_JOBS.replace('"groupid" : 1', '"groupid" : 0'), "ran at the same time"),
         (with_options({"rw": "trim"}), "its requests are unknown"),
         (with_options(dict.fromkeys(ALL_OPTIONS)), "its requests are unknown"),
         (with_options({"bs": "big"}), "found 'big'; expected a size such as 4k"),

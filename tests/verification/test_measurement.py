@@ -1,10 +1,18 @@
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.fio.job import FioJob
+from disksla.fio.job import FioJob, Pattern
 from disksla.fio.result import DirectionResult, FioResult, LatencyBin
-from disksla.verification.measurement import SHOWN_SHARES, measurement_of, percentiles_of
+from disksla.verification.measurement import (
+    SHOWN_SHARES,
+    Measurement,
+    add_up,
+    at_the_same_time,
+    measurement_of,
+    percentiles_of,
+)
 
 NOTHING = DirectionResult(0, 0, 10.0, 0.0, 0.0, None)
 SOMETHING = DirectionResult(
@@ -45,3 +53,59 @@ def test_measurement_has_the_direction_of_its_job(pattern: str, requests: int) -
     measurement = measurement_of(job, FioResult("fio-3.33", SOMETHING, NOTHING))
     assert measurement.measured.requests == requests
     assert (measurement.inflight, measurement.rate_iops, measurement.tool) == (32, 5.0, "fio-3.33")
+
+
+@pytest.mark.parametrize(
+    ("patterns", "together"),
+    [
+        (["randread", "randread"], "randread"),
+        (["randread", "read"], "randread"),
+        (["write", "randwrite"], "randwrite"),
+        (["read", "write"], "rw"),
+        (["rw", "read"], "rw"),
+        (["randread", "write"], "randrw"),
+    ],
+)
+def test_jobs_at_the_same_time_are_one_load(patterns: list[Pattern], together: Pattern) -> None:
+    parts = [
+        Measurement(
+            name=name,
+            tool="fio-3.33",
+            pattern=pattern,
+            request_bytes=4096,
+            inflight=8,
+            read=SOMETHING,
+            rate_iops=rate,
+            is_direct=is_direct,
+        )
+        for name, pattern, rate, is_direct in zip(
+            "ab", patterns, (100.0, 50.0), (True, None), strict=True
+        )
+    ]
+    load = at_the_same_time(parts)
+    assert (load.name, load.pattern, load.inflight) == ("a + b", together, 16)
+    assert (load.rate_iops, load.is_direct) == (150.0, None)
+    assert load.read.requests == 2 * SOMETHING.requests
+    part = msgspec.structs.replace(parts[1], rate_iops=None, is_direct=False, request_bytes=8192)
+    other = at_the_same_time([parts[0], part])
+    assert (other.rate_iops, other.is_direct) == (None, False)
+    assert other.request_bytes == round(SOMETHING.bytes / SOMETHING.requests)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.floats(1e-6, 10)), min_size=1, max_size=5))
+def test_latency_of_all_is_the_mean_of_their_requests(parts: list[tuple[int, float]]) -> None:
+    results = [
+        DirectionResult(
+            requests, 4096 * requests, 10.0, requests / 10, 409.6 * requests, latency_s
+        )
+        for requests, latency_s in parts
+    ]
+    total = add_up(results)
+    requests = sum(each for each, _ in parts)
+    assert total.requests == requests
+    assert total.iops == pytest.approx(requests / 10)
+    if requests:
+        expected = sum(each * latency_s for each, latency_s in parts) / requests
+        assert total.mean_latency_s == pytest.approx(expected)
+    unknown = msgspec.structs.replace(SOMETHING, mean_latency_s=None)
+    assert add_up([SOMETHING, unknown]).mean_latency_s is None

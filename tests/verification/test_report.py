@@ -16,7 +16,7 @@ from disksla.verification.judge import (
     skipped_test,
     unmeasured_test,
 )
-from disksla.verification.measurement import Measurement, Percentile
+from disksla.verification.measurement import NOTHING, Measurement, Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import (
     SuiteTestResult,
@@ -56,7 +56,8 @@ def measurement(test: SuiteTest, iops: float, mean_latency_s: float | None = 0.0
         pattern=test.pattern,
         request_bytes=test.request_bytes,
         inflight=test.inflight,
-        measured=done,
+        read=NOTHING if test.writes else done,
+        write=done if test.writes else NOTHING,
         percentiles=(Percentile(0.5, 0.001), Percentile(0.99, 0.004)),
     )
 
@@ -162,6 +163,9 @@ def test_no_level_without_completed_requests() -> None:
     ("verdicts", "violations", "verdict", "status"),
     [
         (("pass", "skipped", "shown"), (), "kept", 0),
+        (("pass", "untested"), (), "part", 3),
+        (("fail", "untested"), (), "broken", 1),
+        (("untested", "shown"), (), "incomplete", 2),
         (("pass", "fail"), (), "broken", 1),
         (("pass", "fail", "unmeasured"), (), "incomplete", 2),
         (("skipped", "shown"), (), "incomplete", 2),

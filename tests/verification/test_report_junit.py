@@ -62,9 +62,11 @@ def test_violation_is_an_error() -> None:
 
 
 def test_imported_result_has_no_device() -> None:
-    root = parse(a_report(a_result(), device=None, serial=None, wwn=None, model=None))
+    root = parse(
+        a_report(a_result(), target="elsewhere", device=None, serial=None, wwn=None, model=None)
+    )
     names = {each.attrib["name"] for each in root.findall(".//property")}
-    assert names == {"verdict", "terms", "size_bytes", "tool", "disksla_version"}
+    assert names == {"summary", "verdict", "terms", "size_bytes", "tool", "disksla_version"}
     assert root[0].attrib["name"] == "imported result, terms vk.ceph-ssd"
 
 

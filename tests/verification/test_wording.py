@@ -43,7 +43,10 @@ def test_result_is_one_sentence() -> None:
 def test_subject_of_custom_terms_and_imported_results() -> None:
     custom = a_report(terms="configuration")
     assert format_subject(custom) == "disk vdb, terms from the configuration"
-    assert format_subject(a_report(device=None)) == "imported result, terms vk.ceph-ssd"
+    imported = a_report(device=None, target="elsewhere")
+    assert format_subject(imported) == "imported result, terms vk.ceph-ssd"
+    imported = a_report(target="elsewhere")
+    assert format_subject(imported) == "imported result for disk vdb, terms vk.ceph-ssd"
 
 
 def test_characters_that_xml_forbids_are_escaped() -> None:

@@ -15,7 +15,7 @@ from disksla.verification.report_junit import report_junit
 from disksla.verification.wording import format_amount, format_percent, format_subject
 
 _LEVELS: dict[MeasuredLevel, str] = {"base": "base", "burst": "burst", "burst_then_base": "both"}
-_STYLES = {"pass": "green", "fail": "bold red", "unmeasured": "yellow"}
+_STYLES = {"pass": "green", "fail": "bold red", "untested": "yellow", "unmeasured": "yellow"}
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,10 +60,12 @@ def _write(path: Path, content: bytes) -> None:
 
 def _print(report: VerificationReport) -> None:
     console = SafeConsole()
+    console.print(report.summary, style="bold")
     console.print(f"Verification report: {format_subject(report)}, suite {report.suite}")
     console.print()
-    console.print(_table(report))
-    console.print()
+    if any(map(_is_row, report.tests)):
+        console.print(_table(report))
+        console.print()
     for reason in dict.fromkeys(result.reason for result in report.tests if result.reason):
         tests = ", ".join(result.test for result in report.tests if result.reason == reason)
         console.print(f"{tests}: {reason}")
@@ -71,8 +73,15 @@ def _print(report: VerificationReport) -> None:
         console.print(f"precondition violated: {violation.message}", style="yellow")
     for measurement in report.unjudged:
         console.print(f"not judged: {measurement}", style="yellow")
-    style = {"kept": "bold green", "broken": "bold red"}.get(report.verdict, "bold yellow")
+    style = {"kept": "bold green", "part": "green", "broken": "bold red"}.get(
+        report.verdict, "bold yellow"
+    )
     console.print(VERDICT_TEXT[report.verdict], style=style)
+
+
+def _is_row(result: SuiteTestResult) -> bool:
+    """Return whether a result has numbers; the others are listed by their reasons."""
+    return result.measured is not None or result.verdict not in {"skipped", "untested"}
 
 
 def _table(report: VerificationReport) -> Table:
@@ -84,7 +93,7 @@ def _table(report: VerificationReport) -> Table:
     if has_levels:
         table.add_column("level", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    for result in report.tests:
+    for result in filter(_is_row, report.tests):
         table.add_row(*_cells(result, has_levels=has_levels), style=_STYLES.get(result.verdict))
     return table
 

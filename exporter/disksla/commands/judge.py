@@ -5,12 +5,18 @@ import importlib.metadata
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
-from disksla.commands._options import add_config_file, parse_positive_size
+import msgspec
+
+from disksla.commands._context import add_context_arguments, read_context
+from disksla.commands._options import parse_positive_size
+from disksla.commands._provision import add_provision, read_provision
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config.settings_file import read_configuration
+from disksla.disks import Disk
 from disksla.errors import DiskslaError
-from disksla.limits import derive_limits
+from disksla.limits import Limits, SharedLimits, derive_limits
 from disksla.verification.import_results import (
     LARGEST_BYTES,
     decode_text,
@@ -18,7 +24,19 @@ from disksla.verification.import_results import (
     parse_result,
 )
 from disksla.verification.judge import VerificationRun, make_report
-from disksla.verification.suites import SUITES, default_suite, make_suite
+from disksla.verification.suites import SUITES, default_suite, make_suite, within_machine
+
+
+class _Contract(NamedTuple):
+    """What a result is judged by."""
+
+    terms: str
+    provider: str
+    size_bytes: int
+    limits: Limits
+    tolerance_ratio: float
+    disk: Disk | None = None
+    machine: tuple[SharedLimits, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,43 +44,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "result",
         metavar="RESULT",
-        help="output file of fio (JSON) or DiskSpd (XML or text); - for standard input",
+        help="output file of fio (JSON or normal) or DiskSpd (XML or text); - for standard input",
+    )
+    terms = parser.add_mutually_exclusive_group(required=True)
+    terms.add_argument("--terms", metavar="ID", help="terms of the disk, such as vk.ceph-ssd")
+    terms.add_argument(
+        "--device",
+        metavar="DEVICE",
+        help="judge by the terms of this disk of this machine: those of the configuration, of"
+        " terms files, or of the provider",
     )
     parser.add_argument(
-        "--terms", required=True, metavar="ID", help="terms of the disk, such as vk.ceph-ssd"
+        "--size", metavar="SIZE", help="with --terms: size of the disk as sold, such as 500GiB"
     )
+    add_provision(parser)
     parser.add_argument(
-        "--size", required=True, metavar="SIZE", help="size of the disk as sold, such as 500GiB"
+        "--direct",
+        action="store_true",
+        help="the requests were direct, where the result does not say it (normal output of fio)",
     )
     parser.add_argument(
         "--suite", choices=SUITES, help="test suite to judge by (default: the provider's)"
     )
-    add_config_file(parser)
     add_report_arguments(parser)
+    add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Judge a result. Return 0 if it passed, 1 if it failed, 2 without a judged test."""
+    """Judge a result. Return 0 if it passed, 1 if it failed, 3 if it passed in part, else 2."""
     check_report_files(arguments)
-    configuration = read_configuration(arguments.config_file)
-    terms = configuration.catalog[arguments.terms]
-    tolerance_ratio = configuration.settings.assessment.tolerance_ratio
-    size_bytes = parse_positive_size("--size", arguments.size)
-    limits = derive_limits(terms, size_bytes)
-    suite = make_suite(arguments.suite or default_suite(terms.provider), limits, tolerance_ratio)
+    contract = _of_terms(arguments) if arguments.device is None else _of_disk(arguments)
+    tolerance_ratio = contract.tolerance_ratio
+    suite = make_suite(
+        arguments.suite or default_suite(contract.provider), contract.limits, tolerance_ratio
+    )
     if not any(test.requirement for test in suite.tests):
-        raise DiskslaError(f"cannot judge by {terms.id}: it has no limits")
+        raise DiskslaError(f"cannot judge by {contract.terms}: it has no limits")
+    suite = within_machine(suite, contract.machine, tolerance_ratio)
     content, made_s = _read(arguments.result)
     measurements = parse_result(decode_text(content))
-    results, unjudged = judge_imported(suite, measurements, tolerance_ratio)
+    if arguments.direct:
+        measurements = tuple(
+            msgspec.structs.replace(each, is_direct=True) if each.is_direct is None else each
+            for each in measurements
+        )
+    results, unjudged = judge_imported(
+        suite, contract.limits, measurements, tolerance_ratio, contract.machine
+    )
     report = make_report(
         suite,
         VerificationRun(
             disksla_version=importlib.metadata.version("disksla-exporter"),
-            disk=None,
-            terms=terms.id,
-            provider=terms.provider,
-            size_bytes=size_bytes,
+            disk=contract.disk,
+            terms=contract.terms,
+            provider=contract.provider,
+            size_bytes=contract.size_bytes,
             target="elsewhere",
             tool=measurements[0].tool,
             tolerance_ratio=tolerance_ratio,
@@ -74,6 +110,44 @@ def run(arguments: argparse.Namespace) -> int:
     )
     write_report(arguments, report)
     return report.status
+
+
+def _of_terms(arguments: argparse.Namespace) -> _Contract:
+    """Return a type of the catalogue, with --size and provisioned values."""
+    if arguments.size is None:
+        raise DiskslaError("--terms needs --size SIZE: limits depend on the size of the disk")
+    configuration = read_configuration(arguments.config_file)
+    terms = configuration.catalog[arguments.terms]
+    size_bytes = parse_positive_size("--size", arguments.size)
+    return _Contract(
+        terms.id,
+        terms.provider,
+        size_bytes,
+        derive_limits(terms, size_bytes, read_provision(arguments)),
+        configuration.settings.assessment.tolerance_ratio,
+    )
+
+
+def _of_disk(arguments: argparse.Namespace) -> _Contract:
+    """Return what the configuration, a terms file or the provider says of a disk."""
+    for option in ("size", "iops", "bandwidth", "option"):
+        if getattr(arguments, option):
+            raise DiskslaError(f"--{option} needs --terms: the terms of --device have their own")
+    host = read_context(arguments)
+    disk = host.find(arguments.device)
+    assignment = host.assignment(disk)
+    if not assignment.limits.promise_charges:
+        reason = assignment.problem or assignment.reason
+        raise DiskslaError(f"cannot judge by the terms of {disk.name}: no limits: {reason}")
+    return _Contract(
+        assignment.terms,
+        assignment.provider,
+        assignment.size_bytes,
+        assignment.limits,
+        host.settings.assessment.tolerance_ratio,
+        disk,
+        tuple(each for each in host.machine_limits(assignment) if not each.is_cache),
+    )
 
 
 def _read(name: str) -> tuple[bytes, float]:

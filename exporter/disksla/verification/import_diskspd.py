@@ -1,21 +1,27 @@
 """Parse results of DiskSpd: its XML (-Rxml) and its text.
 
 Source: ResultParser, XmlResultParser and Target of https://github.com/microsoft/diskspd, 2.0.20
-and later. Older versions print sizes as 4096, newer ones as 4KiB.
+and later. Older versions print sizes as 4096, newer ones as 4KiB. A text without its part "Input
+parameters" has them in its command line
+(https://github.com/microsoft/diskspd/wiki/Command-line-and-parameters).
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from disksla.errors import DiskslaError
 from disksla.fio import DirectionResult, Pattern
 from disksla.units import parse_size_bytes
-from disksla.verification.measurement import Measurement, Percentile
+from disksla.verification.measurement import NOTHING, Measurement, Percentile
 
 _TEXT_MARK = "Results for timespan"
-_DIRECT_TEXT = ("software cache disabled", "local software cache disabled, remote cache enabled")
+_DIRECT_TEXT = (
+    "software cache disabled",
+    "local software cache disabled, remote cache enabled",
+    "software and hardware cache disabled",
+)
 _DIRECT_XML = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
 _TEXT_SHARES = {"50th": 0.5, "90th": 0.9, "99th": 0.99, "3-nines": 0.999}
 _XML_SHARES = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999}
@@ -25,6 +31,8 @@ _PATTERNS: dict[tuple[bool, int], Pattern] = {
     (True, 0): "randread",
     (True, 100): "randwrite",
 }
+_DEFAULT_BYTES = 64 * 1024
+_DEFAULT_DEPTH = 2
 _LARGEST = 2**63
 _MS_PER_S = 1000
 
@@ -37,10 +45,15 @@ class _Target(NamedTuple):
     is_direct: bool
     inflight: int
     rate_iops: float | None
+    disks: tuple[str, ...] = ()
+    """Drive letters and numbers of physical drives."""
 
     @property
-    def direction(self) -> str:
-        return "Write" if self.pattern in {"write", "randwrite"} else "Read"
+    def directions(self) -> tuple[str, ...]:
+        """The parts of a result that have requests."""
+        if self.pattern in {"rw", "randrw"}:
+            return ("Read", "Write")
+        return ("Write",) if self.pattern in {"write", "randwrite"} else ("Read",)
 
 
 def is_diskspd(text: str) -> bool:
@@ -57,9 +70,12 @@ def parse_diskspd(text: str) -> tuple[Measurement, ...]:
     text = text.replace("\r\n", "\n")
     parse = _parse_xml if text.lstrip().startswith("<") else _parse_text
     try:
-        return tuple(parse(text))
+        found = tuple(parse(text))
     except ValueError as error:
         raise DiskslaError(f"invalid result of DiskSpd: {error}") from None
+    if not found:
+        raise DiskslaError("invalid result of DiskSpd: found no timespan")
+    return found
 
 
 def _parse_xml(text: str) -> Iterator[Measurement]:
@@ -69,21 +85,41 @@ def _parse_xml(text: str) -> Iterator[Measurement]:
     _check_spans(profiles, spans)
     for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
         target = _sum(number, [_xml_target(each) for each in profile.findall("Targets/Target")])
-        result = _xml_result(span, target.direction)
-        percentiles = _xml_percentiles(span, target.direction)
-        yield _measurement(number, tool, target, result, percentiles)
+        results = {each: _xml_result(span, each) for each in target.directions}
+        percentiles = _xml_percentiles(span, _column(target))
+        yield _measurement(f"timespan {number}", tool, target, results, percentiles)
 
 
 def _parse_text(text: str) -> Iterator[Measurement]:
+    runs = [run for run in re.split(r"(?=Command Line: )", text) if _TEXT_MARK in run]
+    for number, run in enumerate(runs, start=1):
+        name = f"run {number}, timespan" if len(runs) > 1 else "timespan"
+        yield from _parse_run(name, run)
+
+
+def _parse_run(name: str, text: str) -> Iterator[Measurement]:
     parameters, *spans = re.split(rf"{_TEXT_MARK} +\d+:", text)
+    for number, (target, span) in enumerate(_text_spans(parameters, spans), start=1):
+        results = {each: _text_result(span, each) for each in target.directions}
+        percentiles = _text_percentiles(span, _column(target))
+        yield _measurement(f"{name} {number}", "DiskSpd", target, results, percentiles)
+
+
+def _text_spans(parameters: str, spans: list[str]) -> Iterator[tuple[_Target, str]]:
     _, *profiles = re.split(r"timespan: +\d+", parameters)
+    command = re.search(r"Command Line: ([^\n]+)", parameters)
+    if not profiles and len(spans) == 1 and command is not None:
+        yield _command_target(command[1]), spans[0]
+        return
     _check_spans(profiles, spans)
     for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
         _, *targets = re.split(r"(?m)^[ \t]*path: ", profile)
-        target = _sum(number, [_text_target(each) for each in targets])
-        result = _text_result(span, target.direction)
-        percentiles = _text_percentiles(span, target.direction)
-        yield _measurement(number, "DiskSpd", target, result, percentiles)
+        yield _sum(number, [_text_target(each) for each in targets]), span
+
+
+def _column(target: _Target) -> str:
+    """Return the column of percentiles: of reads, of writes, or of both together."""
+    return target.directions[0] if len(target.directions) == 1 else "Total"
 
 
 def _check_spans(profiles: Collection[object], spans: Collection[object]) -> None:
@@ -100,27 +136,94 @@ def _sum(number: int, targets: list[_Target]) -> _Target:
     return targets[0]._replace(
         inflight=sum(target.inflight for target in targets),
         rate_iops=sum(rates) if rates else None,
+        disks=tuple(sorted({disk for target in targets for disk in target.disks})),
     )
 
 
 def _measurement(
-    number: int,
+    name: str,
     tool: str,
     target: _Target,
-    result: DirectionResult,
+    results: dict[str, DirectionResult],
     percentiles: dict[float, float],
 ) -> Measurement:
     return Measurement(
-        name=f"timespan {number}",
+        name=name,
         tool=tool,
         pattern=target.pattern,
         request_bytes=target.request_bytes,
         inflight=target.inflight,
-        measured=result,
+        read=results.get("Read", NOTHING),
+        write=results.get("Write", NOTHING),
         percentiles=tuple(Percentile(*each) for each in sorted(percentiles.items())),
         rate_iops=target.rate_iops,
         is_direct=target.is_direct,
+        targets=target.disks,
     )
+
+
+def _command_target(command: str) -> _Target:
+    """Return the load of a command line, of all its targets together."""
+    words = [word.strip("\"'") for word in re.findall(r"\"[^\"]*\"|\S+", command)]
+    places = [place for place, word in enumerate(words) if place and word[0:1] in {"-", "/"}]
+    options = [words[place][1:] for place in places]
+    targets = words[max(places, default=0) + 1 :]
+    if not targets or any(option.startswith("X") for option in options):
+        raise ValueError("found neither input parameters nor a command line with its targets")
+    if any(option.startswith("rs") for option in options):
+        raise ValueError("found random and sequential requests at the same time")
+    request_bytes = _positive("-b", _command_size(options))
+    depth = _positive("-o", _count(options, "o", _DEFAULT_DEPTH))
+    fixed = _count(options, "F", 0)
+    threads = fixed or _positive("-t", _count(options, "t", 1))
+    streams = threads * len(targets)
+    of_thread = _count(options, "O", 0)
+    inflight = fixed * of_thread if fixed and of_thread else streams * depth
+    limit = _value(options, "g", r"(\d{1,12})(i?)")
+    is_random = any(re.match(r"r\d*[KMGTb]?$", option) for option in options)
+    return _Target(
+        _pattern(_count(options, "w", 0), is_random=is_random),
+        request_bytes,
+        _is_direct_command(options),
+        inflight,
+        None
+        if limit is None
+        else _rate_iops(float(limit[1]), "IOPS" if limit[2] else None, request_bytes, streams),
+        tuple(sorted({disk for target in targets for disk in _disks(target)})),
+    )
+
+
+def _command_size(options: Sequence[str]) -> int:
+    found = _value(options, "b", r"(\d{1,12})([KMGTkmgt]?)")
+    if found is None:
+        return _DEFAULT_BYTES
+    exponent = " KMGT".index(found[2].upper() or " ")
+    size: int = int(found[1]) * 1024**exponent
+    return size
+
+
+def _count(options: Sequence[str], name: str, default: int) -> int:
+    found = _value(options, name, r"(\d{1,9})")
+    return default if found is None else int(found[1])
+
+
+def _value(options: Sequence[str], name: str, pattern: str) -> re.Match[str] | None:
+    """Return the value of the last option of a name, whose value follows it without a blank."""
+    found = (re.fullmatch(name + pattern, option, re.ASCII) for option in reversed(options))
+    return next((each for each in found if each is not None), None)
+
+
+def _is_direct_command(options: Sequence[str]) -> bool:
+    """Return whether the software cache is disabled: -S, -Su, -Sh, -Sr, -h, also with w."""
+    modes = [option[1:] for option in options if re.fullmatch("S[bhmruw]*", option)]
+    is_disabled = any(mode == "" or set(mode) & set("hru") for mode in modes)
+    return (is_disabled or "h" in options) and not any("m" in mode for mode in modes)
+
+
+def _disks(path: str) -> tuple[str, ...]:
+    """Return the drive of a target: C:, or #1 for a physical drive; nothing for other paths."""
+    found = re.match(r"'?([A-Za-z]:|#\d{1,4})", path)
+    return () if found is None else (found[1].upper(),)
 
 
 def _root(text: str) -> ET.Element:
@@ -156,6 +259,7 @@ def _xml_target(target: ET.Element) -> _Target:
         None
         if limit is None
         else _rate_iops(_quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
+        _disks(target.findtext("Path", "")),
     )
 
 
@@ -173,6 +277,7 @@ def _text_target(target: str) -> _Target:
         any(line in _DIRECT_TEXT for line in lines) and "memory mapped I/O enabled" not in text,
         threads * _positive("outstanding I/O operations", depth),
         None if limit is None else _rate_iops(float(limit[1]), limit[2], request_bytes, threads),
+        _disks(target),
     )
 
 
@@ -181,7 +286,9 @@ def _write_percent(text: str) -> int:
         return 0
     if "performing write test" in text:
         return 100
-    return int(_field(r"performing mix test \(read/write ratio: \d{1,3}/(\d{1,3})\)", text))
+    # Versions before 2.0.17 print "write/read ratio: 30/100" for 30 % of writes.
+    mix = r"performing mix test \((?:read/write ratio: \d{1,3}/|write/read ratio: )(\d{1,3})[)/]"
+    return int(_field(mix, text))
 
 
 def _pattern(write_percent: int, *, is_random: bool) -> Pattern:
@@ -208,7 +315,7 @@ def _text_result(span: str, direction: str) -> DirectionResult:
     seconds = _quantity(_field(r"actual test time:\s+([\d.]+)s", span))
     _, _, section = span.partition(f"{direction} IO\n")
     heading, _, rows = section.partition("\n")
-    total = re.search(r"^total:(.*)$", rows, re.MULTILINE)
+    total = re.search(r"^[ \t]*total:(.*)$", rows, re.MULTILINE)
     if total is None:
         raise ValueError(f"found no total in section '{direction} IO'")
     names = [name.strip() for name in heading.split("|")][1:-1]  # without thread and file
@@ -234,8 +341,8 @@ def _result(
     )
 
 
-def _xml_percentiles(span: ET.Element, direction: str) -> dict[float, float]:
-    name = f"{direction}Milliseconds"
+def _xml_percentiles(span: ET.Element, column: str) -> dict[float, float]:
+    name = f"{column}Milliseconds"
     return {
         _XML_SHARES[label]: _number(bucket, name) / _MS_PER_S
         for bucket in span.findall("Latency/Bucket")
@@ -244,9 +351,9 @@ def _xml_percentiles(span: ET.Element, direction: str) -> dict[float, float]:
     }
 
 
-def _text_percentiles(span: str, direction: str) -> dict[float, float]:
+def _text_percentiles(span: str, name: str) -> dict[float, float]:
     """Read the last table, which is of all targets; those before it are of single targets."""
-    column = 1 if direction == "Read" else 2
+    column = ("Read", "Write", "Total").index(name) + 1
     _, _, table = span.rpartition("%-ile")
     rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
     return {

@@ -1,4 +1,4 @@
-"""Parse fio results that were made elsewhere: each job with its options and measurements.
+"""Parse fio results in JSON that were made elsewhere: their loads, with options and measurements.
 
 Source: https://fio.readthedocs.io/en/latest/fio_doc.html, JSON output of fio 3.1 and later.
 """
@@ -10,13 +10,23 @@ from typing import Annotated, Any
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import FioError, FioResult, Pattern, parse_fio
-from disksla.verification.measurement import SHOWN_SHARES, Measurement, Percentile, percentiles_of
+from disksla.fio import DirectionResult, FioError, FioResult, Pattern, parse_fio
+from disksla.verification.measurement import (
+    NOTHING,
+    SHOWN_SHARES,
+    Measurement,
+    Percentile,
+    at_the_same_time,
+    mean_request_bytes,
+    percentiles_of,
+)
 
+_DOCUMENT = re.compile(r"^\{\s*$.*?^\}\s*$", re.MULTILINE | re.DOTALL)
+"""fio prints the outer braces alone on their lines and indents everything else."""
 _NO_NUMBER = re.compile(r"(:\s*)[+-]?(?:nan|inf)\b")
 """What fio prints for undefined values; JSON does not allow it."""
 _SIZE = re.compile(r"(\d{1,15})(?:b|([kmg])(ib|[ib])?)?", re.IGNORECASE | re.ASCII)
-_PATTERNS: dict[str, Pattern] = {
+PATTERNS: dict[str, Pattern] = {
     "read": "read",
     "write": "write",
     "randread": "randread",
@@ -25,6 +35,10 @@ _PATTERNS: dict[str, Pattern] = {
     "readwrite": "rw",
     "randrw": "randrw",
 }
+"""Values of fio's option `rw`."""
+_SYNCHRONOUS = {"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"}
+_DEFAULT_ENGINE = "psync"
+_MIXED_SIZES = {"bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"}
 _EXPONENTS = {"k": 1, "m": 2, "g": 3}
 _OFF = {"0", "false"}
 
@@ -46,50 +60,61 @@ class _Document(msgspec.Struct, frozen=True):
 
 
 def parse_fio_jobs(text: str) -> tuple[Measurement, ...]:
-    """Return a measurement for each job of a fio result, with the clones of a job added up.
+    """Return a measurement for each load in the results of one or several runs of fio.
 
-    Raise DiskslaError if the text is not a result, a job failed or its requests are unknown, or
-    different jobs ran at the same time, so that none of them measured the disk alone.
+    Clones of a job, and jobs that ran at the same time, are one load. Raise DiskslaError if the
+    text is not a result, or a job failed or its requests are unknown.
     """
-    document = _decode(text)
-    groups = _groups(document)
-    for (earlier, _), (later, _) in pairwise(groups):
-        if earlier.groupid == later.groupid:  # `stonewall` starts a new group
-            raise DiskslaError(
-                f"jobs '{earlier.jobname}' and '{later.jobname}' ran at the same time; use"
-                " `stonewall` between jobs, or run fio once for each"
-            )
-    return tuple(_measurement(document.version, job, entries) for job, entries in groups)
+    bodies = _DOCUMENT.findall(text) or [text[text.find("{") : text.rfind("}") + 1]]
+    return tuple(load for body in bodies for load in _loads(_decode(body)))
 
 
-def _decode(text: str) -> _Document:
-    """Parse from the first brace to the last; fio prints notes before and after."""
-    body = _NO_NUMBER.sub(r"\1null", text[text.find("{") : text.rfind("}") + 1])
+def depth_of(engine: str, queue_depth: int) -> int:
+    """Return the requests in flight of one job: synchronous engines ignore `iodepth`."""
+    return 1 if engine in _SYNCHRONOUS else queue_depth
+
+
+def _decode(body: str) -> _Document:
     try:
-        return msgspec.json.decode(body, type=_Document)
+        return msgspec.json.decode(_NO_NUMBER.sub(r"\1null", body), type=_Document)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise DiskslaError(f"invalid JSON of fio: {error}") from None
 
 
-def _groups(document: _Document) -> list[tuple[_Job, list[dict[str, Any]]]]:
+def _loads(document: _Document) -> list[Measurement]:
+    """Return the loads: `stonewall` starts a new one, `new_group` only a new group."""
+    jobs = _jobs(document)
+    loads = [[_measurement(document.version, *jobs[0])]]
+    for (earlier, _), (later, entries) in pairwise(jobs):
+        measurement = _measurement(document.version, later, entries)
+        options = later.options
+        is_new_load = "stonewall" in options or "new_group" not in options
+        if earlier.groupid == later.groupid or not is_new_load:
+            loads[-1].append(measurement)
+        else:
+            loads.append([measurement])
+    return [at_the_same_time(load) for load in loads]
+
+
+def _jobs(document: _Document) -> list[tuple[_Job, list[dict[str, Any]]]]:
     """Return each job with its entries: without group_reporting every clone has one."""
-    groups: list[tuple[_Job, list[dict[str, Any]]]] = []
+    jobs: list[tuple[_Job, list[dict[str, Any]]]] = []
     for raw in document.jobs:
         try:
             job = msgspec.convert(raw, _Job)
         except msgspec.ValidationError as error:
             raise DiskslaError(f"invalid JSON of fio: {error}") from None
         job = msgspec.structs.replace(job, options=document.global_options | job.options)
-        if groups and groups[-1][0] == job:
-            groups[-1][1].append(raw)
+        if jobs and jobs[-1][0] == job:
+            jobs[-1][1].append(raw)
         else:
-            groups.append((job, [raw]))
-    return groups
+            jobs.append((job, [raw]))
+    return jobs
 
 
 def _measurement(version: str, job: _Job, entries: list[dict[str, Any]]) -> Measurement:
     options, name = job.options, job.jobname
-    pattern = _PATTERNS.get(_first(_option(options, "rw", "readwrite", default="read")))
+    pattern = PATTERNS.get(_first(_option(options, "rw", "readwrite", default="read")))
     if pattern is None or not options:
         raise DiskslaError(f"job '{name}': its requests are unknown; expected option rw")
     workers = _count(name, options, "numjobs", 1)
@@ -97,21 +122,69 @@ def _measurement(version: str, job: _Job, entries: list[dict[str, Any]]) -> Meas
         raise DiskslaError(
             f"job '{name}': found {len(entries)} results; expected 1 or {workers}, one per clone"
         )
-    rate = options.get("rate_iops")
-    measured = _result(version, entries)
-    direction = "write" if pattern in {"write", "randwrite"} else "read"
-    result = measured.write if direction == "write" else measured.read
+    result = _result(version, entries)
+    direction = _direction(pattern)
+    # Reads of a job that writes are those of `verify`, at another time.
+    read = NOTHING if direction == "write" else _with_latency(result.read)
+    write = NOTHING if direction == "read" else _with_latency(result.write)
+    measured = write if direction == "write" else read
+    depth = depth_of(
+        _option(options, "ioengine", default=_DEFAULT_ENGINE), _count(name, options, "iodepth", 1)
+    )
     return Measurement(
         name=name,
-        tool=measured.version,
+        tool=result.version,
         pattern=pattern,
-        request_bytes=_size(job, _option(options, "bs", "blocksize", default="4k")),
-        inflight=workers * _count(name, options, "iodepth", 1),
-        measured=result,
-        percentiles=percentiles_of(result.bins) or _percentiles(entries, direction),
-        rate_iops=None if rate is None else float(_size(job, _part(rate, direction))) * workers,
+        request_bytes=_request_bytes(job, pattern, read, write),
+        inflight=workers * depth,
+        read=read,
+        write=write,
+        percentiles=()
+        if direction is None
+        else percentiles_of(measured.bins) or _percentiles(entries, direction),
+        rate_iops=_rate_iops(job, direction, workers),
         is_direct=_is_direct(options),
+        targets=devices_in(options.get("filename", "")),
     )
+
+
+def _direction(pattern: Pattern) -> str | None:
+    """Return the only direction of a pattern; None for a mix."""
+    return {"randread": "read", "read": "read", "randwrite": "write", "write": "write"}.get(
+        pattern
+    )
+
+
+def _with_latency(result: DirectionResult) -> DirectionResult:
+    """Return a result without the latency of 0 that fio prints if it did not measure it."""
+    return msgspec.structs.replace(result, mean_latency_s=result.mean_latency_s or None)
+
+
+def devices_in(filename: str) -> tuple[str, ...]:
+    """Return the devices in a value of fio's option `filename`, in which colons separate names."""
+    names = re.split(r"(?<!\\):", filename)
+    return tuple(sorted({name for name in names if name.startswith("/dev/")}))
+
+
+def _request_bytes(
+    job: _Job, pattern: Pattern, read: DirectionResult, write: DirectionResult
+) -> int:
+    """Return the size of the requests; their mean if they have several sizes."""
+    text = _option(job.options, "bs", "blocksize", default="4k")
+    sizes = [_size(job, _part(text, direction)) for direction in ("read", "write")]
+    direction = _direction(pattern)
+    if _MIXED_SIZES & job.options.keys() or (direction is None and sizes[0] != sizes[1]):
+        return mean_request_bytes(read, write)
+    return sizes[1] if direction == "write" else sizes[0]
+
+
+def _rate_iops(job: _Job, direction: str | None, workers: int) -> float | None:
+    """Return the requested rate of all clones, and of both directions of a mix."""
+    text = job.options.get("rate_iops")
+    if text is None:
+        return None
+    directions = ("read", "write") if direction is None else (direction,)
+    return float(sum(_size(job, _part(text, each)) for each in directions)) * workers
 
 
 def _result(version: str, entries: list[dict[str, Any]]) -> FioResult:

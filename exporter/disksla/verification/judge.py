@@ -16,6 +16,7 @@ from disksla.verification.report import (
     Target,
     VerificationReport,
     report_verdict,
+    summarize,
 )
 from disksla.verification.suites import Requirement, Suite, SuiteTest
 
@@ -101,6 +102,11 @@ def unmeasured_test(test: SuiteTest, reason: str) -> SuiteTestResult:
     return _without_measurement(test, "unmeasured", reason)
 
 
+def untested_test(test: SuiteTest, reason: str) -> SuiteTestResult:
+    """Return the result of a test that is missing in an imported result."""
+    return _without_measurement(test, "untested", reason)
+
+
 def make_report(
     suite: Suite, run: VerificationRun, results: tuple[SuiteTestResult, ...]
 ) -> VerificationReport:
@@ -109,6 +115,7 @@ def make_report(
     return VerificationReport(
         disksla_version=run.disksla_version,
         verdict=report_verdict(results, run.violations),
+        summary=summarize(results, run.unjudged, is_imported=run.target == "elsewhere"),
         device=disk.name if disk else None,
         key=disk_key(disk) if disk else None,
         serial=disk.serial if disk else None,

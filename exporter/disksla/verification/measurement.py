@@ -4,9 +4,14 @@ The same record serves for what disksla measured itself and for results of fio o
 were made elsewhere.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
 from disksla.fio import DirectionResult, FioJob, FioResult, LatencyBin, Pattern, quantile_s
+
+NOTHING = DirectionResult(0, 0, 0.0, 0.0, 0.0, None)
+"""The result of a direction without requests."""
 
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
 """The percentiles of latency in reports, as shares of the requests."""
@@ -20,21 +25,47 @@ class Percentile(msgspec.Struct, frozen=True):
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """One measurement of one kind of request."""
+    """One measurement of one load: one kind of request, or a mix of reads and writes."""
 
     name: str
     """Name of the job, as the tool that ran it reports it."""
     tool: str
     pattern: Pattern
     request_bytes: int
+    """The mean, if requests have several sizes."""
     inflight: int
     """Requests in flight of all workers together."""
-    measured: DirectionResult
+    read: DirectionResult = NOTHING
+    write: DirectionResult = NOTHING
     percentiles: tuple[Percentile, ...] = ()
     rate_iops: float | None = None
-    """The requested rate; None for as many requests as possible."""
-    is_direct: bool = True
-    """Whether the requests bypassed the cache of the operating system."""
+    """The requested rate, reads and writes; None for as many requests as possible."""
+    is_direct: bool | None = True
+    """Whether the requests bypassed the cache of the operating system; None if unknown."""
+    targets: tuple[str, ...] = ()
+    """The disks that were loaded, as far as the result names them."""
+
+    @property
+    def measured(self) -> DirectionResult:
+        """Reads and writes together."""
+        return add_up((self.read, self.write))
+
+    @property
+    def write_share(self) -> float:
+        """Share of writes in the requests; 0 without requests."""
+        return self.write.requests / max(1, self.measured.requests)
+
+    @property
+    def mean_inflight(self) -> float:
+        """Requests in flight on average: rate times latency, by Little's law.
+
+        It is `inflight` where the latency is unknown. It is less if the load did not fill its
+        queue: at a fixed rate, with a synchronous engine, with pauses or flushes in between.
+        """
+        measured = self.measured
+        if measured.mean_latency_s is None:
+            return self.inflight
+        return min(self.inflight, measured.iops * measured.mean_latency_s)
 
 
 def measurement_of(job: FioJob, result: FioResult) -> Measurement:
@@ -46,10 +77,77 @@ def measurement_of(job: FioJob, result: FioResult) -> Measurement:
         pattern=job.pattern,
         request_bytes=job.request_bytes,
         inflight=job.queue_depth * job.workers,
-        measured=measured,
+        read=NOTHING if job.writes else measured,
+        write=measured if job.writes else NOTHING,
         percentiles=percentiles_of(measured.bins),
         rate_iops=job.rate_iops,
     )
+
+
+def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
+    """Return the measurements of jobs that ran at the same time as that of one load."""
+    if len(parts) == 1:
+        return parts[0]
+    read, write = add_up([part.read for part in parts]), add_up([part.write for part in parts])
+    sizes = {part.request_bytes for part in parts}
+    rates = [part.rate_iops for part in parts if part.rate_iops is not None]
+    directness = {part.is_direct for part in parts}
+    return Measurement(
+        name=" + ".join(dict.fromkeys(part.name for part in parts)),
+        tool=parts[0].tool,
+        pattern=_pattern_of({part.pattern for part in parts}),
+        request_bytes=sizes.pop() if len(sizes) == 1 else mean_request_bytes(read, write),
+        inflight=sum(part.inflight for part in parts),
+        read=read,
+        write=write,
+        rate_iops=sum(rates) if len(rates) == len(parts) else None,
+        is_direct=False if False in directness else None if None in directness else True,
+        targets=tuple(sorted({target for part in parts for target in part.targets})),
+    )
+
+
+def mean_request_bytes(read: DirectionResult, write: DirectionResult) -> int:
+    """Return the mean size of the requests; 1 without requests."""
+    return max(1, round((read.bytes + write.bytes) / max(1, read.requests + write.requests)))
+
+
+def add_up(results: Sequence[DirectionResult]) -> DirectionResult:
+    """Return what was done together by loads that ran at the same time.
+
+    The latency is the mean of all requests; None if that of some is unknown.
+    """
+    used = [result for result in results if result.requests or result.bytes]
+    if len(used) <= 1:
+        return used[0] if used else max(results, key=lambda result: result.runtime_s)
+    requests = sum(result.requests for result in used)
+    transferred_bytes = sum(result.bytes for result in used)
+    runtime_s = max(result.runtime_s for result in used)
+    latencies = [result.mean_latency_s for result in used]
+    known = [each for each in latencies if each is not None]
+    weighted_s = sum(
+        seconds * result.requests for seconds, result in zip(known, used, strict=False)
+    )
+    return DirectionResult(
+        requests,
+        transferred_bytes,
+        runtime_s,
+        requests / runtime_s,
+        transferred_bytes / runtime_s,
+        weighted_s / requests if len(known) == len(used) and requests else None,
+    )
+
+
+def _pattern_of(patterns: set[Pattern]) -> Pattern:
+    """Return the pattern of jobs together: random if one is, mixed if they are not the same."""
+    if len(patterns) == 1:
+        return patterns.pop()
+    is_random = any(pattern.startswith("rand") for pattern in patterns)
+    directions = {pattern.removeprefix("rand") for pattern in patterns}
+    if directions == {"read"}:
+        return "randread"
+    if directions == {"write"}:
+        return "randwrite"
+    return "randrw" if is_random else "rw"
 
 
 def percentiles_of(bins: tuple[LatencyBin, ...]) -> tuple[Percentile, ...]:

@@ -1,5 +1,6 @@
 """The report of a verification: its record, its verdict, and its JSON."""
 
+from collections import Counter
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,12 +11,13 @@ from disksla.verification.measurement import Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.suites import SuiteName, Unit
 
-SuiteTestVerdict = Literal["pass", "fail", "shown", "skipped", "unmeasured"]
-ReportVerdict = Literal["kept", "broken", "not_valid", "incomplete"]
+SuiteTestVerdict = Literal["pass", "fail", "shown", "untested", "skipped", "unmeasured"]
+ReportVerdict = Literal["kept", "part", "broken", "not_valid", "incomplete"]
 MeasuredLevel = Literal["base", "burst", "burst_then_base"]
 Target = Literal["device", "file", "elsewhere"]
 VERDICT_TEXT: dict[ReportVerdict, str] = {
     "kept": "PASSED: all judged tests meet the promise",
+    "part": "PASSED IN PART: all judged tests meet the promise, others were not tested",
     "broken": "FAILED: at least one judged test misses the promise",
     "not_valid": "NOT VALID: a precondition is violated",
     "incomplete": "INCOMPLETE: not all tests were measured",
@@ -38,6 +40,8 @@ class SuiteTestResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     caption: str
     writes: bool
     verdict: SuiteTestVerdict
+    in_suite: bool = True
+    """Whether the test is one of the suite; False for another load of an imported result."""
     reason: str = ""
     """Why the test failed, was not measured, or cannot fail."""
     unit: Unit | None = None
@@ -70,6 +74,8 @@ class VerificationReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     """Version of the format."""
     disksla_version: str
     verdict: ReportVerdict
+    summary: str = ""
+    """How many tests of the suite have a result, and their verdicts, in a line."""
     device: str | None = None
     """Kernel name; None for an imported result."""
     key: str | None = None
@@ -97,8 +103,8 @@ class VerificationReport(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
     @property
     def status(self) -> int:
-        """Exit status: 0 passed, 1 failed, 2 no valid result."""
-        return {"kept": 0, "broken": 1}.get(self.verdict, 2)
+        """Exit status: 0 passed, 1 failed, 2 no valid result, 3 passed in part."""
+        return {"kept": 0, "broken": 1, "part": 3}.get(self.verdict, 2)
 
 
 def report_verdict(
@@ -106,15 +112,54 @@ def report_verdict(
 ) -> ReportVerdict:
     """Return the verdict that follows from the results.
 
-    With a violated precondition neither a pass nor a failure is valid.
+    With a violated precondition neither a pass nor a failure is valid. A suite of which tests are
+    missing in an imported result can fail, but not pass.
     """
     found = {result.verdict for result in results}
     if violations:
         return "not_valid"
     if "unmeasured" in found or not found & {"pass", "fail"}:
         return "incomplete"
-    return "broken" if "fail" in found else "kept"
+    if "fail" in found:
+        return "broken"
+    is_part = any(result.in_suite and result.verdict == "untested" for result in results)
+    return "part" if is_part else "kept"
 
+
+def summarize(
+    results: tuple[SuiteTestResult, ...], unjudged: tuple[str, ...], *, is_imported: bool
+) -> str:
+    """Return a line that says what was tested: `1 of 10 tests present: passed`.
+
+    Tests of the suite for which the terms promise nothing are not counted.
+    """
+    suite = [each for each in results if each.in_suite and each.required is not None]
+    present = [each for each in suite if each.measured is not None]
+    others = [each for each in results if not each.in_suite]
+    where = "present" if is_imported else "measured"
+    parts = [f"{len(present)} of {len(suite)} tests {where}{_verdicts(present)}"]
+    if others:
+        loads = "load" if len(others) == 1 else "loads"
+        parts.append(f"{len(others)} other {loads}{_verdicts(others)}")
+    if unjudged:
+        parts.append(f"{len(unjudged)} not judged")
+    return "; ".join(parts)
+
+
+def _verdicts(results: list[SuiteTestResult]) -> str:
+    counts = Counter(result.verdict for result in results)
+    found = [(counts[verdict], text) for verdict, text in _VERDICT_TEXT.items() if counts[verdict]]
+    if len(found) == 1:
+        return f": {found[0][1]}"
+    return ": " + ", ".join(f"{count} {text}" for count, text in found) if found else ""
+
+
+_VERDICT_TEXT: dict[SuiteTestVerdict, str] = {
+    "pass": "passed",
+    "fail": "failed",
+    "shown": "shown",
+    "untested": "not tested",
+}
 
 _decode = msgspec.json.Decoder(VerificationReport).decode
 

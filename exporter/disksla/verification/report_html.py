@@ -47,7 +47,7 @@ svg { display: block; width: 100%; }
 .track { fill: var(--track); }
 .pass { fill: var(--good); }
 .fail { fill: var(--bad); }
-.shown { fill: var(--shown); }
+.shown, .untested { fill: var(--shown); }
 .mark { stroke: var(--ink); stroke-width: 2; }
 .axis { stroke: var(--line); }
 .spread { stroke: var(--shown); stroke-width: 3; stroke-linecap: round; }
@@ -91,8 +91,8 @@ _SHORTEST_S = 1e-6
 def report_html(report: VerificationReport) -> str:
     """Return the page. Names of devices and terms are escaped."""
     title = f"Verification report: {format_subject(report)}"
-    style = "good" if report.verdict == "kept" else "bad"
-    verdict = VERDICT_TEXT[report.verdict]
+    style = {"kept": "good", "part": ""}.get(report.verdict, "bad")
+    verdict = f"{report.summary}. {VERDICT_TEXT[report.verdict]}"
     body = f"""<h1>{escape_html(title)}</h1>
 <p class="verdict {style}">{escape_html(verdict)}</p>
 {_list(violation.message for violation in report.violations)}
@@ -149,19 +149,25 @@ def _table(results: Iterable[SuiteTestResult]) -> str:
             ("Verdict", ""),
         )
     )
-    rows = "\n".join(_row(result) for result in results if result.verdict != "skipped")
+    rows = "\n".join(_row(result) for result in results if not _is_absent(result))
     return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
 
 
 def _skipped(results: Iterable[SuiteTestResult]) -> str:
-    """List the tests that were skipped, by reason."""
-    tests: dict[str, list[str]] = {}
-    for result in results:
-        if result.verdict == "skipped":
-            tests.setdefault(result.reason, []).append(result.test)
+    """List the tests that were skipped or are missing, by reason."""
+    tests: dict[tuple[str, str], list[str]] = {}
+    for result in filter(_is_absent, results):
+        heading = "Skipped" if result.verdict == "skipped" else "Not tested"
+        tests.setdefault((heading, result.reason), []).append(result.test)
     return "\n".join(
-        f'<p class="soft">Skipped: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
-        for reason, names in tests.items()
+        f'<p class="soft">{heading}: {escape_html(", ".join(names))} ({escape_html(reason)}).</p>'
+        for (heading, reason), names in tests.items()
+    )
+
+
+def _is_absent(result: SuiteTestResult) -> bool:
+    return result.verdict == "skipped" or (
+        result.verdict == "untested" and result.measured is None
     )
 
 

@@ -22,7 +22,7 @@ def report_junit(report: VerificationReport) -> bytes:
         "tests": len(results) + len(violations),
         "failures": _count(results, "fail"),
         "errors": _count(results, "unmeasured") + len(violations),
-        "skipped": _count(results, "skipped"),
+        "skipped": _count(results, "skipped") + _count(results, "untested"),
     }
     totals = {name: str(count) for name, count in counts.items()}
     seconds = report.ended_timestamp_s - report.began_timestamp_s
@@ -60,6 +60,7 @@ def report_junit(report: VerificationReport) -> bytes:
 
 def _properties(report: VerificationReport) -> Iterable[tuple[str, str]]:
     for name, value in (
+        ("summary", report.summary),
         ("verdict", VERDICT_TEXT[report.verdict]),
         ("device", report.device),
         ("serial", report.serial),
@@ -91,7 +92,7 @@ def _case(suite: ET.Element, classname: str, result: SuiteTestResult) -> None:
             failure.text = escape_xml(result.caption)
         case "unmeasured":
             ET.SubElement(case, "error", {"message": message, "type": "unmeasured"})
-        case "skipped":
+        case "skipped" | "untested":
             ET.SubElement(case, "skipped", {"message": message})
         case _:
             ET.SubElement(case, "system-out").text = message

@@ -40,7 +40,8 @@ _VK_SHARES = (
     PromisedShare(8 * KIB, 0.75),
     PromisedShare(16 * KIB, 0.5),
 )
-_USUAL_BANDWIDTH_CONDITIONS = Conditions(MIB, 16)
+USUAL_BANDWIDTH_CONDITIONS = Conditions(MIB, 16)
+"""Where the provider states none."""
 _ROUNDING_SHARE = 1e-9
 
 
@@ -74,6 +75,8 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
     requirement: Requirement | None = None
     skip_reason: str = ""
     """Why the test has no requirement and is skipped; empty if it has one."""
+    write_share: float = 0.5
+    """Share of writes in the requests of a mixed pattern."""
 
     @property
     def writes(self) -> bool:
@@ -132,16 +135,9 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
     queue that has formed never drains, and the test would measure the time in that queue.
     """
     if name == "vk":
-        shares = limits.promised_shares or _VK_SHARES
-        sized = msgspec.structs.replace(
-            limits,
-            promised_shares=shares,
-            iops_conditions=USUAL_IOPS_CONDITIONS,
-            bandwidth_conditions=_USUAL_BANDWIDTH_CONDITIONS,
-        )
         return Suite(
             "vk",
-            _condition_tests(sized, tolerance_ratio),
+            _condition_tests(suite_limits(name, limits), tolerance_ratio),
             _VK_PAGE,
             file_bytes=512 * MIB,
             file_systems=("ext2", "ext3", "ext4", "xfs"),
@@ -153,6 +149,18 @@ def make_suite(name: SuiteName, limits: Limits, tolerance_ratio: float) -> Suite
         _condition_tests(limits, tolerance_ratio),
         "test conditions from the terms",
         file_bytes=GIB,
+    )
+
+
+def suite_limits(name: SuiteName, limits: Limits) -> Limits:
+    """Return the limits with the conditions of the suite, where the suite has its own."""
+    if name != "vk":
+        return limits
+    return msgspec.structs.replace(
+        limits,
+        promised_shares=limits.promised_shares or _VK_SHARES,
+        iops_conditions=USUAL_IOPS_CONDITIONS,
+        bandwidth_conditions=USUAL_BANDWIDTH_CONDITIONS,
     )
 
 
@@ -168,29 +176,37 @@ def within_machine(suite: Suite, machine: Iterable[SharedLimits], tolerance_rati
     return msgspec.structs.replace(suite, tests=tests)
 
 
-def _within(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> SuiteTest:
+def within_limits(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> str:
+    """Return why limits of the machine do not allow a test to pass; "" if they do."""
     requirement = test.requirement
     if requirement is None:
-        return test
+        return ""
     iops = test.rate_iops or requirement.required
     if requirement.unit == "bytes_per_second":
         iops = requirement.required / test.request_bytes
     charges = shared.limits.burst_throttled_charges or shared.limits.throttled_charges
-    rates = (0.0, iops) if test.writes else (iops, 0.0)
+    writes = float(_is_write(test.pattern))
+    if test.pattern in {"rw", "randrw"}:
+        writes = test.write_share
+    rates = (iops * (1 - writes), iops * writes)
     load = load_ratio(charges, 1.0, *rates, *(rate * test.request_bytes for rate in rates))
     if load is None or load <= 1 + tolerance_ratio:
-        return test
+        return ""
     machine = shared.machine or "the machine"
-    reason = f"{machine} allows {shared.title} only {format_count(iops / load)} such IOPS"
-    return msgspec.structs.replace(test, requirement=None, skip_reason=reason)
+    return f"{machine} allows {shared.title} only {format_count(iops / load)} such IOPS"
+
+
+def _within(test: SuiteTest, shared: SharedLimits, tolerance_ratio: float) -> SuiteTest:
+    reason = within_limits(test, shared, tolerance_ratio)
+    return msgspec.structs.replace(test, requirement=None, skip_reason=reason) if reason else test
 
 
 def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest, ...]:
     """Return tests of each request size that the terms name, of bandwidth and of latency."""
     iops = limits.iops_conditions or USUAL_IOPS_CONDITIONS
-    bandwidth = limits.bandwidth_conditions or _USUAL_BANDWIDTH_CONDITIONS
+    bandwidth = limits.bandwidth_conditions or USUAL_BANDWIDTH_CONDITIONS
     depth = iops.queue_depth or USUAL_IOPS_CONDITIONS.queue_depth or 1
-    bandwidth_depth = bandwidth.queue_depth or _USUAL_BANDWIDTH_CONDITIONS.queue_depth or 1
+    bandwidth_depth = bandwidth.queue_depth or USUAL_BANDWIDTH_CONDITIONS.queue_depth or 1
     sizes = sorted({iops.request_bytes, *(each.request_bytes for each in limits.promised_shares)})
     tests = []
     patterns: tuple[tuple[Pattern, Pattern], ...] = (("randread", "read"), ("randwrite", "write"))
@@ -218,7 +234,7 @@ def _iops_test(
 ) -> SuiteTest:
     requirement = _iops_requirement(limits, pattern, request_bytes)
     return SuiteTest(
-        name=_name(pattern, request_bytes),
+        name=short_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth * workers),
         pattern=pattern,
         request_bytes=request_bytes,
@@ -232,7 +248,7 @@ def _iops_test(
 def _bandwidth_test(limits: Limits, pattern: Pattern, request_bytes: int, depth: int) -> SuiteTest:
     requirement = _bandwidth_requirement(limits, pattern, request_bytes)
     return SuiteTest(
-        name=_name(pattern, request_bytes),
+        name=short_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth),
         pattern=pattern,
         request_bytes=request_bytes,
@@ -268,7 +284,7 @@ def _latency_test(
     caption = _caption(pattern, request_bytes, depth)
     at_rate = "" if rate_iops is None else f", at {format_count(rate_iops)} IOPS"
     return SuiteTest(
-        name=f"latency-{_name(pattern, request_bytes)}",
+        name=f"latency-{short_name(pattern, request_bytes)}",
         caption=f"Latency of {caption[0].lower()}{caption[1:]}{at_rate}",
         pattern=pattern,
         request_bytes=request_bytes,
@@ -354,7 +370,8 @@ def _direction(pattern: Pattern) -> str:
     return "writes" if _is_write(pattern) else "reads"
 
 
-def _name(pattern: Pattern, request_bytes: int) -> str:
+def short_name(pattern: Pattern, request_bytes: int) -> str:
+    """Return the short name of a test, such as randread-4k."""
     return f"{pattern}-{format_size(request_bytes).replace(' ', '').removesuffix('iB').lower()}"
 
 

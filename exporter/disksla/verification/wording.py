@@ -36,7 +36,9 @@ def format_terms(report: VerificationReport) -> str:
 
 def format_subject(report: VerificationReport) -> str:
     """Return what was verified: the disk and its terms."""
-    disk = "imported result" if report.device is None else f"disk {report.device}"
+    disk = "" if report.device is None else f"disk {report.device}"
+    if report.target == "elsewhere":
+        disk = f"imported result for {disk}" if disk else "imported result"
     return f"{disk}, terms {format_terms(report)}"
 
 

@@ -14,7 +14,8 @@ from fuzz.target import Target, Tree
 from fuzz.targets.settings import CATALOG
 
 TESTS = Path(__file__).parent.parent.parent
-SUITE = make_suite("vk", derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB), 0.03)
+LIMITS = derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB)
+SUITE = make_suite("vk", LIMITS, 0.03)
 
 
 def fio(content: bytes) -> bool:
@@ -56,16 +57,17 @@ def imported(content: bytes) -> bool:
     for measurement in measurements:
         assert_finite(measurement.measured)
         assert measurement.inflight > 0
-    results, unjudged = judge_imported(SUITE, measurements, 0.03)
-    assert [result.test for result in results] == [test.name for test in SUITE.tests]
-    assert len(unjudged) <= len(measurements)
+    results, unjudged = judge_imported(SUITE, LIMITS, measurements, 0.03)
+    in_suite = [result.test for result in results if result.in_suite]
+    assert in_suite == [test.name for test in SUITE.tests]
+    assert len(results) - len(in_suite) + len(unjudged) <= len(measurements)
     return True
 
 
 def _results(pattern: str) -> list[bytes]:
-    return [
-        path.read_bytes() for path in sorted((TESTS / "verification" / "results").glob(pattern))
-    ]
+    """Return the results of tests and of public pages whose names match."""
+    directories = (TESTS / "verification" / name for name in ("results", "public"))
+    return [path.read_bytes() for each in directories for path in sorted(each.glob(pattern))]
 
 
 JSON = Tree(json.loads, lambda tree: json.dumps(tree, indent=2).encode())
@@ -102,6 +104,16 @@ TARGETS = (
             b"null",
         ),
         tree=JSON,
+    ),
+    Target(
+        "fio-normal",
+        imported,
+        lambda: _results("fio-*.txt"),
+        words=(
+            *(b": (g=0): rw=", b", bs=", b", ioengine=", b", iodepth=", b"4K-4K/", b"(R) 4096B-"),
+            *(b": (groupid=0, jobs=", b"): err= 0", b"  read : io=", b"runt= 1msec", b"/1msec"),
+            *(b"clat (usec): avg=", b"issued rwts: total=", b"total=r=1/w=1", b"direct=1", b"..."),
+        ),
     ),
     Target(
         "diskspd",

@@ -1,0 +1,147 @@
+"""Requirement of a load that is not part of a suite: any mix, request size and queue depth.
+
+The cost law of the terms says at which rate such a load is at the limits; the conditions of the
+terms say how many requests must be in flight for the promise to hold.
+"""
+
+import math
+from typing import NamedTuple
+
+from disksla.limits import (
+    USUAL_IOPS_CONDITIONS,
+    Charge,
+    Conditions,
+    Limits,
+    load_ratio,
+    promised_share,
+)
+from disksla.units import format_count, format_size
+from disksla.verification.measurement import Measurement
+from disksla.verification.suites import (
+    USUAL_BANDWIDTH_CONDITIONS,
+    Requirement,
+    SuiteTest,
+    short_name,
+)
+
+
+class OutsideTest(NamedTuple):
+    """A test that is made for a load, and what it takes to fail it."""
+
+    test: SuiteTest
+    least_inflight: int
+    """Requests in flight for which the promise holds."""
+    iops_at_latency: float
+    """The rate to which its queue limits the load, if the disk has the stated latency."""
+
+
+class _Mix(NamedTuple):
+    """The mean request of a load."""
+
+    write_share: float
+    read_bytes: float
+    written_bytes: float
+
+    def cost_s(self, charges: tuple[Charge, ...]) -> float:
+        """Return the cost of one request at the limit of which it uses most."""
+        reads, writes = 1 - self.write_share, self.write_share
+        return load_ratio(charges, 1.0, reads, writes, self.read_bytes, self.written_bytes) or 0.0
+
+
+def outside_test(limits: Limits, measurement: Measurement) -> OutsideTest | None:
+    """Return a test of exactly this load; None where nothing is promised for it."""
+    mix = _mix(measurement)
+    share = promised_share(limits.promised_shares, measurement.request_bytes)
+    costs_s = {charge: _cost_s(mix, charge, share) for charge in limits.promise_charges}
+    required_s = max(costs_s.values(), default=0.0)
+    if not required_s or not measurement.measured.requests:
+        return None
+    binding = max(costs_s, key=lambda charge: costs_s[charge])
+    required_iops, promised_iops = 1 / required_s, 1 / mix.cost_s(limits.promise_charges)
+    burst_s = mix.cost_s(limits.burst_charges)
+    is_bandwidth = binding.limit == "bandwidth"
+    factor = mix.read_bytes + mix.written_bytes if is_bandwidth else 1.0
+    test = SuiteTest(
+        name=_name(measurement),
+        caption=_caption(measurement),
+        pattern=measurement.pattern,
+        request_bytes=measurement.request_bytes,
+        queue_depth=measurement.inflight,
+        write_share=mix.write_share,
+        requirement=Requirement(
+            "bytes_per_second" if is_bandwidth else "iops",
+            promised_iops * factor,
+            required_iops * factor,
+            _why(measurement, binding, share),
+            burst=factor / burst_s if burst_s else None,
+        ),
+    )
+    depth = _conditions(limits, measurement.request_bytes, binding).queue_depth or 1
+    return OutsideTest(test, depth, _iops_at_latency(limits, measurement))
+
+
+def _mix(measurement: Measurement) -> _Mix:
+    requests = max(1, measurement.measured.requests)
+    return _Mix(
+        measurement.write_share,
+        measurement.read.bytes / requests,
+        measurement.write.bytes / requests,
+    )
+
+
+def _cost_s(mix: _Mix, charge: Charge, share: float) -> float:
+    """Return the cost of a request at one limit, of which a share is promised at its size."""
+    return mix.cost_s((charge,)) / (share if charge.limit == "iops" else 1.0)
+
+
+def _conditions(limits: Limits, request_bytes: int, binding: Charge) -> Conditions:
+    """Return the conditions of the limit that applies; the usual depth where none is stated.
+
+    Smaller requests need as many in flight for the bandwidth as for the IOPS.
+    """
+    conditions, usual = limits.iops_conditions or USUAL_IOPS_CONDITIONS, USUAL_IOPS_CONDITIONS
+    bandwidth = limits.bandwidth_conditions or USUAL_BANDWIDTH_CONDITIONS
+    if binding.limit == "bandwidth" and request_bytes >= bandwidth.request_bytes:
+        conditions, usual = bandwidth, USUAL_BANDWIDTH_CONDITIONS
+    return Conditions(conditions.request_bytes, conditions.queue_depth or usual.queue_depth)
+
+
+def _iops_at_latency(limits: Limits, measurement: Measurement) -> float:
+    """Return the rate at which the queue of a load is served with the stated latency."""
+    stated = [limits.write_latency_s if measurement.write_share else None, limits.latency_s]
+    latency_s = max((each for each in stated if each is not None), default=0.0)
+    return measurement.inflight / latency_s if latency_s else math.inf
+
+
+def _why(measurement: Measurement, binding: Charge, share: float) -> str:
+    """Return where the requirement comes from."""
+    size = format_size(measurement.request_bytes)
+    of_mix = f", {_writes(measurement)} writes" if 0 < measurement.write_share < 1 else ""
+    if binding.limit == "service":
+        return f"published formula for requests of {size}{of_mix}"
+    limit = "bandwidth" if binding.limit == "bandwidth" else "IOPS"
+    of_share = f"{share:.0%} of the " if share < 1 and limit == "IOPS" else ""
+    return f"{of_share}{limit} limit for requests of {size}{of_mix}"
+
+
+def _name(measurement: Measurement) -> str:
+    name = short_name(measurement.pattern, measurement.request_bytes)
+    if measurement.pattern in {"rw", "randrw"}:
+        name += f"-w{round(100 * measurement.write_share)}"
+    return f"{name}-q{measurement.inflight}"
+
+
+def _caption(measurement: Measurement) -> str:
+    order = "Random" if measurement.pattern.startswith("rand") else "Sequential"
+    share = measurement.write_share
+    load = "reads" if share == 0 else "writes" if share == 1 else "requests"
+    of_mix = f", {_writes(measurement)} of them writes" if 0 < share < 1 else ""
+    rate = measurement.rate_iops
+    at_rate = "" if rate is None else f", at {format_count(rate)} IOPS"
+    size = format_size(measurement.request_bytes)
+    job = f" (job {measurement.name})"
+    return f"{order} {load} of {size}{of_mix}, {measurement.inflight} in flight{at_rate}{job}"
+
+
+def _writes(measurement: Measurement) -> str:
+    return f"{100 * measurement.write_share:.3g}%"

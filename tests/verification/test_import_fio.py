@@ -163,7 +163,11 @@ def test_text_around_the_json_is_ignored() -> None:
 
 def test_percentiles_may_be_missing() -> None:
     document = json.loads(BUFFERED_AT_RATE)
-    document["jobs"][0]["read"]["clat_ns"]["percentile"] = {"50.000000": -1, "90.000000": "x"}
+    document["jobs"][0]["read"]["clat_ns"]["percentile"] = {
+        "50.000000": -1,
+        "90.000000": "x",
+        "99.000000": 10**400,
+    }
     assert parse_one(json.dumps(document)).percentiles == ()
     del document["jobs"][0]["read"]["clat_ns"]["percentile"]
     assert parse_one(json.dumps(document)).percentiles == ()

@@ -39,6 +39,7 @@ PATTERNS: dict[str, Pattern] = {
 _SYNCHRONOUS = {"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"}
 _DEFAULT_ENGINE = "psync"
 _MIXED_SIZES = {"bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"}
+_LARGEST = 2**63
 _EXPONENTS = {"k": 1, "m": 2, "g": 3}
 _OFF = {"0", "false"}
 
@@ -205,7 +206,7 @@ def _percentiles(entries: list[dict[str, Any]], direction: str) -> tuple[Percent
     return tuple(
         Percentile(share, value / 1e9)
         for share, value in found
-        if isinstance(value, int) and value >= 0
+        if isinstance(value, int) and 0 <= value < _LARGEST
     )
 
 

@@ -235,7 +235,9 @@ def test_check_config_of_web_configuration(
 
 def test_check_config_needs_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check-config"]) == 2
-    assert "nothing to check; expected FILE" in capsys.readouterr().err
+    assert (
+        "nothing to check: no /etc/disksla/disksla.yml; expected FILE" in capsys.readouterr().err
+    )
 
 
 def test_check_config_prints_a_line_per_problem(

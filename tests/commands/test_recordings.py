@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from disksla.cli import main
+from support.fake_host import FakeMachine
 
+ROW = """
+terms:
+  - {id: acme.disk, title: A disk, provider: acme, provider_name: Acme, budget: sum,
+     read_iops: {rule: clamp, base: 700}, write_iops: {rule: clamp, base: 700},
+     examples: [{size_bytes: 1GiB, rates: {read_iops: 700, write_iops: 700}}]}
+"""
 HOST = Path(__file__).parent.parent / "hosts" / "counter-wrap" / "ticks.jsonl"
 
 Captured = pytest.CaptureFixture[str]
@@ -100,6 +107,42 @@ def test_record_then_replay(tmp_path: Path, capsys: Captured) -> None:
     assert str(file) in capsys.readouterr().err
     assert main(["replay", str(file)]) == 0
     assert "ticks in" in capsys.readouterr().out
+
+
+def test_recording_carries_the_configuration(tmp_path: Path, capsys: Captured) -> None:
+    host, elsewhere = FakeMachine(tmp_path), tmp_path / "elsewhere.yml"
+    (tmp_path / "catalog.d").mkdir()
+    (tmp_path / "catalog.d" / "acme.yml").write_text(ROW)
+    host.config.write_text("disks: [{match: {serial: vol-1}, terms: acme.disk}]\n")
+    file = tmp_path / "ticks.jsonl"
+    assert main(["record", str(file), "--duration", "300ms", *host.options]) == 0
+    host.config.unlink()
+    (tmp_path / "catalog.d" / "acme.yml").unlink()
+    capsys.readouterr()
+    assert main(["replay", str(file)]) == 0
+    assert "vdx acme.disk" in " ".join(capsys.readouterr().out.split())
+    assert main(["explain", "vdx", "--recording", str(file)]) == 0
+    assert "terms acme.disk: A disk, Acme" in " ".join(capsys.readouterr().out.split())
+    elsewhere.write_text("disks: [{match: {device: vdx}, terms: vk.ceph-ssd, size: 100GiB}]\n")
+    assert main(["replay", str(file), f"--config.file={elsewhere}"]) == 0
+    assert "vdx vk.ceph-ssd" in " ".join(capsys.readouterr().out.split())
+
+
+def test_invalid_configuration_in_a_recording_is_named(tmp_path: Path, capsys: Captured) -> None:
+    header, *ticks = HOST.read_bytes().splitlines(keepends=True)
+    for configuration, message in (
+        (
+            {"settings": "discovery: {exclude: ['(']}"},
+            "line 1: configuration:1: discovery.exclude",
+        ),
+        ({"settings": " " * 2**21}, "line 1: found a configuration above 1 MiB"),
+        ({"catalog": {"/a.yml": "terms: [{}]"}}, "/a.yml:1: terms[0].id: missing"),
+    ):
+        file = tmp_path / "ticks.jsonl"
+        changed = json.dumps(json.loads(header) | {"configuration": configuration}).encode()
+        file.write_bytes(b"".join((changed, b"\n", *ticks)))
+        assert main(["replay", str(file)]) == 2
+        assert f"disksla: {file}: {message}" in capsys.readouterr().err
 
 
 def test_record_does_not_overwrite(tmp_path: Path, capsys: Captured) -> None:

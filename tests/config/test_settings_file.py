@@ -8,6 +8,7 @@ from disksla.config.settings import Settings
 from disksla.config.settings_file import (
     beyond_catalog,
     catalog_directory,
+    file_in_force,
     read_configuration,
 )
 from disksla.errors import DiskslaError
@@ -26,6 +27,21 @@ def test_catalog_directory_is_beside_the_file() -> None:
     assert catalog_directory(Path("/srv/a/disksla.yml")) == Path("/srv/a/catalog.d")
     assert catalog_directory(Path("disksla.yml")) == Path("catalog.d")
     assert catalog_directory(None) == Path("/etc/disksla/catalog.d")
+
+
+def test_default_file_applies_where_it_exists_and_no_other_is_named(tmp_path: Path) -> None:
+    default, named = tmp_path / "disksla.yml", tmp_path / "named.yml"
+    assert file_in_force(None, default) is None
+    assert file_in_force(named, default) == named
+    default.touch()
+    assert file_in_force(None, default) == default
+    assert file_in_force(named, default) == named
+
+
+def test_default_file_that_cannot_be_examined_is_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    default = tmp_path / "file" / "disksla.yml"
+    assert file_in_force(None, default) == default
 
 
 def test_configuration_has_rows_of_the_operator(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from disksla.config.settings_file import DEFAULT_FILE
 from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 from disksla.units import parse_duration_s, parse_size_bytes
@@ -14,7 +15,7 @@ Quantity = TypeVar("Quantity")
 
 def add_config_file(
     parser: argparse.ArgumentParser,
-    help_text: str = "YAML configuration (default: none; everything discoverable is discovered)",
+    help_text: str = f"YAML configuration (default: {DEFAULT_FILE}, if there is such a file)",
 ) -> None:
     """Add --config.file."""
     parser.add_argument(

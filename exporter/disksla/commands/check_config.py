@@ -7,8 +7,10 @@ from pathlib import Path
 
 from disksla.commands._options import add_web_config_file
 from disksla.config.settings_file import (
+    DEFAULT_FILE,
     beyond_catalog,
     catalog_directory,
+    file_in_force,
     read_configuration,
     terms_directories,
     with_terms_files,
@@ -28,20 +30,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         nargs="?",
-        help="YAML configuration to check, with the catalogue files in catalog.d/ beside it",
+        help="YAML configuration to check, with the files in catalog.d/ and terms.d/ beside it"
+        f" (default: {DEFAULT_FILE}, unless only the web configuration is named)",
     )
     add_web_config_file(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line for each valid file on stdout, or each problem on stderr."""
+    file = arguments.file
+    if file is None and arguments.web_config_file is None:
+        file = file_in_force(None)
     checks: list[tuple[Path | None, Callable[[Path], Iterator[str]]]] = [
-        (arguments.file, _check_configuration),
+        (file, _check_configuration),
         (arguments.web_config_file, _check_web_config),
     ]
     given = [(path, check) for path, check in checks if path is not None]
     if not given:
-        raise DiskslaError("nothing to check; expected FILE, --web.config.file FILE, or both")
+        raise DiskslaError(f"nothing to check: no {DEFAULT_FILE}; expected FILE")
     status = 0
     for path, check in given:
         try:

@@ -3,18 +3,17 @@
 import argparse
 import importlib.metadata
 import textwrap
-from pathlib import Path
 
 from rich.text import Text
 
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
+from disksla.config.settings_file import file_in_force
 from disksla.doctor import CheckResult, counts, examine, in_groups, worst
 from disksla.doctor.ask_daemon import DEFAULT_URL
 from disksla.doctor.gather import Places, gather
 from disksla.text import escape_control
 
-DEFAULT_CONFIG_FILE = Path("/etc/disksla/disksla.yml")
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "bold red"}
 _INDENT = 9
 """Columns before the text of a result."""
@@ -31,18 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="metrics of the daemon, on loopback (default: %(default)s)",
     )
-    add_config_file(
-        parser, f"YAML configuration (default: {DEFAULT_CONFIG_FILE}, if there is such a file)"
-    )
+    add_config_file(parser)
     add_web_config_file(parser)
     add_paths(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the result of each check. Return 0 if nothing is wrong, else 1."""
-    config_file = arguments.config_file
-    if config_file is None and DEFAULT_CONFIG_FILE.exists():
-        config_file = DEFAULT_CONFIG_FILE
+    config_file = file_in_force(arguments.config_file)
     places = Places(roots_of(arguments), config_file, arguments.web_config_file, arguments.url)
     results = list(examine(gather(places)))
     if arguments.json:

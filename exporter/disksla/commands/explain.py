@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain a disk of this recording, without sampling",
+        help="explain a disk of this recording, with its configuration, without sampling",
     )
     add_context_arguments(parser)
 

@@ -9,6 +9,7 @@ from typing import BinaryIO, cast
 
 from disksla.commands._context import prepare_sampler
 from disksla.commands._options import add_config_file, add_duration, add_paths, roots_of
+from disksla.config.settings_file import read_text
 from disksla.disks.hotplug import DiskWatcher
 from disksla.errors import DiskslaError
 from disksla.metrics.build_info import read_build_info
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
                 build_info.kernel_release,
                 build_info.version,
                 sampler.state.terms_files,
+                read_text(arguments.config_file),
             )
         )
         watcher = DiskWatcher(roots_of(arguments), sampler.post)

@@ -14,7 +14,7 @@ from rich.table import Table
 from disksla.commands._console import SafeConsole
 from disksla.commands._options import add_config_file
 from disksla.config import SamplingSettings
-from disksla.config.settings_file import read_configuration, with_terms_files
+from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
 from disksla.errors import DiskslaError
 from disksla.metrics.collector import DiskCollector
 from disksla.metrics.render import render_metrics
@@ -23,6 +23,8 @@ from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.procfs import SECTOR_BYTES, Counters
 from disksla.units import format_count, format_size
 from disksla.verdict import VERDICTS
+
+RECORDED_CONFIG_FILE_HELP = "YAML configuration (default: that of the recording)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--metrics", action="store_true", help="print the metrics after the last tick"
     )
-    add_config_file(parser)
+    add_config_file(parser, RECORDED_CONFIG_FILE_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,13 +64,16 @@ def run(arguments: argparse.Namespace) -> int:
 def replay(file: Path, config_file: Path | None) -> Iterator[State]:
     """Yield the state before the first tick of a recording, and the state after each tick.
 
-    Terms files are those of the recording, not those of this machine.
+    Terms files are those of the recording, not those of this machine, and so is the configuration
+    unless a file is named.
     Raise DiskslaError, with file and line, if the file is not a recording.
     """
-    configuration = read_configuration(config_file)
+    configuration = None if config_file is None else read_configuration(config_file)
     try:
         with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
             header = decode_header(lines.readline())
+            if configuration is None:
+                configuration = parse_text(header.configuration, "line 1")
             configuration = msgspec.structs.replace(
                 configuration,
                 settings=msgspec.structs.replace(

@@ -1,6 +1,6 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
-from disksla.config.configuration import Configuration
+from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import (
     CUSTOM_TERMS,
@@ -35,6 +35,7 @@ __all__ = [
     "PROBE_REQUEST_BYTES",
     "PROBLEM_REASONS",
     "Configuration",
+    "ConfigurationText",
     "DiskEntry",
     "DiskMatch",
     "FoundTerms",

@@ -1,10 +1,21 @@
 """The configuration: everything that files say, as one record."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from disksla.config.settings import Settings
 from disksla.config.terms_file import TermsFile
 from disksla.limits import Catalog, MachineChoice
+
+
+class ConfigurationText(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What the operator wrote, for recordings: it is checked again when they are read."""
+
+    settings: str = ""
+    """The configuration file; empty without one."""
+    catalog: Mapping[str, str] = {}
+    """The files of `catalog.d`, by path."""
 
 
 class Configuration(msgspec.Struct, frozen=True):

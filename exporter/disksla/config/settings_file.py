@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 from apscheduler.triggers.cron import CronTrigger
 
-from disksla.config.configuration import Configuration
+from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.fields import CATALOG_ID, CRONTAB
 from disksla.config.matching import machine_type_of, provision_of
 from disksla.config.settings import DiskEntry, Settings
@@ -18,23 +18,41 @@ from disksla.limits import (
     beyond_sizes,
     derive_limits,
 )
-from disksla.limits.catalog import load_catalog
+from disksla.limits.catalog import catalog_with, load_catalog, operator_files
 from disksla.limits.machine_tables import (
     load_machine_rules,
     providers_with_machines,
     read_machine,
 )
 from disksla.schema import Overrides
-from disksla.schema.yaml_file import parse_record, read_file
+from disksla.schema.yaml_file import MAX_FILE_BYTES, parse_record, read_file
 from disksla.units import TIB
 
 DEFAULT_DIRECTORY = Path("/etc/disksla")
+DEFAULT_FILE = DEFAULT_DIRECTORY / "disksla.yml"
 TERMS_DIRECTORY = "terms.d"
 """Beside the configuration file, and in the state directory."""
 
 _LARGEST_DISK_BYTES = 1024 * TIB
 """Where the size of a disk is not known: a disk of this size may have any option, and bounds of
 provisioned values grow with the size."""
+
+
+def file_in_force(config_file: Path | None, default: Path = DEFAULT_FILE) -> Path | None:
+    """Return the configuration file that applies: the one that is named, else the default one.
+
+    None if none is named and the default one does not exist. One that cannot be examined is
+    returned, so that reading it says why.
+    """
+    if config_file is not None:
+        return config_file
+    try:
+        default.stat()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        pass
+    return default
 
 
 def catalog_directory(config_file: Path | None) -> Path:
@@ -49,10 +67,11 @@ def terms_directories(config_file: Path | None, settings: Settings) -> tuple[Pat
 
 
 def read_configuration(config_file: Path | None) -> Configuration:
-    """Read the configuration file, if any, and the catalogue with the operator's rows.
+    """Read the configuration file in force, if any, and the catalogue with the operator's rows.
 
     Raise one DiskslaError that lists every problem of all files, a line each.
     """
+    config_file = file_in_force(config_file)
     catalog: Catalog | None = None
     problems = []
     try:
@@ -72,6 +91,29 @@ def read_configuration(config_file: Path | None) -> Configuration:
             if catalog is not None:
                 return Configuration(settings, catalog, machines, problem)
     raise DiskslaError("\n".join(problems))
+
+
+def read_text(config_file: Path | None) -> ConfigurationText:
+    """Return the content of the files of `read_configuration`; raise DiskslaError as it does."""
+    config_file = file_in_force(config_file)
+    rows = operator_files(catalog_directory(config_file))
+    return ConfigurationText(
+        "" if config_file is None else read_file(config_file).decode(),
+        {str(path): read_file(path).decode() for path in rows},
+    )
+
+
+def parse_text(text: ConfigurationText, name: str) -> Configuration:
+    """Return the settings and the catalogue of a text that is in the file `name`.
+
+    Raise DiskslaError as `read_configuration` does.
+    """
+    for content in (text.settings, *text.catalog.values()):
+        if len(content) > MAX_FILE_BYTES:
+            raise DiskslaError(f"{name}: found a configuration above 1 MiB; expected less")
+    catalog = catalog_with(text.catalog)
+    settings = parse_settings(text.settings.encode(), f"{name}: configuration", catalog)
+    return Configuration(settings, catalog)
 
 
 def with_terms_files(

@@ -4,7 +4,7 @@ A file has a row for each type of disk. Quantities have their usual units (32GiB
 and become bytes, bytes per second and seconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -35,11 +35,20 @@ def load_catalog(directory: Path | None = None) -> Catalog:
 
     Raise one DiskslaError that lists every problem of these files, a line each.
     """
-    loader = _Loader()
-    for path in _package_files():
-        loader.add(path.read_bytes(), str(path), _PACKAGE)
+    loader = _loader_of_package()
     for path in operator_files(directory) if directory is not None else ():
         loader.add_file(path)
+    return loader.catalog()
+
+
+def catalog_with(operators: Mapping[str, str]) -> Catalog:
+    """Return all terms of this package, and those of the contents of operator's files by path.
+
+    Raise DiskslaError as `load_catalog` does.
+    """
+    loader = _loader_of_package()
+    for name, content in operators.items():
+        loader.add(content.encode(), name, _OPERATOR)
     return loader.catalog()
 
 
@@ -65,6 +74,14 @@ def _package_files() -> list[Path]:
     directory = files("disksla.limits").joinpath("providers")
     paths = (Path(str(path)) for path in directory.iterdir())
     return sorted(path for path in paths if path.suffix == ".yaml")
+
+
+def _loader_of_package() -> "_Loader":
+    """Return a loader that has the files of this package."""
+    loader = _Loader()
+    for path in _package_files():
+        loader.add(path.read_bytes(), str(path), _PACKAGE)
+    return loader
 
 
 class _Loader:

@@ -5,7 +5,7 @@
 
 import msgspec
 
-from disksla.config import TermsFile
+from disksla.config import ConfigurationText, TermsFile
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.pipeline.tick import Tick
 
@@ -25,6 +25,8 @@ class RecordingHeader(msgspec.Struct, frozen=True, omit_defaults=True):
     """Version of disksla that recorded."""
     terms_files: tuple[TermsFile, ...] = ()
     """What the files of terms.d said at the start, the best source first."""
+    configuration: ConfigurationText = ConfigurationText()
+    """The files of the operator, as they are written."""
 
 
 _encoder = msgspec.json.Encoder()

@@ -1,5 +1,6 @@
 """Quantities with units, parsed and formatted."""
 
+import subprocess
 from fractions import Fraction
 
 import pytest
@@ -16,6 +17,7 @@ from disksla.units import (
     format_duration,
     format_listed_bandwidth,
     format_size,
+    is_decimal,
     parse_bandwidth_bytes_per_second,
     parse_duration_s,
     parse_size_bytes,
@@ -35,6 +37,14 @@ PARSERS = (parse_size_bytes, parse_bandwidth_bytes_per_second, parse_duration_s)
         ("4.35MB", 4_350_000),
         ("4096B", 4096),
         ("0B", 0),
+        ("4096", 4096),
+        ("107374182400", 100 * GIB),
+        ("100G", 100 * GIB),
+        ("100g", 100 * GIB),
+        ("100Gi", 100 * GIB),
+        ("4k", 4096),
+        ("4K", 4096),
+        ("1.5T", 1536 * GIB),
         ("9007199254740993B", 9007199254740993),
     ],
 )
@@ -44,7 +54,45 @@ def test_parse_size_is_exact(text: str, size_bytes: int) -> None:
 
 @given(st.integers(0, 2**70), st.sampled_from(sorted(BYTES_PER_UNIT)))
 def test_parse_size_of_any_whole_number(number: int, unit: str) -> None:
+    number = number if unit else number * 512
     assert parse_size_bytes(f"{number}{unit}") == number * BYTES_PER_UNIT[unit]
+
+
+@given(st.integers(1, 10**6), st.sampled_from(["kB", "KB", "MB", "GB", "TB", "GiB", "G", "Ti"]))
+def test_size_in_the_gb_of_a_provider_is_that_in_gib(number: int, unit: str) -> None:
+    text, gib = f"{number}{unit}", f"{number}{unit[0].upper()}iB"
+    assert parse_size_bytes(text, binary_gb=True) == parse_size_bytes(gib)
+    assert is_decimal(text) is (parse_size_bytes(text) != parse_size_bytes(text, binary_gb=True))
+
+
+@pytest.mark.parametrize(
+    ("scale", "text"),
+    [("iec", "100G"), ("iec", "4K"), ("iec", "1.5T"), ("iec-i", "100Gi"), ("iec-i", "4Mi")],
+)
+def test_sizes_without_b_mean_what_coreutils_say(scale: str, text: str) -> None:
+    command = ["numfmt", f"--from={scale}", text]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert parse_size_bytes(text) == int(printed)
+
+
+@pytest.mark.parametrize("text", ["25MB", "25MB/s", "25MBps", "25000000", "25000000/s"])
+def test_bandwidth_as_providers_write_it(text: str) -> None:
+    assert parse_bandwidth_bytes_per_second(text) == 25e6
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("25", "'25' has no unit; expected a bandwidth"),
+        ("25/s", "'25/s' has no unit"),
+        ("25Mbps", "unknown unit 'Mbps' .*b is for bits, B for bytes"),
+        ("25Mb/s", "unknown unit 'Mb' .*b is for bits"),
+        ("25MB/m", "found '25MB/m'; expected a bandwidth"),
+    ],
+)
+def test_parse_bandwidth_rejects_other_texts(text: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        parse_bandwidth_bytes_per_second(text)
 
 
 @given(st.integers(0, 10**9), st.sampled_from(sorted(SECONDS_PER_UNIT)))
@@ -66,7 +114,9 @@ def test_parse_bandwidth_with_and_without_per_second(text: str) -> None:
         ("-5GiB", "found '-5GiB'; expected a size"),
         ("1e3GiB", "found '1e3GiB'; expected"),
         ("٣GiB", "expected a size"),
-        ("500Gb", "unknown unit 'Gb' in '500Gb'"),
+        ("500Gb", "unknown unit 'Gb' in '500Gb'.* b is for bits"),
+        ("500gb", "unknown unit 'gb' in '500gb'"),
+        ("5Gs", r"unknown unit 'Gs' in '5Gs'.*without a unit\)$"),
         ("0.5B", "found '0.5B'; expected a whole number of bytes"),
         ("1" * 50 + "B", "expected a size"),
     ],

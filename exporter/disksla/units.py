@@ -1,7 +1,8 @@
 """Parses and formats quantities with units: '500GiB', '25MB/s', '100ms'.
 
-Decimal and binary prefixes differ (1 GB = 10^9 B, 1 GiB = 2^30 B; IEC 80000-13). Providers often
-write GB for GiB; the catalogue handles that, not this module.
+Decimal and binary prefixes differ (1 GB = 10^9 B, 1 GiB = 2^30 B; IEC 80000-13). Without the B,
+prefixes are binary, as lsblk prints them and fio, LVM and QEMU read them (100G, 4k), and so are
+those of Kubernetes with an i (100Gi). A number without unit is bytes.
 """
 
 import math
@@ -16,6 +17,7 @@ GIB = 1024**3
 TIB = 1024**4
 
 BYTES_PER_UNIT: Mapping[str, int] = {
+    "": 1,
     "B": 1,
     "kB": 10**3,
     "KB": 10**3,
@@ -26,7 +28,20 @@ BYTES_PER_UNIT: Mapping[str, int] = {
     "MiB": MIB,
     "GiB": GIB,
     "TiB": TIB,
+    **dict.fromkeys(("Ki", "K", "k"), KIB),
+    **dict.fromkeys(("Mi", "M", "m"), MIB),
+    **dict.fromkeys(("Gi", "G", "g"), GIB),
+    **dict.fromkeys(("Ti", "T", "t"), TIB),
 }
+_BINARY_GB: Mapping[str, int] = {
+    **BYTES_PER_UNIT,
+    "kB": KIB,
+    "KB": KIB,
+    "MB": MIB,
+    "GB": GIB,
+    "TB": TIB,
+}
+"""Of a provider that writes GB for GiB."""
 SECONDS_PER_UNIT: Mapping[str, int | Fraction] = {
     "us": Fraction(1, 10**6),
     "ms": Fraction(1, 10**3),
@@ -36,26 +51,46 @@ SECONDS_PER_UNIT: Mapping[str, int | Fraction] = {
     "d": 86400,
 }
 
-_QUANTITY = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]+)")
+_QUANTITY = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)\s*(?P<unit>[A-Za-z]*)")
+_BYTE_UNITS = "B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G, T, or bytes without a unit"
+_BITS = re.compile(r"[kKmMgGtT]i?b(it)?(ps)?")
+_SIZE = "a size such as 500GiB, 100G or 4k"
+_BANDWIDTH = "a bandwidth such as 25MB/s or 240MiB/s"
+_SECTOR_BYTES = 512
+_LEAST_PLAIN_RATE = 100_000
 _LONGEST_QUANTITY = 40
 _FOUR_DIGITS = 1000
 
 
-def parse_size_bytes(text: str) -> int:
-    """Return the bytes of a size such as '500GiB', '1.5TB' or '4096B'.
+def parse_size_bytes(text: str, *, binary_gb: bool = False) -> int:
+    """Return the bytes of a size such as '500GiB', '1.5TB', '100G' or '4096'.
 
-    Raise ValueError, with what was expected, for anything else.
+    With `binary_gb`, GB is GiB. A number without unit that is no multiple of a sector has lost its
+    unit. Raise ValueError, with what was expected, for anything else.
     """
-    size_bytes = _parse(text, BYTES_PER_UNIT, "a size such as 500GiB, 1.5TB or 4KiB")
+    size_bytes = _parse(text, _BINARY_GB if binary_gb else BYTES_PER_UNIT, _SIZE)
     if size_bytes.denominator != 1:
         raise ValueError(f"found '{text}'; expected a whole number of bytes")
+    if _is_plain(text) and size_bytes % _SECTOR_BYTES:
+        raise ValueError(f"'{text}' has no unit; expected {_SIZE}")
     return int(size_bytes)
 
 
+def is_decimal(text: str) -> bool:
+    """Return whether a size is another one of a provider that writes GB for GiB."""
+    return text.endswith(("kB", "KB", "MB", "GB", "TB"))
+
+
 def parse_bandwidth_bytes_per_second(text: str) -> float:
-    """Return the bytes per second of a bandwidth such as '25MB' or '25MB/s'."""
-    expected = "a bandwidth such as 25MB/s or 240MiB/s"
-    return float(_parse(text.removesuffix("/s"), BYTES_PER_UNIT, expected, shown=text))
+    """Return the bytes per second of a bandwidth such as '25MB', '25MB/s', '25MBps' or '25M'.
+
+    A small number without unit has lost its unit: a disk with less than 100 kB/s is not sold.
+    """
+    number = text.removesuffix("ps") if text.endswith("Bps") else text.removesuffix("/s")
+    bytes_per_second = _parse(number, BYTES_PER_UNIT, _BANDWIDTH, shown=text)
+    if _is_plain(number) and 0 < bytes_per_second < _LEAST_PLAIN_RATE:
+        raise ValueError(f"'{text}' has no unit; expected {_BANDWIDTH}")
+    return float(bytes_per_second)
 
 
 def parse_duration_s(text: str) -> float:
@@ -123,12 +158,21 @@ def _parse(
     match = _QUANTITY.fullmatch(text) if len(text) <= _LONGEST_QUANTITY else None
     if match is None:
         raise ValueError(f"found '{shown or text}'; expected {expected}")
-    if match["unit"] not in units:
-        raise ValueError(
-            f"unknown unit '{match['unit']}' in '{shown or text}'; expected {expected}"
-            f" (units: {', '.join(units)})"
-        )
-    return Fraction(match["number"]) * units[match["unit"]]
+    unit = match["unit"]
+    if unit in units:
+        return Fraction(match["number"]) * units[unit]
+    if not unit:
+        raise ValueError(f"'{shown or text}' has no unit; expected {expected}")
+    of_bytes = "B" in units
+    note = "; b is for bits, B for bytes" if of_bytes and _BITS.fullmatch(unit) else ""
+    valid = _BYTE_UNITS if of_bytes else ", ".join(units)
+    raise ValueError(
+        f"unknown unit '{unit}' in '{shown or text}'; expected {expected} (units: {valid}{note})"
+    )
+
+
+def _is_plain(text: str) -> bool:
+    return text[-1:].isdecimal()
 
 
 def _three_digits(number: float) -> str:

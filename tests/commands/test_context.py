@@ -214,6 +214,17 @@ def test_check_config_of_good_file(config: Path, capsys: pytest.CaptureFixture[s
     assert capsys.readouterr().out == f"{config}: good: 2 disks, 0 probes\n"
 
 
+def test_size_in_the_gb_of_the_provider(
+    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(config.read_text().replace("300GiB", "300GB"))
+    assert main(["check-config", str(config)]) == 0
+    note = f"{config}: note: disks[0]: Yandex Cloud writes GB for GiB: 300GB is 300 GiB\n"
+    assert note in capsys.readouterr().out
+    assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
+    assert "300 GiB (configuration); 100 GiB (kernel)" in capsys.readouterr().out
+
+
 def test_check_config_of_web_configuration(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -172,7 +172,10 @@ def test_terms_of_a_disk_of_this_machine(
             ["{here}", "--terms", "vk.ceph-ssd", "--size", "big"],
             "--size: found 'big'; expected a size",
         ),
-        (["{here}", "--terms", "vk.ceph-ssd", "--size", "0GiB"], "--size: expected a size above"),
+        (
+            ["{here}", "--terms", "vk.ceph-ssd", "--size", "0GiB"],
+            "--size: '0GiB' is zero; expected a size",
+        ),
         (["{here}", "--terms", "generic.ssd", "--size", "1GiB"], "cannot judge by generic.ssd"),
         (
             ["{here}", *VK, "--html", "/nowhere/page.html"],

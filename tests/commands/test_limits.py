@@ -32,7 +32,7 @@ def page(*arguments: str) -> str:
 
 def test_limits_json_in_base_units(capsys: pytest.CaptureFixture[str]) -> None:
     printed = document(capsys, "vk.ceph-ssd", "500GiB")
-    assert (printed["type"], printed["provider"], printed["size_bytes"]) == (
+    assert (printed["terms"], printed["provider"], printed["size_bytes"]) == (
         "vk.ceph-ssd",
         "vk",
         500 * 2**30,
@@ -66,7 +66,7 @@ def test_limits_json_with_provisioned_values_and_options(
         "found 90000 provisioned IOPS for aws.gp3; expected 3000 to 10000 at this size"
     ]
     premium = document(capsys, "azure.Premium_LRS", "32GiB", "--option", "tier=P30")
-    assert premium["type"] == "azure.premium-ssd"
+    assert premium["terms"] == "azure.premium-ssd"
     assert premium["options"] == {
         "tier": "P30",
         "performance_plus": "off",
@@ -129,11 +129,11 @@ def test_limits_json_without_limits_is_null(capsys: pytest.CaptureFixture[str]) 
     ("arguments", "message"),
     [
         (("vk.cephssd", "500GiB"), "did you mean vk.ceph-ssd"),
-        (("vk.ceph-ssd", "500"), "SIZE: found '500'; expected a size such as 500GiB"),
+        (("vk.ceph-ssd", "500"), "SIZE: '500' has no unit; expected a size such as 500GiB"),
         (("azure.ultra", "64GiB"), "azure.ultra needs provisioned IOPS; expected 100 to 64000"),
         (("aws.gp3", "5GiB", "--option", "tier"), "--option: found 'tier'; expected NAME=VALUE"),
         (("aws.gp3", "5GiB", "--option", "tier=P3"), "found option 'tier' of aws.gp3; expected"),
-        (("vk.ceph-ssd", "0GiB"), "SIZE: found '0GiB'; expected a size above zero"),
+        (("vk.ceph-ssd", "0GiB"), "SIZE: '0GiB' is zero; expected a size"),
         (
             ("vk.ceph-ssd", "5GiB", "--request-size", "0KiB"),
             "--request-size: found '0KiB'; expected",
@@ -218,8 +218,15 @@ def test_limits_text_fits_in_80_columns(arguments: tuple[str, ...]) -> None:
     ],
 )
 def test_limits_text_notes_decimal_size(terms: str, size: str, noted: bool) -> None:
-    note = "500GB is 465.7 GiB; VK Cloud writes GB for GiB."
-    assert (note in page(terms, size)) is noted
+    printed = " ".join(page(terms, size).split())
+    assert ("VK Cloud writes GB for GiB: 500GB is 500 GiB" in printed) is noted
+    assert ("500 GiB" in printed) is (terms == "vk.ceph-ssd")
+
+
+def test_limits_of_a_size_in_the_gb_of_the_provider() -> None:
+    gib, gb = page("yandex.network-ssd", "300GiB"), page("yandex.network-ssd", "300GB")
+    assert [line for line in gb.splitlines() if "writes GB" not in line] == gib.splitlines()
+    assert "279.397 GiB" in " ".join(page("aws.gp3", "300GB").split())
 
 
 def test_limits_text_has_credits_and_machine_limits() -> None:

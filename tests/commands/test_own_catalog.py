@@ -63,7 +63,7 @@ def test_check_config_lists_problems_of_all_files(
 def test_limits_of_own_type(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (example,) = blocks("console")
     (command,) = re.findall(r"^\$ disksla (limits .*)$", example, re.MULTILINE)
-    assert main(command.replace(DIRECTORY, str(config.parent)).split()) == 0
+    assert main([*command.split(), f"--config.file={config}"]) == 0
     printed = capsys.readouterr().out
     assert "Acme Cloud, Ceph HDD (acme.standard), 500 GiB" in printed
     assert "10 x 500 GiB = 5000, at least 300" in printed

@@ -103,7 +103,7 @@ def test_dry_run_prints_the_cost(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--sizes=5"], "--sizes: found '5'; expected a size such as"),
+        (["--sizes=5"], "--sizes: '5' has no unit; expected a size such as"),
         (
             ["--sizes=" + ",".join(f"{n}KiB" for n in range(1, 102))],
             "--sizes: found 101 values; expected",

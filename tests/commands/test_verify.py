@@ -122,7 +122,7 @@ def test_missing_device_is_not_measured(
         (["vdxa"], "vdxa has no limits to verify: no entry of the configuration"),
         (["vdxa", "--size=1GiB"], "--size needs --terms: the configuration has no entry for vdxa"),
         (["vdxb", "--terms=vk.ceph"], "unknown terms 'vk.ceph'"),
-        (["vdxb", "--size=0GiB"], "--size: expected a size above zero"),
+        (["vdxb", "--size=0GiB"], "--size: '0GiB' is zero; expected a size"),
         (["vdxb", "--size=big"], "--size: found 'big'; expected a size such as"),
         (["vdxb", "--runtime=long"], "--runtime: found 'long'; expected a duration"),
         (

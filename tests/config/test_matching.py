@@ -165,7 +165,7 @@ def test_stacked_device_matches_only_by_own_name(fields: dict[str, object]) -> N
 
 
 def test_assign_catalog_terms() -> None:
-    entry = DiskEntry(match=DiskMatch(serial="s"), terms="vk.ceph-ssd", size_bytes=500 * GIB)
+    entry = DiskEntry(match=DiskMatch(serial="s"), terms="vk.ceph-ssd", size=500 * GIB)
     other = DiskEntry(match=DiskMatch(device="vdb"), terms="vk.ceph-hdd")
     assignment = assign(a_disk(serial="s"), settings_with_entries(other, entry), CATALOG)
     assert assignment.terms == "vk.ceph-ssd"
@@ -287,7 +287,7 @@ some_entries = st.builds(
         min_size=1,
     ).map(lambda keys: DiskMatch(**keys)),
     terms=st.sampled_from([row.id for row in CATALOG.rows]) | st.just(SumTerms(iops=300.0)),
-    size_bytes=st.none() | st.integers(1, 2**60),
+    size=st.none() | st.integers(1, 2**60) | st.sampled_from(["300GB", "1.5TB"]),
     iops=st.none(),
 )
 some_settings = st.builds(

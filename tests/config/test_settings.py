@@ -56,9 +56,7 @@ def test_settings_are_read_in_base_units() -> None:
     )
     assert settings.sampling.interval_s == 0.25
     assert settings.disks == (
-        DiskEntry(
-            match=DiskMatch(device="vda"), terms="a.b", size_bytes=1_500_000_000_000, iops=3000.0
-        ),
+        DiskEntry(match=DiskMatch(device="vda"), terms="a.b", size="1.5TB", iops=3000.0),
     )
     assert settings.probes == (
         ProbeEntry(kind="write-latency", disks=("vdb", "vdc"), every_s=3600.0),
@@ -219,7 +217,7 @@ def test_settings_are_read_as_written(
         DiskEntry(
             match=DiskMatch(**keys),
             terms=SumTerms(iops=float(iops)),
-            size_bytes=gibibytes * GIB,
+            size=gibibytes * GIB,
         ),
     )
     assert settings.probes[0].disks == tuple(names)

@@ -36,7 +36,7 @@ def test_file_of_detect_has_everything() -> None:
     assert file.expiry_timestamp_s == 1795395723.0 + 7200
     assert [(each.reason, each.source) for each in file.problems] == [("denied", "api")]
     (entry,) = file.entries
-    assert (entry.terms, entry.iops, entry.size_bytes) == ("aws.gp3", 6000.0, 500 * 2**30)
+    assert (entry.terms, entry.iops, entry.size_bytes()) == ("aws.gp3", 6000.0, 500 * 2**30)
 
 
 def test_file_of_people_is_as_old_as_the_file() -> None:

@@ -54,7 +54,7 @@ def test_what_was_found_out_is_read(
         row = CATALOG.find(f"aws.{disk.api_type}")
         assert entry.match.volume == disk.volume
         assert entry.terms == (f"aws.{disk.api_type}" if row is None else row.id)
-        assert entry.size_bytes == disk.size_bytes
+        assert entry.size_bytes() == disk.size_bytes
         assert entry.iops == disk.iops
         assert entry.bytes_per_second == disk.bytes_per_second
         assert (entry.caching, dict(entry.options)) == (disk.caching, disk.options)

@@ -100,10 +100,11 @@ def test_rules_have_the_unit_of_their_key(key: str, rule: dict[str, Any], proble
 
 
 @pytest.mark.parametrize(
-    ("resource", "capacity"), [("iops", "5400000"), ("bytes", "1TiB"), ("service_seconds", "30m")]
+    ("resource", "capacity"),
+    [("iops", "5400000"), ("bytes", "1TiB"), ("service_seconds", "1800s")],
 )
 def test_credits_have_the_unit_of_their_resource(resource: str, capacity: str) -> None:
-    for written in ("5400000", "1TiB", "30m"):
+    for written in ("5400000", "1TiB", "1800s"):
         bucket = {"resource": resource, "capacity": {"rule": "clamp", "base": written}}
         burst = {"type": "token-buckets", "buckets": [bucket]}
         if written == capacity:

@@ -208,9 +208,7 @@ def test_limit_of_the_machine_in_bytes() -> None:
 
 def test_yandex_network_ssd_on_two_vcpus_is_throttled_by_the_machine() -> None:
     """300 GiB have 10,000 reads per second; 2 vCPUs have 7,000 requests for all disks."""
-    entry = DiskEntry(
-        match=DiskMatch(device="vda"), terms="yandex.network-ssd", size_bytes=300 * GIB
-    )
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="yandex.network-ssd", size=300 * GIB)
     machine = Machine(settings=Settings(disks=(entry,)))
     rules = load_machine_rules("yandex")
     assert rules is not None
@@ -233,9 +231,7 @@ def test_request_may_cost_both_iops_and_bandwidth_of_the_machine(served: int) ->
     """1,262 requests of 64 KiB per second by the constants of the block store, or 90 MiB/s."""
     rules = load_machine_rules("yandex")
     assert rules is not None
-    entry = DiskEntry(
-        match=DiskMatch(device="vda"), terms="yandex.network-ssd", size_bytes=960 * GIB
-    )
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="yandex.network-ssd", size=960 * GIB)
     machine = Machine(
         *DISKS[:1], settings=Settings(disks=(entry,), machine=MachineSettings(vcpus=2))
     )
@@ -358,7 +354,7 @@ def cached(caching: str | None) -> DiskEntry:
     return DiskEntry(
         match=DiskMatch(device="vda"),
         terms="azure.premium-ssd",
-        size_bytes=1024 * GIB,
+        size=1024 * GIB,
         caching=caching,  # type: ignore[arg-type]
     )
 
@@ -457,7 +453,7 @@ def test_disks_of_a_type_that_shares_its_limits_are_a_group() -> None:
 
 def test_size_in_the_configuration_is_the_total() -> None:
     entries = tuple(
-        DiskEntry(match=DiskMatch(device=name), terms="gcp.pd-balanced", size_bytes=500 * GIB)
+        DiskEntry(match=DiskMatch(device=name), terms="gcp.pd-balanced", size=500 * GIB)
         for name in ("vda", "vdb")
     )
     machine = Machine(*DISKS, settings=Settings(disks=entries))

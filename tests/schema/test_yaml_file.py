@@ -233,7 +233,7 @@ common:
 disks:
   - {match: {device: vdb}, <<: [*a, *b, {size: 2TiB}]}
 """)
-    assert (entry.terms, entry.size_bytes) == ("vk.ceph-ssd", 2**40)
+    assert (entry.terms, entry.size_bytes()) == ("vk.ceph-ssd", 2**40)
 
 
 def test_merged_mapping_may_have_merge_keys() -> None:
@@ -243,7 +243,7 @@ common:
   b: &b {<<: *a, size: 2TiB}
 disks: [{<<: *b, match: {device: vdb}}]
 """)
-    assert (entry.terms, entry.size_bytes) == ("vk.ceph-ssd", 2**41)
+    assert (entry.terms, entry.size_bytes()) == ("vk.ceph-ssd", 2**41)
 
 
 def test_quoted_merge_key_is_an_ordinary_key() -> None:

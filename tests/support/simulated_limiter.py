@@ -208,9 +208,7 @@ class Scenario:
         if self.terms is None:
             return Settings()
         match = DiskMatch(device=DEVICE)
-        return Settings(
-            disks=(DiskEntry(match=match, terms=self.terms, size_bytes=self.size_bytes),)
-        )
+        return Settings(disks=(DiskEntry(match=match, terms=self.terms, size=self.size_bytes),))
 
 
 class Window(msgspec.Struct, frozen=True):

@@ -25,7 +25,15 @@ from disksla.limits import (
 from disksla.limits.explain import BUDGETS, latency_text, percent_text
 from disksla.limits.options import effective_options
 from disksla.limits.terms import Confidence, Option
-from disksla.units import GIB, format_count, format_duration, format_listed_bandwidth, format_size
+from disksla.units import (
+    GIB,
+    format_count,
+    format_duration,
+    format_listed_bandwidth,
+    format_size,
+    is_decimal,
+    parse_size_bytes,
+)
 
 _CONFIDENCE = {
     "medium": "read through a copy or a program, or probably changed since",
@@ -195,9 +203,6 @@ def _credits_text(bucket: Bucket) -> str:
     return f"{capacity}, {lasts}, {format_duration(refill_s)} to refill"
 
 
-_DECIMAL_UNITS = ("kB", "KB", "MB", "GB", "TB")
-
-
 class Mix(NamedTuple):
     """A steady load: requests of one size, and the share of writes among them."""
 
@@ -227,12 +232,6 @@ def print_limits(
     gib = query.size_bytes / GIB
     size = f"{gib:.6g} GiB" if gib >= 1 else format_size(query.size_bytes)
     console.print(f"{terms.provider_name}, {terms.title} ({terms.id}), {size}", style="bold")
-    if terms.binary_gb and query.size_text.endswith(_DECIMAL_UNITS):
-        unit = query.size_text[-2:].upper()
-        console.print(
-            f"Note: {query.size_text} is {gib:.1f} GiB;"
-            f" {terms.provider_name} writes {unit} for {unit[0]}iB."
-        )
     console.print()
     if limits.budget is not None:
         console.print(rates_table(limits))
@@ -271,10 +270,18 @@ def confidence_text(confidence: Confidence) -> str:
 
 def notes_on(terms: Terms, query: LimitsQuery) -> list[str]:
     """Return a sentence for the size and for each value that the catalogue does not expect."""
+    written = query.size_text if terms.binary_gb and is_decimal(query.size_text) else None
     return [
+        *([binary_gb_note(terms, written)] if written is not None else []),
         *beyond_sizes(terms, query.size_bytes),
         *beyond_bounds(terms, query.size_bytes, query.provision),
     ]
+
+
+def binary_gb_note(terms: Terms, size: str) -> str:
+    """Return what a size in GB is, as the provider of these terms writes it."""
+    unit, shown = size[-2:].upper(), format_size(parse_size_bytes(size, binary_gb=True))
+    return f"{terms.provider_name} writes {unit} for {unit[0]}iB: {size} is {shown}"
 
 
 def _values(option: Option) -> dict[str, None]:

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from disksla.config import parse_disk_size
 from disksla.config.settings_file import DEFAULT_FILE
 from disksla.errors import DiskslaError
+from disksla.limits import Terms
 from disksla.system.roots import Roots
 from disksla.units import parse_duration_s, parse_size_bytes
 
@@ -103,6 +105,12 @@ def parse_positive_size(where: str, text: str) -> int:
     if not size:
         raise DiskslaError(f"{where}: expected a size above zero, such as 500GiB, not '{text}'")
     return size
+
+
+def parse_size_of_disk(where: str, text: str, terms: Terms) -> int:
+    """Parse the size of a disk of a type. Raise DiskslaError if it is invalid."""
+    parse_option(where, text, parse_disk_size)
+    return parse_size_bytes(text, binary_gb=terms.binary_gb)
 
 
 def roots_of(arguments: argparse.Namespace) -> Roots:

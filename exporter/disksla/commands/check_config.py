@@ -5,7 +5,9 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from disksla.commands._limits_text import binary_gb_note
 from disksla.commands._options import add_web_config_file
+from disksla.config import DiskEntry
 from disksla.config.settings_file import (
     DEFAULT_FILE,
     beyond_catalog,
@@ -66,6 +68,10 @@ def _check_configuration(path: Path) -> Iterator[str]:
     yield f"{path}: good: {disks}, {probes}"
     for note in beyond_catalog(configuration):
         yield f"{path}: note: {note}; used as it is, because providers raise their maxima"
+    for index, entry in enumerate(configuration.settings.disks):
+        in_gb = _size_note(entry, configuration.catalog)
+        if in_gb is not None:
+            yield f"{path}: note: disks[{index}]: {in_gb}"
     directory = catalog_directory(path)
     if directory.exists():
         files = _counted(len(operator_files(directory)), "file")
@@ -78,6 +84,14 @@ def _check_configuration(path: Path) -> Iterator[str]:
         configuration = with_terms_files(configuration, terms)
     if configuration.machine_problem is not None:
         yield f"{path}: note: {configuration.machine_problem}"
+
+
+def _size_note(entry: DiskEntry, catalog: Catalog) -> str | None:
+    """Return what the size of an entry is for a provider that writes GB for GiB."""
+    row = catalog.find(entry.terms) if isinstance(entry.terms, str) else None
+    if row is None or not row.binary_gb or not isinstance(entry.size, str):
+        return None
+    return binary_gb_note(row, entry.size)
 
 
 def _check_terms(directory: Path, catalog: Catalog) -> Iterator[str]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.commands._context import add_context_arguments, read_context
-from disksla.commands._options import parse_positive_size
+from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config.settings_file import read_configuration
@@ -118,7 +118,7 @@ def _of_terms(arguments: argparse.Namespace) -> _Contract:
         raise DiskslaError("--terms needs --size SIZE: limits depend on the size of the disk")
     configuration = read_configuration(arguments.config_file)
     terms = configuration.catalog[arguments.terms]
-    size_bytes = parse_positive_size("--size", arguments.size)
+    size_bytes = parse_size_of_disk("--size", arguments.size, terms)
     return _Contract(
         terms.id,
         terms.provider,

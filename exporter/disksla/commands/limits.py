@@ -19,7 +19,7 @@ from disksla.commands._machine_text import (
     machine_note,
     print_machine,
 )
-from disksla.commands._options import add_config_file, parse_option, parse_optional
+from disksla.commands._options import add_config_file, parse_optional, parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
@@ -103,7 +103,7 @@ def _query(arguments: argparse.Namespace, terms: Terms) -> LimitsQuery:
     """Return the arguments in base units. Raise DiskslaError if one is invalid."""
     return LimitsQuery(
         arguments.size,
-        parse_option("SIZE", arguments.size, _size),
+        parse_size_of_disk("SIZE", arguments.size, terms),
         read_provision(arguments),
         _mix(arguments, terms),
     )
@@ -150,7 +150,7 @@ def _document(
     terms: Terms, query: LimitsQuery, limits: Limits, iops: EffectiveIops | None
 ) -> dict[str, Any]:
     document = {
-        "type": terms.id,
+        "terms": terms.id,
         "provider": terms.provider,
         "title": terms.title,
         "scope": terms.scope,

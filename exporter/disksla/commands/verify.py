@@ -15,9 +15,15 @@ import msgspec
 from disksla.commands._console import progress_bar
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._interrupt import stop_on_signal
-from disksla.commands._options import add_force, parse_option, parse_positive_size, roots_of
+from disksla.commands._options import (
+    add_force,
+    parse_option,
+    parse_optional,
+    parse_positive_size,
+    roots_of,
+)
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
-from disksla.config import DiskEntry, DiskMatch
+from disksla.config import DiskEntry, DiskMatch, parse_disk_size
 from disksla.config.settings_file import with_terms_files
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
@@ -120,19 +126,17 @@ def _with_terms(host: HostContext, disk: Disk, arguments: argparse.Namespace) ->
     """Return the context in which --terms and --size replace the configured terms of the disk."""
     if arguments.terms is None and arguments.size is None:
         return host
-    size_bytes = None if arguments.size is None else parse_positive_size("--size", arguments.size)
+    size = parse_optional("--size", arguments.size, parse_disk_size)
     match = DiskMatch(device=disk.name)
     if arguments.terms is not None:
-        entry = DiskEntry(
-            match=match, terms=host.catalog[arguments.terms].id, size_bytes=size_bytes
-        )
+        entry = DiskEntry(match=match, terms=host.catalog[arguments.terms].id, size=size)
     else:
         configured = host.entry(disk)
         if configured is None:
             raise DiskslaError(
                 f"--size needs --terms: the configuration has no entry for {disk.name}"
             )
-        entry = msgspec.structs.replace(configured, match=match, size_bytes=size_bytes)
+        entry = msgspec.structs.replace(configured, match=match, size=size)
     settings = msgspec.structs.replace(host.settings, disks=(entry, *host.settings.disks))
     configuration = msgspec.structs.replace(host.configuration, settings=settings)
     return msgspec.structs.replace(

@@ -1,6 +1,7 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
 from disksla.config.configuration import Configuration, ConfigurationText
+from disksla.config.fields import parse_disk_size
 from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import (
     CUSTOM_TERMS,
@@ -53,6 +54,7 @@ __all__ = [
     "is_monitored",
     "machine_limits",
     "machine_type_of",
+    "parse_disk_size",
     "provision_of",
     "type_limits",
     "unused_entries",

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from disksla.config.device_pattern import DevicePattern
 from disksla.schema import FieldType, pattern, rate
+from disksla.units import MIB, is_decimal, parse_size_bytes
 
 
 def _parse_crontab(text: str) -> str:
@@ -36,6 +37,23 @@ IdName = Annotated[
     pattern("a name under /dev/disk/by-id, such as virtio-data", r"[^\s/]+", "/dev/disk/by-id/"),
 ]
 AbsolutePath = Annotated[str, pattern("a path that starts with /", r"/.*")]
+
+
+def parse_disk_size(text: str) -> int | str:
+    """Return the bytes of the size of a disk, or the text if they depend on the provider.
+
+    Raise ValueError for zero, and for a number below 1 MiB without unit, which was forgotten.
+    """
+    size_bytes = parse_size_bytes(text)
+    if not size_bytes:
+        raise ValueError(f"'{text}' is zero; expected {_DISK_SIZE}")
+    if size_bytes < MIB and text.isdecimal():
+        raise ValueError(f"'{text}' has no unit; expected {_DISK_SIZE}")
+    return text if is_decimal(text) else size_bytes
+
+
+_DISK_SIZE = "a size of a disk such as 500GiB or 100G"
+DiskSize = Annotated[int | str, FieldType(_DISK_SIZE, parse_disk_size)]
 Regex = Annotated[
     DevicePattern, FieldType("a regular expression such as '^vd[b-z]$'", DevicePattern.parse)
 ]

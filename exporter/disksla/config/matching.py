@@ -156,7 +156,7 @@ def assign_all(
 
 def _is_total(found: FoundTerms | None) -> bool:
     """Return whether the configuration sets the size of a disk, which may be that of several."""
-    return found is not None and found.file is None and found.entry.size_bytes is not None
+    return found is not None and found.file is None and found.entry.size is not None
 
 
 def assign(
@@ -188,7 +188,9 @@ def _assign(
             reason += "; it is a local disk of the host, not a volume"
         return Assignment(generic, _provider(generic), reason, disk.size_bytes, NO_LIMITS)
     entry, file = found.entry, found.file
-    size_bytes = total_bytes or entry.size_bytes or disk.size_bytes
+    row = catalog.find(entry.terms) if isinstance(entry.terms, str) else None
+    sold_bytes = entry.size_bytes(binary_gb=row is not None and row.binary_gb)
+    size_bytes = total_bytes or sold_bytes or disk.size_bytes
     reason = f"{found.place} matches {entry.match.describe()}"
     if isinstance(entry.terms, str):
         terms, provider = entry.terms, _provider(entry.terms)

@@ -15,6 +15,7 @@ from disksla.config.fields import (
     CRONTAB,
     AbsolutePath,
     DeviceName,
+    DiskSize,
     IdName,
     Iops,
     Regex,
@@ -32,7 +33,7 @@ from disksla.schema import (
     size,
     whole_number,
 )
-from disksla.units import KIB, MIB
+from disksla.units import KIB, MIB, parse_size_bytes
 
 ProbeKind = Literal["read-latency", "write-latency"]
 PROBE_KINDS: tuple[ProbeKind, ...] = get_args(ProbeKind)
@@ -107,8 +108,9 @@ class DiskValues(Strict, frozen=True, kw_only=True):
     """What is said of the matching disks, besides their type."""
 
     match: DiskMatch
-    size_bytes: Bytes | None = msgspec.field(default=None, name="size")
-    """The size that was sold, where the kernel reports another."""
+    size: DiskSize | None = None
+    """The size that was sold, where the kernel reports another: bytes, or as it is written where
+    GB may be GiB. See `size_bytes`."""
     iops: Iops | None = None
     """The provisioned IOPS, for types that have them."""
     bytes_per_second: BytesPerSecond | None = msgspec.field(default=None, name="bandwidth")
@@ -116,6 +118,16 @@ class DiskValues(Strict, frozen=True, kw_only=True):
     """What the host caches of the disk (Azure); None if it is not known."""
     options: Mapping[str, Text] = {}
     """Values of the options of the type, such as `tier: P30`."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a size that cannot be parsed."""
+        self.size_bytes()
+
+    def size_bytes(self, *, binary_gb: bool = False) -> int | None:
+        """Return the size that was sold by a provider that writes GB for GiB, or by another."""
+        if isinstance(self.size, str):
+            return parse_size_bytes(self.size, binary_gb=binary_gb)
+        return self.size
 
 
 class DiskEntry(DiskValues, frozen=True, kw_only=True):
@@ -125,6 +137,7 @@ class DiskEntry(DiskValues, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError for provisioned rates or options together with custom terms."""
+        super().__post_init__()
         if isinstance(self.terms, str):
             return
         if self.iops or self.bytes_per_second or self.options:

@@ -185,7 +185,8 @@ def beyond_catalog(configuration: Configuration) -> list[str]:
     notes = []
     for index, entry in enumerate(configuration.settings.disks):
         if isinstance(entry.terms, str):
-            row, size_bytes = configuration.catalog[entry.terms], entry.size_bytes
+            row = configuration.catalog[entry.terms]
+            size_bytes = entry.size_bytes(binary_gb=row.binary_gb)
             beyond = beyond_bounds(row, size_bytes or _LARGEST_DISK_BYTES, provision_of(entry))
             if size_bytes is not None:
                 beyond += beyond_sizes(row, size_bytes)
@@ -206,9 +207,10 @@ def _overrides(catalog: Catalog | None) -> Overrides:
 
     def check_limits(entry: DiskEntry) -> None:
         if isinstance(entry.terms, str):
-            size_bytes = entry.size_bytes or _LARGEST_DISK_BYTES
+            row = catalog[entry.terms]
+            size_bytes = entry.size_bytes(binary_gb=row.binary_gb) or _LARGEST_DISK_BYTES
             try:
-                derive_limits(catalog[entry.terms], size_bytes, provision_of(entry))
+                derive_limits(row, size_bytes, provision_of(entry))
             except DiskslaError as error:
                 raise ValueError(str(error)) from error
 

@@ -61,6 +61,7 @@ class _Entry(DiskValues, frozen=True):
 
     def __post_init__(self) -> None:
         """Raise ValueError for a type that is given twice or not at all."""
+        super().__post_init__()
         if (self.terms is None) == (self.api_type is None):
             raise ValueError("found both or none of terms and api_type; expected one of them")
 

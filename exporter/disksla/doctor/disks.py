@@ -165,13 +165,14 @@ def _size(
     The size of a type whose disks share its limits may be that of all of them.
     """
     found = find_terms(disk, configuration.settings, configuration.terms_files)
-    if found is None or found.entry.size_bytes is None:
+    if found is None or found.entry.size is None:
         return
     terms = found.entry.terms
     row = configuration.catalog.find(terms) if isinstance(terms, str) else None
     if row is not None and row.scope == "machine":
         return
-    sold, kernel = found.entry.size_bytes, disk.size_bytes
+    binary_gb = row is not None and row.binary_gb
+    sold, kernel = found.entry.size_bytes(binary_gb=binary_gb) or 0, disk.size_bytes
     difference = abs(sold - kernel) / max(sold, kernel, 1)
     text = f"sold as {format_size(sold)} ({found.place}); {format_size(kernel)} by the kernel"
     if difference <= _SIZE_TOLERANCE:
@@ -180,7 +181,7 @@ def _size(
         yield wrong(
             "disks.size",
             f"{text}; its limits are those of the smaller size",
-            expected="a size as the kernel reports it (providers often write GB for GiB)",
+            expected="a size as the kernel reports it",
             fix=f"remove `size: {format_size(sold).replace(' ', '')}` from {found.place}"
             if found.file is None or found.file.source == "file"
             else detect_command(machine),

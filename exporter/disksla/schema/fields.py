@@ -12,11 +12,13 @@ _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _LONGEST_NOTE = 5000
 
 
-def quantity(parse: Callable[[str], float], expected: str) -> Callable[[str], Any]:
+def quantity(
+    parse: Callable[[str], float], expected: str, *, needs_unit: bool = False
+) -> Callable[[str], Any]:
     """Return a parser of quantities above zero that reports a missing unit."""
 
     def parse_positive(text: str) -> float:
-        if _NUMBER.fullmatch(text):
+        if needs_unit and _NUMBER.fullmatch(text):
             raise ValueError(f"'{text}' has no unit; expected {expected}")
         value = parse(text)
         if value <= 0:
@@ -29,7 +31,7 @@ def quantity(parse: Callable[[str], float], expected: str) -> Callable[[str], An
 def duration(least: str, most: str, example: str) -> FieldType:
     """Return the field type of durations from `least` to `most`, in seconds."""
     expected = f"a duration from {least} to {most}, such as {example}"
-    parse_positive = quantity(units.parse_duration_s, expected)
+    parse_positive = quantity(units.parse_duration_s, expected, needs_unit=True)
 
     def parse(text: str) -> float:
         seconds: float = parse_positive(text)
@@ -135,7 +137,7 @@ def _parse_date(text: str) -> dt.date:
         raise ValueError(f"found '{text}' ({error}); expected {expected}") from error
 
 
-_SIZE = "a size such as 500GiB or 1.5TB"
+_SIZE = "a size such as 500GiB, 100G or 4k"
 _BANDWIDTH = "a bandwidth such as 25MB/s or 240MiB/s"
 _DURATION = "a duration such as 1ms"
 
@@ -149,4 +151,6 @@ Bytes = Annotated[int, FieldType(_SIZE, quantity(units.parse_size_bytes, _SIZE))
 BytesPerSecond = Annotated[
     float, FieldType(_BANDWIDTH, quantity(units.parse_bandwidth_bytes_per_second, _BANDWIDTH))
 ]
-Seconds = Annotated[float, FieldType(_DURATION, quantity(units.parse_duration_s, _DURATION))]
+Seconds = Annotated[
+    float, FieldType(_DURATION, quantity(units.parse_duration_s, _DURATION, needs_unit=True))
+]

@@ -29,7 +29,7 @@ def flags(tmp_path: Path) -> list[str]:
     (procfs / "diskstats").write_text(
         f"   254       0 vda{' 0' * 17}\n   254      16 vdb{' 0' * 17}\n"
     )
-    (udev / "b254:16").write_text(f"S:disk/by-id/virtio-{SERIAL}\n")
+    (udev / "b254:16").write_text(f"S:disk/by-id/virtio-{SERIAL}\nS:disk/azure/scsi1/lun0\n")
     return [f"--path.sysfs={sysfs}", f"--path.procfs={procfs}", f"--path.udev-data={udev}"]
 
 
@@ -138,7 +138,18 @@ def test_discover_json(flags: list[str], config: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    "device", ["vdb", "/dev/vdb", f"virtio-{SERIAL}", f"/dev/disk/by-id/virtio-{SERIAL}"]
+    "device",
+    [
+        "vdb",
+        "/dev/vdb",
+        f"virtio-{SERIAL}",
+        f"/dev/disk/by-id/virtio-{SERIAL}",
+        "/dev/disk/azure/scsi1/lun0",
+        SERIAL,
+        "/data",
+        "/data/",
+        "/data/postgresql/16/main",
+    ],
 )
 def test_explain_has_reason_and_arithmetic(
     device: str, flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
@@ -196,7 +207,8 @@ def test_explain_unknown_device_lists_known_ones(
     assert main(["explain", "--duration=300ms", "/dev/sda", *flags]) == 2
     assert (
         capsys.readouterr().err
-        == "disksla: no disk named '/dev/sda'; expected one of: loop0, vda, vda1, vdb\n"
+        == "disksla: no disk named '/dev/sda'; expected a kernel name, a link in /dev, a path, a"
+        " volume, a serial number or a claim, of: loop0, vda, vda1, vdb\n"
     )
 
 
@@ -223,6 +235,17 @@ def test_size_in_the_gb_of_the_provider(
     assert note in capsys.readouterr().out
     assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
     assert "300 GiB (configuration); 100 GiB (kernel)" in capsys.readouterr().out
+
+
+def test_check_config_names_an_entry_that_is_shadowed_on_any_machine(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(
+        config.read_text() + "  - {match: {device: vda1, model: x}, terms: vk.ceph-ssd}\n"
+    )
+    assert main(["check-config", str(config)]) == 0
+    note = f"{config}: note: disks[2] applies to no disk: disks[1] comes first\n"
+    assert note in capsys.readouterr().out
 
 
 def test_check_config_of_web_configuration(

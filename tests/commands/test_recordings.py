@@ -45,7 +45,7 @@ def test_explain_a_recording(capsys: Captured) -> None:
         in " ".join(out.split())
     )
     assert main(["explain", "vdz", "--recording", str(HOST)]) == 2
-    assert "no disk named 'vdz'; expected one of: vda, vdb" in capsys.readouterr().err
+    assert "claim, of: vda, vdb" in capsys.readouterr().err
 
 
 def test_replay_json_has_a_record_per_tick_and_disk(capsys: Captured) -> None:

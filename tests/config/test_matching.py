@@ -109,6 +109,11 @@ def test_entry_wins_over_exclude() -> None:
         (DiskMatch(model="QEMU HARDDISK"), {"model": "QEMU HARDDISK"}),
         (DiskMatch(mountpoint="/data"), {"mount_points": ("/", "/data")}),
         (DiskMatch(by_id="virtio-data"), {"by_id": ("virtio-data",)}),
+        (DiskMatch(by_id="disk/azure/lun0"), {"links": ("disk/azure/lun0",)}),
+        (DiskMatch(device="vg-pg"), {"name": "dm-0", "by_id": ("dm-name-vg-pg",)}),
+        (DiskMatch(device="mapper/vg-pg"), {"name": "dm-0", "by_id": ("dm-name-vg-pg",)}),
+        (DiskMatch(device="vg/pg"), {"name": "dm-0", "links": ("vg/pg",)}),
+        (DiskMatch(volume="vol0a1b2c"), {"volume": "vol-0a1b2c"}),
     ],
 )
 def test_match_by_each_key(match: DiskMatch, fields: dict[str, object]) -> None:

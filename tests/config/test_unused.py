@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from disksla.config.matching import find_terms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import TermsFile
-from disksla.config.unused import UnusedEntry, unused_entries
+from disksla.config.unused import UnusedEntry, shadowed_entries, unused_entries
 from disksla.limits.assignment import TermsSource
 from support.simulated_host import a_disk
 
@@ -30,6 +30,22 @@ def test_entry_without_a_disk_is_unmatched() -> None:
     assert unused.describe() == expected
 
 
+def test_path_below_a_mount_point_is_named() -> None:
+    disks = (
+        a_disk("vda", mount_points=("/",)),
+        a_disk("vdb", minor=16, mount_points=("/", "/pg")),
+        a_disk("vdb1", minor=17, partition_of="vdb", mount_points=("/pg/16",)),
+    )
+    settings = Settings(disks=(entry(mountpoint="/pg/16/main"), entry(mountpoint="/pg")))
+    (unused,) = unused_entries(disks, settings, ())
+    assert unused.describe() == (
+        "disks[0] of the configuration (mountpoint /pg/16/main) matches no disk; /pg/16/main is"
+        " not a mount point, and is on /pg (vdb) if it is not mounted later"
+    )
+    (unused, _) = unused_entries(disks[2:], settings, ())
+    assert unused.hint == ""
+
+
 def test_entry_after_another_for_the_same_disk_is_shadowed() -> None:
     settings = Settings(disks=(entry(device="vda"), entry(serial="s")))
     files = (file_with("file", entry(device="vda")),)
@@ -48,6 +64,19 @@ def test_provider_may_repeat_what_people_say() -> None:
     assert unused_entries(DISKS, settings, files) == (
         UnusedEntry("api", "disks[1] of f", "unmatched", "serial gone"),
     )
+
+
+def test_entry_that_can_apply_to_no_disk_is_shadowed() -> None:
+    settings = Settings(
+        disks=(
+            entry(model="m"),
+            entry(device="vda", model="m"),
+            entry(device="vda"),
+            entry(device="vda"),
+            entry(device="vdb"),
+        )
+    )
+    assert shadowed_entries(settings) == {1: 0, 3: 2}
 
 
 MATCHES = st.sampled_from([{"device": "vda"}, {"device": "vdb"}, {"serial": "s"}, {"device": "x"}])

@@ -40,7 +40,8 @@ def by_name(inventory: Inventory) -> dict[str, Disk]:
 @pytest.mark.parametrize("name", HOST_NAMES)
 def test_read_disks_of_recorded_machines(name: str, tmp_path: Path) -> None:
     expected = msgspec.json.decode((HOSTS / name / "disks.json").read_bytes(), type=list[Disk])
-    assert read_disks(unpacked_host(name, tmp_path)) == Inventory(tuple(expected), problems=())
+    inventory = read_disks(unpacked_host(name, tmp_path))
+    assert (inventory.disks, inventory.problems) == (tuple(expected), ())
 
 
 def test_virtio_disk_with_a_serial(tmp_path: Path) -> None:
@@ -55,6 +56,7 @@ def test_virtio_disk_with_a_serial(tmp_path: Path) -> None:
         rotational=True,
         mount_points=("/mnt/backup", "/var/lib/postgresql/16 main"),
         by_id=("virtio-6ea73b81-555e-4a74-9",),
+        links=("disk/by-path/pci-0000:00:07.0", "disk/by-path/virtio-pci-0000:00:07.0"),
     )
 
 

@@ -59,6 +59,13 @@ def test_every_command_reads_the_default_file(arguments: tuple[str, ...]) -> Non
     assert "/etc/disksla/disksla.yml:1: disks[0].terms: missing" in ended.stderr + ended.stdout
 
 
+def test_check_config_names_entries_that_match_no_disk_of_this_machine() -> None:
+    ended = run_with_default_file(
+        "disks:\n- {match: {mountpoint: /no/such/}, terms: vk.ceph-ssd}\n", "check-config"
+    )
+    assert "note: disks[0] of the configuration (mountpoint /no/such) matches" in ended.stdout
+
+
 def test_a_named_file_replaces_the_default_one(tmp_path: Path) -> None:
     good = tmp_path / "good.yml"
     good.write_text("disks: []\n")

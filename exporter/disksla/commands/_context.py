@@ -1,6 +1,7 @@
 """What commands start from: the disks of this host, the configuration and the catalogue."""
 
 import argparse
+import contextlib
 import os
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from disksla.config import (
     Settings,
     assign,
     assign_all,
+    find_disk,
     find_terms,
     machine_limits,
     why_not_monitored,
@@ -32,6 +34,8 @@ from disksla.errors import DiskslaError
 from disksla.limits import Assignment, Catalog, SharedLimits
 from disksla.pipeline import Tick, initial_state
 from disksla.pipeline.sampler import Sampler
+from disksla.procfs import Mount
+from disksla.system.roots import Roots
 from disksla.text import escape_control
 
 
@@ -40,6 +44,10 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
 
     disks: tuple[Disk, ...]
     configuration: Configuration
+    mounts: tuple[Mount, ...] = ()
+    """The mount table; empty if it is not known, as of a recording."""
+    is_this_machine: bool = False
+    """Paths are those of this process, so that symbolic links can be resolved."""
 
     @property
     def settings(self) -> Settings:
@@ -51,17 +59,14 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
         """All disk types, with the operator's rows."""
         return self.configuration.catalog
 
-    def find(self, device: str) -> Disk:
-        """Return the disk of a kernel name or a /dev/disk/by-id name, with or without directory.
-
-        Raises DiskslaError, which lists all disks, if no disk has that name.
-        """
-        name = device.removeprefix("/dev/").removeprefix("disk/by-id/")
-        for disk in self.disks:
-            if name == disk.name or name in disk.by_id:
-                return disk
-        names = ", ".join(disk.name for disk in self.disks) or "(no disks found)"
-        raise DiskslaError(f"no disk named '{device}'; expected one of: {names}")
+    def find(self, name: str) -> Disk:
+        """Return the disk that a name means, as `find_disk`. Raise DiskslaError."""
+        if self.is_this_machine and name.startswith("/"):
+            with contextlib.suppress(OSError):  # a link in /dev of a disk that udev does not know
+                name = os.path.realpath(name, strict=True)
+            if not name.startswith("/dev/") and not os.path.lexists(name):
+                raise DiskslaError(f"no disk found for {name}: No such file or directory")
+        return find_disk(name, self.disks, self.mounts)
 
     def why_not_monitored(self, disk: Disk) -> str | None:
         """Return in a few words why a disk is not monitored, or None if it is."""
@@ -100,11 +105,26 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
     Raises DiskslaError if the configuration or the list of devices cannot be read.
     """
     configuration = read_all(arguments)
-    inventory = read_disks(roots_of(arguments))
+    roots = roots_of(arguments)
+    inventory = read_disks(roots)
     for problem in inventory.problems:
         print(f"disksla: {escape_control(problem)}", file=sys.stderr)
     disks = with_kubernetes_volumes(inventory.disks, configuration.terms_files)
-    return HostContext(disks, configuration)
+    is_this_machine = (roots.procfs, roots.sysfs) == (Roots().procfs, Roots().sysfs)
+    return HostContext(disks, configuration, inventory.mounts, is_this_machine)
+
+
+def add_device(
+    parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup, *, optional: bool = False
+) -> None:
+    """Add DEVICE, which `HostContext.find` reads."""
+    parser.add_argument(
+        "device",
+        metavar="DEVICE",
+        nargs="?" if optional else None,
+        help="disk: vdb, a link in /dev, a mount point or a path on it, a logical volume, the id"
+        " of the volume, or NAMESPACE/CLAIM",
+    )
 
 
 def read_all(arguments: argparse.Namespace) -> Configuration:

@@ -7,7 +7,13 @@ from pathlib import Path
 
 from disksla.commands._limits_text import binary_gb_note
 from disksla.commands._options import add_web_config_file
-from disksla.config import DiskEntry
+from disksla.config import (
+    Configuration,
+    DiskEntry,
+    shadowed_entries,
+    unused_entries,
+    with_kubernetes_volumes,
+)
 from disksla.config.settings_file import (
     DEFAULT_FILE,
     beyond_catalog,
@@ -18,9 +24,11 @@ from disksla.config.settings_file import (
     with_terms_files,
 )
 from disksla.config.terms_directory import read_terms_files
+from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog
 from disksla.limits.catalog import load_catalog, operator_files
+from disksla.system.roots import Roots
 from disksla.web import WebConfig, describe
 from disksla.web.config_file import read_web_file
 
@@ -72,6 +80,9 @@ def _check_configuration(path: Path) -> Iterator[str]:
         in_gb = _size_note(entry, configuration.catalog)
         if in_gb is not None:
             yield f"{path}: note: disks[{index}]: {in_gb}"
+    shadowed = shadowed_entries(configuration.settings)
+    for index, earlier in shadowed.items():
+        yield f"{path}: note: disks[{index}] applies to no disk: disks[{earlier}] comes first"
     directory = catalog_directory(path)
     if directory.exists():
         files = _counted(len(operator_files(directory)), "file")
@@ -82,8 +93,18 @@ def _check_configuration(path: Path) -> Iterator[str]:
         yield from _check_terms(directory, configuration.catalog)
         terms, _ = read_terms_files([directory], configuration.catalog)
         configuration = with_terms_files(configuration, terms)
+    if path == DEFAULT_FILE:
+        yield from _unused_notes(configuration)
     if configuration.machine_problem is not None:
         yield f"{path}: note: {configuration.machine_problem}"
+
+
+def _unused_notes(configuration: Configuration) -> Iterator[str]:
+    """Yield the entries that apply to no disk of this machine."""
+    files = configuration.terms_files
+    disks = with_kubernetes_volumes(read_disks(Roots()).disks, files)
+    for unused in unused_entries(disks, configuration.settings, files):
+        yield f"{DEFAULT_FILE}: note: {unused.describe()}"
 
 
 def _size_note(entry: DiskEntry, catalog: Catalog) -> str | None:

@@ -9,6 +9,7 @@ from disksla.commands._console import SafeConsole
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
+    add_device,
     prepare_sampler,
     read_context,
 )
@@ -41,11 +42,7 @@ _RECENT_S = 60.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument(
-        "device",
-        metavar="DEVICE",
-        help="disk to explain: vda, /dev/vda, or a name under /dev/disk/by-id",
-    )
+    add_device(parser)
     add_duration(parser, "5s", "duration of sampling (default: %(default)s)")
     parser.add_argument(
         "--recording",

@@ -14,7 +14,12 @@ from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs,
 from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._console import SafeConsole, to_json
-from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._context import (
+    HostContext,
+    add_context_arguments,
+    add_device,
+    read_context,
+)
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._limits_text import facts_table
 from disksla.commands._options import add_force, parse_option
@@ -35,12 +40,7 @@ _QUANTILES = (0.01, 0.25, 0.5, 0.75, 0.99)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, or a table of a sweep instead."""
     source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument(
-        "device",
-        metavar="DEVICE",
-        nargs="?",
-        help="disk to identify: vdb, /dev/vdb, or a name under /dev/disk/by-id",
-    )
+    add_device(source, optional=True)
     source.add_argument(
         "--from",
         dest="table",

@@ -12,7 +12,12 @@ from rich.console import Console
 from rich.table import Table
 
 from disksla.commands._console import SafeConsole, to_json
-from disksla.commands._context import add_context_arguments, prepare_sampler, read_context
+from disksla.commands._context import (
+    add_context_arguments,
+    add_device,
+    prepare_sampler,
+    read_context,
+)
 from disksla.commands._limits_text import facts_table
 from disksla.commands._options import roots_of
 from disksla.config import PROBE_KINDS, ProbeEntry, ProbeKind, Settings
@@ -33,11 +38,7 @@ _SHARES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, --kind, --dry-run, --json, and the options of the host."""
-    parser.add_argument(
-        "device",
-        metavar="DEVICE",
-        help="disk to probe: vda, /dev/vda, or a name under /dev/disk/by-id",
-    )
+    add_device(parser)
     parser.add_argument(
         "--kind",
         choices=PROBE_KINDS,

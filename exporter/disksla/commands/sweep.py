@@ -15,7 +15,12 @@ from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
 from disksla.commands._console import SafeConsole, progress_bar, to_json
-from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._context import (
+    HostContext,
+    add_context_arguments,
+    add_device,
+    read_context,
+)
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
 from disksla.commands._sweep_text import announcement, document, print_table
@@ -39,11 +44,7 @@ _RUNTIME = duration("100ms", "1h", "10s")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the workloads to measure, and the files of results."""
-    parser.add_argument(
-        "device",
-        metavar="DEVICE",
-        help="disk to measure: vdb, /dev/vdb, or a name under /dev/disk/by-id",
-    )
+    add_device(parser)
     for option, metavar, what in (
         (
             "--file",

@@ -13,7 +13,12 @@ from pathlib import Path
 import msgspec
 
 from disksla.commands._console import progress_bar
-from disksla.commands._context import HostContext, add_context_arguments, read_context
+from disksla.commands._context import (
+    HostContext,
+    add_context_arguments,
+    add_device,
+    read_context,
+)
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import (
     add_force,
@@ -46,11 +51,7 @@ _RUNTIME = duration("1s", "1d", "60s")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the options of the tests, and the reports."""
-    parser.add_argument(
-        "device",
-        metavar="DEVICE",
-        help="disk to test: vdb, /dev/vdb, or a name under /dev/disk/by-id",
-    )
+    add_device(parser)
     parser.add_argument(
         "--suite", choices=SUITES, help="test suite to run (default: the provider's)"
     )

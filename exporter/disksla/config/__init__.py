@@ -1,6 +1,7 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
 from disksla.config.configuration import Configuration, ConfigurationText
+from disksla.config.disk_name import find_disk
 from disksla.config.fields import parse_disk_size
 from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import (
@@ -28,7 +29,7 @@ from disksla.config.settings import (
     Settings,
 )
 from disksla.config.terms_file import PROBLEM_REASONS, TermsFile, TermsProblem
-from disksla.config.unused import UnusedEntry, unused_entries
+from disksla.config.unused import UnusedEntry, shadowed_entries, unused_entries
 
 __all__ = [
     "CUSTOM_TERMS",
@@ -49,6 +50,7 @@ __all__ = [
     "UnusedEntry",
     "assign",
     "assign_all",
+    "find_disk",
     "find_entry",
     "find_terms",
     "is_monitored",
@@ -56,6 +58,7 @@ __all__ = [
     "machine_type_of",
     "parse_disk_size",
     "provision_of",
+    "shadowed_entries",
     "type_limits",
     "unused_entries",
     "why_not_monitored",

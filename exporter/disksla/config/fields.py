@@ -1,5 +1,6 @@
 """Field types of the configuration: names of disks, paths, expressions and schedules."""
 
+import posixpath
 import re
 from typing import Annotated
 
@@ -27,16 +28,33 @@ CRONTAB_EXPECTED = (
 DeviceName = Annotated[
     str,
     pattern(
-        "a kernel name such as vda (for links under /dev/disk and /dev/mapper, use by_id)",
-        r"(?!disk/|mapper/)[^\s/]+(/[^\s/]+)?",
+        "a kernel name such as vda, or a logical volume (for links in /dev/disk, use by_id)",
+        r"(?!disk/)[^\s/]+(/[^\s/]+)?",
         prefix="/dev/",
     ),
 ]
-IdName = Annotated[
-    str,
-    pattern("a name under /dev/disk/by-id, such as virtio-data", r"[^\s/]+", "/dev/disk/by-id/"),
-]
-AbsolutePath = Annotated[str, pattern("a path that starts with /", r"/.*")]
+
+
+def _parse_link(text: str) -> str:
+    """Return the name of a link in /dev/disk/by-id, or disk/DIRECTORY/NAME of another one."""
+    name = text.strip().removeprefix("/dev/").removeprefix("disk/by-id/")
+    if not re.fullmatch(r"disk(/[^\s/]+){2,}|[^\s/]+", name):
+        raise ValueError(f"found '{text}'; expected {_LINK}")
+    return name
+
+
+def _parse_mount_point(text: str) -> str:
+    """Return a path without what changes nothing, such as a slash at its end."""
+    if not text.startswith("/"):
+        raise ValueError(f"found '{text}'; expected {_PATH}")
+    return "/" + posixpath.normpath(text).lstrip("/")
+
+
+_LINK = "a link such as virtio-data in /dev/disk/by-id, or /dev/disk/azure/scsi1/lun0"
+_PATH = "a path that starts with /"
+IdName = Annotated[str, FieldType(_LINK, _parse_link)]
+MountPoint = Annotated[str, FieldType(_PATH, _parse_mount_point)]
+AbsolutePath = Annotated[str, pattern(_PATH, r"/.*")]
 
 
 def parse_disk_size(text: str) -> int | str:

@@ -110,11 +110,10 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
     Partitions, stacked devices and hidden paths share serial, volume, WWN, model and mount points
     with the disk that was sold, so they match only if `device` or `by_id` is set.
     """
-    is_sold = disk.partition_of is None and not disk.slaves and not disk.hidden
-    if not is_sold and match.device is None and match.by_id is None:
+    if not is_sold(disk) and match.device is None and match.by_id is None:
         return False
     return (
-        match.device in {None, disk.name}
+        (match.device is None or has_device_name(match.device, disk))
         and (match.serial is None or _same_serial(match.serial, disk.serial))
         and (match.volume is None or _is_volume(match.volume, disk))
         and (match.volume_handle is None or _is_handle(match.volume_handle, disk))
@@ -122,7 +121,35 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
         and (match.wwn is None or _same_wwn(match.wwn, disk.wwn))
         and match.model in {None, disk.model}
         and (match.mountpoint is None or match.mountpoint in disk.mount_points)
-        and (match.by_id is None or match.by_id in disk.by_id)
+        and (match.by_id is None or match.by_id in disk.by_id or match.by_id in disk.links)
+    )
+
+
+def is_sold(disk: Disk) -> bool:
+    """Return whether a disk is one that was sold: no partition, stacked device or hidden path."""
+    return disk.partition_of is None and not disk.slaves and not disk.hidden
+
+
+def has_device_name(name: str, disk: Disk) -> bool:
+    """Return whether a disk has a name in /dev: its kernel name, or a link.
+
+    A name in /dev/disk/by-id or /dev/mapper may be without that directory.
+    """
+    return (
+        name == disk.name
+        or name in disk.links
+        or name.removeprefix("disk/by-id/") in disk.by_id
+        or f"dm-name-{name.removeprefix('mapper/')}" in disk.by_id
+    )
+
+
+def has_id(name: str, disk: Disk) -> bool:
+    """Return whether a name is the volume, serial number, WWN or CSI handle of a disk."""
+    return (
+        _is_volume(name, disk)
+        or _same_serial(name, disk.serial)
+        or _same_wwn(name, disk.wwn)
+        or _is_handle(name, disk)
     )
 
 
@@ -297,9 +324,14 @@ def _same_serial(configured: str, serial: str | None) -> bool:
 
 
 def _is_volume(configured: str, disk: Disk) -> bool:
-    """Compare as virtio truncates; a name in full may be the beginning of another name."""
-    if disk.volume is None or configured == disk.volume:
-        return configured == disk.volume
+    """Compare as virtio truncates, and with or without the dash of AWS.
+
+    A name in full may be the beginning of another name.
+    """
+    if disk.volume is None:
+        return False
+    if _EBS_DASH.sub("vol", configured) == _EBS_DASH.sub("vol", disk.volume):
+        return True
     may_be_truncated = disk.name.startswith("vd") or bool(_UUID_START.match(disk.volume))
     return may_be_truncated and _is_truncated(configured, disk.volume)
 

@@ -18,6 +18,7 @@ from disksla.config.fields import (
     DiskSize,
     IdName,
     Iops,
+    MountPoint,
     Regex,
 )
 from disksla.disks import PROBE_MAX_LOAD
@@ -85,7 +86,7 @@ class DiskMatch(Strict, frozen=True):
     """The StorageClass of its PersistentVolume."""
     wwn: Text | None = None
     model: Text | None = None
-    mountpoint: AbsolutePath | None = None
+    mountpoint: MountPoint | None = None
     by_id: IdName | None = None
 
     def __post_init__(self) -> None:

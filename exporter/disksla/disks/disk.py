@@ -34,6 +34,8 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Mount points of the disk and of all devices above it (partitions, LVM, dm-crypt), sorted."""
     by_id: tuple[str, ...] = ()
     """Names in /dev/disk/by-id, without the directory, sorted."""
+    links: tuple[str, ...] = ()
+    """Its other links in /dev, without that directory, such as disk/by-path/..., sorted."""
     holders: tuple[str, ...] = ()
     """Devices stacked on this disk or its partitions (device-mapper, md), sorted."""
     slaves: tuple[str, ...] = ()

@@ -28,7 +28,7 @@ from disksla.disks.sysfs_attributes import (
     parse_sectors,
     parse_vpd_serial,
 )
-from disksla.disks.udev_database import by_id_names, decode_property, parse_udev_data
+from disksla.disks.udev_database import by_id_names, decode_property, other_links, parse_udev_data
 from disksla.disks.volume import READ_FROM_SYSFS, Attributes, volume_of
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount, parse_mountinfo
@@ -63,6 +63,8 @@ class Inventory(NamedTuple):
     """All block devices, including partitions and loop devices, sorted by name."""
     problems: tuple[str, ...]
     """What could not be read, one message each. Such devices are not in `disks`."""
+    mounts: tuple[Mount, ...] = ()
+    """The mount table."""
 
 
 class Device(NamedTuple):
@@ -126,7 +128,7 @@ class BlockDevices:
         completed = [_completed(disk, disks) for disk in disks.values()]
         csi = CsiVolumeFiles(self._roots)
         known = with_csi_volumes(with_stacking(completed, mounts), mounts, csi.read)
-        return Inventory(known, (*problems, *csi.problems))
+        return Inventory(known, (*problems, *csi.problems), mounts)
 
     def _devices(self) -> Iterable[Device]:
         listing = self._roots.sysfs / "class" / "block"
@@ -186,6 +188,7 @@ def _describe(device: Device, provider: str | None) -> Disk:
         hidden=hidden,
         partition_of=_kernel_name(parent) if partition else None,
         by_id=by_id_names(device.properties),
+        links=other_links(device.properties),
         slaves=files.names_in("slaves"),
     )
     if provider is None or partition or hidden or "/virtual/block/" in device.directory:

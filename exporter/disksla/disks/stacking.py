@@ -74,23 +74,37 @@ def _stack_of(name: str, partitions: _NamesByName, stacked: _NamesByName) -> set
     return visited
 
 
+def mounted_device(mount: Mount, disks: Iterable[Disk]) -> str | None:
+    """Return the kernel name of the device that a mount is of; None if it has no single one."""
+    return _Sources(disks).device_of(mount)
+
+
+class _Sources:
+    """The devices of a machine, by what the mount table has of them."""
+
+    def __init__(self, disks: Iterable[Disk]) -> None:
+        self._by_number: dict[tuple[int, int], str] = {}
+        self._by_source: dict[str, str] = {}
+        for disk in disks:
+            self._by_number[disk.major, disk.minor] = disk.name
+            self._by_source[f"/dev/{disk.name}"] = disk.name
+            for link in disk.by_id:
+                if link.startswith("dm-name-"):
+                    self._by_source[f"/dev/mapper/{link.removeprefix('dm-name-')}"] = disk.name
+
+    def device_of(self, mount: Mount) -> str | None:
+        """Return the kernel name of the device of a mount; None without a single one."""
+        if mount.major == _ANONYMOUS:
+            return self._by_source.get(mount.source)
+        return self._by_number.get((mount.major, mount.minor))
+
+
 def _mount_points(disks: Iterable[Disk], mounts: Iterable[Mount]) -> dict[str, set[str]]:
     """Return the mount points by the name of the mounted device."""
-    by_number: dict[tuple[int, int], str] = {}
-    by_source: dict[str, str] = {}
-    for disk in disks:
-        by_number[disk.major, disk.minor] = disk.name
-        by_source[f"/dev/{disk.name}"] = disk.name
-        for link in disk.by_id:
-            if link.startswith("dm-name-"):
-                by_source[f"/dev/mapper/{link.removeprefix('dm-name-')}"] = disk.name
+    sources = _Sources(disks)
     of_device: defaultdict[str, list[Mount]] = defaultdict(list)
     for mount in mounts:
-        name = (
-            by_source.get(mount.source)
-            if mount.major == _ANONYMOUS
-            else by_number.get((mount.major, mount.minor))
-        )
+        name = sources.device_of(mount)
         if name is not None:
             of_device[name].append(mount)
     return {name: _without_binds(of_name) for name, of_name in of_device.items()}

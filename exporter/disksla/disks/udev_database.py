@@ -35,6 +35,24 @@ def by_id_names(properties: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted({link.removeprefix(_BY_ID) for link in links if link.startswith(_BY_ID)}))
 
 
+def other_links(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the links to a device in /dev but those in /dev/disk/by-id, sorted.
+
+    They are without /dev/, such as disk/azure/scsi1/lun0. The sequence number is no lasting name.
+    """
+    links = properties.get("DEVLINKS", "").split(" ")
+    return tuple(
+        sorted(
+            {
+                link.removeprefix("/dev/")
+                for link in links
+                if link.startswith("/dev/")
+                and not link.startswith((_BY_ID, "/dev/disk/by-diskseq/"))
+            }
+        )
+    )
+
+
 def decode_property(encoded: str) -> str:
     r"""Decode the value of a property whose name ends in _ENC: '\x20' is a space."""
     return _ENCODED.sub(lambda match: chr(int(match[1], 16)), encoded)

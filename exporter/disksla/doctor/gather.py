@@ -126,7 +126,7 @@ def _kernel(roots: Roots) -> tuple[KernelFacts, tuple[Disk, ...]]:
     disks_problem = None
     device_problems: tuple[str, ...] = ()
     try:
-        disks, device_problems = devices.read()
+        disks, device_problems, _ = devices.read()
     except DiskslaError as error:
         disks_problem = str(error)
     _, uevent_problems = uevent_monitors(devices.udev)

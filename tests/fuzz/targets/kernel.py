@@ -115,7 +115,7 @@ def sysfs(content: bytes) -> bool:
     for path in (root / "udev").iterdir():
         path.unlink()
     (root / "udev/b254:0").write_bytes(entry)
-    disks, problems = read_disks(Roots(root / "proc", root / "sys", root / "udev"))
+    disks, problems, _ = read_disks(Roots(root / "proc", root / "sys", root / "udev"))
     assert all(problem.isprintable() for problem in problems), problems
     inflight = InflightFiles(root / "sys")
     inflight.read(("vda",))

@@ -1,0 +1,75 @@
+"""Names of disks as people type them: how a command finds the disk that is meant."""
+
+import posixpath
+from collections.abc import Callable, Collection, Iterator
+
+from disksla.config.matching import has_device_name, has_id, is_sold
+from disksla.disks import Disk, devices_on, mounted_device
+from disksla.errors import DiskslaError
+from disksla.procfs import Mount
+
+_EXPECTED = "a kernel name, a link in /dev, a path, a volume, a serial number or a claim, of"
+
+
+def find_disk(name: str, disks: Collection[Disk], mounts: Collection[Mount] = ()) -> Disk:
+    """Return the disk that a name means.
+
+    It is a kernel name, any link in /dev with or without that directory, the name of a logical
+    volume, a path on a file system, the volume, serial number or WWN, a PersistentVolume, or
+    NAMESPACE/CLAIM. Without a mount table, a path is that of a mount point. Raise DiskslaError,
+    with what there is, for none or several.
+    """
+    for is_meant in _readings(name, disks, mounts):
+        found = [disk for disk in disks if is_meant(disk)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            names = ", ".join(disk.name for disk in found)
+            raise DiskslaError(f"found several disks for '{name}'; expected one of: {names}")
+    known = ", ".join(disk.name for disk in disks) or "(no disks found)"
+    raise DiskslaError(f"no disk named '{name}'; expected {_EXPECTED}: {known}")
+
+
+def _readings(
+    name: str, disks: Collection[Disk], mounts: Collection[Mount]
+) -> Iterator[Callable[[Disk], bool]]:
+    """Yield what a name may mean, the most exact meaning first."""
+    short = name.removeprefix("/dev/")
+    yield lambda disk: disk.name == short
+    yield lambda disk: has_device_name(short, disk)
+    yield lambda disk: is_sold(disk) and has_id(name, disk)
+    yield lambda disk: name == disk.persistent_volume
+    yield lambda disk: disk.claim is not None and name == f"{disk.namespace}/{disk.claim}"
+    if name.startswith("/") and name == short:
+        path = "/" + posixpath.normpath(name).lstrip("/")
+        device = _device_below(path, disks, mounts) if mounts else None
+        yield (
+            lambda disk: (
+                is_sold(disk)
+                and (
+                    path in disk.mount_points
+                    if device is None
+                    else device in {above.name for above in devices_on(disk, disks)}
+                )
+            )
+        )
+
+
+def _device_below(path: str, disks: Collection[Disk], mounts: Collection[Mount]) -> str:
+    """Return the device of the file system that a path is on. Raise DiskslaError without one."""
+    of_path = [mount for mount in mounts if is_below(path, mount.mount_point)]
+    if not of_path:
+        raise DiskslaError(f"no disk found for {path}: the mount table has no file system for it")
+    mount = max(reversed(of_path), key=lambda mount: len(mount.mount_point))
+    device = mounted_device(mount, disks)
+    if device is None:
+        raise DiskslaError(
+            f"no disk found for {path}: it is on {mount.source} ({mount.file_system}), mounted at"
+            f" {mount.mount_point}"
+        )
+    return device
+
+
+def is_below(path: str, directory: str) -> bool:
+    """Return whether a path is a directory or below it."""
+    return path == directory or path.startswith(directory.rstrip("/") + "/")

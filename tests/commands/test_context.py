@@ -117,7 +117,7 @@ def test_discover_without_configuration(
 ) -> None:
     assert main(["discover", *flags]) == 0
     out = capsys.readouterr().out
-    assert "generic.ssd" in out
+    assert "unknown type" in out
     assert "loop0 (loop device); vda1 (partition of vda)" in out
 
 

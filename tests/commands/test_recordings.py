@@ -25,7 +25,7 @@ def test_replay_prints_a_summary(capsys: Captured) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "21 ticks in 2.0 s, 20 windows assessed; gaps: 1 reset"
     assert lines[1].split()[:2] == ["device", "terms"]
-    assert lines[2].split()[:3] == ["vda", "generic.ssd", "640"]
+    assert lines[2].split()[:3] == ["vda", "unknown", "type"]
     assert max(map(len, lines)) <= 80
 
 

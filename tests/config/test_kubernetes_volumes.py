@@ -125,7 +125,7 @@ def test_class_of_a_volume_gives_its_terms() -> None:
     assert before.assignment.source == "none"
     for files, terms, claim in (
         ((FILE,), "azure.premium-ssd", "data-pg-0"),
-        ((), "generic.ssd", None),
+        ((), "unknown", None),
     ):
         configuration = Configuration(settings, CATALOG, terms_files=files)
         machine.state = configure(machine.state, configuration)

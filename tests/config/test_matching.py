@@ -228,21 +228,12 @@ def test_assign_custom_terms() -> None:
     assert assignment.limits.rates.read_bytes_per_second is None
 
 
-@pytest.mark.parametrize(
-    ("disk", "terms", "reason"),
-    [
-        (a_disk(rotational=False), "generic.ssd", "its sysfs `rotational` flag (0)"),
-        (a_disk(rotational=True), "generic.hdd", "its sysfs `rotational` flag (1)"),
-        (a_disk("nvme0n1", rotational=False), "generic.nvme", "its kernel name"),
-        (a_disk(), "generic.ssd", "default"),
-    ],
-)
-def test_assign_generic_terms_without_entry(disk: Disk, terms: str, reason: str) -> None:
-    assignment = assign(disk, Settings(), CATALOG)
-    assert (assignment.terms, assignment.provider) == (terms, "generic")
-    assert CATALOG[assignment.terms].provider == assignment.provider
-    nothing = "no entry of the configuration or of terms.d matches"
-    assert assignment.reason == f"{nothing}; {terms} by {reason}"
+@pytest.mark.parametrize("rotational", [True, False, None])
+def test_disk_without_entry_is_of_unknown_type(rotational: bool | None) -> None:
+    assignment = assign(a_disk(rotational=rotational), Settings(), CATALOG)
+    assert (assignment.terms, assignment.provider) == ("unknown", "unknown")
+    assert (assignment.title, assignment.source) == ("unknown type", "none")
+    assert assignment.reason == "no entry of the configuration or of terms.d matches"
     assert assignment.limits == NO_LIMITS
 
 
@@ -258,7 +249,7 @@ def test_assign_without_limits_gives_reason(catalog: Catalog, why: str) -> None:
     assert re.search(f"but there are no limits: .*{why}.*vk.ceph-ssd", assignment.reason)
 
 
-def test_local_disk_has_generic_terms_and_the_reason_names_it() -> None:
+def test_local_disk_is_of_unknown_type_and_the_reason_names_it() -> None:
     local = assign(a_disk("nvme1n1", is_local=True), Settings(), CATALOG)
     other = assign(a_disk("nvme1n1", is_local=False), Settings(), CATALOG)
     assert (local.terms, local.limits) == (other.terms, other.limits)

@@ -4,11 +4,8 @@ from typing import Any
 
 import pytest
 
-from disksla.config.matching import generic_terms_for
-from disksla.disks.disk import Disk
 from disksla.errors import DiskslaError
 from disksla.limits.terms import Catalog
-from disksla.units import GIB
 from support.catalog_rows import make_terms
 
 CLAMP = {"rule": "clamp", "minimum": 100}
@@ -138,20 +135,3 @@ def test_catalog_error_names_command_without_close_id() -> None:
 def test_catalog_rejects_duplicate_names() -> None:
     with pytest.raises(ValueError, match=r"found 'acme\.disk' twice"):
         Catalog([make_terms(), make_terms(id="acme.new", aliases=["acme.disk"])])
-
-
-@pytest.mark.parametrize(
-    ("name", "rotational", "expected"),
-    [
-        ("nvme0n1", False, "generic.nvme"),
-        ("nvme0n1", None, "generic.nvme"),
-        ("sda", True, "generic.hdd"),
-        ("vda", False, "generic.ssd"),
-        ("vda", None, "generic.ssd"),
-    ],
-)
-def test_generic_terms_for_unknown_disks(
-    name: str, rotational: bool | None, expected: str
-) -> None:
-    disk = Disk(name=name, major=8, minor=0, size_bytes=GIB, rotational=rotational)
-    assert generic_terms_for(disk) == expected

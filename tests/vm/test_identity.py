@@ -31,7 +31,7 @@ def test_expected_disk_has_no_difference() -> None:
         {"provider": None},
         {"volume": None},
         {"is_local": True},
-        {"terms": "generic.ssd"},
+        {"terms": "unknown"},
     ],
 )
 def test_each_difference_is_found(changes: dict[str, Any]) -> None:

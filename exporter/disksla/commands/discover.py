@@ -87,7 +87,7 @@ def _row(host: HostContext, disk: Disk) -> list[Text]:
         Text(disk.name),
         Text(format_size(disk.size_bytes)),
         _cell(disk.model, *_identity(disk)),
-        _cell(assignment.terms, assignment.said_by(time.time()), ", ".join(disk.mount_points)),
+        _cell(assignment.title, assignment.said_by(time.time()), ", ".join(disk.mount_points)),
         _limit_cell(rates.read_iops, rates.read_bytes_per_second),
         _limit_cell(rates.write_iops, rates.write_bytes_per_second),
     ]

@@ -164,6 +164,8 @@ def _choice(
         yield "terms", f"{terms.id}: {terms.title}, {terms.provider_name}"
     elif assignment.terms == CUSTOM_TERMS:
         yield "terms", f"written out in {'the configuration' if is_configured else 'a terms file'}"
+    elif assignment.source == "none":
+        yield "terms", f"{assignment.title}: monitored without limits"
     else:
         yield "terms", f"{assignment.terms}, which the catalogue does not have"
     yield "reason", assignment.reason

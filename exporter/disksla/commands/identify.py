@@ -114,9 +114,9 @@ def _measure(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ev
 
 
 def _claim(host: HostContext, disk: Disk) -> Claim:
-    """Return what the disk claims to be; generic terms only repeat what the kernel reports."""
+    """Return what the disk claims to be."""
     assignment = host.assignment(disk)
-    sold = assignment.terms != CUSTOM_TERMS and assignment.provider != "generic"
+    sold = assignment.source != "none" and assignment.provider not in {CUSTOM_TERMS, "generic"}
     return Claim(disk.name, disk.rotational, disk.model, assignment.terms if sold else None)
 
 

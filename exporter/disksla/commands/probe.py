@@ -129,7 +129,7 @@ def _facts(plan: ProbePlan, observation: Observation) -> Iterator[tuple[str, str
     if snapshot is None:
         return
     yield "disk", f"{snapshot.disk.name}, {format_size(snapshot.disk.size_bytes)}"
-    yield "terms", snapshot.assignment.terms
+    yield "terms", snapshot.assignment.title
     yield "probe", plan.describe()
     load = (
         "" if snapshot.present_load is None else f", load {snapshot.present_load:.0%} of the limit"

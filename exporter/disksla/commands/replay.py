@@ -122,7 +122,7 @@ def _print_summary(first: State, last: State) -> None:
     for disk in snapshot.disks:
         table.add_row(
             disk.disk.name,
-            disk.assignment.terms,
+            disk.assignment.title,
             *_amounts(disk.counters),
             format_count(disk.peak.read_iops + disk.peak.write_iops),
             _shares(disk.verdict_totals.seconds),

@@ -11,6 +11,7 @@ from disksla.disks import Disk, handle_hash
 from disksla.errors import DiskslaError
 from disksla.limits import (
     NO_LIMITS,
+    UNKNOWN_TERMS,
     Assignment,
     Catalog,
     Limits,
@@ -208,12 +209,10 @@ def _assign(
     `total_bytes` is the size of all disks of this type if they share its limits.
     """
     if found is None:
-        generic = generic_terms_for(disk)
-        by = _generic_reason(disk)
-        reason = f"no entry of the configuration or of terms.d matches; {generic} by {by}"
+        reason = "no entry of the configuration or of terms.d matches"
         if disk.is_local:
             reason += "; it is a local disk of the host, not a volume"
-        return Assignment(generic, _provider(generic), reason, disk.size_bytes, NO_LIMITS)
+        return Assignment(UNKNOWN_TERMS, UNKNOWN_TERMS, reason, disk.size_bytes, NO_LIMITS)
     entry, file = found.entry, found.file
     row = catalog.find(entry.terms) if isinstance(entry.terms, str) else None
     sold_bytes = entry.size_bytes(binary_gb=row is not None and row.binary_gb)
@@ -356,21 +355,3 @@ def _same_wwn(configured: str, wwn: str | None) -> bool:
 
 def _provider(terms: str) -> str:
     return terms.partition(".")[0]
-
-
-def _generic_reason(disk: Disk) -> str:
-    if disk.name.startswith("nvme"):
-        return "its kernel name"
-    if disk.rotational is None:
-        return "default"
-    return f"its sysfs `rotational` flag ({disk.rotational:d})"
-
-
-def generic_terms_for(disk: Disk) -> str:
-    """Return the id of the generic terms of a disk without other terms.
-
-    They are a label without limits: virtual disks often report wrongly that they rotate.
-    """
-    if disk.name.startswith("nvme"):
-        return "generic.nvme"
-    return "generic.hdd" if disk.rotational else "generic.ssd"

@@ -139,8 +139,7 @@ def _terms(machine: MachineFacts, disk: Disk, assignment: Assignment) -> CheckRe
             return ok(check, "a local disk of the host, which has no terms", name)
         return note(
             check,
-            f"nothing says what it was sold as; it is monitored without limits, as"
-            f" {assignment.terms}",
+            f"{assignment.title}; nothing says what it was sold as; there are no limits",
             expected="an entry of the configuration or of terms.d",
             fix=f"disks: [{{match: {{{_key(disk)}}}, terms: TYPE}}]   # disksla catalog",
             subject=name,

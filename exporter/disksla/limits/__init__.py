@@ -1,6 +1,12 @@
 """What a disk was sold as: catalogue, terms, and the limits for its size."""
 
-from disksla.limits.assignment import TERMS_SOURCES, Assignment, Caching, TermsSource
+from disksla.limits.assignment import (
+    TERMS_SOURCES,
+    UNKNOWN_TERMS,
+    Assignment,
+    Caching,
+    TermsSource,
+)
 from disksla.limits.cost_model import Charge, load_ratio
 from disksla.limits.derive import (
     EffectiveIops,
@@ -32,6 +38,7 @@ from disksla.limits.terms import Catalog, Provision, Terms
 __all__ = [
     "NO_LIMITS",
     "TERMS_SOURCES",
+    "UNKNOWN_TERMS",
     "USUAL_IOPS_CONDITIONS",
     "Assignment",
     "Bucket",

@@ -17,16 +17,19 @@ TermsSource = Literal["configuration", "file", "api", "metadata", "none"]
 """Who says what a disk is, the best first."""
 TERMS_SOURCES: tuple[TermsSource, ...] = get_args(TermsSource)
 
+UNKNOWN_TERMS = "unknown"
+"""Terms and provider of a disk of which nothing says what it was sold as."""
+
 
 class Assignment(msgspec.Struct, frozen=True):
     """The terms that apply to a disk, and why."""
 
     terms: str
-    """Id in the catalogue, or `configuration` for terms that are written out. An unknown type of a
-    provider is as its API spells it."""
+    """Id in the catalogue, `configuration` for terms that are written out, `unknown` where nothing
+    says what the disk is. A new type of a provider is as its API spells it."""
     provider: str
     reason: str
-    """One sentence for the user: what matched, or why generic terms apply."""
+    """One sentence for the user: what matched, or that nothing did."""
     size_bytes: int
     """Size from which the limits are derived: the kernel's, unless the configuration sets one."""
     limits: Limits
@@ -43,6 +46,11 @@ class Assignment(msgspec.Struct, frozen=True):
     """Until when it may be relied on, in seconds since 1970; None if that is not limited."""
     problem: str | None = None
     """Why no limits follow from the terms; None if they do, or there are no terms."""
+
+    @property
+    def title(self) -> str:
+        """The terms, for people."""
+        return "unknown type" if self.terms == UNKNOWN_TERMS else self.terms
 
     def said_by(self, now_s: float) -> str:
         """Return who said it and how long ago, at a time in seconds since 1970; '' if no file."""

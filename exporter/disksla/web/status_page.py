@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
 from disksla.html import escape_html
-from disksla.limits import Limits
+from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
@@ -104,13 +104,14 @@ def _table(columns: Iterable[str], rows: str) -> str:
 def _row(snapshot: DiskSnapshot, now_s: float) -> str:
     disk, assignment = snapshot.disk, snapshot.assignment
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
+    provider = "" if assignment.terms == UNKNOWN_TERMS else assignment.provider
     present, peak = (
         (None, None) if snapshot.counters is None else (snapshot.present, snapshot.peak)
     )
     cells = (
         _lines(disk.mount_points) or _UNKNOWN,
         _verdict(snapshot),
-        _lines([assignment.terms], soft=[assignment.provider, assignment.said_by(now_s)]),
+        _lines([assignment.title], soft=[provider, assignment.said_by(now_s)]),
         _limits(assignment.limits),
         _traffic(present),
         _load(snapshot.present_load),

@@ -1,6 +1,8 @@
 """The command line: options, errors and signals."""
 
+import argparse
 import contextlib
+import importlib
 import os
 import signal
 import subprocess
@@ -21,6 +23,41 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
             parser.parse_args([command, "--help"])
         assert ended.value.code == 0
         assert f"usage: disksla {command}" in capsys.readouterr().out
+
+
+def options() -> dict[str, dict[str, argparse.Action]]:
+    """Return the action of each option, by option and command."""
+    found: dict[str, dict[str, argparse.Action]] = {}
+    for command in COMMANDS:
+        parser = argparse.ArgumentParser()
+        importlib.import_module(f"disksla.commands.{command.replace('-', '_')}").add_arguments(
+            parser
+        )
+        for action in parser._actions:  # noqa: SLF001 -- argparse has no public list
+            for option in action.option_strings:
+                found.setdefault(option, {})[command] = action
+    return found
+
+
+def test_an_option_means_the_same_in_all_commands() -> None:
+    """Kind and name of the value are equal; its default and its explanation may differ."""
+    for option, by_command in options().items():
+        kinds = {
+            (type(action), action.dest, action.nargs, action.metavar, action.type)
+            for action in by_command.values()
+        }
+        assert len(kinds) == 1, (option, by_command)
+
+
+def test_one_option_for_one_thing() -> None:
+    known = options()
+    assert not known.keys() & {"--from", "--even-if-busy", "--config", "--time", "--yes", "-f"}
+    for option in ("--config.file", "--json", "--force", "--duration", "--recording"):
+        assert option in known
+    with_disks = {"discover", "explain", "once", "probe", "record", "serve", "sweep", "verify"}
+    assert with_disks <= known["--config.file"].keys() & known["--path.sysfs"].keys()
+    reports = {"discover", "limits", "catalog", "doctor", "probe", "verify", "judge", "sweep"}
+    assert reports | {"identify", "replay"} <= known["--json"].keys()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Escaping of text for terminals, metric labels and XML."""
+"""Text for terminals, shells, metric labels and XML."""
+
+import shlex
+from collections.abc import Sequence
 
 
 def escape_control(text: str) -> str:
@@ -58,3 +61,17 @@ def percent_encoded(text: str) -> str:
 
 def _escaped(letter: str) -> str:
     return "".join(f"%{byte:02X}" for byte in letter.encode())
+
+
+def command_lines(words: Sequence[str], width: int = 80) -> str:
+    """Return a command for a shell, in lines of at most `width` columns where its words permit.
+
+    All lines but the last end in a backslash, so that they can be copied together.
+    """
+    lines = [shlex.quote(words[0])]
+    for word in map(shlex.quote, words[1:]):
+        if len(lines[-1]) + len(word) + len("  \\") > width:
+            lines.append(f"    {word}")
+        else:
+            lines[-1] += f" {word}"
+    return " \\\n".join(lines)

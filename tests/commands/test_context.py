@@ -118,7 +118,7 @@ def test_discover_without_configuration(
     assert main(["discover", *flags]) == 0
     out = capsys.readouterr().out
     assert "unknown type" in out
-    assert "loop0 (loop device); vda1 (partition of vda)" in out
+    assert "vda1 (partition of vda); loop0 (loop device)" in out
 
 
 def test_discover_json(flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -208,7 +208,7 @@ def test_explain_unknown_device_lists_known_ones(
     assert (
         capsys.readouterr().err
         == "disksla: no disk named '/dev/sda'; expected a kernel name, a link in /dev, a path, a"
-        " volume, a serial number or a claim, of: loop0, vda, vda1, vdb\n"
+        " volume, a serial number or a claim, of: vda, vdb, vda1, loop0\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""`disksla identify --from`: the medium of a table."""
+"""`disksla identify --table`: the medium of a table."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ TABLE = Path(__file__).resolve().parent.parent / "benchmark" / "sweeps" / "stora
 
 
 def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["identify", "--from", str(TABLE)]) == 0
+    assert main(["identify", "--table", str(TABLE)]) == 0
     out = capsys.readouterr().out
     assert all(len(line) <= 80 for line in out.splitlines())
     text = " ".join(out.split())
@@ -21,7 +21,7 @@ def test_table_of_a_rotating_disk(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_output(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["identify", "--from", str(TABLE), "--json"]) == 0
+    assert main(["identify", "--table", str(TABLE), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["medium"] == "rotating_with_cache"
     assert shown["limited"] is False
@@ -35,7 +35,7 @@ def test_inconclusive_table_exits_with_1(
 ) -> None:
     path = tmp_path / "sequential.csv"
     path.write_text("".join(TABLE.read_text().splitlines(keepends=True)[:2]))
-    assert main(["identify", "--from", str(path)]) == 1
+    assert main(["identify", "--table", str(path)]) == 1
     assert "unknown medium" in capsys.readouterr().out
 
 
@@ -53,12 +53,12 @@ def test_invalid_table_is_refused(
     path = tmp_path / "table"
     if content is not None:
         path.write_bytes(content)
-    assert main(["identify", "--from", str(path)]) == 2
+    assert main(["identify", "--table", str(path)]) == 2
     assert message.format(path) in capsys.readouterr().err
 
 
 def test_disk_and_table_exclude_each_other() -> None:
-    for arguments in (["identify"], ["identify", "vda", "--from", str(TABLE)]):
+    for arguments in (["identify"], ["identify", "vda", "--table", str(TABLE)]):
         with pytest.raises(SystemExit) as ended:
             main(arguments)
         assert ended.value.code == 2

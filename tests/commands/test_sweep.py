@@ -14,6 +14,7 @@ from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, read_csv
 from disksla.cli import main
 from disksla.disks.disk import Disk
 from disksla.units import GIB
+from support.shell import commands_in
 
 SERIAL = "6ea73b81"
 PLAN = SweepPlan(sizes=(4096, 16384), workers=(1,), runtime_s=10.0)
@@ -64,7 +65,7 @@ def test_dry_run_prints_the_plan_and_the_commands(
     output = tmp_path / "journal"
     assert main(["sweep", "vdb", "--dry-run", f"--output={output}", *flags]) == 0
     captured = capsys.readouterr()
-    commands = captured.out.splitlines()
+    commands = commands_in(captured.out)
     assert len(commands) == 80
     assert all("--filename=/dev/vdb" in line and "--readonly" in line for line in commands)
     text = " ".join(captured.err.split())
@@ -80,7 +81,7 @@ def test_file_option_adds_writes(
     options = ["--file", str(tmp_path), "--file-size=2GiB", "--sizes=4KiB,4KiB", "--workers=1"]
     assert main(["sweep", "vdb", "--dry-run", "--runtime=1s", *options, *flags]) == 0
     captured = capsys.readouterr()
-    commands = captured.out.splitlines()
+    commands = commands_in(captured.out)
     assert len(commands) == 16
     assert sum("--readonly" in line for line in commands) == 4
     text = " ".join(captured.err.split())
@@ -190,7 +191,7 @@ def test_truncated_journal_has_cells_left(
     journal.write_bytes(journal.read_bytes()[:-3])
     assert main(["sweep", "vdb", f"--resume={journal}", "--dry-run", *flags]) == 0
     captured = capsys.readouterr()
-    assert len(captured.out.splitlines()) == 1
+    assert len(commands_in(captured.out)) == 1
     assert "Cells left to measure: 1." in " ".join(captured.err.split())
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from disksla.cli import main
 from disksla.units import GIB
+from support.shell import commands_in
 from support.sysfs_tree import add_device
 
 needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
@@ -44,7 +45,7 @@ def test_dry_run_prints_commands_and_duration(
     assert main(["verify", "vdxb", "--dry-run", "--runtime=4m", *flags]) == 0
     captured = capsys.readouterr()
     assert "5 tests of 4 min; expected duration: 20.1 min" in captured.err
-    commands = captured.out.splitlines()
+    commands = commands_in(captured.out)
     assert len(commands) == 5
     for fio_command in commands:
         assert fio_command.startswith("fio --name=")
@@ -61,7 +62,7 @@ def test_dry_run_mentions_burst_credits(
     assert main(command) == 0
     captured = capsys.readouterr()
     assert "so the results may be above its baseline (--wait-for-base" in captured.err
-    assert [fio_command.split()[1] for fio_command in captured.out.splitlines()] == [
+    assert [fio_command.split()[1] for fio_command in commands_in(captured.out)] == [
         "--name=read-4k",
         "--name=randread-4k",
         "--name=read-4m",

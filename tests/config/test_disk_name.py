@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from disksla.config.disk_name import find_disk, is_below
+from disksla.config.disk_name import find_disk, in_order, is_below
 from disksla.disks.stacking import with_stacking
 from disksla.errors import DiskslaError
 from disksla.procfs.mountinfo import parse_mountinfo
@@ -74,7 +74,10 @@ def test_every_kind_of_name(name: str, device: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("vdz", "no disk named 'vdz'; expected a kernel name, .* of: dm-0, dm-1, vda, vda1, vdb"),
+        (
+            "vdz",
+            "no disk named 'vdz'; expected a kernel name, .* claim, of: vda, vdb, vdc, .*, dm-0",
+        ),
         ("None/None", "no disk named 'None/None'"),
         ("/dev/sda", "no disk named '/dev/sda'"),
         ("same", "found several disks for 'same'; expected one of: vdd, vde"),
@@ -98,6 +101,13 @@ def test_machine_without_disks_or_root() -> None:
         find_disk("vda", ())
     with pytest.raises(DiskslaError, match="the mount table has no file system for it"):
         find_disk("/x", DISKS, MOUNTS[1:2])
+
+
+def test_order_is_volumes_first_and_loop_devices_last() -> None:
+    loop, tenth, local = a_disk("loop0"), a_disk("vdb10"), a_disk("nvme1n1", is_local=True)
+    names = [disk.name for disk in in_order((loop, *reversed(DISKS), tenth, local))]
+    volumes = ["vda", "vdb", "vdb10", "vdc", "vdd", "vde"]
+    assert names == [*volumes, "nvme1n1", "dm-0", "dm-1", "vda1", "loop0"]
 
 
 @given(st.text())

@@ -8,14 +8,14 @@ import pytest
 
 from disksla.config.configuration import Configuration
 from disksla.config.device_pattern import DevicePattern
-from disksla.config.settings import DiscoverySettings, Settings
+from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.data_writes import CREDENTIAL
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.system.roots import Roots
 from disksla.verdict.interval import Clocks
-from support.log_events import events
+from support.log_events import Event, events
 from support.simulated_host import CATALOG, a_disk
 from support.waiting import eventually
 
@@ -81,7 +81,7 @@ def test_unreadable_source_is_logged_once_with_recovery(
     write(paths, LINE.format(minor=0, name="vda", reads=1))
     assert eventually(lambda: not sampler.state.sampler_stats.problems, WITHIN_S)
     sampler.stop()
-    failed, recovered = events(caplog)
+    failed, recovered = problems(caplog)
     assert (failed.message, failed.fields["source"]) == ("cannot read source", "diskstats")
     assert "Is a directory" in failed.fields["err"]
     assert recovered == ("info", "source readable again", {"source": "diskstats"})
@@ -190,10 +190,28 @@ def test_counts_that_fail_are_logged_once_and_sampling_continues(
     sampler.post((a_disk("vda", write_back=False),))
     assert eventually(lambda: not sampler.state.sampler_stats.problems, WITHIN_S)
     sampler.stop()
-    failed, recovered = events(caplog)
+    failed, recovered = problems(caplog)
     assert (failed.message, failed.fields["source"]) == ("cannot read source", "data_writes")
     assert recovered == ("info", "source readable again", {"source": "data_writes"})
     assert sampler.why_not_exact is None
+
+
+def problems(caplog: pytest.LogCaptureFixture) -> list[Event]:
+    """Return the events but that of the number of disks."""
+    return [event for event in events(caplog) if event.message != "disks monitored"]
+
+
+def test_number_of_disks_is_logged_when_it_changes(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd")
+    sampler = Sampler(paths, State(Settings(disks=(entry,)), CATALOG))
+    for disks in (("vda",), ("vda",), ("vda", "vdb")):
+        sampler.post(tuple(a_disk(name, minor) for minor, name in enumerate(disks)))
+        sampler.run_for(0.2)
+    numbers = [each.fields for each in events(caplog) if each.message == "disks monitored"]
+    assert numbers == [{"disks": 1, "unknown_type": 0}, {"disks": 2, "unknown_type": 1}]
 
 
 def test_unprivileged_sampling_says_once_why_counts_are_not_exact(
@@ -204,5 +222,5 @@ def test_unprivileged_sampling_says_once_why_counts_are_not_exact(
     sampler.post((a_disk("vda", write_back=True),))
     sampler.run_for(0.5)
     assert sampler.state.sampler_stats.errors["data_writes"] == 0
-    (event,) = events(caplog)
+    (event,) = problems(caplog)
     assert (event.level, event.fields["err"]) == ("info", sampler.why_not_exact)

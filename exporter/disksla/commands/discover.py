@@ -12,7 +12,7 @@ from rich.text import Text
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
 from disksla.commands._limits_text import limits_document
-from disksla.config import unused_entries
+from disksla.config import in_order, unused_entries
 from disksla.disks import Disk
 from disksla.units import format_bandwidth, format_count, format_size
 
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the disks of this host."""
     host = read_context(arguments)
     if arguments.json:
-        print(to_json([_document(host, disk) for disk in host.disks]))
+        print(to_json([_document(host, disk) for disk in in_order(host.disks)]))
     else:
         _print(host)
     return 0
@@ -64,7 +64,7 @@ def _print(host: HostContext) -> None:
     table.add_column("read limit", no_wrap=True, justify="right")
     table.add_column("write limit", no_wrap=True, justify="right")
     excluded: defaultdict[str, list[str]] = defaultdict(list)
-    for disk in host.disks:
+    for disk in in_order(host.disks):
         if reason := host.why_not_monitored(disk):
             excluded[reason].append(disk.name)
         else:

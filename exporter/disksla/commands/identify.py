@@ -42,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source = parser.add_mutually_exclusive_group(required=True)
     add_device(source, optional=True)
     source.add_argument(
-        "--from",
-        dest="table",
+        "--table",
         type=Path,
         metavar="FILE",
         help="table written by `disksla sweep --csv`, instead of a disk",

@@ -29,6 +29,7 @@ from disksla.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.pipeline.probe_results import quantile_s
 from disksla.probes import Observation, ProbePlan, observation_s, plan_probe, skip_reasons
 from disksla.probes.runner import ProbeContext, file_directory, is_suspended, run_probe
+from disksla.text import command_lines
 from disksla.units import format_count, format_duration, format_size
 
 _FIRST_TICKS = 2
@@ -146,7 +147,7 @@ def _print_skips(console: Console, skips: tuple[Skip, ...]) -> None:
 
 def _print_command(console: Console, fio: Fio, job: FioJob) -> None:
     console.print()
-    console.print(_command(fio, job), soft_wrap=True)
+    console.print(command_lines((str(fio.path), *fio_arguments(job))), soft_wrap=True)
 
 
 def _command(fio: Fio, job: FioJob) -> str:

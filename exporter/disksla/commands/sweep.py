@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import functools
-import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -33,6 +32,7 @@ from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
 from disksla.metrics.build_info import read_build_info
 from disksla.schema import duration
+from disksla.text import command_lines
 from disksla.units import format_size, parse_size_bytes
 
 _MAX_WORKERS = 256
@@ -45,12 +45,13 @@ _RUNTIME = duration("100ms", "1h", "10s")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add DEVICE, the workloads to measure, and the files of results."""
     add_device(parser)
+    parser.add_argument(
+        "--file",
+        type=Path,
+        metavar="DIR",
+        help="also measure writes, all on a scratch file in this directory of the disk",
+    )
     for option, metavar, what in (
-        (
-            "--file",
-            "DIR",
-            "also measure writes, all on a scratch file in this directory of the disk",
-        ),
         ("--file-size", "SIZE", f"size of the scratch file (default: {_FILE_BYTES})"),
         ("--runtime", "TIME", "duration of each cell (default: 10s)"),
         ("--sizes", "SIZE,...", "request sizes (default: 4KiB, 8KiB, ... 2MiB)"),
@@ -118,8 +119,8 @@ def _header(
     plan = before.plan if before else SweepPlan()
     directory, file_bytes = (before.directory, before.file_bytes) if before else (None, None)
     if arguments.file is not None:
-        file_system_of(Path(arguments.file), disk)
-        directory = str(Path(arguments.file).resolve())
+        file_system_of(arguments.file, disk)
+        directory = str(arguments.file.resolve())
         file_bytes = file_bytes or parse_size_bytes(_FILE_BYTES)
     if arguments.file_size is not None:
         if directory is None:
@@ -202,7 +203,7 @@ def _announce(host: HostContext, header: SweepHeader, finished: int) -> None:
 def _print_commands(cells: list[SweepCell], header: SweepHeader) -> None:
     target = f"{header.directory}/FILE" if header.directory else f"/dev/{header.disk.name}"
     for cell in cells:
-        print(shlex.join(("fio", *fio_arguments(_job(cell, header, target)))))
+        print(command_lines(("fio", *fio_arguments(_job(cell, header, target)))))
 
 
 def _job(cell: SweepCell, header: SweepHeader, target: str) -> FioJob:

@@ -6,7 +6,6 @@ the command reports what was measured so far, and leaves neither a scratch file 
 
 import argparse
 import logging
-import shlex
 import sys
 from pathlib import Path
 
@@ -38,6 +37,7 @@ from disksla.fio.raw_device import exclusive_device
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY
 from disksla.limits import Assignment
 from disksla.schema import duration
+from disksla.text import command_lines
 from disksla.units import format_duration
 from disksla.verification import VerificationReport
 from disksla.verification.plan import SuitePlan, base_estimate_s
@@ -243,7 +243,7 @@ def _estimate(plan: SuitePlan, assignment: Assignment) -> str:
 
 def _print_dry_run(request: VerificationRequest) -> None:
     for test in request.plan.tests:
-        print(shlex.join(["fio", *fio_arguments(request.plan.job(test))]))
+        print(command_lines(["fio", *fio_arguments(request.plan.job(test))]))
     for violation in request.violations:
         _print_note(f"precondition violated: {violation.message}")
 

@@ -1,9 +1,10 @@
 """Names of disks as people type them: how a command finds the disk that is meant."""
 
 import posixpath
-from collections.abc import Callable, Collection, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-from disksla.config.matching import has_device_name, has_id, is_sold
+from disksla.config.matching import has_device_name, has_id, is_sold, why_not_by_default
 from disksla.disks import Disk, devices_on, mounted_device
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount
@@ -26,8 +27,26 @@ def find_disk(name: str, disks: Collection[Disk], mounts: Collection[Mount] = ()
         if found:
             names = ", ".join(disk.name for disk in found)
             raise DiskslaError(f"found several disks for '{name}'; expected one of: {names}")
-    known = ", ".join(disk.name for disk in disks) or "(no disks found)"
+    known = ", ".join(disk.name for disk in in_order(disks)) or "(no disks found)"
     raise DiskslaError(f"no disk named '{name}'; expected {_EXPECTED}: {known}")
+
+
+def in_order(disks: Iterable[Disk]) -> list[Disk]:
+    """Return volumes first, then local disks, partitions and stacked devices, loop devices last.
+
+    Numbers in names count as numbers: vdb2 comes before vdb10.
+    """
+    return sorted(disks, key=lambda disk: (_rank(disk), _natural(disk.name)))
+
+
+def _rank(disk: Disk) -> int:
+    if why_not_by_default(disk) is None:
+        return 1 if disk.is_local else 0
+    return 3 if is_sold(disk) else 2
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)([0-9]*)", name)]
 
 
 def _readings(

@@ -68,7 +68,7 @@ def why_not_monitored(disk: Disk, settings: Settings) -> str | None:
         if any(regex.is_in(disk.name) for regex in settings.discovery.include):
             return None
         return "not in discovery.include"
-    return _why_not_by_default(disk)
+    return why_not_by_default(disk)
 
 
 class FoundTerms(NamedTuple):
@@ -301,7 +301,8 @@ def provision_of(entry: DiskEntry) -> Provision | None:
     return Provision(entry.iops, entry.bytes_per_second, entry.options)
 
 
-def _why_not_by_default(disk: Disk) -> str | None:
+def why_not_by_default(disk: Disk) -> str | None:
+    """Return why a disk is not monitored without configuration; None if it is."""
     if disk.partition_of is not None:
         return f"partition of {disk.partition_of}"
     if disk.hidden:

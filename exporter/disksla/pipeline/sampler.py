@@ -14,6 +14,7 @@ from typing import NamedTuple
 from disksla.config import Configuration
 from disksla.disks import Disk
 from disksla.disks.data_writes import Counts, data_write_counters
+from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import next_deadline
 from disksla.pipeline.probe_results import ProbeResult
@@ -265,9 +266,18 @@ def _log_terms_problems(before: State, after: State) -> None:
         if assignment.problem is not None and (known is None or known.assignment != assignment):
             extra = fields(device=device, err=assignment.reason)
             log.warning("terms have no limits", extra=extra)
+    disks = _counts(after)
+    if not before.inventory or disks != _counts(before):
+        log.info("disks monitored", extra=fields(**disks))
     problem = after.machine_problem
     if problem is not None and (not before.inventory or problem != before.machine_problem):
         log.warning("limits of the machine are not known", extra=fields(err=problem))
+
+
+def _counts(state: State) -> dict[str, int]:
+    """Return how many disks are monitored, and how many of them are of unknown type."""
+    terms = [disk_state.assignment.terms for disk_state in state.monitored.values()]
+    return {"disks": len(terms), "unknown_type": terms.count(UNKNOWN_TERMS)}
 
 
 def _source_fields(key: str, problem: str | None = None) -> dict[str, dict[str, object]]:

@@ -303,6 +303,7 @@ class _Reader:
         """Return the record that the entries are tagged as, or _FAILED."""
         plan = self.tagged(plans, node, entries)
         if plan is None:
+            self.untagged(plans, entries)
             return _FAILED
         is_valid = self.has_known_keys(plan, plans, entries)
         values: dict[str, Any] = {}
@@ -317,6 +318,20 @@ class _Reader:
                 values[field.name] = value
                 is_valid = is_valid and value is not _FAILED
         return self.checked(plan, node, values) if is_valid else _FAILED
+
+    def untagged(self, plans: Mapping[str, _RecordPlan], entries: dict[str, Node]) -> None:
+        """Check the values that mean the same with every tag, and the keys that have none."""
+        tag_field = next(iter(plans.values())).tag_field
+        fields = [field for plan in plans.values() for field in plan.fields]
+        keys = dict.fromkeys(field.key for field in fields)
+        for key, node in entries.items():
+            shapes = {id(field.shape): field.shape for field in fields if field.key == key}
+            if len(shapes) == 1 and node.value is not None:
+                (shape,) = shapes.values()
+                self.value_at(key, shape, node)
+            elif not shapes and key != tag_field:
+                text = f"unknown key{close_match(key, keys)}; expected one of: {', '.join(keys)}"
+                self.fail(node, text, key, line=node.key_line)
 
     def tagged(
         self, plans: Mapping[str, _RecordPlan], node: Node, entries: dict[str, Node]

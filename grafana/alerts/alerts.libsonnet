@@ -16,12 +16,15 @@
   local also(before, expr, unit, after) =
     text.also(before, expr, unit, after, config.hostLabels + ['device']),
 
-  local identity = ['serial', 'model', 'terms', 'mountpoint'],
+  local identity = ['serial', 'model', 'terms'],
   local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}'
                + ' (serial {{ or $labels.serial "unknown" }},'
                + ' model {{ or $labels.model "unknown" }}'
                + '{{ with $labels.terms }}, terms {{ . }}{{ end }}'
-               + '{{ with $labels.mountpoint }}, mounted at {{ . }}{{ end }})',
+               + '{{ range $index, $each := '
+               + text.result('disksla_mount_info{@}', config.hostLabels + ['device'])
+               + ' | sortByLabel "mountpoint" }}{{ if $index }}, {{ else }}, mounted at {{ end }}'
+               + '{{ .Labels.mountpoint }}{{ end }})',
   // Add the labels that identify the disk.
   local of_disk(expr) = '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity),
 

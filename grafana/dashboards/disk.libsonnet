@@ -137,7 +137,7 @@ local state = import '../state.libsonnet';
           + lib.asName + lib.noData('unknown disk'),
           lib.stat('Mounted at', |||
             Mount points of the disk and its partitions.
-          |||, 'none', [lib.now(gauge('disk_info', ', mountpoint!=""'), '{{mountpoint}}')])
+          |||, 'none', [lib.now(gauge('mount_info'), '{{mountpoint}}')])
           + lib.asName + lib.noData('not mounted: used raw, or below LVM'),
           lib.stat('Serial number', |||
             Identifies the disk to the provider; quote it in a support ticket.

@@ -34,7 +34,9 @@
         'max by (' + std.join(', ', [lib.perDisk] + details) + ') ('
         + expr + ' and on (' + lib.perDisk + ') ' + worst + ')'
       );
-      local details = ['terms', 'mountpoint', 'model', 'serial'];
+      local details = ['terms', 'model', 'serial'];
+      // One of the mount points of each disk, so that it has one row.
+      local mounted = 'topk by (%s) (1, disksla_mount_info{%s})' % [lib.perDisk, disk];
 
       // Recorded over all hosts, so these series have no `instance`.
       local shareOfTerms = promql.verdict_share('provider_terms_verdict');
@@ -109,8 +111,9 @@
               ofWorst('min by (%s) (%s)' % [lib.perDisk, lib.creditsLeft()]),
               ofWorst(compliance('instance_device', '30d', disk)),
               ofWorst(info, details),
+              ofWorst(mounted, ['mountpoint']),
             ],
-            details=details
+            details=details + ['mountpoint']
           )
           + lib.size(24, 12) + lib.noData('no disks') + lib.rowToDisk()
           + lib.sortedBy('state', desc=true) + lib.unit('percentunit') + lib.decimals(1)

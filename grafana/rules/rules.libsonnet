@@ -132,7 +132,6 @@
     'budget',
     'latency_kind',
     'rotational',
-    'mountpoint',
     'terms_source',
     'machine_type',
   ],

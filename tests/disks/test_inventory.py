@@ -55,6 +55,7 @@ def test_virtio_disk_with_a_serial(tmp_path: Path) -> None:
         serial="6ea73b81-555e-4a74-9",
         rotational=True,
         mount_points=("/mnt/backup", "/var/lib/postgresql/16 main"),
+        file_system_mounts=("/var/lib/postgresql/16 main",),
         by_id=("virtio-6ea73b81-555e-4a74-9",),
         links=("disk/by-path/pci-0000:00:07.0", "disk/by-path/virtio-pci-0000:00:07.0"),
     )

@@ -98,10 +98,12 @@ MOUNTS = st.builds(
 def test_any_stack_even_with_cycles_is_completed(disks: list[Disk], mounts: list[Mount]) -> None:
     completed = with_stacking(disks, mounts)
     assert [
-        msgspec.structs.replace(disk, holders=(), mount_points=()) for disk in completed
+        msgspec.structs.replace(disk, holders=(), mount_points=(), file_system_mounts=())
+        for disk in completed
     ] == sorted(disks, key=lambda disk: disk.name)
     by_name = {disk.name: disk for disk in completed}
     for disk in completed:
+        assert set(disk.file_system_mounts) <= {mount.mount_point for mount in mounts}
         for slave in set(disk.slaves) & by_name.keys():
             assert disk.name in by_name[slave].holders
             assert set(disk.mount_points) <= set(by_name[slave].mount_points)

@@ -53,7 +53,8 @@ def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | Non
     plain = replace(full.assignment.limits, burst=None)
     unprobed: dict[str, object] = {"probes": {}, "probe_intervals_s": {}}
     none = {"credits": (), **unprobed}
-    unknown = replace(full.disk, holders=())
+    mounted = replace(full.disk, holders=())
+    unknown = replace(mounted, file_system_mounts=())
     promised = replace(full, assignment=replace(full.assignment, limits=plain), **none)
     bursting = replace(full, **unprobed)
     unreported = {
@@ -71,6 +72,7 @@ def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | Non
             load=None,
         ),
         "with terms that promise rates and a latency": replace(promised, disk=unknown),
+        "with one mounted file system": replace(promised, disk=mounted),
         "with one holder (LVM, dm-crypt, md)": promised,
         "with credits of two buckets": bursting,
         "with probes of reads": replace(bursting, **probed),

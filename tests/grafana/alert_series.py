@@ -16,7 +16,6 @@ IDENTITY = {
     "serial": "6ea73b81-555e-4a74-9",
     "model": "QEMU HARDDISK",
     "terms": "vk.ef-nvme",
-    "mountpoint": "/var/lib/postgresql",
 }
 GROUP = {**HOST, "group": "ebs"}
 MACHINE = {
@@ -163,7 +162,11 @@ def throttled_by(**per_minute: float) -> World:
     }
 
 
-WITHOUT_LIMITS: World = {info(): Gauge(1), of_host("up"): Gauge(1)}
+WITHOUT_LIMITS: World = {
+    info(): Gauge(1),
+    of_disk("mount_info", mountpoint="/var/lib/postgresql"): Gauge(1),
+    of_host("up"): Gauge(1),
+}
 WITH_LIMITS: World = {
     **WITHOUT_LIMITS,
     of_disk("limit_read_iops"): Gauge(10000),

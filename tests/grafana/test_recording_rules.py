@@ -364,10 +364,10 @@ def sums_by_terms() -> list[RuleTest]:
 
 
 def two_infos_are_one_disk() -> list[RuleTest]:
-    """As when a mount point changes, or two Prometheus servers write to one store."""
+    """As when a serial becomes known, or two Prometheus servers write to one store."""
     scraped = {
         **steady({**verdicts(below=30, met=30), info(): Gauge(1)}),
-        info(mountpoint="/srv"): "1x100",
+        info(serial="2"): "1x100",
         of_disk("reads_completed_total"): "0+6000x100",
     }
     expected = [

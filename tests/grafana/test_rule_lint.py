@@ -126,7 +126,8 @@ def test_alert_names_its_disks(alert: dict[str, object]) -> None:
         assert "$labels.title" in description
         return
     assert "instance_device:disksla_disk_info:topk" in str(alert["expr"])
-    for label in ("device", "serial", "model", "terms", "mountpoint"):
+    assert "disksla_mount_info" in description
+    for label in ("device", "serial", "model", "terms"):
         assert f"$labels.{label}" in description
 
 

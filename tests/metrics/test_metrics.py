@@ -275,12 +275,22 @@ def test_disk_info_labels() -> None:
         "budget": "separate",
         "latency_kind": "guaranteed",
         "rotational": "false",
-        "mountpoint": "/var/lib/postgresql",
         "terms_source": "none",
         "machine_type": "",
     }
     (unknown,) = labelled(row.value(unknown_disk_view()))
     assert dict(zip(row.labels, unknown, strict=True))["rotational"] == ""
+
+
+def test_mount_info() -> None:
+    row = DISK_ROWS["disksla_mount_info"]
+    assert row.value(unknown_disk_view()) == {}
+    before = disk_view()
+    moved = msgspec.structs.replace(
+        before.disk, mount_points=("/a", "/b", "/pods/1/a"), file_system_mounts=("/a", "/b")
+    )
+    found = labelled(row.value(msgspec.structs.replace(before, disk=moved)))
+    assert found == {("/a",): 1, ("/b",): 1}
 
 
 def test_disk_holder_info() -> None:

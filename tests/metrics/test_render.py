@@ -99,16 +99,21 @@ def test_exhaustion_of_lasting_credits_is_infinite(accept: str) -> None:
 @scaled(60)
 @given(views)
 def test_label_values_round_trip(shown: Snapshot) -> None:
+    found = series(parsed(shown, OPENMETRICS))
     info = {
         dict(labels)["device"]: dict(labels)
-        for name, labels in series(parsed(shown, OPENMETRICS))
+        for name, labels in found
         if name == "disksla_disk_info"
+    }
+    mounts = {
+        tuple(dict(labels).values()) for name, labels in found if name == "disksla_mount_info"
     }
     assert len(info) == len(shown.disks)
     for disk in shown.disks:
         labels = info[escape_bytes(disk.disk.name)]
         assert labels["serial"] == escape_bytes(disk.disk.serial or "")
-        assert labels["mountpoint"] == escape_bytes(",".join(disk.disk.mount_points))
+        for point in disk.disk.file_system_mounts:
+            assert {escape_bytes(disk.disk.name), escape_bytes(point)} in map(set, mounts)
         assert labels["terms"] == escape_bytes(disk.assignment.terms)
 
 

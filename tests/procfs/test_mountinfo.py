@@ -53,6 +53,22 @@ def test_parse_mountinfo_decodes_escaped_names(root: str, mount_point: str, sour
 
 
 @pytest.mark.parametrize(
+    ("root", "options", "subvolume"),
+    [
+        ("/", "rw,errors=continue", "/"),
+        ("/@home", "rw,space_cache=v2,subvolid=257,subvol=/@home", "/@home"),
+        ("/@/srv", "rw,subvolid=256,subvol=/@", "/@"),
+        ("/", "rw,ssd,subvolid=5,subvol=/", "/"),
+        ("/a\\040b,c", "rw,subvolid=258,subvol=/a\\040b,c", "/a b,c"),
+    ],
+)
+def test_subvolume_of_btrfs(root: str, options: str, subvolume: str) -> None:
+    """The options are those of btrfs of Linux 6.1 (btrfs_show_options of fs/btrfs/super.c)."""
+    [mount] = parse_mountinfo(f"1 0 0:41 {root} /srv rw - btrfs /dev/sdb {options}")
+    assert mount.subvolume == subvolume
+
+
+@pytest.mark.parametrize(
     "line",
     [
         "",

@@ -101,6 +101,7 @@ def disk_view(
             model=f"Virtual Disk{hostile}",
             rotational=False,
             mount_points=(f"/var/lib/postgresql{hostile}",),
+            file_system_mounts=(f"/var/lib/postgresql{hostile}",),
             holders=(f"dm-0{hostile}",),
         ),
         assignment=Assignment(
@@ -260,6 +261,7 @@ _disks = st.builds(
     model=st.none() | nasty_text,
     rotational=st.none() | st.booleans(),
     mount_points=_names,
+    file_system_mounts=_names,
     holders=_names,
 )
 _probe_results = st.builds(

@@ -32,6 +32,9 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     """Kernel name of the whole disk, if this is a partition; read from sysfs."""
     mount_points: tuple[str, ...] = ()
     """Mount points of the disk and of all devices above it (partitions, LVM, dm-crypt), sorted."""
+    file_system_mounts: tuple[str, ...] = ()
+    """Those of `mount_points` at which file systems were mounted first, without bind mounts and
+    what pods and containers mount, sorted; see file_system_mounts.py."""
     by_id: tuple[str, ...] = ()
     """Names in /dev/disk/by-id, without the directory, sorted."""
     links: tuple[str, ...] = ()

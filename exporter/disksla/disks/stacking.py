@@ -6,11 +6,12 @@ disk, and which mount points are affected when it is slow.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from disksla.disks.disk import Disk
+from disksla.disks.file_system_mounts import file_system_mounts
 from disksla.procfs import Mount
 
 _ANONYMOUS = 0
@@ -18,27 +19,32 @@ _ANONYMOUS = 0
 
 
 def with_stacking(disks: Collection[Disk], mounts: Iterable[Mount]) -> tuple[Disk, ...]:
-    """Return the disks sorted by name, with `holders` and `mount_points` filled in.
+    """Return the disks sorted by name, with `holders` and both kinds of mount points filled in.
 
-    Both are computed from `slaves`, `partition_of` and `mounts`. Holders are those of the disk and
+    They are computed from `slaves`, `partition_of` and `mounts`. Holders are those of the disk and
     of its partitions. A mount point belongs to the mounted device and to every device below it:
     the disk of a partition, the disks of a logical volume.
     """
     partitions, stacked = _devices_above(disks)
-    mounted = _mount_points(disks, mounts)
+    of_device = _mounts_by_device(disks, mounts)
+    mounted = {name: _without_binds(found) for name, found in of_device.items()}
+    file_systems = {name: file_system_mounts(found) for name, found in of_device.items()}
 
     def completed(disk: Disk) -> Disk:
         holders = stacked[disk.name].union(*(stacked[name] for name in partitions[disk.name]))
-        mount_points = {
-            point
-            for name in _stack_of(disk.name, partitions, stacked)
-            for point in mounted.get(name, ())
-        }
+        stack = _stack_of(disk.name, partitions, stacked)
         return msgspec.structs.replace(
-            disk, holders=tuple(sorted(holders)), mount_points=tuple(sorted(mount_points))
+            disk,
+            holders=tuple(sorted(holders)),
+            mount_points=_sorted_of(stack, mounted),
+            file_system_mounts=_sorted_of(stack, file_systems),
         )
 
     return tuple(completed(disk) for disk in sorted(disks, key=lambda disk: disk.name))
+
+
+def _sorted_of(names: Iterable[str], points: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    return tuple(sorted({point for name in names for point in points.get(name, ())}))
 
 
 def devices_on(disk: Disk, disks: Collection[Disk]) -> tuple[Disk, ...]:
@@ -99,15 +105,17 @@ class _Sources:
         return self._by_number.get((mount.major, mount.minor))
 
 
-def _mount_points(disks: Iterable[Disk], mounts: Iterable[Mount]) -> dict[str, set[str]]:
-    """Return the mount points by the name of the mounted device."""
+def _mounts_by_device(
+    disks: Iterable[Disk], mounts: Iterable[Mount]
+) -> Mapping[str, Collection[Mount]]:
+    """Return the mounts, in their order, by the name of the mounted device."""
     sources = _Sources(disks)
     of_device: defaultdict[str, list[Mount]] = defaultdict(list)
     for mount in mounts:
         name = sources.device_of(mount)
         if name is not None:
             of_device[name].append(mount)
-    return {name: _without_binds(of_name) for name, of_name in of_device.items()}
+    return of_device
 
 
 def _without_binds(mounts: Collection[Mount]) -> set[str]:

@@ -54,7 +54,6 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             limits.budget.kind if limits.budget else "",
             limits.latency_kind or "",
             _rotational(disk),
-            ",".join(disk.mount_points),
             snapshot.assignment.source,
             snapshot.machine_type or "",
         ): 1
@@ -118,8 +117,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_disk_info",
         "gauge",
         "Always 1. Labels describe the disk and its terms; the label of an unknown value is empty."
-        " Mount points (of the disk and its partitions) are joined by commas. terms_source is who"
-        " says what the disk is: configuration, file (of terms.d), api, metadata, or none.",
+        " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
+        " metadata, or none.",
         _disk_info,
         (
             "serial",
@@ -130,10 +129,18 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "budget",
             "latency_kind",
             "rotational",
-            "mountpoint",
             "terms_source",
             "machine_type",
         ),
+    ),
+    Metric(
+        "disksla_mount_info",
+        "gauge",
+        "Always 1. The label mountpoint is where a file system of the disk was mounted first,"
+        " through partitions, LVM and dm-crypt too; each subvolume of btrfs counts as one. Bind"
+        " mounts, and what pods and containers mount, are left out.",
+        lambda snapshot: {(point,): 1 for point in snapshot.disk.file_system_mounts},
+        ("mountpoint",),
     ),
     Metric(
         "disksla_disk_holder_info",

@@ -30,6 +30,13 @@ rate(disksla_reads_completed_total[1m]) * on (instance, device) group_left (seri
   disksla_disk_info
 ```
 
+To find a disk by its mount point, select it with `disksla_mount_info`:
+
+```promql
+rate(disksla_reads_completed_total[1m])
+  and on (instance, device) disksla_mount_info{mountpoint="/var/lib/postgresql"}
+```
+
 A histogram `NAME` is published as `NAME_bucket` with the label `le`, `NAME_count` and `NAME_sum`.
 """
 

@@ -30,6 +30,8 @@ class Mount(NamedTuple):
     """Whether the mount or its file system is read-only."""
     number: int = 0
     """Mount ID, as `mnt_id` in /proc/<pid>/fdinfo."""
+    subvolume: str = "/"
+    """Path of the subvolume of btrfs that `root` is in; / for other file systems."""
 
 
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
@@ -65,9 +67,16 @@ def _parse_line(line: str) -> Mount | None:
             file_system=_unescape(origin[0]),
             read_only="ro" in {*fields[5].split(","), *origin[-1].split(",")},
             number=int(fields[0]),
+            subvolume=_subvolume(origin[-1]),
         )
     except ValueError:
         return None
+
+
+def _subvolume(options: str) -> str:
+    """Return the option `subvol`, which btrfs writes last, since the path may contain commas."""
+    _, found, path = options.partition(",subvol=")
+    return _unescape(path) if found else "/"
 
 
 def _unescape(name: str) -> str:

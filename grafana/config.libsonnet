@@ -4,9 +4,15 @@
     // Public address of the project. render.py takes it from `url` in setup.cfg. While it is empty,
     // dashboards have no link to it.
     projectUrl: '',
+    // Address of the daemon that an alert is about, as a template of Prometheus: change it for TLS, or
+    // where `instance` is not its address.
+    daemonUrl: 'http://{{ $labels.instance }}',
     // Page that the annotation `runbook_url` of an alert links to; `#` and the name of the alert are
-    // appended. While it is empty, alerts have no such annotation.
-    runbookUrl: if self.projectUrl == '' then '' else self.projectUrl + '/docs/runbook.md',
+    // appended. Every daemon has it. While it is empty, alerts have no such annotation.
+    runbookUrl: self.daemonUrl + '/runbook',
+    // Address of Grafana, such as https://grafana.example.com, to which the annotation `dashboard_url`
+    // links. While it is empty, alerts have no such annotation.
+    grafanaUrl: '',
 
     // -- rules and alerts -----------------------------------------------------------------------
 

@@ -13,18 +13,15 @@
   local alert = text.alert,
   local percent = text.percent,
   local duration = text.duration,
-  local also(before, expr, unit, after) =
-    text.also(before, expr, unit, after, config.hostLabels + ['device']),
+  local also = text.also,
 
   local identity = ['serial', 'model', 'terms'],
-  local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}'
-               + ' (serial {{ or $labels.serial "unknown" }},'
-               + ' model {{ or $labels.model "unknown" }}'
-               + '{{ with $labels.terms }}, terms {{ . }}{{ end }}'
-               + '{{ range $index, $each := '
-               + text.result('disksla_mount_info{@}', config.hostLabels + ['device'])
-               + ' | sortByLabel "mountpoint" }}{{ if $index }}, {{ else }}, mounted at {{ end }}'
-               + '{{ .Labels.mountpoint }}{{ end }})',
+  local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}',
+  local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . }}{{ end }}'
+                + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
+                + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
+  local disk_alert(name, severity, wait, expr, summary, description) =
+    alert('disk', name, severity, wait, expr, summary, description + about),
   // Add the labels that identify the disk.
   local of_disk(expr) = '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity),
 
@@ -37,7 +34,7 @@
     'sum without (verdict) (%s{verdict=~"met|throttled|below"})'
     % promql.verdict_share('instance_device_verdict'),
   ],
-  local below = alert(
+  local below = disk_alert(
     'DiskBelowPromise',
     'warning',
     config.belowFor,
@@ -109,7 +106,7 @@
     factor: config.latencyFactor,
     limit: of('disksla_limit_latency_seconds'),
   },
-  local latency = alert(
+  local latency = disk_alert(
     'DiskLatencyAbovePromise',
     'warning',
     config.latencyFor,
@@ -119,15 +116,15 @@
     ) + '{latency_kind="guaranteed"}\n',
     'The latency of a disk is above the latency that its terms guarantee.',
     disk + ' has a mean latency of ' + duration + ' for {{ $labels.requests }} while its load is'
-    + ' below the limit'
-    + also('; its terms guarantee ', 'disksla_limit_latency_seconds', 'humanizeDuration', '') + '.'
+    + ' below the limit.'
+    + also(' Guaranteed: ', 'disksla_limit_latency_seconds', 'humanizeDuration', '.')
   ),
 
   // -- throttling -----------------------------------------------------------------------------
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
-  local throttled = alert(
+  local throttled = disk_alert(
     'DiskThrottled',
     'warning',
     config.throttledFor,
@@ -144,7 +141,7 @@
     )
   ),
 
-  local unexplained = alert(
+  local unexplained = disk_alert(
     'DiskLimitNotExplained',
     'info',
     config.unexplainedFor,
@@ -173,8 +170,7 @@
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow
     + ' at a constant rate that is not a limit of its terms.'
     + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
-    + ' Is it of another type or size than configured, or does a limit of the machine apply that is'
-    + ' not configured?'
+    + ' Check its type and size, and the machine type.'
   ),
 
   local symptom_of(metric, symptom, most) = |||
@@ -183,7 +179,7 @@
       "symptom", "%s", "", ""
     )
   ||| % [metric, most, symptom],
-  local throttling_impact = alert(
+  local throttling_impact = disk_alert(
     'DiskThrottlingHurtsHost',
     'warning',
     config.throttlingImpactFor,
@@ -202,16 +198,16 @@
       )
     ),
     'Programs of a host wait for I/O because a disk is throttled.',
-    disk + ' is throttled. Meanwhile'
-    + ' {{ if eq $labels.symptom "pressure" }}some tasks of the host were stalled for I/O for '
-    + percent + ' of{{ else }}{{ $value | humanize }} CPUs on average were in iowait over{{ end }}'
+    disk + ' is throttled, and'
+    + ' {{ if eq $labels.symptom "pressure" }}tasks of the host were stalled for I/O for '
+    + percent + ' of{{ else }}{{ $value | humanize }} CPUs were in iowait over{{ end }}'
     + ' the last ' + config.throttlingImpactWindow + '.'
     + also(
-      ' A limit of the machine throttled it for ',
+      ' At a limit of the machine: ',
       'sum without (limit) (rate(disksla_throttled_seconds_total{@, ' + promql.by_machine + '}['
       + config.throttlingImpactWindow + '])) > 0',
       'humanizePercentage',
-      ' of that time; a larger disk does not change that.'
+      ' of that time; a larger disk does not help.'
     )
   ),
 
@@ -220,18 +216,18 @@
   local bound_share(bound) =
     of('disksla_burst_credits_' + bound + '_bound') + '\n  / '
     + of('disksla_burst_credits_capacity'),
-  local exhausted = alert(
+  local exhausted = disk_alert(
     'DiskBurstCreditsExhausted',
     'warning',
     config.creditsEmptyFor,
     of_disk('%s < %g' % [bound_share('upper'), config.creditsEmptyShare]),
     'A disk has used up its burst credits.',
-    disk + ' has at most ' + percent + ' of its burst credits ({{ $labels.resource }}) left'
-    + ' and is limited to its baseline.'
+    disk + ' has at most ' + percent + ' of its burst credits ({{ $labels.resource }}) left.'
+    + ' It is limited to its baseline.'
     + also(' Baseline of reads: ', 'disksla_limit_read_iops', 'humanize', '/s.')
     + also(' Baseline of writes: ', 'disksla_limit_write_iops', 'humanize', '/s.')
   ),
-  local soon = alert(
+  local soon = disk_alert(
     'DiskBurstCreditsExhaustSoon',
     'info',
     config.creditsSoonFor,
@@ -258,7 +254,7 @@
 
   // -- stalls, probes, verification, configuration --------------------------------------------
 
-  local stalled = alert(
+  local stalled = disk_alert(
     'DiskStalled',
     'critical',
     config.stalledFor,
@@ -273,7 +269,7 @@
     + also(' In flight now: ', 'disksla_inflight', 'humanize', '.')
   ),
 
-  local probe_failing = alert(
+  local probe_failing = disk_alert(
     'DiskProbeFailing',
     'warning',
     config.probeFailingFor,
@@ -282,7 +278,7 @@
     disk + ': the last {{ $labels.kind }} probes failed. The latency of single requests is not known.'
   ),
   // Probes that were skipped for a temporary reason, such as a busy disk, count as attempts.
-  local probe_stale = alert(
+  local probe_stale = disk_alert(
     'DiskProbeStale',
     'warning',
     config.probeStaleFor,
@@ -298,10 +294,9 @@
       cron: config.probeStaleCronSeconds,
     }),
     'A disk is no longer probed.',
-    disk + ': for ' + duration + ' the {{ $labels.kind }} probe has neither run nor been skipped for a'
-    + ' temporary reason.'
+    disk + ' was not probed ({{ $labels.kind }}) for ' + duration + ', nor skipped for a temporary reason.'
   ),
-  local verification = alert(
+  local verification = disk_alert(
     'DiskVerificationFailed',
     'warning',
     config.verificationFor,
@@ -322,7 +317,7 @@
     'A disk failed its acceptance test.',
     disk + ' reached ' + percent + ' of the required result in the test {{ $labels.test }}.'
   ),
-  local terms_unknown = alert(
+  local terms_unknown = disk_alert(
     'DiskTermsUnknown',
     'info',
     config.termsUnknownFor,
@@ -351,26 +346,32 @@
   ),
 
   local terms_old = alert(
+    'host',
     'DiskSlaTermsOutOfDate',
     'warning',
     config.termsOldFor,
     'time() - %s > 0\n' % of('disksla_terms_expiry_timestamp_seconds'),
     'The terms of disks were not refreshed.',
-    'The terms on {{ $labels.instance }} from the source {{ $labels.source }} are {{ humanizeDuration'
-    + ' $value }} older than they may be. They stay in force, but may have changed.'
+    'The terms on {{ $labels.instance }} (source: {{ $labels.source }}) are ' + duration
+    + ' older than they may be. They stay in force, but may have changed.'
   ),
 
   // -- the daemon -----------------------------------------------------------------------------
 
   local down = alert(
+    'host',
     'DiskSlaExporterDown',
     'warning',
     config.exporterDownFor,
     'up{%s} == 0\n' % config.diskslaSelector,
     'The disksla daemon of a host cannot be scraped.',
-    'Prometheus cannot scrape disksla at {{ $labels.instance }}. There is no data about its disks.'
+    'Prometheus cannot scrape disksla at {{ $labels.instance }}. There is no data about its disks.',
+    // The runbook of another daemon, since this one may not answer.
+    link_to='{{ with printf `up{%s} == 1` | query }}{{ sortByLabel "instance" . | first | label "instance" }}{{ else }}'
+            % config.diskslaSelector + '{{ $labels.instance }}{{ end }}'
   ),
   local late = alert(
+    'host',
     'DiskSlaSamplerLate',
     'warning',
     config.samplerLateFor,

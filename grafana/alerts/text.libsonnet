@@ -1,38 +1,65 @@
 // Annotations of alerts, and queries in them.
+local uids = import '../uids.libsonnet';
+
 function(config) {
   local trimmed = import '../trimmed.libsonnet',
+  local instance = '{{ $labels.instance }}',
+  local variable(name) = 'var-' + name + '={{ $labels.' + name + ' | urlquery }}',
+  local dashboards = {
+    disk: uids.disk + '?' + std.join('&', [variable(name) for name in ['job', 'instance', 'device']]),
+    machine: uids.fleet + '?' + std.join('&', [variable(name) for name in ['job', 'instance']]),
+    host: self.machine,
+  },
+  local identities = {
+    disk: config.hostLabels + ['device'],
+    machine: config.hostLabels + ['group'],
+  },
 
   percent: '{{ $value | humanizePercentage }}',
   duration: '{{ $value | humanizeDuration }}',
   indented(expr): '  ' + std.strReplace(trimmed(expr), '\n', '\n  '),
 
-  // The result of a query, in which `@` stands for matchers of these labels of the alert.
-  result(query, names):
-    local matchers = std.join(', ', [name + '=%q' for name in names]);
-    local arguments = ['$labels.' + name for _ in std.findSubstr('@', query) for name in names];
-    'printf `' + std.strReplace(query, '@', matchers) + '` ' + std.join(' ', arguments) + ' | query',
+  // The result of a query. `@` stands for matchers of the labels that identify the subject of the
+  // alert, and `#` for the value of the label `resource`.
+  result(query):
+    local arguments = [
+      { '@': '$of', '#': '$labels.resource' }[each]
+      for each in std.stringChars(query)
+      if each == '@' || each == '#'
+    ];
+    'printf `' + std.strReplace(std.strReplace(query, '@', '%s'), '#', '%q') + '` '
+    + std.join(' ', arguments) + ' | query',
 
   // The value of a metric, or of a query with `@`, and text around it; empty without a sample.
-  also(before, metric, unit, after, names):
+  also(before, metric, unit, after):
     local query = if std.findSubstr('@', metric) == [] then metric + '{@}' else metric;
-    '{{ range ' + self.result(query, names) + ' }}'
+    '{{ range ' + self.result(query) + ' }}'
     + before + '{{ . | value | ' + unit + ' }}' + after + '{{ end }}',
 
   // All samples of a query in the order of a label, each as `shown`, with commas between them.
-  list(query, names, label, shown):
-    '{{ range $index, $each := ' + self.result(query, names) + ' | sortByLabel "' + label + '" }}'
+  list(query, label, shown):
+    '{{ range $index, $each := ' + self.result(query) + ' | sortByLabel "' + label + '" }}'
     + '{{ if $index }}, {{ end }}' + shown + '{{ end }}',
 
-  alert(name, severity, wait, expr, summary, description): {
-    alert: name,
-    expr: expr,
-    'for': wait,
-    labels: { severity: severity },
-    annotations: {
-      summary: summary,
-      description: description,
-      [if config.runbookUrl != '' then 'runbook_url']:
-        config.runbookUrl + '#' + std.asciiLower(name),
+  // An alert on a `disk`, a `machine` or a `host`. The first sentence of the description is all that
+  // many phones show. `link_to` is the instance of the daemon that has the runbook.
+  alert(of, name, severity, wait, expr, summary, description, link_to=instance):
+    local matchers = std.join(', ', [label + '=%q' for label in identities[of]]);
+    local values = std.join(' ', ['$labels.' + label for label in identities[of]]);
+    {
+      alert: name,
+      expr: expr,
+      'for': wait,
+      labels: { severity: severity },
+      annotations: {
+        summary: summary,
+        description:
+          (if std.findSubstr('$of', description) == [] then ''
+           else '{{ $of := printf `' + matchers + '` ' + values + ' }}') + description,
+        [if config.runbookUrl != '' then 'runbook_url']:
+          std.strReplace(config.runbookUrl, instance, link_to) + '#' + name,
+        [if config.grafanaUrl != '' then 'dashboard_url']:
+          config.grafanaUrl + '/d/' + dashboards[of],
+      },
     },
-  },
 }

@@ -2,10 +2,9 @@
 // Grafana's JSON. Colours are names of Grafana's palette, which suit the light and the dark theme.
 local source = { type: 'prometheus', uid: '${datasource}' };
 
-local uids = { fleet: 'disksla-fleet', disk: 'disksla-disk', probes: 'disksla-probes' };
-
 local state = import '../state.libsonnet';
 local trimmed = import '../trimmed.libsonnet';
+local uids = import '../uids.libsonnet';
 
 local verdicts = {
   idle: 'text',

@@ -182,9 +182,11 @@ def check_alert(receiver: Pager, daemon: Daemon, device: str) -> None:
         "terms": "configuration",
     }
     description = alert["annotations"]["description"]
-    assert description.startswith(f"Disk {device} on {daemon.address} (serial unknown, model")
+    assert description.startswith(f"Disk {device} on {daemon.address} was below its promise for")
+    assert " Serial unknown, terms configuration" in description
     assert "Reads promised: 1k/s." in description
-    assert alert["annotations"]["runbook_url"].endswith("/runbook.md#diskbelowpromise")
+    runbook = f"http://{daemon.address}/runbook#DiskBelowPromise"
+    assert alert["annotations"]["runbook_url"] == runbook
     [message] = [each for each in receiver.messages if alert in each["alerts"]]
     assert message["path"] == "/team"
 

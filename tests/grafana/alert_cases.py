@@ -40,13 +40,11 @@ from grafana.alert_series import (
     verified,
 )
 from grafana.promtool import Alert
-from render import project_url
 
 MACHINE_PREFIX = "On db1:10056 (m6i.large), all EBS volumes of the instance together"
-PREFIX = (
-    "Disk vdb on db1:10056 (serial 6ea73b81-555e-4a74-9, model QEMU HARDDISK, terms vk.ef-nvme,"
-    " mounted at /var/lib/postgresql)"
-)
+PREFIX = "Disk vdb on db1:10056"
+ABOUT = " Serial 6ea73b81-555e-4a74-9, terms vk.ef-nvme, mounted at /var/lib/postgresql."
+"""Last sentence of the description of every alert on a disk."""
 
 
 class Firing(msgspec.Struct, frozen=True):
@@ -69,16 +67,18 @@ class Case(msgspec.Struct, frozen=True):
     also_bad: Mapping[str, Firing] = {}
     also_good: Mapping[str, World] = {}
     of: Literal["disk", "machine", "host"] = "disk"
+    runbook_of: str = HOST["instance"]
+    """Daemon whose runbook the alert links to."""
 
     def alert(self, firing: Firing) -> Alert:
         """Return the alert with all labels that are not empty, and all annotations."""
         of = {"disk": {**DISK, **IDENTITY}, "machine": {**GROUP, **MACHINE}, "host": HOST}
-        url = project_url()
-        runbook = {"runbook_url": f"{url}/docs/runbook.md#{self.name.lower()}"} if url else {}
+        description = firing.description + (ABOUT if self.of == "disk" else "")
+        runbook = f"http://{self.runbook_of}/runbook#{self.name}"
         labels = {**of[self.of], "severity": self.severity, **firing.labels}
         return Alert(
             {name: value for name, value in labels.items() if value},
-            {"summary": self.summary, "description": firing.description, **runbook},
+            {"summary": self.summary, "description": description, "runbook_url": runbook},
         )
 
 
@@ -121,8 +121,8 @@ LATENCY = Case(
     "The latency of a disk is above the latency that its terms guarantee.",
     bad=Firing(
         requests(0.0008),
-        f"{PREFIX} has a mean latency of 800us for reads while its load is below the limit; its"
-        " terms guarantee 500us.",
+        f"{PREFIX} has a mean latency of 800us for reads while its load is below the limit."
+        " Guaranteed: 500us.",
         {"requests": "reads"},
     ),
     good=requests(0.000599),
@@ -130,13 +130,13 @@ LATENCY = Case(
         "of probes": Firing(
             probed(0.002),
             f"{PREFIX} has a mean latency of 2ms for writes of probes while its load is below the"
-            " limit; its terms guarantee 500us.",
+            " limit. Guaranteed: 500us.",
             {"requests": "writes of probes"},
         ),
         "throttled at another limit": Firing(
             {**requests(0.0008), **verdicts(by_machine=0.5, throttled=14, unproven=46)},
-            f"{PREFIX} has a mean latency of 800us for reads while its load is below the limit;"
-            " its terms guarantee 500us.",
+            f"{PREFIX} has a mean latency of 800us for reads while its load is below the limit."
+            " Guaranteed: 500us.",
             {"requests": "reads"},
         ),
     },
@@ -197,8 +197,7 @@ UNEXPLAINED = Case(
             of_disk("observed_ceiling_iops"): Gauge(460),
         },
         f"{PREFIX} was throttled for 10% of the last 30m at a constant rate that is not a limit of"
-        " its terms. Observed ceiling: 460 IOPS. Is it of another type or size than configured, or"
-        " does a limit of the machine apply that is not configured?",
+        " its terms. Observed ceiling: 460 IOPS. Check its type and size, and the machine type.",
     ),
     good={**WITH_LIMITS, of_disk("throttled_seconds_total", limit="unknown"): Counter(2.9)},
     also_good={
@@ -215,23 +214,21 @@ HURTS_HOST = Case(
     "Programs of a host wait for I/O because a disk is throttled.",
     bad=Firing(
         throttling_symptoms(15, 0),
-        f"{PREFIX} is throttled. Meanwhile some tasks of the host were stalled for I/O for 25% of"
-        " the last 15m.",
+        f"{PREFIX} is throttled, and tasks of the host were stalled for I/O for 25% of the last"
+        " 15m.",
         {"symptom": "pressure"},
     ),
     good=throttling_symptoms(11.9, 29.9),
     also_bad={
         "in iowait": Firing(
             throttling_symptoms(0, 90),
-            f"{PREFIX} is throttled. Meanwhile 1.5 CPUs on average were in iowait over the last"
-            " 15m.",
+            f"{PREFIX} is throttled, and 1.5 CPUs were in iowait over the last 15m.",
             {"symptom": "iowait"},
         ),
         "at a limit of the machine": Firing(
             {**throttling_symptoms(15, 0), **verdicts(by_machine=24, throttled=30, idle=30)},
-            f"{PREFIX} is throttled. Meanwhile some tasks of the host were stalled for I/O for 25%"
-            " of the last 15m. A limit of the machine throttled it for 40% of that time; a larger"
-            " disk does not change that.",
+            f"{PREFIX} is throttled, and tasks of the host were stalled for I/O for 25% of the"
+            " last 15m. At a limit of the machine: 40% of that time; a larger disk does not help.",
             {"symptom": "pressure"},
         ),
     },
@@ -242,7 +239,7 @@ EXHAUSTED = Case(
     "A disk has used up its burst credits.",
     bad=Firing(
         credits_left(30, 0, 40),
-        f"{PREFIX} has at most 0.5% of its burst credits (iops) left and is limited to its"
+        f"{PREFIX} has at most 0.5% of its burst credits (iops) left. It is limited to its"
         " baseline. Baseline of reads: 10k/s. Baseline of writes: 5k/s.",
         {"resource": "iops"},
     ),
@@ -270,19 +267,18 @@ MACHINE_LIMIT = Case(
     "The disks of a machine are throttled together, at a limit of the machine.",
     bad=Firing(
         {**machine(), **machine_throttled(6, 18)},
-        f"{MACHINE_PREFIX} were at the limit of the machine for 40% of the last 1h"
-        " (bandwidth: 30%, iops: 10%). Disks: vdb, vdc. Baseline: 3.6k IOPS. Baseline: 90MiB/s."
-        " A larger disk does not help: use a larger machine, or reduce the load.",
+        f"{MACHINE_PREFIX} were at the limit of the machine for 40% of the last 1h."
+        " By limit: bandwidth 30%, iops 10%. Disks: vdb, vdc. Limit: 3.6k IOPS. Limit: 90MiB/s."
+        " A larger disk does not help.",
     ),
     good={**machine(), **machine_throttled(7, 7.9)},
     also_bad={
         "with separate limits of reads and writes, of an unknown type": Firing(
             {**machine(budget="separate", machine=""), **machine_throttled(0, 60)},
             "On db1:10056, all EBS volumes of the instance together were at the limit of the"
-            " machine for 100% of the last 1h (bandwidth: 100%). Disks: vdb, vdc."
-            " Baseline of reads: 3.6k IOPS. Baseline of writes: 3.6k IOPS."
-            " Baseline of reads: 90MiB/s. Baseline of writes: 90MiB/s."
-            " A larger disk does not help: use a larger machine, or reduce the load.",
+            " machine for 100% of the last 1h. By limit: bandwidth 100%. Disks: vdb, vdc."
+            " Limit: 3.6k IOPS. Limit: 90MiB/s."
+            " A larger disk does not help.",
             {"budget": "separate", "machine": ""},
         ),
     },
@@ -301,19 +297,19 @@ MACHINE_CREDITS = Case(
     "The burst credits of a machine for its disks are used up, or will be soon.",
     bad=Firing(
         machine_credits(900, 3000, 6000),
-        f"{MACHINE_PREFIX} have at least 37.5% and at most 75% of the burst credits of the machine"
-        " (iops) left. At the present rate they are used up in 15m 0s. Without credits, the"
-        " machine limits them to its baseline. Disks: vdb, vdc. Baseline: 3.6k IOPS."
-        " Baseline: 90MiB/s.",
+        f"{MACHINE_PREFIX} have at most 75% of the burst credits of the machine (iops)"
+        " left. At the present rate they are used up in 15m 0s."
+        " Disks: vdb, vdc. Limit: 3.6k IOPS."
+        " Limit: 90MiB/s.",
         {"resource": "iops"},
     ),
     good=machine_credits(1801, 3000, 6000),
     also_bad={
         "used up": Firing(
             machine_credits(math.inf, 0, 40),
-            f"{MACHINE_PREFIX} have at least 0% and at most 0.5% of the burst credits of the"
-            " machine (iops) left. Without credits, the machine limits them to its baseline."
-            " Disks: vdb, vdc. Baseline: 3.6k IOPS. Baseline: 90MiB/s.",
+            f"{MACHINE_PREFIX} have at most 0.5% of the burst credits of the"
+            " machine (iops) left."
+            " Disks: vdb, vdc. Limit: 3.6k IOPS. Limit: 90MiB/s.",
             {"resource": "iops"},
         ),
     },
@@ -352,22 +348,21 @@ PROBE_STALE = Case(
     "A disk is no longer probed.",
     bad=Firing(
         last_attempt(NOW_S - 1900),
-        f"{PREFIX}: for 31m 40s the read-latency probe has neither run nor been skipped for a"
-        " temporary reason.",
+        f"{PREFIX} was not probed (read-latency) for 31m 40s, nor skipped for a temporary reason.",
         {"kind": "read-latency"},
     ),
     good=last_attempt(NOW_S - 1499),
     also_bad={
         "with an interval of an hour": Firing(
             last_attempt(NOW_S - 8400, 3600),
-            f"{PREFIX}: for 2h 20m 0s the read-latency probe has neither run nor been skipped for"
-            " a temporary reason.",
+            f"{PREFIX} was not probed (read-latency) for 2h 20m 0s, nor skipped for a"
+            " temporary reason.",
             {"kind": "read-latency"},
         ),
         "with a crontab line": Firing(
             last_attempt(NOW_S - 9 * 86400, None),
-            f"{PREFIX}: for 9d 0h 0m 0s the read-latency probe has neither run nor been skipped"
-            " for a temporary reason.",
+            f"{PREFIX} was not probed (read-latency) for 9d 0h 0m 0s, nor skipped for a"
+            " temporary reason.",
             {"kind": "read-latency"},
         ),
     },
@@ -415,7 +410,7 @@ TERMS_OUT_OF_DATE = Case(
     "The terms of disks were not refreshed.",
     bad=Firing(
         {EXPIRY: Gauge(NOW_S - 3600)},
-        "The terms on db1:10056 from the source api are 1h 0m 0s older than they may be. They stay"
+        "The terms on db1:10056 (source: api) are 1h 0m 0s older than they may be. They stay"
         " in force, but may have changed.",
         {"source": "api"},
     ),
@@ -432,6 +427,7 @@ DOWN = Case(
     ),
     good={of_host("up"): ChangedGauge(4, 0, 1)},
     of="host",
+    runbook_of="DiskBelowPromise bad",  # the first host of all cases that is up
 )
 LATE = Case(
     "DiskSlaSamplerLate",

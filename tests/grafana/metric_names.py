@@ -57,6 +57,9 @@ def queries() -> dict[str, str]:
         name = f"{index} {rule.get('record', rule.get('alert'))}"
         found[name] = str(rule["expr"])
         annotations = str(rule.get("annotations", ""))
-        for number, query in enumerate(re.findall(r"printf `([^`]+)`", annotations)):
-            found[f"{name} annotation {number}"] = query.replace("%q", '""')
+        printed = re.findall(r"printf `([^`]+)`", annotations)
+        matchers = [each.replace("%q", '""') for each in printed if "{" not in each]
+        for number, query in enumerate(each for each in printed if "{" in each):
+            filled = query.replace("%s", "".join(matchers)).replace("%q", '""')
+            found[f"{name} annotation {number}"] = filled
     return found

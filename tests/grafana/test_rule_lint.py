@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from disksla.metrics.disk_metrics import DISK_METRICS
+from grafana.alert_cases import CASES, Case
 from grafana.metric_names import RULE_FILES, counters, exposed, groups, queries, recorded, rules
 from grafana.promql import (
     calls_in,
@@ -22,6 +23,10 @@ RUNBOOK = Path(__file__).resolve().parents[2] / "docs" / "runbook.md"
 SLOWEST_SCRAPE_S = 60
 COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
 LOOKBACK_S = 300
+LONGEST_TEMPLATE = 1000
+LONGEST_FIRST_SENTENCE = 120
+"""Characters without templates; the values of templates are as long again at most."""
+LONGEST_DESCRIPTION = 320
 ALERTS = [rule for rule in rules() if "alert" in rule]
 RECORDED = [rule for rule in rules() if "record" in rule]
 COMPARISON = re.compile(r"(==|!=|>=|<=|>|<)")
@@ -127,16 +132,63 @@ def test_alert_names_its_disks(alert: dict[str, object]) -> None:
         return
     assert "instance_device:disksla_disk_info:topk" in str(alert["expr"])
     assert "disksla_mount_info" in description
-    for label in ("device", "serial", "model", "terms"):
+    for label in ("device", "serial", "terms"):
         assert f"$labels.{label}" in description
 
 
+@EVERY_ALERT
+def test_description_fits_a_phone(alert: dict[str, object]) -> None:
+    """The first sentence is all that many phones show; a template is read by people too."""
+    template = annotations(alert)["description"]
+    assert len(template) <= LONGEST_TEMPLATE
+    first = re.split(r"\. |\.\{\{|\.$", re.sub(r"^\{\{ \$of.*?\}\}", "", template))[0]
+    assert len(re.sub(r"\{\{.*?\}\}", "", first)) <= LONGEST_FIRST_SENTENCE
+    assert "| query" not in first, "the first sentence does not depend on other series"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_rendered_description_fits_a_phone(case: Case) -> None:
+    for firing in (case.bad, *case.also_bad.values()):
+        first, _, _ = firing.description.partition(". ")
+        assert len(first) <= 2 * LONGEST_FIRST_SENTENCE
+        assert len(firing.description) <= LONGEST_DESCRIPTION
+
+
+def links_of(config: str) -> dict[str, dict[str, str]]:
+    """Return the annotations that are links, by alert, with these settings."""
+    groups = evaluate("prometheusAlerts", config)["groups"]
+    return {
+        rule["alert"]: {
+            name: text for name, text in annotations(rule).items() if name.endswith("_url")
+        }
+        for group in groups
+        for rule in group["rules"]
+    }
+
+
 def test_runbook_url_links_to_the_section_of_the_alert() -> None:
-    groups = evaluate("prometheusAlerts", "{ projectUrl: 'https://disksla.test' }")["groups"]
-    for alert in (rule for group in groups for rule in group["rules"]):
-        page, _, heading = annotations(alert)["runbook_url"].partition("#")
-        assert page.endswith("/runbook.md")
-        assert heading in {title.lower() for title in headings()}
+    own = "http://{{ $labels.instance }}/runbook"
+    for config, page in (
+        ("{}", own),
+        ("{ daemonUrl: 'https://{{ $labels.instance }}' }", own.replace("http:", "https:")),
+        ("{ runbookUrl: 'https://wiki.test/disks' }", "https://wiki.test/disks"),
+    ):
+        links = links_of(config)
+        another = links.pop("DiskSlaExporterDown")["runbook_url"]
+        assert another.endswith(f"{page.partition('}}')[2]}#DiskSlaExporterDown")
+        assert links == {name: {"runbook_url": f"{page}#{name}"} for name in links}
+        assert {*links, "DiskSlaExporterDown"} == set(headings())
+    assert not any(links_of("{ runbookUrl: '' }").values())
+
+
+def test_dashboard_url_selects_the_disk() -> None:
+    links = links_of("{ grafanaUrl: 'https://grafana.test', runbookUrl: '' }")
+    host = "var-job={{ $labels.job | urlquery }}&var-instance={{ $labels.instance | urlquery }}"
+    disk = f"disksla-disk?{host}&var-device={{{{ $labels.device | urlquery }}}}"
+    for name, found in links.items():
+        is_of_disk = name.startswith("Disk") and not name.startswith("DiskSla")
+        page = disk if is_of_disk else f"disksla-fleet?{host}"
+        assert found == {"dashboard_url": f"https://grafana.test/d/{page}"}
 
 
 def headings() -> list[str]:

@@ -1,0 +1,2 @@
+// Identifiers of the dashboards in Grafana; links use them.
+{ fleet: 'disksla-fleet', disk: 'disksla-disk', probes: 'disksla-probes' }

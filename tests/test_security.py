@@ -23,11 +23,11 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "detection/http.py": {"commands/detect.py"},
-    "doctor/ask_daemon.py": {"commands/doctor.py", "doctor/gather.py"},
+    "doctor/ask_daemon.py": {"commands/doctor.py", "commands/explain.py", "doctor/gather.py"},
 }
-"""Modules that open connections, and those that import them: two commands, never the daemon.
+"""Modules that open connections, and those that import them: commands, never the daemon.
 
-`disksla detect` asks a provider, and `disksla doctor` the daemon on loopback.
+`disksla detect` asks a provider, `disksla doctor` and `disksla explain` the daemon on loopback.
 """
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),

@@ -46,7 +46,7 @@ def add_force(parser: argparse.ArgumentParser, help_text: str) -> None:
     parser.add_argument("--force", action="store_true", help=help_text)
 
 
-def add_duration(parser: argparse.ArgumentParser, default: str, help_text: str) -> None:
+def add_duration(parser: argparse.ArgumentParser, default: str | None, help_text: str) -> None:
     """Add --duration."""
     parser.add_argument(
         "--duration",

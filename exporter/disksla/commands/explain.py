@@ -1,9 +1,10 @@
-"""`disksla explain`: the terms and limits of one disk, why they apply, and its last minute."""
+"""`disksla explain`: the terms and limits of one disk, why they apply, and what it did lately."""
 
 import argparse
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from disksla.commands._console import SafeConsole
 from disksla.commands._context import (
@@ -14,7 +15,7 @@ from disksla.commands._context import (
     read_context,
 )
 from disksla.commands._limits_text import facts_table, limits_facts, rates_table
-from disksla.commands._options import add_duration
+from disksla.commands._options import add_duration, roots_of
 from disksla.commands.replay import replay
 from disksla.config import (
     CUSTOM_TERMS,
@@ -23,44 +24,71 @@ from disksla.config import (
     with_kubernetes_volumes,
 )
 from disksla.disks import Disk
+from disksla.doctor.ask_daemon import DEFAULT_URL, ask_disks
 from disksla.history import (
-    MachineLimit,
     describe_machine,
     explain,
     explain_writes,
     summary_of_records,
 )
 from disksla.history.machine_limit import machine_limit
-from disksla.limits import Assignment, Terms, derivation
+from disksla.limits import Assignment, SharedLimits, Terms, derivation
 from disksla.pipeline import State, Tick, WindowRecord, advance, window_records
 from disksla.probes import plan_probe
+from disksla.system.roots import Roots
+from disksla.text import escape_bytes
 from disksla.units import format_size
 
 _RECENT_S = 60.0
-"""Longest time that is explained."""
+"""Longest time of a sample or a recording that is explained."""
+_SAMPLED_S = 5.0
+
+
+class _Lately(NamedTuple):
+    """What the disk did lately, and what is known besides of its limits."""
+
+    at_s: float
+    """Wall-clock time, in seconds since 1970."""
+    machine: tuple[SharedLimits, ...]
+    """Limits of the machine over this disk and others."""
+    sentences: list[str]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_device(parser)
-    add_duration(parser, "5s", "duration of sampling (default: %(default)s)")
-    parser.add_argument(
+    add_duration(
+        parser,
+        None,
+        "sample for this time; default: ask the daemon for the last five minutes, or sample for"
+        f" {_SAMPLED_S:.0f}s without one",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument(
         "--recording",
         type=Path,
         metavar="FILE",
         help="explain a disk of this recording, with its configuration, without sampling",
     )
+    source.add_argument(
+        "--url",
+        default=DEFAULT_URL,
+        metavar="URL",
+        help="metrics of the daemon, on loopback (default: %(default)s)",
+    )
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print identity, terms and limits of one disk, and its last minute."""
+    """Print identity, terms and limits of one disk, and what it did lately."""
     if arguments.recording is None:
         host = read_context(arguments)
-        host.find(arguments.device)  # fail before sampling
-        states, why_not_exact = _sample(arguments)
+        disk = host.find(arguments.device)
+        lately = _from_daemon(arguments, host, disk)
+        if lately is None:
+            states, why_not_exact = _sample(arguments)
+            lately = _of_states(host, disk, states, why_not_exact)
     else:
-        why_not_exact = None
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
         host = HostContext(
@@ -73,7 +101,13 @@ def run(arguments: argparse.Namespace) -> int:
                 last.terms_files,
             ),
         )
-    disk = host.find(arguments.device)
+        disk = host.find(arguments.device)
+        lately = _of_states(host, disk, states, None)
+    _print(host, disk, lately)
+    return 0
+
+
+def _print(host: HostContext, disk: Disk, lately: _Lately) -> None:
     assignment = host.assignment(disk)
     terms = host.catalog.find(assignment.terms)
     console = SafeConsole()
@@ -81,26 +115,53 @@ def run(arguments: argparse.Namespace) -> int:
     console.print()
     console.print(facts_table(_identity(host, disk)))
     console.print()
-    console.print(facts_table(_choice(disk, assignment, terms, _now_s(states[-1]))))
+    console.print(facts_table(_choice(disk, assignment, terms, lately.at_s)))
     console.print()
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    machine = machine_limit(states[-1], disk.name)
-    promise = [*_promise(host, disk, assignment, terms), *_machine(machine)]
+    machine = [("machine", describe_machine(shared)) for shared in lately.machine]
+    promise = [*_promise(host, disk, assignment, terms), *machine]
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if not host.why_not_monitored(disk):
         console.print()
-        records = _records(states, disk)
-        for sentence in explain(summary_of_records(records, _RECENT_S), assignment, machine):
-            console.print(sentence)
-        for sentence in explain_writes(records, why_not_exact):
+        for sentence in lately.sentences:
             console.print(sentence)
     if terms:
         console.print()
         for source in terms.sources:
             console.print(f"{source.date} {source.url}", soft_wrap=True)
-    return 0
+
+
+def _from_daemon(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> _Lately | None:
+    """Return what the daemon of this machine says of a disk; None if it is not to be asked.
+
+    That is so if a duration is given, or another root of procfs or sysfs, if no daemon answers
+    with its disks, or if it does not have this one.
+    """
+    if arguments.duration_s is not None or roots_of(arguments) != Roots():
+        return None
+    document = ask_disks(arguments.url)
+    if document is None:
+        return None
+    found = [each for each in document.disks if each.device == escape_bytes(disk.name)]
+    if not found:
+        return None
+    shared = host.machine_limits(host.assignment(disk))
+    return _Lately(document.timestamp_s, shared, list(found[0].sentences))
+
+
+def _of_states(
+    host: HostContext, disk: Disk, states: list[State], why_not_exact: str | None
+) -> _Lately:
+    """Return what a disk did in the ticks of a sample or a recording."""
+    machine = machine_limit(states[-1], disk.name)
+    shared = () if machine is None else (machine.shared,)
+    records = _records(states, disk)
+    assignment = host.assignment(disk)
+    sentences = explain(summary_of_records(records, _RECENT_S), assignment, machine)
+    sentences += explain_writes(records, why_not_exact)
+    return _Lately(_now_s(states[-1]), shared, sentences)
 
 
 def _now_s(state: State) -> float:
@@ -116,7 +177,7 @@ def _sample(arguments: argparse.Namespace) -> tuple[list[State], str | None]:
     ticks: list[Tick] = []
     sampler = prepare_sampler(arguments, ticks.append)
     initial = sampler.state
-    sampler.run_for(arguments.duration_s)
+    sampler.run_for(arguments.duration_s or _SAMPLED_S)
     return list(accumulate(ticks, advance, initial=initial)), sampler.why_not_exact
 
 
@@ -187,12 +248,6 @@ def _promise(
     provision = provision_of(entry) if entry else None
     steps = derivation(terms, assignment.size_bytes, provision)
     yield from limits_facts(assignment.limits, terms, steps)
-
-
-def _machine(machine: MachineLimit | None) -> Iterator[tuple[str, str]]:
-    """Yield the limit of the machine, if there is one."""
-    if machine is not None:
-        yield "machine", describe_machine(machine.shared)
 
 
 def _probes(host: HostContext, disk: Disk, assignment: Assignment) -> Iterator[tuple[str, str]]:

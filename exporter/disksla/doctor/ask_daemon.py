@@ -1,4 +1,4 @@
-"""Asks the daemon on this machine for its readiness and its metrics."""
+"""Asks the daemon on this machine for its readiness, its metrics and its disks."""
 
 import http.client
 import ipaddress
@@ -6,12 +6,14 @@ import ssl
 from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.doctor.daemon import METRICS
 from disksla.doctor.facts import DaemonFacts, Sample
-from disksla.errors import DiskslaError
+from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.units import MIB
+from disksla.web.disks_document import DISKS_PATH, DisksDocument
 
 DEFAULT_URL = "http://127.0.0.1:10056/metrics"
 _TIMEOUT_S = 5.0
@@ -72,6 +74,19 @@ def ask_daemon(url: str) -> DaemonFacts:
         return DaemonFacts(shown, f"it does not speak HTTP: {type(error).__name__}")
     samples = _samples(page) if status == _OK else ()
     return DaemonFacts(shown, None, None, ready_status, ready.strip(), status, samples)
+
+
+def ask_disks(url: str) -> DisksDocument | None:
+    """Return what the daemon knows of its disks; None if none answers, or not with that.
+
+    Raise DiskslaError if the URL is not on loopback.
+    """
+    address = parse_url(url)
+    try:
+        status, page = _get(address, DISKS_PATH)
+        return msgspec.json.decode(page, type=DisksDocument) if status == _OK else None
+    except (OSError, http.client.HTTPException, *DECODE_ERRORS):
+        return None
 
 
 def _get(address: _Address, target: str) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from disksla.pipeline import Snapshot
 from disksla.system.log import fields
 from disksla.web.disk_card import DISK_PATH, Past
 from disksla.web.disk_page import disk_page
-from disksla.web.disks_document import disks_document
+from disksla.web.disks_document import DISKS_PATH, disks_document
 from disksla.web.http import PLAIN_TEXT, HeaderLines, Request, Response
 from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.web.page_cache import PageCache
@@ -73,7 +73,7 @@ class App:
             "/": (_READ, self._get_status_page),
             DISK_PATH: (_READ, self._get_disk_page),
             "/runbook": (_READ, self._get_runbook),
-            "/api/v1/disks": (_READ, self._get_disks),
+            DISKS_PATH: (_READ, self._get_disks),
             "/-/healthy": (_READ, self._get_health),
             "/-/ready": (_READ, self._get_readiness),
             "/-/reload": (_CHANGE, self._post_reload),

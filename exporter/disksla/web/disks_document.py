@@ -63,6 +63,7 @@ class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
     disks: tuple[DiskDocument, ...]
 
 
+DISKS_PATH = "/api/v1/disks"
 _LATENCY_SLOTS = 5
 
 

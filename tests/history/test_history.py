@@ -16,7 +16,7 @@ from disksla.history.history import (
     DiskHistory,
     History,
 )
-from disksla.history.slot import PACKED_BYTES, Slot, Totals, unpack
+from disksla.history.slot import PACKED_BYTES, Slot, Totals, totals_of, unpack
 from disksla.history.summary import summary_of_records, summary_of_slots
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import disk_snapshot
@@ -173,3 +173,18 @@ def test_disk_that_is_gone_has_no_history() -> None:
 def test_no_tick_is_no_history() -> None:
     history = History()
     assert history.after(State(Settings(), CATALOG)) is history
+
+
+def test_disk_that_is_not_listed_is_not_idle() -> None:
+    machine = Machine(a_disk(), settings=BY_SECONDS)
+    history = History().after(machine.tick(1.0))
+    history = history.after(machine.tick(1.0, text=""))
+    history = history.after(machine.tick(1.0, text=""))
+    assert sum(sum(slot.verdict_s) for slot in history.disks["vda"].seconds()) < 2.0
+
+
+def test_disk_without_counters_has_no_requests() -> None:
+    machine = Machine(a_disk(), settings=BY_SECONDS, unreadable=True)
+    disk_state = machine.state.monitored["vda"]
+    assert disk_state.counters is None
+    assert totals_of(disk_state, machine.state) == Totals()

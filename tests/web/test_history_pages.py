@@ -23,11 +23,12 @@ from disksla.web.disk_page import disk_page
 from disksla.web.disks_document import DisksDocument, disks_document
 from disksla.web.page import Frame
 from disksla.web.runbook import runbook_page
+from disksla.web.status_page import status_page
 from support.examples import scaled
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import DEVICE, run
-from support.snapshots import BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
+from support.snapshots import ABOUT, BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
 
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 NUMBERS = st.floats(0, 1e6, width=32)
@@ -229,3 +230,17 @@ def test_runbook_has_an_anchor_for_each_alert() -> None:
     targets = set(re.findall('href="#(.*?)"', page))
     assert targets <= set(re.findall('id="(.*?)"', page))
     assert not re.search(r'href="(?!#|/|https://)', page)
+
+
+def test_disks_with_problems_are_named_and_come_first() -> None:
+    throttled, past = lived("iops-300-deep")
+    [disk] = throttled.disks
+    calm = msgspec.structs.replace(
+        disk, disk=msgspec.structs.replace(disk.disk, name="a", minor=99)
+    )
+    both = msgspec.structs.replace(throttled, disks=(calm, disk))
+    page = status_page(both, ABOUT, past, FRAME)
+    assert "1 of 2 disks were throttled, below the promise or stalled" in page
+    assert f"in the last five minutes: {DEVICE}.</h1>" in page
+    assert page.index(f">{DEVICE}</a>") < page.index(">a</a>")
+    assert "<h1>No disk was throttled" in status_page(view(disk_view()), ABOUT, Past(), FRAME)

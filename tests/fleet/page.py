@@ -6,7 +6,7 @@ from functools import cache
 from typing import NamedTuple
 
 from fleet.models import models
-from fleet.playback import Playback, Sample
+from fleet.playback import UNITS, Playback, Sample
 from fleet.schedule import Disk, disks_of, host_name, model_of, progress_of
 
 _PROBED_EVERY_S = 30
@@ -107,7 +107,7 @@ def _disk_lines(disk: Disk, now_s: float) -> dict[str, str]:
     template = template_of(disk.model, now.playback, disk.device)
     increases = [playbacks[name].increases(played_s) for name, played_s in now.played_s.items()]
     values: list[object] = [
-        float(math.floor(value)) if whole else value
+        float(value // UNITS) if whole else value / UNITS
         for value, whole in zip(
             map(sum, zip(*increases, strict=True)), template.whole, strict=True
         )

@@ -20,6 +20,9 @@ from disksla.verification.report import VerificationReport
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 ABOUT = BuildInfo("0.1.0", "3.11.2", "6.1.0-26-amd64", True, 0.0)
+UNITS = 10**9
+"""Integers stand for counters as this many parts of one."""
+_US = 10**6
 _CUMULATIVE = re.compile(r"_(total|bucket|count|sum)$")
 _FRACTIONAL = re.compile(r"_(seconds_total|sum)$")
 _SERIAL = re.compile(r'serial="[^"]*"')
@@ -100,8 +103,8 @@ class Playback:
     samples: tuple[Sample, ...]
     """Samples at the end."""
     host: tuple[Sample, ...]
-    frames: tuple[tuple[float, ...], ...]
-    """Values of counters at equal intervals, from the start to the end."""
+    frames: tuple[tuple[int, ...], ...]
+    """Values of counters at equal intervals, from the start to the end, times UNITS."""
     gauges: tuple[dict[str, float], ...]
     """Values of gauges by text, at the end of each interval between two frames; where a gauge is
     absent, its last value."""
@@ -111,14 +114,18 @@ class Playback:
         """Samples whose values are in `frames`."""
         return tuple(sample for sample in self.samples if sample.is_cumulative)
 
-    def increases(self, played_s: float) -> list[float]:
-        """Return the increases of counters after `played_s`."""
-        rounds, rest_s = divmod(played_s, self.seconds)
-        position = rest_s / self.seconds * (len(self.frames) - 1)
-        before, after = self.frames[int(position)], self.frames[int(position) + 1]
-        share = position - int(position)
+    def increases(self, played_s: float) -> list[int]:
+        """Return the increases of counters after `played_s`, times UNITS.
+
+        They are integers, because rounding of fractions lets a counter fall by its last digit,
+        which Prometheus takes for a reset.
+        """
+        round_us = round(self.seconds * _US)
+        rounds, rest_us = divmod(round(played_s * _US), round_us)
+        frame, part_us = divmod(rest_us * (len(self.frames) - 1), round_us)
+        before, after = self.frames[frame], self.frames[frame + 1]
         return [
-            rounds * whole + low + (high - low) * share
+            rounds * whole + low + (high - low) * part_us // round_us
             for whole, low, high in zip(self.frames[-1], before, after, strict=True)
         ]
 
@@ -168,7 +175,10 @@ def playback_of_snapshots(
         last.disk,
         last.host,
         tuple(
-            tuple(each.get(name, 0.0) - first for name, first in zip(names, start, strict=True))
+            tuple(
+                round((each.get(name, 0.0) - first) * UNITS)
+                for name, first in zip(names, start, strict=True)
+            )
             for each in values
         ),
         tuple({name: each.get(name, values[-1][name]) for name in gauges} for each in values[1:]),

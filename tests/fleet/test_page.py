@@ -1,5 +1,7 @@
 """Properties of the pages of simulated hosts: counters, verdicts, buckets, credits, history."""
 
+import math
+import operator
 from collections import defaultdict
 
 import pytest
@@ -9,6 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
+from fleet.models import models
 from fleet.page import page_at, samples_at
 from fleet.schedule import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, progress_of
 from support.examples import scaled
@@ -42,6 +45,18 @@ def test_counters_never_decrease(host: int, now_s: float, later_s: float) -> Non
     summed = {series for series in before if series[0].endswith(CUMULATIVE)}
     assert summed <= after.keys()
     assert {series for series in summed if after[series] < before[series]} == set()
+
+
+@given(st.integers(0, 10**6), st.integers(1, 100), st.data())
+def test_increases_never_fall_by_rounding(frame: int, ulps: int, data: st.DataObject) -> None:
+    """At the ends of frames and of rounds, fractions would lose their last digit."""
+    model = models()[data.draw(st.sampled_from(sorted(models())))]
+    playback = model.playbacks[data.draw(st.sampled_from(sorted(model.playbacks)))]
+    end_s = frame * playback.seconds / (len(playback.frames) - 1)
+    before, after = playback.increases(end_s), playback.increases(end_s + ulps * math.ulp(end_s))
+    earlier = playback.increases(max(0.0, end_s - ulps * math.ulp(end_s)))
+    assert all(map(operator.le, before, after))
+    assert all(map(operator.le, earlier, before))
 
 
 @scaled(25)

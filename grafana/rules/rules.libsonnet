@@ -68,7 +68,8 @@
 
   // Compliance. Increases over `stepWindow` are recorded once and added up, so that an hour reads
   // 12 samples, a day 288, and 30 days 720 samples of an hour. Seconds that were not scraped are
-  // missing in both parts of the ratio, so gaps do not distort it. Seconds throttled by a limit of the
+  // missing in both parts of the ratio, so gaps do not distort it. A stalled disk does not comply
+  // either. Seconds throttled by a limit of the
   // machine are in neither part: they say nothing about the disk. They are left out of the seconds by
   // limit, not subtracted from those by verdict: a difference of two rates is rarely exactly 0.
   local seconds_of(label, metric, matcher) = 'sum without (%s) (increase(%s[%s]))' % [
@@ -77,18 +78,18 @@
     config.stepWindow,
   ],
   local seconds_by_verdict(matcher) = seconds_of('verdict', 'disksla_verdict_seconds_total', matcher),
-  local summed = ['disksla_below_seconds', 'disksla_proven_seconds'],
+  local summed = ['disksla_noncompliant_seconds', 'disksla_proven_seconds'],
   local by_terms(metric) =
     'sum without (instance, device) (\n  ' + metric + '\n  '
     + promql.with_info(['provider', 'terms']) + '\n)\n',
   local steps = [
     rule(
-      promql.step('instance_device', 'disksla_below_seconds'),
-      seconds_by_verdict('verdict="below"')
+      promql.step('instance_device', 'disksla_noncompliant_seconds'),
+      seconds_by_verdict('verdict=~"below|stalled"')
     ),
     rule(
       promql.step('instance_device', 'disksla_proven_seconds'),
-      seconds_by_verdict('verdict=~"met|below"') + '\n+\n'
+      seconds_by_verdict('verdict=~"met|below|stalled"') + '\n+\n'
       + seconds_of('limit', 'disksla_throttled_seconds_total', promql.by_others) + '\n'
     ),
   ] + [
@@ -111,7 +112,7 @@
     rule(
       promql.compliance(level, window),
       '1 - ' + ratio_of(
-        over_time(parts(level, 'disksla_below_seconds'), window), promql.proven(level, window)
+        over_time(parts(level, 'disksla_noncompliant_seconds'), window), promql.proven(level, window)
       )
     ),
   ],

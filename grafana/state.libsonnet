@@ -2,14 +2,14 @@
 // In the number, the integer part is the state, and the fraction is that share.
 {
   states: [
-    { value: 0, color: 'text', text: 'idle' },
-    { value: 1, color: 'green', text: 'ok: serves all requested I/O' },
-    { value: 2, color: 'yellow', text: 'throttled at an unknown limit' },
-    { value: 3, color: 'orange', text: 'throttled at the limit you bought' },
-    { value: 4, color: 'purple', text: 'out of credits: throttled at the baseline' },
-    { value: 5, color: 'dark-orange', text: 'throttled at a limit of the machine' },
-    { value: 6, color: 'red', text: 'gives less than promised' },
-    { value: 7, color: 'dark-red', text: 'stalled: no request completes' },
+    { value: 0, color: 'gray', text: 'Idle' },
+    { value: 1, color: 'green', text: 'The disk: ok, serves all requested I/O' },
+    { value: 2, color: 'yellow', text: 'Throttled at an unknown limit' },
+    { value: 3, color: 'orange', text: 'You: throttled at the limit you bought' },
+    { value: 4, color: 'purple', text: 'You: out of credits, throttled at the baseline' },
+    { value: 5, color: 'dark-orange', text: 'The machine: throttled at its limit' },
+    { value: 6, color: 'red', text: 'The disk: gives less than promised' },
+    { value: 7, color: 'dark-red', text: 'The disk: stalled, no request completes' },
   ],
 
   // `share` is a function that returns the expression of the share of a verdict. The others are

@@ -40,20 +40,28 @@ local state = import '../state.libsonnet';
       local increase(metric, matcher) =
         sum('increase(disksla_' + metric + '{' + disk + ', ' + matcher + '}[$__range])');
       local seconds(verdicts) = increase('verdict_seconds_total', 'verdict=~"%s"' % verdicts);
-      local tested = seconds('met|below') + ' + '
+      local tested = seconds('met|below|stalled') + ' + '
                      + increase('throttled_seconds_total', promql.by_others);
+
+      // A limit, with the label `shared` where reads and writes have one for both.
+      local limit(metric) =
+        'label_replace(%s * on (%s) group_left (budget) topk by (%s) (1, %s),'
+        % [gauge(metric), lib.perDisk, lib.perDisk, gauge('disk_info')]
+        + ' "shared", " (reads and writes share it)", "budget", "sum|time_shared")';
 
       // Observed mean, peak of 100 ms, promise, and burst limit.
       local traffic(caption, kind, unit, observed, suffix) =
         lib.lines(caption, |||
           Filled: mean rate. Dotted: highest rate in any 100 ms of the last 60 s, which the mean
           hides. Dashed: promised rate and, above it, the burst limit while credits last. Peaks at
-          the promised rate with a mean far below it are bursts that are cut by the limiter.
+          the promised rate with a mean far below it are bursts that are cut by the limiter. Where
+          reads and writes share the limit, both use it up: see the totals. The line is for the
+          smallest requests; larger ones may cost more, which the load takes into account.
         |||, unit, [
           lib.query(rate(observed), 'observed'),
           lib.query(gauge('peak_' + kind + suffix), 'peak of 100 ms'),
-          lib.query(gauge('limit_' + kind + suffix), 'promised'),
-          lib.query(gauge('burst_limit_' + kind + suffix), 'while credits last'),
+          lib.query(limit('limit_' + kind + suffix), 'promised{{shared}}'),
+          lib.query(limit('burst_limit_' + kind + suffix), 'while credits last{{shared}}'),
         ])
         + lib.size(8, 8)
         + lib.noData('no samples')
@@ -97,7 +105,7 @@ local state = import '../state.libsonnet';
             not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3
             and 20 ms). A band that moves up with the load is queueing at a limit.
           |||, 's', [
-            lib.buckets('sum by (le) (' + rate(kind + '_latency_seconds_bucket') + ')'),
+            lib.buckets(rate(kind + '_latency_seconds_bucket')),
           ]
         ) + lib.noData('no ' + kind + 's');
 
@@ -124,46 +132,60 @@ local state = import '../state.libsonnet';
             cause of a slow program is elsewhere.
           |||, 'none', [lib.now(disk_state)])
           + lib.asState + lib.size(8, 5) + lib.noData('no samples of this disk at that time'),
-          lib.timeline('State over time', |||
-            The worst condition at each moment that held for at least %g %% of the rate interval.
+          lib.timeline('State history', |||
+            The worst condition at each moment that was true for at least %g %% of the rate interval.
           ||| % (config.noticeableShare * 100), [lib.query(disk_state, '{{device}}')])
           + lib.size(16, 5) + lib.noData('no samples of this disk at that time'),
         ],
         [
-          lib.stat('Terms', |||
+          lib.text('Terms', |||
             Terms of the disk: what it was sold as. Without terms in the configuration, only the
             observed ceiling is known.
-          |||, 'none', [lib.now(gauge('disk_info'), '{{terms}}')])
-          + lib.asName + lib.noData('unknown disk'),
-          lib.stat('Mounted at', |||
-            Mount points of the disk and its partitions.
-          |||, 'none', [lib.now(gauge('mount_info'), '{{mountpoint}}')])
-          + lib.asName + lib.noData('not mounted: used raw, or below LVM'),
-          lib.stat('Serial number', |||
+          |||, gauge('disk_info'), 'terms')
+          + lib.size(6, 4) + lib.noData('unknown disk'),
+          lib.text('Mounted at', |||
+            Where the file systems of the disk and of its partitions are mounted. Bind mounts, pods
+            and containers are left out.
+          |||, gauge('mount_info'), 'mountpoint')
+          + lib.size(6, 4) + lib.noData('not mounted'),
+          lib.text('Serial number', |||
             Identifies the disk to the provider; quote it in a support ticket.
-          |||, 'none', [lib.now(gauge('disk_info', ', serial!=""'), '{{serial}}')])
-          + lib.asName + lib.noData('the disk reports none'),
-          lib.stat('SLA compliance', |||
-            Share of the tested seconds (met, throttled or below) within the selected time range in
-            which the disk was not below its promise. Time throttled by a limit of the machine does
-            not count.
-          |||, 'percentunit', [lib.now('1 - ' + ratio(seconds('below'), tested))])
-          + lib.noData('promise not tested')
-          + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
-          lib.stat('Throttled', |||
-            Share of the selected time range in which the disk was throttled while requests waited.
-            A small share is normal for a load in bursts; a large share means that the disk, or the
-            machine, is too small for the load: see the throttled time by limit.
-          |||, 'percentunit', [lib.now(seconds('throttled') + ' / ' + seconds('.+'))])
-          + lib.noData('no samples')
-          + lib.decimals(1)
-          + lib.steps([[null, 'green'], [config.noticeableShare, 'orange']]),
+          |||, gauge('disk_info', ', serial!=""'), 'serial')
+          + lib.size(6, 4) + lib.noData('the disk has none'),
           lib.stat('Burst credits', |||
-            Estimate of the burst credits left, as a share of the capacity. The panel below shows the
+            Estimate of the burst credits left, as a share of the capacity. The row below shows the
             bounds too.
-          |||, 'percentunit', [lib.query(lib.creditsLeft(), '{{resource}}')])
-          + lib.noData('terms without burst credits')
+          |||, 'percentunit', [lib.now(lib.creditsLeft(), '{{resource}}')])
+          + lib.size(6, 4) + lib.noData('no credits in these terms')
           + lib.steps([[null, 'red'], [config.creditsEmptyShare, 'orange'], [0.25, 'green']]),
+        ],
+        [
+          lib.stat('SLA compliance', |||
+            Share of the tested seconds (met, throttled, below or stalled) within the selected time
+            range in which the disk was neither below its promise nor stalled. Time throttled by a
+            limit of the machine does not count.
+          |||, 'percentunit', [lib.now('1 - ' + ratio(seconds('below|stalled'), tested))])
+          + lib.size(6, 4) + lib.noData('promise not tested')
+          + lib.decimals(2) + lib.steps([[null, 'red'], [config.dashboardCompliance, 'green']]),
+          lib.stat('Stalled', |||
+            Time within the selected time range in which requests were in flight and none completed.
+          |||, 's', [lib.now(seconds('stalled'))])
+          + lib.size(6, 4) + lib.noData('no samples') + lib.noticed(1, 'dark-red'),
+          lib.stat('Throttled', |||
+            Share of the selected time range in which the disk was throttled while requests waited,
+            at whatever limit. A small share is normal for a load in bursts; a large share means that
+            the disk, or the machine, is too small for the load: see the throttled time by limit.
+          |||, 'percentunit', [lib.now(seconds('throttled') + ' / ' + seconds('.+'))])
+          + lib.size(6, 4) + lib.noData('no samples')
+          + lib.noticed(config.noticeableShare, 'orange'),
+          lib.stat('Throttled by the machine', |||
+            Share of the selected time range in which the disk was throttled at a limit that the
+            machine has for several disks. A larger disk does not help.
+          |||, 'percentunit', [
+            lib.now(increase('throttled_seconds_total', promql.by_machine) + ' / ' + seconds('.+')),
+          ])
+          + lib.size(6, 4) + lib.noData('no limit of the machine is known')
+          + lib.noticed(config.noticeableShare, 'dark-orange'),
         ],
 
         lib.row('IOPS and throughput'),
@@ -178,14 +200,28 @@ local state = import '../state.libsonnet';
           ])
           + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.noData('no samples'),
           lib.lines('Load', |||
-            Load of the 100 ms windows as a share of the limit: at 100 % the disk is exactly at the
-            limit. A 99th percentile near 100 % with a median far below it is a load in bursts.
+            Utilization of the limit under its cost model: at 100 % the disk is at the limit. The
+            shares of windows of 100 ms are exact; many at the limit with a low mean are a load in
+            bursts.
           |||, 'percentunit', [
-            lib.query(quantile('0.5', 'window_load_ratio'), 'median'),
-            lib.query(quantile('0.95', 'window_load_ratio'), '95th percentile'),
-            lib.query(quantile('0.99', 'window_load_ratio'), '99th percentile'),
+            lib.query(
+              ratio(rate('window_load_ratio_sum'), rate('window_load_ratio_count')), 'mean load'
+            ),
+          ] + [
+            lib.query(
+              '1 - %s' % ratio(
+                'sum without (le) (%s)' % rate('window_load_ratio_bucket', ', le="%s"' % bound[0]),
+                rate('window_load_ratio_count')
+              ), 'windows above %s %%' % bound[1]
+            )
+            for bound in [['0.9', '90'], ['1.05', '105']]
           ])
-          + lib.lineAt(1, 'orange') + lib.noData('no limits are known, or the disk was idle'),
+          + lib.lineAt(1, 'orange') + lib.noData('no limits are known, or the disk was idle')
+          + lib.overrides([
+            lib.filled('mean load', 'blue'),
+            lib.plain('windows above 90 %', 'purple'),
+            lib.plain('windows above 105 %', 'light-purple'),
+          ]),
         ],
         [
           traffic('Read IOPS', 'read', 'iops', 'reads_completed_total', '_iops'),
@@ -199,35 +235,60 @@ local state = import '../state.libsonnet';
           ),
         ],
         [
-          traffic('Read throughput', 'read', 'Bps', 'read_bytes_total', '_bytes_per_second'),
-          traffic('Write throughput', 'written', 'Bps', 'written_bytes_total', '_bytes_per_second'),
+          traffic('Read throughput', 'read', 'binBps', 'read_bytes_total', '_bytes_per_second'),
+          traffic('Write throughput', 'written', 'binBps', 'written_bytes_total', '_bytes_per_second'),
           total(
             'Total throughput and observed ceiling',
-            'Bps',
+            'binBps',
             'read_bytes_total',
             'written_bytes_total',
             '_bytes_per_second'
           ),
         ],
 
+        [
+          lib.lines('Request size', |||
+            Mean size of requests. Providers charge large requests more, up to the point where
+            bandwidth is the limit. An empty flush counts as a write of 0 bytes where the disk has a
+            write-back cache.
+          |||, 'bytes', [
+            lib.query(
+              ratio(rate(each[1] + '_bytes_total'), rate(each[0] + 's_completed_total')),
+              each[0] + 's, mean'
+            )
+            for each in [['read', 'read'], ['write', 'written']]
+          ])
+          + lib.noData('no requests')
+          + lib.coloured({ 'reads, mean': 'blue', 'writes, mean': 'purple' }),
+          lib.lines('Mean queue depth', |||
+            Requests in flight on average (aqu-sz of iostat). A low queue depth limits IOPS by the
+            latency; the promise of a type applies from the queue depth that its provider states.
+          |||, 'short', [
+            lib.query(rate(kind + '_time_seconds_total'), kind + 's')
+            for kind in ['read', 'write']
+          ])
+          + lib.stacked + lib.decimals(1) + lib.noData('no samples')
+          + lib.coloured({ reads: 'blue', writes: 'purple' }),
+        ],
+
         lib.row('Latency'),
         [
           lib.lines('Latency', |||
-            Mean and 99th percentile of the latency of requests, queueing included; dashed: promised
-            latency. Above the promise while throttled: the queue of the host itself. Above the
+            Mean latency of requests, and p99 of the means of windows, queueing included: a single slow
+            request does not show. Dashed: promised latency. Above the promise while throttled: the queue of the host itself. Above the
             promise at a low load: the disk.
           |||, 's', [
             lib.query(mean('read'), 'reads, mean'),
             lib.query(mean('write'), 'writes, mean'),
-            lib.query(quantile('0.99', 'read_latency_seconds'), 'reads, 99th percentile'),
-            lib.query(quantile('0.99', 'write_latency_seconds'), 'writes, 99th percentile'),
+            lib.query(quantile('0.99', 'read_latency_seconds'), 'reads, p99 of windows'),
+            lib.query(quantile('0.99', 'write_latency_seconds'), 'writes, p99 of windows'),
             lib.query(gauge('limit_latency_seconds'), 'promised'),
           ])
           + lib.noData('no requests') + lib.overrides([
             lib.filled('reads, mean', 'blue'),
             lib.filled('writes, mean', 'purple'),
-            lib.plain('reads, 99th percentile', 'light-blue'),
-            lib.plain('writes, 99th percentile', 'light-purple'),
+            lib.plain('reads, p99 of windows', 'light-blue'),
+            lib.plain('writes, p99 of windows', 'light-purple'),
             lib.dashed('promised', 'green'),
           ]),
           lib.lines('Requests within the promised latency', |||
@@ -270,8 +331,7 @@ local state = import '../state.libsonnet';
           + lib.coloured({ flushes: 'orange' }),
         ],
 
-        lib.row('Burst credits over time'),
-        [
+        lib.collapsed('Burst credits', [[
           lib.bounds('Burst credits left', |||
             Burst credits as a share of the capacity. The guest cannot read its credits: the true
             level is always within the band, and the line is the estimate. At 0 the disk is limited
@@ -283,7 +343,7 @@ local state = import '../state.libsonnet';
             Absent while the credits do not decrease.
           |||, 's', [lib.query(gauge('burst_exhaustion_seconds') + ' < Inf', '{{resource}}')])
           + lib.size(8, 8) + lib.noData('the credits do not decrease'),
-        ],
+        ]]),
 
         lib.row('Throttling and its effect on the host'),
         [
@@ -294,13 +354,13 @@ local state = import '../state.libsonnet';
           |||, 'percentunit', [lib.query(rate('throttled_seconds_total'), '{{limit}}')])
           + lib.stacked + lib.range(0, 1) + lib.size(8, 8) + lib.noData('no samples')
           + lib.byLimit,
-          lib.lines('Requests in flight', |||
+          lib.lines('Queue depth', |||
             Requests in flight, and how many of them on average waited because of throttling. If
             nearly all of them wait, a higher queue depth does not give more IOPS.
           |||, 'short', [
             lib.query(gauge('inflight'), 'in flight'),
             lib.query(rate('throttle_wait_seconds_total'), 'waiting because throttled'),
-          ]) + lib.noData('no samples') + lib.size(8, 8) + lib.coloured({
+          ]) + lib.decimals(1) + lib.noData('no samples') + lib.size(8, 8) + lib.coloured({
             'in flight': 'blue',
             'waiting because throttled': 'orange',
           }),

@@ -38,6 +38,19 @@
       // One of the mount points of each disk, so that it has one row.
       local mounted = 'topk by (%s) (1, disksla_mount_info{%s})' % [lib.perDisk, disk];
 
+      local least = 'bottomk(%d, %s < %g)' % [
+        config.dashboardWorst,
+        compliance('instance_device', '1d', disk),
+        config.dashboardCompliance,
+      ];
+      local ofLeast(expr, details=[]) = lib.column(
+        'max by (' + std.join(', ', [lib.perDisk] + details) + ') ('
+        + expr + ' and on (' + lib.perDisk + ') ' + least + ')'
+      );
+      local compliant = lib.byValue(
+        [[null, 'red'], [0.99, 'orange'], [config.dashboardCompliance, 'green']]
+      );
+
       // Recorded over all hosts, so these series have no `instance`.
       local shareOfTerms = promql.verdict_share('provider_terms_verdict');
       local byTerms(name, more='') = name + '{job=~"$job"' + more + '}';
@@ -51,7 +64,7 @@
         lib.lines(title, |||
           Sum over all disks with the same terms, on all hosts; stacked.
         |||, unit, [termsRate(counter)])
-        + lib.stacked + lib.size(6, 7) + lib.noData('no data: are the recording rules loaded?');
+        + lib.stacked + lib.size(12, 7) + lib.noData('no data: are the recording rules loaded?');
 
       local up = 'up{%s}' % lib.host;
       local reloaded = 'disksla_config_last_reload_successful{%s}' % lib.host;
@@ -77,22 +90,20 @@
             over a long time it is more than the baseline.
           |||, 'floor(%s) == 4' % states)
           + lib.alarming('purple'),
+          disks('Throttled by the machine', |||
+            Disks that are throttled at a limit of their machine for several disks. A larger disk does
+            not help.
+          |||, 'floor(%s) == 5' % states)
+          + lib.alarming('dark-orange'),
           disks('Throttled', |||
-            Disks that are throttled at a limit, of their own or of the machine. The cause is the
-            load: the disk gives what was sold (or a flat rate, if its terms are not known), and the
-            load requests more.
-          |||, '(%(states)s >= 2) < 4 or (%(states)s >= 5) < 6' % { states: states })
+            Disks that are throttled at a limit of their own. The cause is the load: the disk gives
+            what was sold (or a flat rate, if its terms are not known), and the load requests more.
+          |||, '(%(states)s >= 2) < 4' % { states: states })
           + lib.alarming('orange'),
           disks('OK', |||
             Disks that served all requested I/O, or were idle. The cause of a slow program is
             elsewhere.
           |||, '%s < 2' % states),
-          disks('Without limits', |||
-            Disks whose terms are not known, or have no limits. disksla can detect that they are
-            throttled, but not that they are below their promise. Add their terms to the
-            configuration.
-          |||, '%s unless on (%s) %s' % [info, lib.perDisk, promise])
-          + lib.alarming('blue'),
         ],
         [
           lib.table(
@@ -102,28 +113,63 @@
               throttled one. Click on a disk to see its dashboard.
             ||| % config.dashboardWorst,
             ['instance', 'device'],
-            ['state', 'below', 'throttled', 'stalled', 'credits left', 'compliance, 30 d'],
+            ['state', 'below', 'throttled', 'stalled', '1 d', '30 d', 'credits left'],
             [
               ofWorst(states),
               ofWorst(share('below')),
               ofWorst(share('throttled')),
               ofWorst(share('stalled')),
-              ofWorst('min by (%s) (%s)' % [lib.perDisk, lib.creditsLeft()]),
+              ofWorst(compliance('instance_device', '1d', disk)),
               ofWorst(compliance('instance_device', '30d', disk)),
+              ofWorst('min by (%s) (%s)' % [lib.perDisk, lib.creditsLeft()]),
               ofWorst(info, details),
               ofWorst(mounted, ['mountpoint']),
             ],
-            details=details + ['mountpoint']
+            details=details + ['mountpoint'],
+            order=['device', 'state', 'mountpoint', 'instance', 'terms', 'below', 'throttled', 'stalled']
+                  + ['1 d', '30 d', 'credits left', 'model', 'serial']
           )
-          + lib.size(24, 12) + lib.noData('no disks') + lib.rowToDisk()
+          + lib.size(24, 12) + lib.rowToDisk()
           + lib.sortedBy('state', desc=true) + lib.unit('percentunit') + lib.decimals(1)
           + lib.overrides([
             lib.named('state', {
               mappings: lib.stateRanges,
               'custom.cellOptions': { type: 'color-text' },
-              'custom.width': 280,
+              'custom.width': 250,
             }),
-            lib.named('compliance, 30 d', { decimals: 3 }),
+            lib.named('device', { 'custom.width': 90 }),
+          ] + [
+            lib.named(window, compliant { decimals: 2 })
+            for window in ['1 d', '30 d']
+          ]),
+        ],
+        [
+          lib.table(
+            'Least compliant disks of the last day',
+            |||
+              Disks that were below their promise or stalled within the last day, and may be idle now:
+              the share of the tested time in which they were neither. Empty if all are compliant.
+            |||,
+            ['instance', 'device'],
+            ['1 h', '1 d', '30 d', 'state'],
+            [
+              ofLeast(compliance('instance_device', window, disk))
+              for window in ['1h', '1d', '30d']
+            ] + [ofLeast(states), ofLeast(info, details), ofLeast(mounted, ['mountpoint'])],
+            details=details + ['mountpoint'],
+            order=['device', '1 d', '1 h', '30 d', 'mountpoint', 'instance', 'state', 'terms', 'model', 'serial']
+          )
+          + lib.size(24, 8) + lib.rowToDisk() + lib.sortedBy('1 d') + lib.unit('percentunit')
+          + lib.overrides([
+            lib.named('state', {
+              mappings: lib.stateRanges,
+              'custom.cellOptions': { type: 'color-text' },
+              'custom.width': 250,
+            }),
+            lib.named('device', { 'custom.width': 90 }),
+          ] + [
+            lib.named(window, compliant { decimals: 2 })
+            for window in ['1 h', '1 d', '30 d']
           ]),
         ],
 
@@ -158,11 +204,17 @@
               lib.column('min by (provider, terms) (%s)'
                          % compliance('provider_terms', window, 'job=~"$job"'))
               for window in ['1h', '1d', '30d']
-            ]
+            ],
+            order=['terms', '30 d', '1 d', '1 h', 'disks', 'below', 'throttled', 'provider']
           )
-          + lib.size(14, 9) + lib.noData('no data: are the recording rules loaded?')
+          + lib.size(24, 9)
           + lib.sortedBy('30 d') + lib.unit('percentunit') + lib.decimals(2)
-          + lib.overrides([lib.named('disks', { unit: 'short', decimals: 0 })]),
+          + lib.overrides([lib.named('disks', { unit: 'short', decimals: 0 })] + [
+            lib.named(window, compliant)
+            for window in ['1 h', '1 d', '30 d']
+          ]),
+        ],
+        [
           lib.lines('Time of all disks, by verdict', |||
             Verdicts on all disks of the selected jobs, as shares of their time. A growing red area
             means that many disks are below their promise at once, as in an incident of the
@@ -177,27 +229,35 @@
               disks: disksOfTerms,
             }, '{{verdict}}'),
           ])
-          + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.size(10, 9)
+          + lib.stacked + lib.byVerdict + lib.range(0, 1) + lib.size(24, 8)
           + lib.noData('no data: are the recording rules loaded?'),
         ],
         [
           traffic('Read IOPS', 'iops', 'reads_completed'),
           traffic('Write IOPS', 'iops', 'writes_completed'),
-          traffic('Read throughput', 'Bps', 'read_bytes'),
-          traffic('Write throughput', 'Bps', 'written_bytes'),
+        ],
+        [
+          traffic('Read throughput', 'binBps', 'read_bytes'),
+          traffic('Write throughput', 'binBps', 'written_bytes'),
         ],
 
-        lib.row('Exporters'),
+        lib.row('Exporters and terms'),
         [
+          disks('Without limits', |||
+            Disks whose terms are not known, or have no limits. disksla can detect that they are
+            throttled, but not that they are below their promise. Add their terms to the
+            configuration.
+          |||, '%s unless on (%s) %s' % [info, lib.perDisk, promise])
+          + lib.alarming('blue') + lib.size(4, 6),
           lib.stat('Exporters down', |||
             Daemons whose last scrape failed. Their disks are not in the numbers above.
           |||, 'short', [lib.counted(up + ' == 0', up)])
-          + lib.alarming('red') + lib.size(6, 6) + lib.noData('no exporter is scraped'),
+          + lib.alarming('red') + lib.size(4, 6) + lib.noData('no exporter is scraped'),
           lib.stat('Invalid configuration', |||
             Daemons that keep the old configuration because the new one is invalid. `disksla
             check-config` lists the problems.
           |||, 'short', [lib.counted(reloaded + ' == 0', reloaded)])
-          + lib.alarming('orange') + lib.size(6, 6) + lib.noData('no exporter is scraped'),
+          + lib.alarming('orange') + lib.size(4, 6) + lib.noData('no exporter is scraped'),
           lib.lines('Missed samples', |||
             Share of the sampling deadlines that passed without a sample, for the daemon that missed
             most. Counters lose nothing, but windows are longer and verdicts coarser.
@@ -210,7 +270,7 @@
           + lib.size(6, 6) + lib.noData('no exporter is scraped'),
           lib.bars('Versions', |||
             Number of daemons by version of disksla.
-          |||, 'short', [
+          |||, 'short', '${__field.labels.version}', [
             lib.now('count by (version) (disksla_build_info{%s})' % lib.host, '{{version}}'),
           ])
           + lib.size(6, 6) + lib.noData('no exporter is scraped'),

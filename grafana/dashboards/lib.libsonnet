@@ -7,7 +7,7 @@ local trimmed = import '../trimmed.libsonnet';
 local uids = import '../uids.libsonnet';
 
 local verdicts = {
-  idle: 'text',
+  idle: 'gray',
   unproven: 'blue',
   met: 'green',
   throttled: 'orange',
@@ -53,9 +53,10 @@ local override(id, options, properties) = {
 };
 local named(name, properties) = override('byName', name, properties);
 local colour(name) = { mode: 'fixed', fixedColor: name };
-local styled(name, color, fill, dash) = named(name, {
+local styled(pattern, color, fill, dash, width) = override('byRegexp', pattern, {
   color: colour(color),
   'custom.lineStyle': { fill: fill, dash: dash },
+  'custom.lineWidth': width,
   'custom.fillOpacity': 0,
 });
 
@@ -65,6 +66,25 @@ local thresholds(steps) = {
   mode: 'absolute',
   steps: [{ color: step[1], value: step[0] } for step in steps],
 };
+
+// Decimals by unit, so that rounding noise is 0. Axes of zeros end at the soft maximum.
+local decimals = { percentunit: 1, s: 1, iops: 0, binBps: 1, bytes: 1, short: 0, none: 0 };
+local soft_max = { percentunit: 0.1, s: 0.001, iops: 10, binBps: 1048576, bytes: 4096, short: 1 };
+
+// Colours of series without one of their own: no red or orange, which mean that something is wrong.
+local neutral = { mode: 'shades', fixedColor: 'blue' };
+
+// Absence is no alarm: the text of `noValue`, in the colour of text.
+local calm = { fieldConfig+: { defaults+: {
+  local defaults = self,
+  mappings+: [{
+    type: 'special',
+    options: {
+      match: 'null+nan',
+      result: { index: 99, text: defaults.noValue, color: 'text' },
+    },
+  }],
+} } };
 
 local refId(index) = std.char(std.codepoint('A') + index);
 
@@ -77,6 +97,7 @@ local panel(type, title, description, targets) = {
   fieldConfig: {
     defaults: {
       unit: 'short',
+      decimals: std.get(decimals, self.unit, 0),
       noValue: 'no data',
       thresholds: thresholds([[null, 'green']]),
       mappings: [],
@@ -84,10 +105,12 @@ local panel(type, title, description, targets) = {
     overrides: [],
   },
   gridPos: { w: 12, h: 8 },
+  // The rate interval of the present does not depend on the selected time range.
+  [if std.length([target for target in targets if !target.instant]) == 0 then 'maxDataPoints']: 100000,
 };
 
 // Place rows of panels on a grid 24 wide, from left to right. A row is as high as its highest panel.
-local placed(rows) = std.foldl(
+local placed_rows(rows, y=0) = std.foldl(
   function(done, row) done {
     y: done.y + std.foldl(function(most, item) std.max(most, item.gridPos.h), row, 0),
     panels: done.panels + std.foldl(
@@ -96,8 +119,27 @@ local placed(rows) = std.foldl(
         panels: line.panels + [item { gridPos+: { x: line.x, y: done.y } }],
       }, row, { x: 0, panels: [] }
     ).panels,
-  }, rows, { y: 0, panels: [] }
+  }, rows, { y: y, panels: [] }
 ).panels;
+
+// The panels of a collapsed row are inside it; each list of `rows` is a line of panels.
+local placed(rows) = std.map(
+  function(item)
+    if std.objectHas(item, 'inner') then {
+      [key]: item[key]
+      for key in std.objectFields(item)
+      if key != 'inner'
+    } + { panels: placed_rows(item.inner, item.gridPos.y + 1) } else item,
+  placed_rows(rows)
+);
+local numbered(panels) = std.mapWithIndex(
+  function(index, item) item {
+    id: 100 * index + 1,
+    [if item.type == 'row' then 'panels']: std.mapWithIndex(
+      function(place, inner) inner { id: 100 * index + 2 + place }, item.panels
+    ),
+  }, panels
+);
 
 function(config) {
   local promql = (import '../promql.libsonnet')(config),
@@ -108,8 +150,8 @@ function(config) {
   mapping: mapping,
   override: override,
   named: named,
-  dashed(name, color): styled(name, color, 'dash', [8, 4]),
-  dotted(name, color): styled(name, color, 'dot', [0, 6]),
+  dashed(name, color): styled('/^' + name + '/', color, 'dash', [8, 4], 1),
+  dotted(name, color): styled('/^' + name + '/', color, 'dot', [0, 6], 3),
   filled(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 20 }),
   plain(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 0 }),
 
@@ -136,14 +178,18 @@ function(config) {
   // A column of a table. The expression must aggregate by the labels that it keeps: if two columns
   // differ in a label that both have, every disk gets two rows.
   column(expr): self.now(expr) + { format: 'table' },
-  buckets(expr): self.query(expr, '{{le}}') + { format: 'heatmap' },
+  // Buckets of a histogram; absent at moments without requests, where cells would be undefined.
+  buckets(rate): self.query(
+    'sum by (le) (' + rate + ') and on () sum(' + rate + ') > 0', '{{le}}'
+  ) + { format: 'heatmap' },
   // Number of series of `expr`; 0 if there are only series of `all`, and no value if there are none.
   counted(expr, all): self.now('count(' + expr + ') or 0 * count(' + all + ')'),
 
   // -- kinds of panels; `+` adds what is special ---------------------------------------------------
 
   lines(title, description, unit, targets): panel('timeseries', title, description, targets) + {
-    fieldConfig+: { defaults+: { unit: unit, min: 0, custom: {
+    fieldConfig+: { defaults+: { unit: unit, min: 0, color: neutral, custom: {
+      axisSoftMax: soft_max[unit],
       drawStyle: 'line',
       lineWidth: 1,
       fillOpacity: 10,
@@ -151,7 +197,7 @@ function(config) {
       spanNulls: false,
     } } },
     options: {
-      legend: { displayMode: 'list', placement: 'bottom', showLegend: true, calcs: [] },
+      legend: { displayMode: 'list', placement: 'bottom', showLegend: true, calcs: ['lastNotNull', 'max'] },
       tooltip: { mode: 'multi', sort: 'desc' },
     },
   },
@@ -183,13 +229,16 @@ function(config) {
     stacking: { mode: 'normal', group: 'A' },
   } } } },
 
+  // Lines alone: areas of many series cover each other.
+  unfilled: { fieldConfig+: { defaults+: { custom+: { fillOpacity: 0 } } } },
+
   // A horizontal line at a value.
   lineAt(value, color): { fieldConfig+: { defaults+: {
     thresholds: thresholds([[null, 'green'], [value, color]]),
     custom+: { thresholdsStyle: { mode: 'dashed' } },
   } } },
 
-  stat(title, description, unit, targets): panel('stat', title, description, targets) + {
+  stat(title, description, unit, targets): panel('stat', title, description, targets) + calm + {
     gridPos: { w: 4, h: 4 },
     fieldConfig+: { defaults+: { unit: unit } },
     options: {
@@ -202,19 +251,33 @@ function(config) {
     },
   },
 
+  // A stat that shows the values of a label; each is a row of a table.
+  text(title, description, expr, label): self.stat(
+    title, description, 'none', [self.now(expr) + { format: 'table' }]
+  ) + {
+    fieldConfig+: { defaults+: { color: colour('text') } },
+    options+: {
+      reduceOptions: { calcs: [], fields: '/^' + label + '$/', values: true },
+      textMode: 'value',
+    },
+  },
+
   // A stat that shows the text and the colour of a state.
   asState: {
-    fieldConfig+: { defaults+: { mappings: mapping(state.states), color: { mode: 'thresholds' } } },
+    fieldConfig+: { defaults+: { mappings+: mapping(state.states), color: { mode: 'thresholds' } } },
     options+: { colorMode: 'background', textMode: 'value' },
   },
 
   // Green at 0, and this colour from 1 on.
   alarming(color): self.steps([[null, 'green'], [1, color]]),
+  // No colour below this value: little of it is nothing to praise.
+  noticed(value, color): self.steps([[null, 'text'], [value, color]]),
 
   timeline(title, description, targets): panel('state-timeline', title, description, targets) + {
     fieldConfig+: { defaults+: {
       mappings: mapping(state.states),
-      color: { mode: 'thresholds' },
+      // With `thresholds` and merged values, Grafana ignores the colours and texts of mappings.
+      color: { mode: 'fixed' },
       custom: { lineWidth: 0, fillOpacity: 80 },
     } },
     options: {
@@ -228,6 +291,7 @@ function(config) {
   },
 
   heatmap(title, description, unit, targets): panel('heatmap', title, description, targets) + {
+    gridPos: { w: 12, h: 12 },
     fieldConfig+: { defaults+: { unit: unit, custom: { scaleDistribution: { type: 'linear' } } } },
     options: {
       calculate: false,
@@ -254,12 +318,17 @@ function(config) {
 
   // A table with a row for each combination of `labels`. `columns` are the captions of the values,
   // one for each query. `details` are labels that only one query has. Other labels are hidden.
-  table(title, description, labels, columns, targets, details=[]):
+  // `order` lists labels, captions and details as they are shown; a phone shows the first two.
+  table(title, description, labels, columns, targets, details=[], order=labels + columns + details):
     local values = ['Value #' + refId(index) for index in std.range(0, std.length(columns) - 1)];
-    local shown = labels + values + details;
-    panel('table', title, description, targets) + {
+    local field = { [columns[index]]: values[index] for index in std.range(0, std.length(columns) - 1) };
+    local shown = [std.get(field, name, name) for name in order];
+    panel('table', title, description, targets) + calm + {
       gridPos: { w: 24, h: 10 },
-      fieldConfig+: { defaults+: { custom: { align: 'auto', filterable: false } } },
+      fieldConfig+: { defaults+: {
+        noValue: '–',
+        custom: { align: 'auto', filterable: false },
+      } },
       options: {
         cellHeight: 'sm',
         showHeader: true,
@@ -281,8 +350,9 @@ function(config) {
       ],
     },
 
-  bars(title, description, unit, targets): panel('bargauge', title, description, targets) + {
-    fieldConfig+: { defaults+: { unit: unit, min: 0 } },
+  // `name` is the text beside a bar, which Grafana hides for a single series otherwise.
+  bars(title, description, unit, name, targets): panel('bargauge', title, description, targets) + calm + {
+    fieldConfig+: { defaults+: { unit: unit, min: 0, displayName: name } },
     options: {
       reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
       displayMode: 'basic',
@@ -297,6 +367,10 @@ function(config) {
   row(title): [
     { type: 'row', title: title, collapsed: false, panels: [], gridPos: { w: 24, h: 1 } },
   ],
+  // A row for what many disks do not have; `rows` are read when it is opened.
+  collapsed(title, rows): [
+    { type: 'row', title: title, collapsed: true, inner: rows, gridPos: { w: 24, h: 1 } },
+  ],
 
   size(w, h): { gridPos: { w: w, h: h } },
   noData(text): { fieldConfig+: { defaults+: { noValue: text } } },
@@ -306,7 +380,12 @@ function(config) {
   decimals(number): { fieldConfig+: { defaults+: { decimals: number } } },
   // Colours, each from its value on.
   steps(steps): { fieldConfig+: { defaults+: { thresholds: thresholds(steps) } } },
-  asName: { options+: { textMode: 'name' } },
+  // Colours of the text of a column, each from its value on.
+  byValue(steps): {
+    thresholds: thresholds(steps),
+    color: { mode: 'thresholds' },
+    'custom.cellOptions': { type: 'color-text' },
+  },
   onColour: { options+: { colorMode: 'background' } },
   overrides(overrides): { fieldConfig+: { overrides+: overrides } },
   // Colours by the name of the series.
@@ -377,7 +456,18 @@ function(config) {
     time: { from: from, to: 'now' },
     timepicker: {},
     refresh: '1m',
-    annotations: { list: [] },
+    annotations: { list: [{
+      name: 'Alerts',
+      datasource: source,
+      enable: true,
+      hide: false,
+      iconColor: 'red',
+      expr: 'ALERTS{alertstate="firing", alertname=~"(Disk|Machine).+", %s, device=~"$device|"}' % $.host,
+      step: '60s',
+      titleFormat: '{{alertname}}',
+      textFormat: '{{instance}} {{device}}',
+      tagKeys: 'severity',
+    }] },
     templating: { list: [
       {
         name: 'datasource',
@@ -401,12 +491,13 @@ function(config) {
         type: 'link',
         title: other[1],
         tooltip: other[2],
-        url: '/d/' + other[0],
+        // Not host and disk: all of them on *Disk*, or one on *Fleet*, are of no use.
+        url: '/d/' + other[0] + '?${datasource:queryparam}&${job:queryparam}',
         icon: 'dashboard',
         tags: [],
         asDropdown: false,
         targetBlank: false,
-        includeVars: true,
+        includeVars: false,
         keepTime: true,
       }
       for other in [
@@ -427,6 +518,6 @@ function(config) {
       includeVars: false,
       keepTime: false,
     }]),
-    panels: std.mapWithIndex(function(index, item) item { id: index + 1 }, placed(rows)),
+    panels: numbered(placed(rows)),
   },
 }

@@ -13,10 +13,6 @@ function(config) {
   local left(bound='') = 'min by (resource) (%s)' % ofGroup(
     gauge('burst_credits' + bound) + ' / ' + gauge('burst_credits_capacity')
   ),
-  local quantile(q) =
-    'histogram_quantile(' + q + ', sum by (' + perGroup + ', le) ('
-    + ofGroup(rate('load_ratio_bucket')) + '))',
-
   // Rates of all disks of the group, stacked, and the limit of their sum.
   local traffic(title, unit, metrics, limit) =
     lib.lines(title, |||
@@ -46,22 +42,27 @@ function(config) {
     ]),
 
   // Rows of the dashboard of one disk.
-  ofDisk: [
-    lib.row('Machine'),
+  ofDisk: [lib.collapsed('Machine', [
     [
-      lib.stat('Disks that share the limit', |||
-        Machine type, and the disks that share a limit of it, this one among them. A larger disk does
-        not raise that limit; a larger machine does.
-      |||, 'none', [lib.now(ofGroup(gauge('info')), '{{machine}} {{title}}')])
-      + lib.asName + lib.size(8, 8) + noLimit,
+      lib.text('Disks that share the limit', |||
+        The disks that share a limit of the machine, this one among them. A larger disk does not raise
+        that limit; a larger machine does.
+      |||, ofGroup(gauge('info')), 'title')
+      + lib.size(8, 8) + noLimit,
       lib.lines('Load of the machine limit', |||
-        Load of the 100 ms windows of all these disks together, as a share of the limit of the
-        machine. Near 100 % while the load of this disk is far below it: the machine is too small,
+        Mean load of all these disks together, as a share of the limit of the machine, and the share
+        of windows of 100 ms near the limit. Near 100 % while the load of this disk is far below it: the machine is too small,
         not the disk.
       |||, 'percentunit', [
-        lib.query(quantile('0.5'), '{{group}}: median'),
-        lib.query(quantile('0.95'), '{{group}}: 95th percentile'),
-        lib.query(quantile('0.99'), '{{group}}: 99th percentile'),
+        lib.query(
+          '(%s) / (%s > 0)' % [ofGroup(rate('load_ratio_sum')), ofGroup(rate('load_ratio_count'))],
+          '{{group}}: mean load'
+        ),
+        lib.query(
+          '1 - sum without (le) (%s) / (%s > 0)'
+          % [ofGroup(rate('load_ratio_bucket', ', le="0.9"')), ofGroup(rate('load_ratio_count'))],
+          '{{group}}: windows above 90 %'
+        ),
       ])
       + lib.lineAt(1, 'orange') + lib.size(8, 8) + noLimit,
       lib.lines('Time at the machine limit', |||
@@ -75,7 +76,7 @@ function(config) {
     ],
     [
       traffic('IOPS of these disks', 'iops', ['reads_completed_total', 'writes_completed_total'], 'limit_iops'),
-      traffic('Throughput of these disks', 'Bps', ['read_bytes_total', 'written_bytes_total'], 'limit_bytes_per_second'),
+      traffic('Throughput of these disks', 'binBps', ['read_bytes_total', 'written_bytes_total'], 'limit_bytes_per_second'),
     ],
     [
       lib.bounds('Burst credits of the machine', |||
@@ -94,7 +95,7 @@ function(config) {
       ])
       + lib.size(8, 8) + lib.noData('the credits do not decrease'),
     ],
-  ],
+  ])],
 
   local groups = 'sum by (' + perGroup + ') (' + rate('throttled_seconds_total') + ')',
   local atLimit = groups + ' > %g' % config.noticeableShare,
@@ -113,7 +114,7 @@ function(config) {
         'Machines at their limit',
         |||
           The %d machines whose disks wait most of the time for a limit of the machine over several
-          disks together. A larger disk does not help; a larger machine does, or less load.
+          disks together; empty if none does. A larger disk does not help; a larger machine does.
         ||| % config.dashboardWorst,
         ['instance', 'group'],
         ['at the limit', 'of IOPS', 'of bandwidth', 'credits left', 'disks'],
@@ -129,11 +130,15 @@ function(config) {
           ofWorst('count by (%s) (%s)' % [perGroup, gauge('disk_info')]),
           ofWorst(gauge('info'), details),
         ],
-        details=details
+        details=details,
+        order=['instance', 'at the limit', 'of IOPS', 'of bandwidth', 'credits left', 'group']
+              + ['machine', 'title', 'disks']
       )
-      + lib.size(16, 8) + lib.noData('no machine is at its limit, or no limit is known')
+      + lib.size(24, 8)
       + lib.sortedBy('at the limit', desc=true) + lib.unit('percentunit') + lib.decimals(1)
       + lib.overrides([lib.named('disks', { unit: 'short', decimals: 0 })]),
+    ],
+    [
       lib.lines('Number of machines at their limit', |||
         Machines whose disks waited for a limit of the machine for at least %g %% of the rate
         interval.
@@ -143,7 +148,7 @@ function(config) {
         ),
       ])
       + lib.coloured({ 'machines at their limit': 'dark-orange' })
-      + lib.size(8, 8) + lib.noData('no limits of machines are known'),
+      + lib.size(24, 6) + lib.noData('no limits of machines are known'),
     ],
   ],
 }

@@ -7,14 +7,20 @@
       local rate(metric) = 'rate(' + gauge(metric) + '[$__rate_interval])';
       // Probes run every ten minutes by default; shorter steps would be empty.
       local coarse = { interval: '15m' };
-      local increase(metric, by) =
-        'sum by (' + by + ') (increase(' + gauge(metric) + '[$__rate_interval]))';
+      // Per hour, whatever the interval is.
+      local hourly(metric, by) = '3600 * sum by (' + by + ') (' + rate(metric) + ')';
       local buckets(kind) = 'probe_' + kind + '_latency_seconds_bucket';
       local quantile(q, kind) =
         'histogram_quantile(' + q + ', sum by (le) (' + rate(buckets(kind)) + '))';
-      local overall(q, kind) =
-        'histogram_quantile(' + q + ', sum by (le) (increase('
-        + gauge(buckets(kind)) + '[$__range])))';
+      // Of the disk that has the highest p99 within the selected time range.
+      local worst(kind) =
+        'max(histogram_quantile(0.99, sum by (' + lib.perDisk + ', le) (increase('
+        + gauge(buckets(kind)) + '[$__range]))))';
+      // Mean latency of probes of each disk as a share of the latency that its own terms promise.
+      local overPromise(kind) =
+        local series = 'probe_' + kind + '_latency_seconds';
+        'topk(10, %s / (%s > 0) / %s)'
+        % [rate(series + '_sum'), rate(series + '_count'), gauge('limit_latency_seconds')];
       local mean(latency) =
         'sum(' + rate(latency + '_seconds_sum') + ') / (sum('
         + rate(latency + '_seconds_count') + ') > 0)';
@@ -32,7 +38,7 @@
           requests. Every request of a probe (4 KiB, one in flight) counts by its own latency.
           Probes run only while the disk is not busy, so this is the latency of the disk without the
           queue of your load.
-        |||, 's', [lib.buckets('sum by (le) (%s)' % rate(buckets(kind)))]
+        |||, 's', [lib.buckets(rate(buckets(kind)))]
       ) + coarse + lib.noData('no such probes');
 
       // A column by kind of probe, or by test.
@@ -53,15 +59,15 @@
           |||, 's', [lib.now('time() - min(%s)' % gauge('probe_last_run_timestamp_seconds'))])
           + lib.noData('no probes configured')
           + lib.steps([[null, 'green'], [3600, 'orange'], [86400, 'red']]),
-          lib.stat('Probed reads, 99th percentile', |||
-            99th percentile of the latency of probed reads within the selected time range, over all
-            disks.
-          |||, 's', [lib.now(overall('0.99', 'read'))])
+          lib.stat('Probed reads, p99', |||
+            p99 of the latency of probed reads within the selected time range, of the disk with the
+            highest.
+          |||, 's', [lib.now(worst('read'))])
           + lib.noData('no reads were probed'),
-          lib.stat('Probed writes, 99th percentile', |||
-            99th percentile of the latency of probed writes within the selected time range, over all
-            disks.
-          |||, 's', [lib.now(overall('0.99', 'write'))])
+          lib.stat('Probed writes, p99', |||
+            p99 of the latency of probed writes within the selected time range, of the disk with the
+            highest.
+          |||, 's', [lib.now(worst('write'))])
           + lib.noData('no writes were probed'),
           lib.stat('Failed tests', |||
             Failed tests in the last acceptance test of each disk.
@@ -93,14 +99,15 @@
               of('probe_target_iops'),
               of('probe_achieved_iops'),
               of('probe_duration_seconds'),
-            ]
+            ],
+            order=['device', 'kind', 'succeeded', 'last run', 'instance', 'target', 'reached', 'duration']
           )
-          + lib.size(24, 8) + lib.noData('no probes configured') + lib.rowToDisk() + lib.overrides([
+          + lib.size(24, 8) + lib.rowToDisk() + lib.overrides([
             lib.named('succeeded', coloured),
             lib.named('last run', { unit: 'dateTimeFromNow' }),
             lib.named('target', { unit: 'iops' }),
             lib.named('reached', { unit: 'iops' }),
-            lib.named('duration', { unit: 's' }),
+            lib.named('duration', { unit: 's', decimals: 1 }),
           ]),
         ],
         [
@@ -108,24 +115,30 @@
           heatmap('Latency of probed writes', 'write'),
         ],
         [
-          lib.lines('Probed and promised latency', |||
-            Median and 99th percentile of the latency of probed requests; dashed: the lowest latency
-            that is promised for any of the selected disks. Probes are few and small, so latencies
-            above the promise are not caused by your load.
+          lib.lines('Probed latency', |||
+            p50 and p99 of the latency of probed requests, of all selected disks together. Probes are
+            few and small, so the latency of your load does not add to them.
           |||, 's', [
-            lib.query(quantile('0.5', 'read'), 'reads, median'),
-            lib.query(quantile('0.99', 'read'), 'reads, 99th percentile'),
-            lib.query(quantile('0.5', 'write'), 'writes, median'),
-            lib.query(quantile('0.99', 'write'), 'writes, 99th percentile'),
-            lib.query('min(%s)' % gauge('limit_latency_seconds'), 'promised'),
+            lib.query(quantile('0.5', 'read'), 'reads, p50'),
+            lib.query(quantile('0.99', 'read'), 'reads, p99'),
+            lib.query(quantile('0.5', 'write'), 'writes, p50'),
+            lib.query(quantile('0.99', 'write'), 'writes, p99'),
           ])
-          + coarse + lib.noData('no probes ran') + lib.overrides([
-            lib.filled('reads, median', 'blue'),
-            lib.filled('reads, 99th percentile', 'light-blue'),
-            lib.filled('writes, median', 'purple'),
-            lib.filled('writes, 99th percentile', 'light-purple'),
-            lib.dashed('promised', 'green'),
+          + coarse + lib.size(8, 8) + lib.noData('no probes ran') + lib.overrides([
+            lib.filled('reads, p50', 'blue'),
+            lib.plain('reads, p99', 'light-blue'),
+            lib.filled('writes, p50', 'purple'),
+            lib.plain('writes, p99', 'light-purple'),
           ]),
+          lib.lines('Probed latency, share of the promise', |||
+            Mean latency of probes of each disk as a share of the latency that its own terms promise,
+            for the ten highest. Above 100 %, the disk is slower than promised, whatever the load is.
+          |||, 'percentunit', [
+            lib.query(overPromise(kind), '{{instance}} {{device}} ' + kind + 's')
+            for kind in ['read', 'write']
+          ])
+          + coarse + lib.size(8, 8) + lib.seriesToDisk + lib.lineAt(1, 'orange') + lib.unfilled
+          + lib.noData('no latency is promised, or no probes ran'),
           lib.lines('Probed latency and latency of all requests', |||
             Mean latency of probes and of all requests of the selected disks. Both high: the disk is
             slow. Only the latency of all requests high: requests wait in the queue of your load.
@@ -134,27 +147,27 @@
             lib.query(mean('read_latency'), 'all reads'),
             lib.query(mean('probe_write_latency'), 'probed writes'),
             lib.query(mean('write_latency'), 'all writes'),
-          ]) + coarse + lib.noData('no probes ran'),
+          ]) + coarse + lib.size(8, 8) + lib.noData('no probes ran'),
         ],
         [
-          lib.lines('Runs', |||
+          lib.lines('Runs per hour', |||
             Probes that ran, successful or not, by kind.
-          |||, 'short', [lib.query(increase('probe_runs_total', 'kind'), '{{kind}}')])
+          |||, 'short', [lib.query(hourly('probe_runs_total', 'kind'), '{{kind}}')])
           + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes configured'),
-          lib.lines('Failures, by reason', |||
+          lib.lines('Failures per hour, by reason', |||
             Probes that failed, by reason. docs/probes.md explains the reasons.
-          |||, 'short', [lib.query(increase('probe_failures_total', 'reason'), '{{reason}}')])
-          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes configured'),
-          lib.lines('Skipped, by reason', |||
+          |||, 'short', [lib.query(hourly('probe_failures_total', 'reason'), '{{reason}}')])
+          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probe failed'),
+          lib.lines('Skipped per hour, by reason', |||
             Probes that were skipped, by reason; docs/probes.md explains the reasons. Many with the
             reason `throttled` or `busy` mean that the disk has no capacity left.
           |||, 'short', [
-            lib.query(increase('probe_skipped_total', 'reason') + ' > 0', '{{reason}}'),
+            lib.query(hourly('probe_skipped_total', 'reason') + ' > 0', '{{reason}}'),
           ])
           + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes were skipped'),
           lib.lines('Throughput of probes', |||
             Bytes per second that probes transferred, including the writing of their scratch files.
-          |||, 'Bps', [lib.query('sum by (kind) (%s)' % rate('probe_bytes_total'), '{{kind}}')])
+          |||, 'binBps', [lib.query('sum by (kind) (%s)' % rate('probe_bytes_total'), '{{kind}}')])
           + coarse + lib.size(6, 7) + lib.noData('no probes configured'),
         ],
 
@@ -178,9 +191,10 @@
                 'verification_ratio',
                 ' * 0 + on (%s) group_left () 1000 * %s' % [lib.perDisk, verified]
               ),
-            ]
+            ],
+            order=['device', 'test', 'passed', 'measured', 'required', 'instance', 'ended']
           )
-          + lib.noData('never verified: `disksla verify` has not been run') + lib.rowToDisk()
+          + lib.rowToDisk()
           + lib.overrides([
             lib.named('measured', { unit: 'percentunit', decimals: 1 }),
             lib.named('required', { unit: 'percentunit' }),
@@ -193,7 +207,7 @@
             Measured over required result of the tests with the smallest margin. Below 100 % the
             requirement is not met; a test still passes within the configured tolerance (default:
             3 %).
-          |||, 'percentunit', [
+          |||, 'percentunit', '${__field.labels.instance} ${__field.labels.device} ${__field.labels.test}', [
             lib.now(
               'bottomk(15, %s / %s)'
               % [gauge('verification_ratio'), gauge('verification_required_ratio')],
@@ -202,11 +216,11 @@
           ])
           + lib.size(12, 9) + lib.noData('never verified')
           + lib.steps([[null, 'red'], [0.97, 'orange'], [1, 'green']]),
-          lib.lines('Results over time', |||
+          lib.lines('Result history', |||
             Result of each test as a share of the promise, from one acceptance test to the next. A
             step down means that the disk has become slower.
-          |||, 'percentunit', [lib.query(gauge('verification_ratio'), '{{device}} {{test}}')])
-          + lib.size(12, 9) + lib.seriesToDisk + lib.lineAt(1, 'green')
+          |||, 'percentunit', [lib.query(gauge('verification_ratio'), '{{instance}} {{device}} {{test}}')])
+          + lib.size(12, 9) + lib.unfilled + lib.seriesToDisk + lib.lineAt(1, 'green')
           + lib.noData('never verified'),
         ],
       ], from='now-24h'),

@@ -31,8 +31,8 @@ CORE_PANELS = {
 }
 RANGE = re.compile(r"(\w+)\(\s*[\w:]+(?:\{[^}]*\})?\[([^]]*)\]")
 """A function over a range of a series."""
-UNITS = {"none", "short", "percentunit", "s", "iops", "Bps", "dateTimeFromNow"}
-"""Units of Grafana that the dashboards use."""
+UNITS = {"none", "short", "percentunit", "s", "iops", "binBps", "bytes", "dateTimeFromNow"}
+"""Units of Grafana that the dashboards use; bytes are powers of 1024, as in the commands."""
 GRID_COLUMNS = 24
 ANY_VALUE = {
     "$__rate_interval": "5m",
@@ -48,8 +48,13 @@ SELECTOR = re.compile(r"(?<![\w:\"$])((?:disksla_|\w+:)[\w:]+|up)\b(?!\s*\()(\{[
 
 
 def panels_of(dashboard: Dashboard) -> list[Panel]:
-    """Return all panels except rows."""
-    return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
+    """Return all panels except rows, those inside collapsed rows included."""
+    return [panel for panel in everything_in(dashboard) if panel["type"] != "row"]
+
+
+def everything_in(dashboard: Dashboard) -> list[Panel]:
+    """Return all panels and rows."""
+    return [one for item in dashboard["panels"] for one in (item, *item.get("panels", []))]
 
 
 def targets_of(dashboard: Dashboard) -> Iterator[tuple[Panel, Target]]:
@@ -194,7 +199,7 @@ def target_counter_agg(dashboard: Dashboard) -> Iterator[str]:
 def identity(dashboard: Dashboard) -> Iterator[str]:
     if "id" in dashboard or not dashboard.get("uid") or dashboard["schemaVersion"] < 38:
         yield "the dashboard has an id, no uid, or an old schema"
-    ids = [panel["id"] for panel in dashboard["panels"]]
+    ids = [panel["id"] for panel in everything_in(dashboard)]
     if len(set(ids)) < len(ids):
         yield "two panels have the same id"
     titles = [panel["title"] for panel in panels_of(dashboard)]
@@ -207,7 +212,7 @@ def identity(dashboard: Dashboard) -> Iterator[str]:
 
 
 def core_panels(dashboard: Dashboard) -> Iterator[str]:
-    for panel in dashboard["panels"]:
+    for panel in everything_in(dashboard):
         if panel["type"] not in CORE_PANELS:
             yield f"{panel['title']}: {panel['type']} is not a core panel of Grafana"
 
@@ -215,12 +220,21 @@ def core_panels(dashboard: Dashboard) -> Iterator[str]:
 def no_data_text(dashboard: Dashboard) -> Iterator[str]:
     for panel in panels_of(dashboard):
         text = panel["fieldConfig"]["defaults"].get("noValue", "")
-        if text.lower() in {"", "no data", "n/a"}:
+        if panel["type"] == "table":
+            if text != "\N{EN DASH}":
+                yield f"{panel['title']}: the text of a table is in each empty cell"
+        elif text.lower() in {"", "no data", "n/a"}:
             yield f"{panel['title']}: noValue does not explain why there is no data"
 
 
 def grid(dashboard: Dashboard) -> Iterator[str]:
-    positions = [(panel["title"], panel["gridPos"]) for panel in dashboard["panels"]]
+    yield from _places(dashboard["panels"])
+    for panel in dashboard["panels"]:
+        yield from _places(panel.get("panels", []))
+
+
+def _places(panels: list[Panel]) -> Iterator[str]:
+    positions = [(panel["title"], panel["gridPos"]) for panel in panels]
     for title, at in positions:
         if at["x"] + at["w"] > GRID_COLUMNS:
             yield f"{title}: exceeds the width of the grid"
@@ -237,8 +251,13 @@ def links(dashboard: Dashboard) -> Iterator[str]:
     if not dashboard["links"]:
         yield "the dashboard has no links"
     for link in dashboard["links"]:
-        if link["url"].startswith("/d/") and not (link["includeVars"] and link["keepTime"]):
-            yield f"link {link['title']}: drops variables or time range"
+        page, _, query = link["url"].partition("?")
+        if page.startswith("/d/") and not link["keepTime"]:
+            yield f"link {link['title']}: drops the time range"
+        if page.startswith("/d/") and (
+            link["includeVars"] or query != "&".join(LINK_PARAMETERS[:2])
+        ):
+            yield f"link {link['title']}: does not pass data source and job alone"
     for panel in panels_of(dashboard):
         for link in _data_links(panel):
             if not all(parameter in link["url"] for parameter in LINK_PARAMETERS):
@@ -274,10 +293,180 @@ def tables(dashboard: Dashboard) -> Iterator[str]:
                 yield f"{panel['title']}: {target['refId']} does not list the labels that it keeps"
 
 
+def alert_annotations(dashboard: Dashboard) -> Iterator[str]:
+    exprs = [query.get("expr", "") for query in dashboard["annotations"]["list"]]
+    if not any(
+        expr.startswith("ALERTS{")
+        and all(f"${name}" in expr for name in ("job", "instance", "device"))
+        for expr in exprs
+    ):
+        yield "alerts are not shown on the panels"
+
+
+def timeline_colours(dashboard: Dashboard) -> Iterator[str]:
+    """With merged values and colours by threshold, Grafana ignores the mappings."""
+    for panel in panels_of(dashboard):
+        if (
+            panel["type"] == "state-timeline"
+            and panel["fieldConfig"]["defaults"]["color"]["mode"] != "fixed"
+        ):
+            yield f"{panel['title']}: ignores the colours of the states"
+
+
+def absence_is_calm(dashboard: Dashboard) -> Iterator[str]:
+    """Without a value, a panel has the colour of its first threshold, which may be red."""
+    for panel in panels_of(dashboard):
+        if panel["type"] not in {"stat", "bargauge", "table"}:
+            continue
+        defaults = panel["fieldConfig"]["defaults"]
+        shown = {"index": 99, "text": defaults.get("noValue"), "color": "text"}
+        if not any(
+            each["type"] == "special" and each["options"] == {"match": "null+nan", "result": shown}
+            for each in defaults["mappings"]
+        ):
+            yield f"{panel['title']}: absence may look like an alarm"
+        if panel["type"] == "stat" and panel["options"]["textMode"] == "name":
+            yield f"{panel['title']}: is blank without a series"
+
+
+LEAST_POINTS = 10000
+
+
+def present_at_any_zoom(dashboard: Dashboard) -> Iterator[str]:
+    """`$__rate_interval` grows with the time range unless a panel asks for many points."""
+    for panel, target in targets_of(dashboard):
+        if "$__rate_interval" not in target["expr"]:
+            continue
+        if target["instant"] and panel.get("maxDataPoints", 0) < LEAST_POINTS:
+            yield f"{panel['title']}: depends on the time range"
+        if "increase(" in target["expr"]:
+            yield f"{panel['title']}: counts per interval"
+
+
+def heat_maps_of_requests(dashboard: Dashboard) -> Iterator[str]:
+    for panel in panels_of(dashboard):
+        if panel["type"] == "heatmap":
+            if panel["gridPos"]["h"] < 12:
+                yield f"{panel['title']}: the labels of its rows collide"
+            if not all(
+                re.search(r"and on \(\) sum\(.*\) > 0$", one["expr"], re.DOTALL)
+                for one in panel["targets"]
+            ):
+                yield f"{panel['title']}: has undefined cells without requests"
+
+
+def lines_are_legible(dashboard: Dashboard) -> Iterator[str]:
+    for panel in panels_of(dashboard):
+        if panel["type"] != "timeseries":
+            continue
+        defaults = panel["fieldConfig"]["defaults"]
+        if not panel["options"]["legend"]["calcs"]:
+            yield f"{panel['title']}: no values in the legend"
+        if not defaults["custom"].get("axisSoftMax"):
+            yield f"{panel['title']}: the axis of zeros has no end"
+        if defaults["color"] != {"mode": "shades", "fixedColor": "blue"}:
+            yield f"{panel['title']}: may colour ordinary series like alarms"
+        for override in panel["fieldConfig"]["overrides"]:
+            values = {one["id"]: one["value"] for one in override["properties"]}
+            dots = values.get("custom.lineStyle", {}).get("fill") == "dot"
+            if dots and values.get("custom.lineWidth", 0) < 2:
+                yield f"{panel['title']}: dots are invisible"
+
+
+def rounding_and_names(dashboard: Dashboard) -> Iterator[str]:
+    for panel in panels_of(dashboard):
+        defaults = panel["fieldConfig"]["defaults"]
+        if "decimals" not in defaults:
+            yield f"{panel['title']}: shows rounding noise"
+        if panel["type"] == "bargauge" and "displayName" not in defaults:
+            yield f"{panel['title']}: hides the name of a single bar"
+        if panel["type"] == "stat" and len(panel["title"]) > 6.5 * panel["gridPos"]["w"]:
+            yield f"{panel['title']}: is cut off"
+
+
+def quantiles_of_windows(dashboard: Dashboard) -> Iterator[str]:
+    """Within a bucket a quantile is interpolated; a window is a mean over many requests."""
+    for panel, target in targets_of(dashboard):
+        if "histogram_quantile" not in target["expr"]:
+            continue
+        if "load_ratio" in target["expr"]:
+            yield f"{panel['title']}: a quantile of the load ends at the last bucket"
+        if "probe_" not in target["expr"] and "of windows" not in target["legendFormat"]:
+            yield f"{panel['title']}: {target['legendFormat']} is not that of requests"
+
+
+def one_promise_for_each_disk(dashboard: Dashboard) -> Iterator[str]:
+    for panel, target in targets_of(dashboard):
+        if re.search(r"(min|max|avg)\(disksla_limit_", target["expr"]):
+            yield f"{panel['title']}: mixes the promises of disks"
+        shared = re.search(r"disksla_(burst_)?limit_(read|write|written)", target["expr"])
+        if (
+            panel["type"] == "timeseries"
+            and shared
+            and '"budget"' not in target["expr"]
+            and "budget=~" not in target["expr"]
+        ):
+            yield f"{panel['title']}: does not say that reads and writes share the limit"
+        names_host = "{{instance}}" in target["legendFormat"] or dashboard["uid"] == ONE_DISK
+        if "{{device}}" in target["legendFormat"] and not names_host:
+            yield f"{panel['title']}: does not name the host"
+
+
+WORDS = re.compile(
+    r"percentile|\bmedian\b|\bheld\b|\bplain\b|\bbusyness\b|over time$", re.IGNORECASE
+)
+"""Words that people in the field do not use: they say p99, p50, throttled, baseline, history."""
+
+
+def words_of_the_field(dashboard: Dashboard) -> Iterator[str]:
+    for panel in panels_of(dashboard):
+        legends = [target["legendFormat"] for target in panel["targets"]]
+        for text in (panel["title"], panel["description"], *legends):
+            for word in WORDS.findall(text):
+                yield f"{panel['title']}: {word} is not a word of the field"
+
+
+FIRST_ON_A_PHONE = {"device", "terms", "instance"}
+"""What a row is about; the first column of a table, since a phone shows two or three."""
+LAST = {"serial", "model", "provider", "ended", "duration", "disks", "title", "machine"}
+
+
+def columns_for_phones(dashboard: Dashboard) -> Iterator[str]:
+    for panel in panels_of(dashboard):
+        if panel["type"] != "table":
+            continue
+        steps = {one["id"]: one["options"] for one in panel.get("transformations", [])}
+        if "organize" not in steps:
+            yield f"{panel['title']}: has no order of columns"
+            continue
+        places, names = steps["organize"]["indexByName"], steps["organize"]["renameByName"]
+        order = [names.get(key, key) for key in sorted(places, key=places.__getitem__)]
+        if order[0] not in FIRST_ON_A_PHONE or set(order[:3]) & LAST:
+            yield f"{panel['title']}: a phone does not show what matters: {order[:3]}"
+        if panel["gridPos"]["w"] != GRID_COLUMNS and len(order) > 7:
+            yield f"{panel['title']}: is too narrow for {len(order)} columns"
+        compliance = {"1 h", "1 d", "30 d"} & set(order)
+        coloured = {
+            override["matcher"]["options"]
+            for override in panel["fieldConfig"]["overrides"]
+            if any(one["id"] == "thresholds" for one in override["properties"])
+        }
+        if not compliance <= coloured:
+            yield f"{panel['title']}: compliance has no colour"
+
+
+OF_PROMETHEUS = {"expr", "step", "titleFormat", "textFormat", "tagKeys"}
+"""Keys of an annotation that belong to the data source, not to the schema of Grafana."""
+
+
 def schema(dashboard: Dashboard) -> Iterator[str]:
     """Decode with Grafana's own schema and encode again: unknown keys and values are lost."""
-    again = json.loads(JSONEncoder().encode(DashboardModel.from_json(dashboard)))
-    yield from _lost(dashboard, again, "")
+    known = {**dashboard, "annotations": {"list": []}}
+    for query in dashboard["annotations"]["list"]:
+        own = {key: value for key, value in query.items() if key not in OF_PROMETHEUS}
+        known["annotations"]["list"].append(own)
+    again = json.loads(JSONEncoder().encode(DashboardModel.from_json(known)))
+    yield from _lost(known, again, "")
 
 
 def _lost(written: object, decoded: object, path: str) -> Iterator[str]:
@@ -313,6 +502,17 @@ RULES: tuple[Callable[[Dashboard], Iterator[str]], ...] = (
     links,
     theme_colours,
     tables,
+    alert_annotations,
+    timeline_colours,
+    absence_is_calm,
+    present_at_any_zoom,
+    heat_maps_of_requests,
+    lines_are_legible,
+    rounding_and_names,
+    quantiles_of_windows,
+    one_promise_for_each_disk,
+    words_of_the_field,
+    columns_for_phones,
     schema,
 )
 

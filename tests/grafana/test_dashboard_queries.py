@@ -117,7 +117,8 @@ def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
         "Below promise": 1,
         "Stalled": 1,
         "Out of credits": 1,
-        "Throttled": 3,
+        "Throttled by the machine": 1,
+        "Throttled": 2,
         "OK": 2,
     }
     for title, count in {**counted, "Without limits": 1}.items():
@@ -141,6 +142,32 @@ def test_time_throttled_by_the_machine_is_not_in_the_compliance(fleet: Prometheu
     selected = {**ANYWHERE, "$instance": "db-2:10056", "$device": "vdd"}
     [found] = result(fleet, first_target("disk", "SLA compliance"), selected)
     assert float(found["value"][1]) == pytest.approx(0.6)
+
+
+def test_stalled_time_is_not_compliant(fleet: Prometheus) -> None:
+    """The disk met its promise for a tenth of the time, and stalled for two."""
+    selected = {**ANYWHERE, "$instance": "db-1:10056", "$device": "vdd"}
+    [found] = result(fleet, first_target("disk", "SLA compliance"), selected)
+    assert float(found["value"][1]) == pytest.approx(1 / 3)
+    [stalled] = result(fleet, first_target("disk", "Stalled"), selected)
+    assert float(stalled["value"][1]) == pytest.approx(0.2 * 1800, rel=0.05)
+
+
+def test_disks_that_broke_their_promise_today_are_listed(fleet: Prometheus) -> None:
+    least = first_target("fleet", "Least compliant disks of the last day")
+    found = result(fleet, least, ANYWHERE)
+    assert {(one["metric"]["instance"], one["metric"]["device"]) for one in found} == {
+        (instance, device) for (instance, device), state in STATES.items() if state in {6, 7}
+    } | {("db-2:10056", "vdd")}
+
+
+def test_alerts_are_annotated(fleet: Prometheus) -> None:
+    """The query is valid, and selects the alerts of the disk and of its machine."""
+    for dashboard in DASHBOARDS.values():
+        [query] = dashboard["annotations"]["list"]
+        expr = filled_in(query["expr"], {**ANYWHERE, "$device": "vda"})
+        assert 'device=~"vda|"' in expr
+        assert fleet.query(expr) == []
 
 
 def test_panels_of_a_machine_show_all_disks_of_the_group(fleet: Prometheus) -> None:

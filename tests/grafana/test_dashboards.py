@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grafana.dashboard_lint import Dashboard, filled_in, targets_of, violations
+from grafana.dashboard_lint import Dashboard, filled_in, panels_of, targets_of, violations
 from grafana.metric_names import exposed, recorded
 from grafana.promql import metrics_in
 from grafana.promtool import needs_promtool
@@ -26,7 +26,8 @@ def test_dashboards_link_to_each_other() -> None:
     assert uids == {"disksla-fleet", "disksla-disk", "disksla-probes"}
     for dashboard in DASHBOARDS.values():
         urls = {link["url"] for link in dashboard["links"]}
-        assert urls - {project_url()} == {f"/d/{uid}" for uid in uids - {dashboard["uid"]}}
+        pages = {url.partition("?")[0] for url in urls}
+        assert pages - {project_url()} == {f"/d/{uid}" for uid in uids - {dashboard["uid"]}}
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
@@ -129,6 +130,41 @@ VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
     ("grid", ("panels", 0, "gridPos", "w"), 9),
     ("links", ("links",), []),
     ("links", ("links", 0, "keepTime"), False),
+    ("links", ("links", 0, "includeVars"), True),
+    ("links", ("links", 0, "url"), "/d/disksla-fleet"),
+    ("panel_units", ("panels", 11, "fieldConfig", "defaults", "unit"), "Bps"),
+    ("alert_annotations", ("annotations", "list"), []),
+    ("timeline_colours", ("panels", 1, "fieldConfig", "defaults", "color", "mode"), "thresholds"),
+    ("absence_is_calm", ("panels", 5, "fieldConfig", "defaults", "mappings"), []),
+    ("absence_is_calm", ("panels", 3, "options", "textMode"), "name"),
+    ("present_at_any_zoom", ("panels", 0, "maxDataPoints"), 1000),
+    ("present_at_any_zoom", EXPR, "increase(x[$__rate_interval])"),
+    ("heat_maps_of_requests", ("panels", 24, "gridPos", "h"), 8),
+    ("heat_maps_of_requests", ("panels", 24, "targets", 0, "expr"), "sum by (le) (x)"),
+    ("lines_are_legible", ("panels", 11, "options", "legend", "calcs"), []),
+    ("lines_are_legible", ("panels", 11, "fieldConfig", "defaults", "custom", "axisSoftMax"), 0),
+    (
+        "lines_are_legible",
+        ("panels", 11, "fieldConfig", "defaults", "color"),
+        {"mode": "palette-classic"},
+    ),
+    (
+        "lines_are_legible",
+        ("panels", 13, "fieldConfig", "overrides", 1, "properties", 3, "value"),
+        1,
+    ),
+    ("rounding_and_names", ("panels", 11, "fieldConfig", "defaults", "decimals"), MISSING),
+    ("rounding_and_names", ("panels", 11, "type"), "bargauge"),
+    (
+        "rounding_and_names",
+        ("panels", 6, "title"),
+        "A title that is longer than its panel is wide",
+    ),
+    ("quantiles_of_windows", EXPR, "histogram_quantile(0.5, disksla_window_load_ratio_bucket)"),
+    ("quantiles_of_windows", EXPR, "histogram_quantile(0.5, disksla_read_latency_seconds_bucket)"),
+    ("one_promise_for_each_disk", EXPR, "min(disksla_limit_latency_seconds)"),
+    ("one_promise_for_each_disk", ("panels", 13, "targets", 2, "expr"), "disksla_limit_read_iops"),
+    ("words_of_the_field", ("panels", 0, "title"), "The 99th percentile"),
     ("links", ("panels", 0, "fieldConfig", "defaults", "links"), [{"title": "", "url": "/d/x"}]),
     (
         "theme_colours",
@@ -136,12 +172,28 @@ VIOLATIONS: list[tuple[str, tuple[str | int, ...], object]] = [
         {"fixedColor": "#ff0000"},
     ),
     ("tables", ("panels", 0, "type"), "table"),
-    ("tables", ("panels", 9, "type"), "table"),
+    ("tables", ("panels", 12, "type"), "table"),
     ("schema", ("panels", 0, "options", "colourMode"), "value"),
     ("schema", ("panels", 0, "fieldConfig", "defaults", "units"), "s"),
-    ("schema", ("panels", 9, "fieldConfig", "defaults", "custom", "lineWidht"), 1),
+    ("schema", ("panels", 11, "fieldConfig", "defaults", "custom", "lineWidht"), 1),
     ("schema", ("timezones",), "browser"),
 ]
+
+
+def test_panels_that_people_know_from_other_tools() -> None:
+    titles = {panel["title"] for panel in panels_of(DASHBOARDS["disk"])}
+    assert titles >= {
+        *("Read IOPS", "Write IOPS", "Read throughput", "Write throughput", "Request size"),
+        *("Mean queue depth", "Queue depth", "Latency", "Flush latency", "State history"),
+        *("Throttled", "Throttled by the machine", "Stalled", "Burst credits"),
+    }
+
+
+def test_rows_that_few_disks_need_are_collapsed() -> None:
+    rows = [panel for panel in DASHBOARDS["disk"]["panels"] if panel["type"] == "row"]
+    collapsed = {row["title"]: len(row["panels"]) for row in rows if row["collapsed"]}
+    assert collapsed == {"Burst credits": 2, "Machine": 7}
+    assert all(row["panels"] == [] for row in rows if not row["collapsed"])
 
 
 @pytest.mark.nightly

@@ -13,7 +13,7 @@ from disksla.doctor.daemon import METRICS
 from disksla.doctor.facts import DaemonFacts, Sample
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.units import MIB
-from disksla.web.disks_document import DISKS_PATH, DisksDocument
+from disksla.web import DISKS_PATH, DisksDocument
 
 DEFAULT_URL = "http://127.0.0.1:10056/metrics"
 _TIMEOUT_S = 5.0

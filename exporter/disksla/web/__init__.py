@@ -1,5 +1,6 @@
-"""The HTTP server: routes, status page, TLS, basic auth and limits on clients."""
+"""The HTTP server: routes, pages, JSON, TLS, basic auth and limits on clients."""
 
 from disksla.web.config import WebConfig, describe
+from disksla.web.disks_document import DISKS_PATH, DisksDocument
 
-__all__ = ["WebConfig", "describe"]
+__all__ = ["DISKS_PATH", "DisksDocument", "WebConfig", "describe"]

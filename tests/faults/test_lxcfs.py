@@ -47,7 +47,7 @@ def sampled_metrics(daemon: Daemon) -> set[str]:
     """Return the names of the disks' metrics that come from samples."""
     _, page = daemon.get("/metrics")
     names = {line.partition("{")[0] for line in page.splitlines() if 'device="' in line}
-    static = ("disksla_disk_", "disksla_limit_", "disksla_burst_limit_")
+    static = ("disksla_disk_", "disksla_mount_", "disksla_limit_", "disksla_burst_limit_")
     return {name for name in names if not name.startswith(static)}
 
 

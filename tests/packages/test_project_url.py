@@ -93,8 +93,8 @@ def test_alerts_and_dashboards(url: str) -> None:
     config = json.dumps({"projectUrl": url})
     groups = evaluate("prometheusAlerts", config)["groups"]
     for alert in (rule for group in groups for rule in group["rules"]):
-        runbook = f"{URL}/docs/runbook.md#{alert['alert'].lower()}"
-        assert alert["annotations"].get("runbook_url") == (runbook if url else None)
+        assert alert["annotations"]["runbook_url"].endswith(f"/runbook#{alert['alert']}")
+        assert URL not in alert["annotations"]["runbook_url"]
     for board in evaluate("grafanaDashboards", config).values():
         links = [link["url"] for link in board["links"] if not link["url"].startswith("/d/")]
         assert links == [url] * bool(url)
@@ -103,7 +103,7 @@ def test_alerts_and_dashboards(url: str) -> None:
 def test_runbook_of_a_site() -> None:
     config = "{ projectUrl: 'https://disksla.test', runbookUrl: 'https://wiki.test/disks' }"
     alerts = yaml.safe_dump(evaluate("prometheusAlerts", config))
-    assert "https://wiki.test/disks#diskstalled" in alerts
+    assert "https://wiki.test/disks#DiskStalled" in alerts
     assert "https://disksla.test" not in alerts
 
 
@@ -117,4 +117,5 @@ def test_no_invented_address_ships() -> None:
             if "__pycache__" not in file.parts:
                 assert not address.search(file.read_text(encoding="utf-8")), file
     for file in OUT.rglob("*.*"):
-        assert "://" not in file.read_text(encoding="utf-8"), file
+        # A daemon that Prometheus scrapes serves the runbook: an address from a label.
+        assert not re.search(r"://(?!\{\{ )", file.read_text(encoding="utf-8")), file

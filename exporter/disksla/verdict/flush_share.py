@@ -74,8 +74,13 @@ def may_be_at_limit(
 
 
 def _is_between(span: Span, flushes: int, charges: tuple[Charge, ...], tolerance: float) -> bool:
-    """Return whether a limit is between the loads of a span with the fewest and most writes."""
-    fewest = msgspec.structs.replace(span, writes=max(0, span.writes - flushes - 1))
+    """Return whether a limit is between the loads of a span with the fewest and most writes.
+
+    Merged flushes count once as a flush, and each as a write, so that empty ones may be more than
+    `flushes`. Programs flush what they have written: at least every second write has data.
+    """
+    empty = max(flushes, span.writes // 2)
+    fewest = msgspec.structs.replace(span, writes=max(0, span.writes - empty - 1))
     most = msgspec.structs.replace(span, writes=span.writes + 1)
     return (fewest.load(charges) or 0.0) <= 1 + tolerance and (
         most.load(charges) or 0.0

@@ -14,7 +14,7 @@ from disksla.history.sentences import (
     explain,
     explain_writes,
 )
-from disksla.history.summary import summary_of_records
+from disksla.history.summary import Part, Summary, summary_of_records
 from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
@@ -266,3 +266,14 @@ def test_exact_counts_are_named_where_flushes_are_counted_as_writes() -> None:
     assert sentence.endswith("between two bounds. They were not counted exactly.")
     assert explain_writes(windows(False, True, True, flushes=0)) == []
     assert explain_writes([WindowRecord(1.0, "vda", gap="start")]) == []
+
+
+def test_longest_problem_is_first_and_flushes_are_named() -> None:
+    part = Part(0.1, 500.0, 0.0, 8.0, 0.01)
+    long = part._replace(seconds=148.0, iops=600.0, has_flushes=True)
+    summary = Summary(300.0, {"below": long}, {("base", "iops"): part})
+    first, second = explain(summary, assignment())
+    assert first.startswith("For 148 of the last 300 s the disk gave less than promised:")
+    assert "600 IOPS (with empty flushes), 0 B/s" in first
+    assert second.startswith("For 0.1 of the last 300 s the disk was throttled at its limit")
+    assert "500 IOPS, 0 B/s" in second

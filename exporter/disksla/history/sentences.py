@@ -35,10 +35,11 @@ class MachineLimit(NamedTuple):
 def explain(
     summary: Summary, assignment: Assignment, machine: MachineLimit | None = None
 ) -> list[str]:
-    """Return sentences about a period of a disk, problems first."""
+    """Return sentences about a period of a disk: problems first, the longest of them first."""
     if not summary.verdicts:
         return ["Nothing was measured: no two samples of this disk were without a gap."]
-    sentences = list(_problems(summary, assignment, machine))
+    problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
+    sentences = [sentence for _, sentence in problems]
     sentences += _other_verdicts(summary, assignment.limits, has_problems=bool(sentences))
     return sentences
 
@@ -72,31 +73,38 @@ def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = 
 
 def _problems(
     summary: Summary, assignment: Assignment, machine: MachineLimit | None
-) -> Iterator[str]:
+) -> Iterator[tuple[float, str]]:
+    """Yield problems, each with how long it lasted."""
     limits = assignment.limits
     least_s = LEAST_SHARE * sum(part.seconds for part in summary.throttled.values())
-    longest_first = sorted(summary.throttled.items(), key=lambda item: -item[1].seconds)
-    for (level, limit), part in longest_first:
+    for (level, limit), part in summary.throttled.items():
         if part.seconds < least_s:
             continue  # a rate may be that of a limit by chance for a window or two
         how_long = _how_long(part, summary)
         if limit in OF_MACHINE:
-            yield _throttled_by_machine(how_long, part, level, OF_MACHINE[limit], machine)
+            sentence = _throttled_by_machine(how_long, part, level, OF_MACHINE[limit], machine)
         else:
-            yield _throttled(how_long, part, limits, level, limit)
+            sentence = _throttled(how_long, part, limits, level, limit)
+        yield part.seconds, sentence
     below = summary.verdicts.get("below")
     if below is not None:
         yield (
-            f"{_how_long(below, summary)} the disk gave less than promised: {_rates(below)}, with"
-            f" {format_count(round(below.inflight))} requests in flight; the promise is"
-            f" {_promise(limits.rates)}."
-            " Report this to the provider, with a recording (disksla record) as evidence."
+            below.seconds,
+            (
+                f"{_how_long(below, summary)} the disk gave less than promised: {_rates(below)},"
+                f" with {format_count(round(below.inflight))} requests in flight; the promise is"
+                f" {_promise(limits.rates)}."
+                " Report this to the provider, with a recording (disksla record) as evidence."
+            ),
         )
     stalled = summary.verdicts.get("stalled")
     if stalled is not None:
         yield (
-            f"{_how_long(stalled, summary)} requests were in flight and none completed: the disk,"
-            " or the storage behind it, hung. Neither a limit nor load causes that."
+            stalled.seconds,
+            (
+                f"{_how_long(stalled, summary)} requests were in flight and none completed: the"
+                " disk, or the storage behind it, hung. Neither a limit nor load causes that."
+            ),
         )
 
 
@@ -106,7 +114,8 @@ def _how_long(part: Part, summary: Summary) -> str:
 
 
 def _rates(part: Part) -> str:
-    return f"{format_count(part.iops)} IOPS, {format_bandwidth(part.bytes_per_second)}"
+    flushes = " (with empty flushes)" if part.has_flushes else ""
+    return f"{format_count(part.iops)} IOPS{flushes}, {format_bandwidth(part.bytes_per_second)}"
 
 
 def _served(part: Part) -> str:

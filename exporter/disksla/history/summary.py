@@ -26,6 +26,8 @@ class Part(NamedTuple):
     """Mean time that a request waited because of throttling."""
     limiter_window_s: float | None = None
     """Time between two releases of the limiter, if known."""
+    has_flushes: bool = False
+    """There were flushes, so that empty ones may be among the IOPS."""
 
 
 class Summary(NamedTuple):
@@ -85,6 +87,7 @@ def _of_slots(slots: Sequence[tuple[Slot, float]]) -> Part | None:
         transferred / whole_s,
         sum(slot.totals.queue_s for slot in chosen) / whole_s,
         sum(slot.totals.wait_s for slot in chosen) / max(1.0, requests),
+        has_flushes=any(slot.totals.flushes for slot in chosen),
     )
 
 
@@ -118,4 +121,5 @@ def _of_records(records: Sequence[WindowRecord], seconds: float) -> Part:
         sum(record.inflight or 0 for record in records) / len(records),
         sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
         windows_s[-1] if windows_s else None,
+        has_flushes=any(each.flushes and not each.is_exact for each in records),
     )

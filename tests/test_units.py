@@ -16,6 +16,7 @@ from disksla.units import (
     format_count,
     format_duration,
     format_listed_bandwidth,
+    format_percent,
     format_size,
     is_decimal,
     parse_bandwidth_bytes_per_second,
@@ -162,6 +163,11 @@ def test_parse_any_text(text: str) -> None:
         (format_duration(3 * 86400), "3 d"),
         (format_count(15000), "15000"),
         (format_count(7.5), "7.5"),
+        (format_percent(0), "0 %"),
+        (format_percent(0.0000041), "under 0.1 %"),
+        (format_percent(0.00775), "0.8 %"),
+        (format_percent(0.3125), "31.2 %"),
+        (format_percent(4.37), "437 %"),
     ],
 )
 def test_format_quantities(text: str, expected: str) -> None:

@@ -151,6 +151,13 @@ def format_count(count: float) -> str:
     return _three_digits(count)
 
 
+def format_percent(ratio: float) -> str:
+    """Return a ratio in percent, with one decimal at most: '31.2 %', '98 %', 'under 0.1 %'."""
+    if 0 < ratio < 0.001:  # noqa: PLR2004 -- 0.1 %
+        return "under 0.1 %"
+    return f"{_three_digits(round(100 * ratio, 1))} %"
+
+
 def _parse(
     text: str, units: Mapping[str, int | Fraction], expected: str, shown: str = ""
 ) -> Fraction:

@@ -138,7 +138,7 @@ def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
     disk = disk_view(limits=BURST_LIMITS)
     card = disk_card(disk, Past(), [])
-    assert "Burst credits (iops): 31.2 %, certainly 15.6 to 50 %; used up in" in card
+    assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; used up in" in card
     full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
     assert "used up" not in disk_card(msgspec.structs.replace(disk, credits=(full,)), Past(), [])
 
@@ -240,7 +240,7 @@ def test_disks_with_problems_are_named_and_come_first() -> None:
     )
     both = msgspec.structs.replace(throttled, disks=(calm, disk))
     page = status_page(both, ABOUT, past, FRAME)
-    assert "1 of 2 disks were throttled, below the promise or stalled" in page
+    assert "1 of 2 disks was throttled, below the promise or stalled" in page
     assert f"in the last five minutes: {DEVICE}.</h1>" in page
     assert page.index(f">{DEVICE}</a>") < page.index(">a</a>")
     assert "<h1>No disk was throttled" in status_page(view(disk_view()), ABOUT, Past(), FRAME)

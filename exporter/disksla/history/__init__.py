@@ -15,7 +15,7 @@ from disksla.history.sentences import (
     explain,
     explain_writes,
 )
-from disksla.history.slot import Slot
+from disksla.history.slot import Slot, joined
 from disksla.history.summary import Part, Summary, summary_of_records, summary_of_slots
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "describe_machine",
     "explain",
     "explain_writes",
+    "joined",
     "summary_of_records",
     "summary_of_slots",
 ]

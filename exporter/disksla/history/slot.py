@@ -2,6 +2,7 @@
 
 import math
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from disksla.credits import CreditAccount
@@ -65,6 +66,38 @@ class Slot(NamedTuple):
     totals: Totals
 
     @property
+    def requests(self) -> float:
+        """Reads and writes completed."""
+        return self.totals.reads + self.totals.writes
+
+    @property
+    def iops(self) -> float:
+        """Requests per second."""
+        return self.requests / self.seconds
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Throughput."""
+        return (self.totals.read_bytes + self.totals.written_bytes) / self.seconds
+
+    @property
+    def queue_depth(self) -> float:
+        """Mean number of requests in flight."""
+        return self.totals.queue_s / self.seconds
+
+    @property
+    def latency_s(self) -> float | None:
+        """Mean time of a request, as iostat's await; None if none completed."""
+        if not self.requests:
+            return None
+        return (self.totals.read_s + self.totals.write_s) / self.requests
+
+    @property
+    def wait_s(self) -> float:
+        """Mean time that a request waited because of throttling."""
+        return self.totals.wait_s / max(1.0, self.requests)
+
+    @property
     def verdict_s(self) -> tuple[float, ...]:
         """Seconds by verdict. A verdict may be decided two seconds late, in a later slot."""
         return self.totals[_VERDICTS : _VERDICTS + len(VERDICTS)]
@@ -95,6 +128,15 @@ def slot_between(
     """Return what a disk did between two totals."""
     increase = Totals(*(b - a for a, b in zip(before, after, strict=True)))
     return Slot(end_s, seconds, credits_ratio, increase)
+
+
+def joined(slots: Sequence[Slot]) -> Slot:
+    """Return what a disk did in several slots together; a slot of no time without any."""
+    if not slots:
+        return Slot(0.0, 0.0, None, Totals())
+    totals = Totals(*map(sum, zip(*(slot.totals for slot in slots), strict=True)))
+    last = slots[-1]
+    return Slot(last.end_s, sum(slot.seconds for slot in slots), last.credits_ratio, totals)
 
 
 def totals_of(disk_state: DiskState, state: State) -> Totals:

@@ -1,10 +1,11 @@
 """What a disk did in a period, by verdict and by limit: from slots, or from single windows."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple, get_args
 
-from disksla.history.slot import Slot
+from disksla.history.slot import Slot, joined
 from disksla.pipeline import WindowRecord
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
@@ -43,21 +44,30 @@ class Summary(NamedTuple):
 _ORDER = tuple(product(LEVELS, LIMIT_KINDS))
 
 
+_Applied = list[tuple[Slot, float]]
+"""Slots in which a verdict or a limit applied, with the seconds in which it did."""
+
+
 def summary_of_slots(slots: Sequence[Slot], limiter_window_s: float | None = None) -> Summary:
     """Return the summary of slots; the window of the limiter is the last that is known."""
-    verdicts = {}
-    for index, verdict in enumerate(VERDICTS):
-        part = _of_slots([(slot, slot.verdict_s[index]) for slot in slots])
-        if part is not None:
-            verdicts[verdict] = part
-    throttled = {}
-    for level, limit in _ORDER:
-        index = LIMIT_KINDS.index(limit)
-        at_level = [slot for slot in slots if _level(slot, limit) == level]
-        part = _of_slots([(slot, slot.throttled_s[index]) for slot in at_level])
-        if part is not None:
-            throttled[level, limit] = part._replace(limiter_window_s=limiter_window_s)
-    return Summary(sum(sum(slot.verdict_s) for slot in slots), verdicts, throttled)
+    by_verdict: defaultdict[Verdict, _Applied] = defaultdict(list)
+    by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
+    for slot in slots:
+        for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True):
+            if seconds:
+                by_verdict[verdict].append((slot, seconds))
+        for limit, seconds in zip(LIMIT_KINDS, slot.throttled_s, strict=True):
+            if seconds:
+                by_limit[_level(slot, limit), limit].append((slot, seconds))
+    return Summary(
+        sum(joined(slots).verdict_s),
+        {each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
+        {
+            each: _of_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
+            for each in _ORDER
+            if each in by_limit
+        },
+    )
 
 
 def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
@@ -68,26 +78,20 @@ def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
     return "burst" if slot.totals.burst_s > _MOST_SHARE * known_s else "base"
 
 
-def _of_slots(slots: Sequence[tuple[Slot, float]]) -> Part | None:
-    """Return what was done while something applied, from slots with the seconds in which it did.
+def _of_slots(applied: _Applied) -> Part:
+    """Return what was done while something applied.
 
     The rates are those of the slots that it dominates; without any, of all in which it applied.
     """
-    seconds = sum(applied_s for _, applied_s in slots)
-    if not seconds:
-        return None
-    most = [slot for slot, applied_s in slots if applied_s >= _MOST_SHARE * slot.seconds]
-    chosen = most or [slot for slot, applied_s in slots if applied_s]
-    whole_s = sum(slot.seconds for slot in chosen)
-    requests = sum(slot.totals.reads + slot.totals.writes for slot in chosen)
-    transferred = sum(slot.totals.read_bytes + slot.totals.written_bytes for slot in chosen)
+    most = [slot for slot, seconds in applied if seconds >= _MOST_SHARE * slot.seconds]
+    whole = joined(most or [slot for slot, _ in applied])
     return Part(
-        seconds,
-        requests / whole_s,
-        transferred / whole_s,
-        sum(slot.totals.queue_s for slot in chosen) / whole_s,
-        sum(slot.totals.wait_s for slot in chosen) / max(1.0, requests),
-        has_flushes=any(slot.totals.flushes for slot in chosen),
+        sum(seconds for _, seconds in applied),
+        whole.iops,
+        whole.bytes_per_second,
+        whole.queue_depth,
+        whole.wait_s,
+        has_flushes=whole.totals.flushes > 0,
     )
 
 

@@ -5,11 +5,10 @@ readers.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
-from disksla.history import Slot
+from disksla.history import Slot, joined
 from disksla.html import escape_html
-from disksla.units import format_bandwidth, format_count, format_duration
+from disksla.units import format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import VERDICTS
 
 COLUMNS = 60
@@ -20,8 +19,9 @@ _COLUMN = _WIDTH / COLUMNS
 
 CHART_STYLE = """
 svg { display: block; width: 100%; }
-.idle { fill: var(--line); } .unproven { fill: #7aa7d9; } .met { fill: #3f9c62; }
-.throttled { fill: #e0861a; } .below { fill: #c62828; } .stalled { fill: #7b3fa0; }
+.idle { --verdict: var(--line); } .unproven { --verdict: #7aa7d9; } .met { --verdict: #3f9c62; }
+.throttled { --verdict: #e0861a; } .below { --verdict: #c62828; } .stalled { --verdict: #7b3fa0; }
+rect { fill: var(--verdict); }
 .area { fill: var(--link); opacity: 0.35; } .peak { fill: none; stroke: var(--link); }
 .limit { stroke: var(--soft); stroke-dasharray: 4 3; }
 .axis { stroke: var(--line); }
@@ -36,46 +36,21 @@ figcaption b { color: var(--ink); font-weight: 600; font-size: 0.8125rem; }
 """
 
 
-class Column(NamedTuple):
-    """What a disk did in the time of one column."""
+def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slot | None]:
+    """Return what a disk did in each column up to a monotonic time, the oldest first.
 
-    verdict_s: tuple[float, ...]
-    iops: float
-    bytes_per_second: float
-    latency_s: float | None
-    """Mean time of a request, as iostat's await; None if none completed."""
-    queue_depth: float
-    credits_ratio: float | None
-    """Burst credits left at its end."""
-
-
-def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Column | None]:
-    """Return the columns up to a monotonic time, the oldest first; None where nothing is known."""
+    None where nothing is known.
+    """
     by_column: list[list[Slot]] = [[] for _ in range(COLUMNS)]
     for slot in slots:
         # A slot belongs to the column of its middle.
         index = COLUMNS - 1 - int((now_s - slot.end_s + slot.seconds / 2) / column_s)
         if 0 <= index < COLUMNS:
             by_column[index].append(slot)
-    return [_column(each) if each else None for each in by_column]
+    return [joined(each) if each else None for each in by_column]
 
 
-def _column(slots: Sequence[Slot]) -> Column:
-    seconds = sum(slot.seconds for slot in slots)
-    requests = sum(slot.totals.reads + slot.totals.writes for slot in slots)
-    taken_s = sum(slot.totals.read_s + slot.totals.write_s for slot in slots)
-    transferred = sum(slot.totals.read_bytes + slot.totals.written_bytes for slot in slots)
-    return Column(
-        tuple(map(sum, zip(*(slot.verdict_s for slot in slots), strict=True))),
-        requests / seconds,
-        transferred / seconds,
-        taken_s / requests if requests else None,
-        sum(slot.totals.queue_s for slot in slots) / seconds,
-        slots[-1].credits_ratio,
-    )
-
-
-def verdict_strip(columns: Sequence[Column | None], period: str) -> str:
+def verdict_strip(columns: Sequence[Slot | None], period: str) -> str:
     """Return a strip of the shares of all verdicts over time."""
     total_s = [0.0] * len(VERDICTS)
     parts = []
@@ -103,7 +78,7 @@ def verdict_strip(columns: Sequence[Column | None], period: str) -> str:
 
 
 def line_charts(
-    columns: Sequence[Column | None],
+    columns: Sequence[Slot | None],
     period: str,
     iops_limit: float | None = None,
     bandwidth_limit: float | None = None,
@@ -126,12 +101,8 @@ def line_charts(
     ]
     left = [c and c.credits_ratio for c in columns]
     if any(ratio is not None for ratio in left):
-        charts.append(_chart("Burst credits", left, _percent, period, top=1.0))
+        charts.append(_chart("Burst credits", left, format_percent, period, top=1.0))
     return f'<div class="charts">{"".join(charts)}</div>'
-
-
-def _percent(share: float) -> str:
-    return f"{format_count(100 * share)} %"
 
 
 def _chart(

@@ -1,5 +1,6 @@
 """One disk on a page: what it did lately, in a sentence, a strip of verdicts and charts."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -10,13 +11,14 @@ from disksla.history import (
     Slot,
     describe_machine,
     explain,
+    joined,
     summary_of_slots,
 )
 from disksla.html import escape_html
 from disksla.limits import Limits
 from disksla.pipeline import DiskSnapshot
 from disksla.text import escape_bytes, percent_encoded
-from disksla.units import format_count, format_duration, format_size
+from disksla.units import format_duration, format_percent, format_size
 from disksla.verdict import OF_MACHINE, VERDICTS, Verdict
 from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip
 
@@ -60,8 +62,8 @@ class Past(NamedTuple):
 
 def bad_seconds(slots: Sequence[Slot]) -> float:
     """Return how long a disk was throttled, below its promise or stalled."""
-    indexes = [VERDICTS.index(verdict) for verdict in BAD_VERDICTS]
-    return sum(slot.verdict_s[index] for slot in slots for index in indexes)
+    by_verdict = dict(zip(VERDICTS, joined(slots).verdict_s, strict=True))
+    return sum(by_verdict[verdict] for verdict in BAD_VERDICTS)
 
 
 def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
@@ -117,16 +119,16 @@ def notes(snapshot: DiskSnapshot) -> str:
     lines = []
     for level in snapshot.credits:
         share, lower, upper = (
-            format_count(100 * level.ratio(credits_left))
+            format_percent(level.ratio(credits_left))
             for credits_left in (level.estimate_credits, level.lower_credits, level.upper_credits)
         )
         empty = (
             f"; used up in {format_duration(level.exhaustion_s)} at the present load"
-            if level.exhaustion_s != float("inf")
+            if math.isfinite(level.exhaustion_s)
             else ""
         )
         lines.append(
-            f"Burst credits ({level.resource}): {share} %, certainly {lower} to {upper} %{empty}."
+            f"Burst credits ({level.resource}): {share}, between {lower} and {upper}{empty}."
         )
     return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
 

@@ -9,15 +9,16 @@ from disksla.text import escape_bytes
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.verdict import VERDICTS
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import Past, badge, charts, machine_note, notes
-from disksla.web.page import Frame
+from disksla.web.disk_card import RECENT_S, Past, badge, charts, machine_note, notes
+from disksla.web.page import DASH, Frame, table, table_row
 
 _HOUR_S = 3600.0
 _COLUMNS = (
     "Minutes ago", "Verdicts", "Reads", "Writes", "Read", "Written", "Read latency",
     "Write latency", "Flush latency", "Queue depth", "Waited",
 )  # fmt: skip
-_NONE = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
+_LEAST_SHARE = 0.005
+"""Verdicts below this share of a minute are left out."""
 
 
 def disk_page(snapshot: Snapshot, name: str, past: Past, frame: Frame) -> str | None:
@@ -33,12 +34,12 @@ def disk_page(snapshot: Snapshot, name: str, past: Past, frame: Frame) -> str | 
         hour = f"""<h2>Last hour</h2>
 {_paragraphs(past.explain(disk, minutes))}
 {charts(disk, minutes, now_s, _HOUR_S, "hour")}
-{_table(minutes, now_s)}"""
+{table(_COLUMNS, (_row(slot, now_s) for slot in reversed(minutes)))}"""
     main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk.verdict)}</h1>
 {_facts(disk, snapshot.timestamp_s)}
 <h2>Last 5 minutes</h2>
 {_paragraphs(past.explain(disk, recent))}
-{charts(disk, recent, now_s, 300.0, "5 minutes")}
+{charts(disk, recent, now_s, RECENT_S, "5 minutes")}
 {verdict_key()}
 {notes(disk)}
 {machine_note(past.machine_limit(disk.disk.name))}
@@ -84,23 +85,15 @@ def _limits(snapshot: DiskSnapshot) -> Iterator[str]:
             yield f"{what} {written(rate)}"
 
 
-def _table(minutes: Sequence[Slot], now_s: float) -> str:
-    headings = "".join(f'<th scope="col">{name}</th>' for name in _COLUMNS)
-    rows = "\n".join(_row(slot, now_s) for slot in reversed(minutes))
-    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-
-
 def _row(slot: Slot, now_s: float) -> str:
     totals = slot.totals
-    # On disks with a write-back cache, empty flushes are among the writes.
-    waits = max(1.0, totals.reads + totals.writes)
     cells = (
         ", ".join(
             f"{verdict} {100 * seconds / (sum(slot.verdict_s) or 1.0):.0f} %"
             for verdict, seconds in zip(VERDICTS, slot.verdict_s, strict=True)
-            if seconds >= 0.005 * slot.seconds
+            if seconds >= _LEAST_SHARE * slot.seconds
         )
-        or _NONE,
+        or DASH,
         f"{format_count(totals.reads / slot.seconds)}/s",
         f"{format_count(totals.writes / slot.seconds)}/s",
         format_bandwidth(totals.read_bytes / slot.seconds),
@@ -108,16 +101,12 @@ def _row(slot: Slot, now_s: float) -> str:
         _mean(totals.read_s, totals.reads),
         _mean(totals.write_s, totals.writes),
         _mean(totals.flush_s, totals.flushes),
-        format_count(totals.queue_s / slot.seconds),
-        format_duration(totals.wait_s / waits) if totals.wait_s else _NONE,
+        format_count(slot.queue_depth),
+        format_duration(slot.wait_s) if totals.wait_s else DASH,
     )
     minutes_ago = round((now_s - slot.end_s) / 60)
-    rest = "".join(
-        f'<td data-label="{name}">{cell}</td>'
-        for name, cell in zip(_COLUMNS[1:], cells, strict=True)
-    )
-    return f'<tr><th scope="row">{minutes_ago}</th>{rest}</tr>'
+    return table_row(_COLUMNS, str(minutes_ago), cells)
 
 
 def _mean(seconds: float, requests: float) -> str:
-    return format_duration(seconds / requests) if requests else _NONE
+    return format_duration(seconds / requests) if requests else DASH

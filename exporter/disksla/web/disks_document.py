@@ -6,6 +6,7 @@ from collections.abc import Mapping
 import msgspec
 
 from disksla.credits import CreditLevel
+from disksla.history import joined
 from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, Snapshot, Traffic
 from disksla.text import escape_bytes
@@ -77,9 +78,7 @@ def disks_document(snapshot: Snapshot, past: Past, host: str, version: str) -> b
 
 def _disk(snapshot: DiskSnapshot, past: Past, now_s: float) -> DiskDocument:
     slots = past.seconds(snapshot)
-    last = [slot.totals for slot in slots[-_LATENCY_SLOTS:]]
-    requests = sum(totals.reads + totals.writes for totals in last)
-    taken_s = sum(totals.read_s + totals.write_s for totals in last)
+    whole = joined(slots)
     assignment = snapshot.assignment
     return DiskDocument(
         device=escape_bytes(snapshot.disk.name),
@@ -94,17 +93,14 @@ def _disk(snapshot: DiskSnapshot, past: Past, now_s: float) -> DiskDocument:
         present=snapshot.present,
         load_ratio=snapshot.present_load,
         inflight=snapshot.inflight,
-        latency_s=taken_s / requests if requests else None,
+        latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
         credits=tuple(_credits(level) for level in snapshot.credits),
         sentences=tuple(past.explain(snapshot, slots)),
-        verdict_seconds={
-            verdict: sum(slot.verdict_s[index] for slot in slots)
-            for index, verdict in enumerate(VERDICTS)
-        },
+        verdict_seconds=dict(zip(VERDICTS, whole.verdict_s, strict=True)),
         throttled_seconds={
             limit: seconds
-            for index, limit in enumerate(LIMIT_KINDS)
-            if (seconds := sum(slot.throttled_s[index] for slot in slots))
+            for limit, seconds in zip(LIMIT_KINDS, whole.throttled_s, strict=True)
+            if seconds
         },
     )
 

@@ -1,5 +1,6 @@
-"""What all pages of the daemon have in common: style, script, header."""
+"""What the pages of the daemon have in common: style, script, header, tables."""
 
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from disksla.html import HtmlPage, escape_html
@@ -15,10 +16,7 @@ nav { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
 .badge { display: inline-block; border: 1px solid var(--line); border-radius: 1rem;
   padding: 0 0.625rem; font-size: 0.8125rem; font-weight: 600; white-space: nowrap; }
 .badge i { display: inline-block; width: 0.625rem; height: 0.625rem; border-radius: 50%;
-  margin-right: 0.375rem; }
-i.idle { background: var(--line); } i.unproven { background: #7aa7d9; }
-i.met { background: #3f9c62; } i.throttled { background: #e0861a; }
-i.below { background: #c62828; } i.stalled { background: #7b3fa0; }
+  margin-right: 0.375rem; background: var(--verdict); }
 article { background: var(--sheet); border: 1px solid var(--line); border-radius: 0.375rem;
   padding: 0.625rem 0.875rem; break-inside: avoid; min-width: 0; }
 article h2 { margin: 0 0 0.25rem; }
@@ -71,6 +69,25 @@ when it was loaded."""
 
 _PAGE = HtmlPage(f"{_STYLE}{CHART_STYLE}", _SCRIPT)
 CONTENT_SECURITY_POLICY = f"{_PAGE.policy}; frame-ancestors 'none'"
+
+
+DASH = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
+
+
+def table(columns: Iterable[str], rows: Iterable[str]) -> str:
+    """Return a table of rows that `table_row` made."""
+    headings = "".join(f'<th scope="col">{column}</th>' for column in columns)
+    body = "\n".join(rows)
+    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def table_row(columns: Sequence[str], name: str, cells: Iterable[str]) -> str:
+    """Return a row of a table, of which `name` is the first cell; all cells are HTML."""
+    rest = "\n".join(
+        f'<td data-label="{column}"><div>{cell}</div></td>'
+        for column, cell in zip(columns[1:], cells, strict=True)
+    )
+    return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
 
 
 class Frame(NamedTuple):

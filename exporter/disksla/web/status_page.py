@@ -1,22 +1,27 @@
 """The status page: what each disk did lately, and a table of limits and rates."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from disksla.histogram import Histogram
 from disksla.html import escape_html
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
-from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.units import (
+    format_bandwidth,
+    format_count,
+    format_duration,
+    format_percent,
+    format_size,
+)
 from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
 from disksla.web.charts import verdict_key
 from disksla.web.disk_card import BAD_VERDICTS, Past, bad_seconds, disk_card
-from disksla.web.page import Frame
+from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
-_DASH = "–"  # noqa: RUF001 -- tables use an en dash for an absent value
-_UNKNOWN = f'<span class="soft">{_DASH}</span>'
+_UNKNOWN = f'<span class="soft">{DASH}</span>'
 _COLUMNS = (
     "Disk", "Mounted on", "Verdict", "Terms", "Limits", "Now", "Load", "In flight", "Peak",
 )  # fmt: skip
@@ -48,8 +53,8 @@ def _cards(snapshot: Snapshot, past: Past) -> str:
     bad = [name for name, each_s in bad_s.items() if each_s >= _LEAST_BAD_S]
     what = "throttled, below the promise or stalled in the last five minutes"
     if bad:
-        named = escape_html(", ".join(bad))
-        answer = f"{len(bad)} of {len(snapshot.disks)} disks were {what}: {named}."
+        named, were = escape_html(", ".join(bad)), "was" if len(bad) == 1 else "were"
+        answer = f"{len(bad)} of {len(snapshot.disks)} disks {were} {what}: {named}."
     else:
         answer = f"No disk was {what}."
     return f"""<h1>{answer}</h1>
@@ -62,8 +67,9 @@ def _cards(snapshot: Snapshot, past: Past) -> str:
 def _table_of_disks(snapshot: Snapshot) -> str:
     if not snapshot.disks:
         return ""
+    rows = (_row(disk, snapshot.timestamp_s) for disk in snapshot.disks)
     return f"""<h2>Limits and rates</h2>
-{_disks(snapshot)}
+{table(_COLUMNS, rows)}
 <p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now
 is the mean of the last second. Load is the utilization of the limit; at 100 % the disk is at the
 limit. Peak is the highest 100 ms window of the last 60 s. The verdict is that of the last window,
@@ -91,16 +97,6 @@ def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
     )
 
 
-def _disks(snapshot: Snapshot) -> str:
-    rows = "\n".join(_row(disk, snapshot.timestamp_s) for disk in snapshot.disks)
-    return _table(_COLUMNS, rows)
-
-
-def _table(columns: Iterable[str], rows: str) -> str:
-    headings = "".join(f'<th scope="col">{column}</th>' for column in columns)
-    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-
-
 def _row(snapshot: DiskSnapshot, now_s: float) -> str:
     disk, assignment = snapshot.disk, snapshot.assignment
     facts = (format_size(disk.size_bytes), disk.model, disk.serial)
@@ -119,28 +115,19 @@ def _row(snapshot: DiskSnapshot, now_s: float) -> str:
         _traffic(peak),
     )
     name = _lines([disk.name], soft=filter(None, facts))
-    return _cells(_COLUMNS, name, cells)
-
-
-def _cells(columns: Sequence[str], name: str, cells: Iterable[str]) -> str:
-    """Return a row of a table, of which `name` is the first cell."""
-    rest = "\n".join(
-        f'<td data-label="{column}"><div>{cell}</div></td>'
-        for column, cell in zip(columns[1:], cells, strict=True)
-    )
-    return f'<tr><th scope="row">{name}</th>\n{rest}</tr>'
+    return table_row(_COLUMNS, name, cells)
 
 
 def _machine(groups: Iterable[GroupSnapshot]) -> str:
     """Return a table of the limits of the machine; nothing without any."""
-    rows = "\n".join(_group(group) for group in groups)
-    return _table(_MACHINE_COLUMNS, rows) if rows else ""
+    rows = [_group(group) for group in groups]
+    return table(_MACHINE_COLUMNS, rows) if rows else ""
 
 
 def _group(group: GroupSnapshot) -> str:
     throttled_s = sum(group.throttled_s.values())
     levels = [
-        f"{level.resource} {_percent(level.ratio(level.estimate_credits))}"
+        f"{level.resource} {format_percent(level.ratio(level.estimate_credits))}"
         for level in group.credits
     ]
     cells = (
@@ -151,7 +138,7 @@ def _group(group: GroupSnapshot) -> str:
         _lines(levels) or _UNKNOWN,
     )
     name = _lines([group.shared.machine or "limits written out"], soft=[group.shared.title])
-    return _cells(_MACHINE_COLUMNS, name, cells)
+    return table_row(_MACHINE_COLUMNS, name, cells)
 
 
 def _traffic(traffic: Traffic | None) -> str:
@@ -189,14 +176,14 @@ def _rates(iops: _ReadAndWrite, bandwidth: _ReadAndWrite) -> str:
 
 
 def _or_dash(number: float | None, format_number: Callable[[float], str]) -> str:
-    return _DASH if number is None else format_number(number)
+    return DASH if number is None else format_number(number)
 
 
 def _load(load: float | None) -> str:
     if load is None:
         return _UNKNOWN
     meter = f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}"></meter>'
-    return f'<span class="rate">{meter} {_percent(load)}</span>'
+    return f'<span class="rate">{meter} {format_percent(load)}</span>'
 
 
 def _verdict(snapshot: DiskSnapshot) -> str:
@@ -204,7 +191,7 @@ def _verdict(snapshot: DiskSnapshot) -> str:
     by_verdict = dict(zip(VERDICTS, snapshot.verdict_totals.seconds, strict=True))
     total_s = sum(by_verdict.values())
     notes = [
-        f"{verdict} {_percent(by_verdict[verdict] / total_s)}"
+        f"{verdict} {format_percent(by_verdict[verdict] / total_s)}"
         for verdict in BAD_VERDICTS
         if by_verdict[verdict]
     ]
@@ -247,10 +234,6 @@ def _unknown_limit(disks: Iterable[DiskSnapshot]) -> str:
         " requests in another way, or a limit of the machine applies. See"
         " <code>disksla explain</code>.</p>"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{format_count(100 * share)} %"
 
 
 def _sampler(sampler: SamplerSnapshot) -> str:

@@ -6,7 +6,6 @@ certificate that the machine trusts. Only the application credential of VK Cloud
 docs/clouds/vk.md says.
 """
 
-import argparse
 import shlex
 import ssl
 import sys
@@ -24,11 +23,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from clouds.server import serving
-from lab.options import start, write
+from lab.options import start
 from lab.scenario import SEED
 from support.certificates import make_authority, make_signed
 from vm import build
-from vm.__main__ import missing
+from vm.checks import is_skipped, parser_of, report
 from vm.clouds import CLOUDS, GIB, Cloud, Disk, answer
 from vm.experiment import PACKAGE
 from vm.guest import Guest
@@ -193,25 +192,16 @@ def _disk_file(directory: Path, disk: Disk) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check machines; return 1 if a limit is not what was promised, else 0."""
-    parser = argparse.ArgumentParser(prog="boot", description="from boot to the right limits")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=CLOUDS, default=[*CLOUDS])
+    parser = parser_of("boot", "from boot to the right limits", CLOUDS)
     parser.add_argument("--seed", type=int, default=SEED)
     chosen = parser.parse_args(arguments)
-    reason = missing()
-    if reason is not None:
-        write(f"boot: SKIPPED: {reason}")
+    if is_skipped("boot"):
         return 0
     image, package = build.image(), build.package()
-    failed = 0
-    for name in chosen.only:
-        began = time.monotonic()
-        different = check(CLOUDS[name](Random(f"{chosen.seed} {name}")), image, package)
-        write(f"{name}: {'FAIL' if different else 'OK'}, {time.monotonic() - began:.0f} s")
-        for line in different:
-            write(f"  {line}")
-        failed += bool(different)
-    write(f"{failed} of {len(chosen.only)} failed")
-    return 1 if failed else 0
+    return report(
+        (name, check(CLOUDS[name](Random(f"{chosen.seed} {name}")), image, package))
+        for name in chosen.only
+    )
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from random import Random
 from typing import NamedTuple
 
 from clouds.server import Received, Reply
+from vm.identity import HOSTS, UUID
 
 GIB = 2**30
 MIB = 2**20
-UUID = "6ea73b81-555e-4a74-9d2c-0123456789ab"
 _SERVER = "5f0d2c9e-1111-4222-8333-444455556666"
 _SECRET = "S3CRET"
 
@@ -69,7 +69,7 @@ def aws(random: Random) -> Cloud:
         "iam/security-credentials/disksla": json.dumps(keys),
     }
     return Cloud(
-        ("type=1,manufacturer=Amazon EC2,product=m6i.large", "type=3,asset=Amazon EC2"),
+        HOSTS["aws"].firmware,
         ("ec2.eu-central-1.amazonaws.com", 443),
         {
             "/latest/api/token": "TOKEN==",
@@ -116,10 +116,7 @@ def azure(random: Random) -> Cloud:
     storage = {"osDisk": {**disk, "name": "os"}, "dataDisks": [disk]}
     metadata = {"vmSize": "Standard_D4s_v5", "location": "westus", "storageProfile": storage}
     return Cloud(
-        (
-            "type=1,manufacturer=Microsoft Corporation,product=Virtual Machine",
-            "type=3,asset=7783-7084-3265-9085-8269-3286-77",
-        ),
+        HOSTS["azure"].firmware,
         ("management.azure.com", 443),
         {"/metadata/instance/compute?api-version=2021-12-13": json.dumps(metadata)},
         Disk("scsi-hd,vendor=Msft,product=Virtual Disk,serial=data", "data", size_gib, None),
@@ -147,7 +144,7 @@ def google(random: Random) -> Cloud:
     }
     metadata = "/computeMetadata/v1/instance"
     return Cloud(
-        ("type=1,manufacturer=Google,product=Google Compute Engine",),
+        HOSTS["google"].firmware,
         ("compute.googleapis.com", 443),
         {
             f"{metadata}/?recursive=true": json.dumps(instance),
@@ -180,7 +177,7 @@ def vk(random: Random) -> Cloud:
     }
     credential = {"application_credential_id": "id", "application_credential_secret": _SECRET}
     return Cloud(
-        ("type=1,manufacturer=OpenStack Foundation,product=OpenStack Nova",),
+        HOSTS["openstack"].firmware,
         (name, port),
         {
             "/openstack/latest/meta_data.json": json.dumps({"uuid": _SERVER}),
@@ -215,7 +212,7 @@ def yandex(random: Random) -> Cloud:
     attached = {"bootDisk": {"diskId": "boot"}, "secondaryDisks": [{"diskId": disk}]}
     found = {"typeId": "network-ssd", "size": str(size_gib * GIB)}
     return Cloud(
-        ("type=1,manufacturer=Yandex,product=xeon-gold-6338",),
+        HOSTS["yandex"].firmware,
         ("compute.api.cloud.yandex.net", 443),
         {
             f"{metadata}/id": "fhm00000000000000001",

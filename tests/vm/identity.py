@@ -7,20 +7,18 @@ imitate the model of an NVMe disk (Azure, Google Cloud, instance store of AWS), 
 of Hyper-V (the LUN of Azure): these are tested with files, in tests/disks/test_inventory.py.
 """
 
-import argparse
 import json
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from disksla.config import CUSTOM_TERMS
-from lab.options import start, write
+from lab.options import start
 from vm import build
-from vm.__main__ import missing
+from vm.checks import is_skipped, parser_of, report
 from vm.experiment import PACKAGE
 from vm.guest import Guest
 from vm.machine import booted
@@ -231,29 +229,17 @@ def _said_of(disk: dict[str, Any]) -> tuple[str | None, str | None, bool | None,
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check machines; return 1 if a disk is not what is expected, else 0."""
-    parser = argparse.ArgumentParser(prog="identity", description="compare disks of providers")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=HOSTS, default=[*HOSTS])
-    names = parser.parse_args(arguments).only
-    reason = missing()
-    if reason is not None:
-        write(f"identity: SKIPPED: {reason}")
+    names = parser_of("identity", "compare disks of providers", HOSTS).parse_args(arguments).only
+    if is_skipped("identity"):
         return 0
-    began = time.monotonic()
     image, built = build.image(), build.package()
-    failed = 0
     with (
         tempfile.TemporaryDirectory(prefix="disksla-vm-") as directory,
         ThreadPoolExecutor(PARALLEL) as pool,
     ):
         package = unpacked(built, Path(directory))
-        checks = pool.map(lambda name: check(name, image, package), names)
-        for name, different in zip(names, checks, strict=True):
-            write(f"{name}: {'FAIL' if different else 'OK'}")
-            for line in different:
-                write(f"  {line}")
-            failed += bool(different)
-    write(f"{failed} of {len(names)} failed, {time.monotonic() - began:.0f} s")
-    return 1 if failed else 0
+        found = pool.map(lambda name: check(name, image, package), names)
+        return report(zip(names, found, strict=True))
 
 
 if __name__ == "__main__":

@@ -22,12 +22,7 @@ from disksla.config import (
     why_not_monitored,
     with_kubernetes_volumes,
 )
-from disksla.config.settings_file import (
-    read_configuration,
-    terms_directories,
-    with_terms_files,
-)
-from disksla.config.terms_directory import read_terms_files
+from disksla.config.terms_directory import read_with_terms
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
@@ -132,12 +127,10 @@ def read_all(arguments: argparse.Namespace) -> Configuration:
 
     Raise DiskslaError if the configuration is invalid.
     """
-    configuration = read_configuration(arguments.config_file)
-    directories = terms_directories(arguments.config_file, configuration.settings)
-    files, problems = read_terms_files(directories, configuration.catalog)
+    configuration, problems = read_with_terms(arguments.config_file)
     for problem in problems:
         print(f"disksla: {escape_control(problem)}", file=sys.stderr)
-    return with_terms_files(configuration, files)
+    return configuration
 
 
 def prepare_sampler(

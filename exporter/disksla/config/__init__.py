@@ -1,7 +1,7 @@
 """Configuration: settings, and the terms that apply to each disk."""
 
 from disksla.config.configuration import Configuration, ConfigurationText
-from disksla.config.disk_name import find_disk, in_order
+from disksla.config.disk_name import find_disk, in_order, is_below
 from disksla.config.fields import parse_disk_size
 from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import (
@@ -54,6 +54,7 @@ __all__ = [
     "find_entry",
     "find_terms",
     "in_order",
+    "is_below",
     "is_monitored",
     "machine_limits",
     "machine_type_of",

@@ -6,6 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from disksla.config.configuration import Configuration
+from disksla.config.settings_file import (
+    read_configuration,
+    terms_directories,
+    with_terms_files,
+)
 from disksla.config.terms_file import TermsContent, TermsFile, in_order
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, TermsSource
@@ -121,6 +127,17 @@ def read_terms_files(
     terms = TermsDirectories(directories)
     terms.read(at_once=True)
     return terms.files(catalog), terms.problems
+
+
+def read_with_terms(config_file: Path | None) -> tuple[Configuration, tuple[str, ...]]:
+    """Return the configuration with what the terms files say, and what is wrong with these files.
+
+    Raise DiskslaError if the configuration is invalid, as `read_configuration` does.
+    """
+    configuration = read_configuration(config_file)
+    directories = terms_directories(config_file, configuration.settings)
+    files, problems = read_terms_files(directories, configuration.catalog)
+    return with_terms_files(configuration, files), problems
 
 
 def read_content(path: Path) -> _Content:

@@ -15,11 +15,8 @@ from disksla.config.settings_file import (
     DEFAULT_DIRECTORY,
     beyond_catalog,
     catalog_directory,
-    read_configuration,
-    terms_directories,
-    with_terms_files,
 )
-from disksla.config.terms_directory import read_terms_files
+from disksla.config.terms_directory import read_with_terms
 from disksla.disks import Disk
 from disksla.disks.data_writes import data_write_counters
 from disksla.disks.hotplug import uevent_monitors
@@ -181,12 +178,9 @@ def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:
     terms_problems: tuple[str, ...] = ()
     notes: list[str] = []
     try:
-        configuration = read_configuration(config_file)
-        directories = terms_directories(config_file, configuration.settings)
-        files, terms_problems = read_terms_files(directories, configuration.catalog)
-        configuration = with_terms_files(configuration, files)
+        configuration, terms_problems = read_with_terms(config_file)
         notes = beyond_catalog(configuration)
-        paths += [Path(file.name) for file in files]
+        paths += [Path(file.name) for file in configuration.terms_files]
     except DiskslaError as error:
         problem, configuration = str(error), None
     catalog = catalog_directory(config_file)

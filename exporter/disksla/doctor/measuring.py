@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from disksla.config import ProbeEntry
+from disksla.config import ProbeEntry, is_below
 from disksla.disks import Disk
 from disksla.doctor.disks import monitored_disks
 from disksla.doctor.facts import MachineFacts, Sample, UnitFacts
@@ -136,7 +136,7 @@ def _may_write(unit: UnitFacts, disk: Disk, state_directory: str) -> bool:
         for text in unit.values.get("ReadWritePaths", ())
         for path in text.split()
     ]
-    if any(_is_below(point, path) for point in disk.mount_points for path in listed):
+    if any(is_below(point, path) for point in disk.mount_points for path in listed):
         return True
     return _has_state(disk, state_directory)
 
@@ -147,11 +147,7 @@ def _has_state(disk: Disk, state_directory: str) -> bool:
     The mount point that is nearest to it may belong to another disk; then the probe fails, and
     its result says so.
     """
-    return any(_is_below(state_directory, point) for point in disk.mount_points)
-
-
-def _is_below(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(f"{directory.rstrip('/')}/")
+    return any(is_below(state_directory, point) for point in disk.mount_points)
 
 
 def _last_probe(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterator[CheckResult]:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from disksla.errors import DiskslaError
 from disksla.fio import DirectionResult, Pattern
 from disksla.units import parse_size_bytes
-from disksla.verification.measurement import NOTHING, Measurement, Percentile
+from disksla.verification.measurement import NOTHING, Measurement, Percentile, done_within
 
 _TEXT_MARK = "Results for timespan"
 _DIRECT_TEXT = (
@@ -331,14 +331,8 @@ def _result(
 ) -> DirectionResult:
     if not seconds:
         raise ValueError("found a test time of 0 s")
-    return DirectionResult(
-        requests,
-        transferred_bytes,
-        seconds,
-        requests / seconds,
-        transferred_bytes / seconds,
-        _quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None,
-    )
+    mean_s = _quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None
+    return done_within(requests, transferred_bytes, seconds, mean_s)
 
 
 def _xml_percentiles(span: ET.Element, column: str) -> dict[float, float]:

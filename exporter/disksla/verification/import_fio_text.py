@@ -19,6 +19,7 @@ from disksla.verification.measurement import (
     Measurement,
     Percentile,
     add_up,
+    done_within,
     mean_request_bytes,
 )
 
@@ -237,14 +238,7 @@ def _issued(result: _Result) -> tuple[int, int]:
 def _result(requests: int, transferred_bytes: int, runtime_s: float) -> DirectionResult:
     if not runtime_s:
         raise DiskslaError("found a runtime of 0 ms; expected a result of fio")
-    return DirectionResult(
-        requests,
-        transferred_bytes,
-        runtime_s,
-        requests / runtime_s,
-        transferred_bytes / runtime_s,
-        None,
-    )
+    return done_within(requests, transferred_bytes, runtime_s, None)
 
 
 def _transferred_bytes(line: str) -> int:

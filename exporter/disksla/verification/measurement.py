@@ -106,6 +106,20 @@ def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
     )
 
 
+def done_within(
+    requests: int, transferred_bytes: int, runtime_s: float, mean_latency_s: float | None
+) -> DirectionResult:
+    """Return what was done in a time above zero, with its rates."""
+    return DirectionResult(
+        requests,
+        transferred_bytes,
+        runtime_s,
+        requests / runtime_s,
+        transferred_bytes / runtime_s,
+        mean_latency_s,
+    )
+
+
 def mean_request_bytes(read: DirectionResult, write: DirectionResult) -> int:
     """Return the mean size of the requests; 1 without requests."""
     return max(1, round((read.bytes + write.bytes) / max(1, read.requests + write.requests)))
@@ -127,14 +141,8 @@ def add_up(results: Sequence[DirectionResult]) -> DirectionResult:
     weighted_s = sum(
         seconds * result.requests for seconds, result in zip(known, used, strict=False)
     )
-    return DirectionResult(
-        requests,
-        transferred_bytes,
-        runtime_s,
-        requests / runtime_s,
-        transferred_bytes / runtime_s,
-        weighted_s / requests if len(known) == len(used) and requests else None,
-    )
+    mean_s = weighted_s / requests if len(known) == len(used) and requests else None
+    return done_within(requests, transferred_bytes, runtime_s, mean_s)
 
 
 def _pattern_of(patterns: set[Pattern]) -> Pattern:

@@ -215,6 +215,14 @@ def test_readme_output_is_what_the_command_prints() -> None:
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.splitlines()
 
 
+def test_readme_says_what_is_said_of_a_throttled_database() -> None:
+    [shown] = re.findall(r"(?:^> .*\n)+", read(README), flags=re.MULTILINE)
+    recording = ROOT / "tests" / "lab" / "recordings" / "postgresql-8-fsync"
+    files = [f"--recording={recording}/ticks.jsonl.gz", f"--config.file={recording}/config.yml"]
+    printed = run("disksla", "explain", "loop0", *files)
+    assert " ".join(shown.replace("> ", "").split()) in " ".join(printed.split())
+
+
 def test_readme_configuration_is_valid(tmp_path: Path) -> None:
     [shown] = re.findall(r"^```yaml\n(.*?)^```$", read(README), flags=re.MULTILINE | re.DOTALL)
     config = tmp_path / "disks.yml"

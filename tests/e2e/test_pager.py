@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import yaml
 
 from lab.disk import made
 from lab.scenario import read_scenario
-from render import HERE, render_rules, write
+from support.alerting import alertmanager_config, prometheus_config
 from support.daemon_process import Daemon
 from support.monitoring_stack import (
     Pager,
@@ -57,20 +56,6 @@ disks:
     load: [{for: 1s}]
 """
 TERMS = {"budget": "sum", "iops": 1000}
-SHORT = """
-{
-  projectUrl: 'https://disksla.test',
-  ruleInterval: '1s',
-  longRuleInterval: '1s',
-  rateWindow: '5s',
-  stepWindow: '5s',
-  belowAtLeastSeconds: 3,
-  belowFor: '1s',
-  throttledWindow: '5s',
-  throttledFor: '1s',
-  throttledShare: 0.5,
-}
-"""
 LOAD_S = 180
 PATIENCE_S = 60.0
 
@@ -98,35 +83,6 @@ def daemon_config(device: str, directory: Path) -> str:
         json.dumps({"discovery": {"include": [f"^{device}$"]}, "disks": [entry]}), encoding="utf-8"
     )
     return str(config)
-
-
-def alertmanager_config(receiver: str, directory: Path) -> Path:
-    """Write the example configuration, with short intervals and the webhook as receiver."""
-    content = yaml.safe_load((HERE / "alertmanager.example.yml").read_text(encoding="utf-8"))
-    for entry in content["receivers"]:
-        for webhook in entry.get("webhook_configs", []):
-            webhook["url"] = f"http://{receiver}/{entry['name']}"
-    [parent] = content["route"]["routes"]
-    for route in (parent, *parent["routes"]):
-        route.update(group_wait="1s", group_interval="1s")
-    config = directory / "alertmanager.yml"
-    config.write_text(yaml.safe_dump(content), encoding="utf-8")
-    return config
-
-
-def prometheus_config(daemon: str, alerting: str, directory: Path) -> Path:
-    write(render_rules(SHORT), directory / "rules")
-    content = {
-        "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-        "rule_files": [str(directory / "rules" / "*.yaml")],
-        "scrape_configs": [
-            {"job_name": "disksla", "static_configs": [{"targets": [daemon]}]},
-        ],
-        "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alerting]}]}]},
-    }
-    config = directory / "prometheus.yml"
-    config.write_text(yaml.safe_dump(content), encoding="utf-8")
-    return config
 
 
 def received(receiver: Pager, name: str, status: str) -> bool:

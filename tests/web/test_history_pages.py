@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.config.settings import Settings
 from disksla.history.history import History
 from disksla.history.sentences import MachineLimit
 from disksla.history.slot import Slot, Totals
@@ -26,7 +27,7 @@ from disksla.web.runbook import runbook_page
 from disksla.web.status_page import status_page
 from support.examples import scaled
 from support.scenarios import SCENARIOS
-from support.simulated_host import CATALOG
+from support.simulated_host import CATALOG, reconfigured
 from support.simulated_limiter import DEVICE, run
 from support.snapshots import ABOUT, BURST_LIMITS, IOPS_CREDITS, disk_view, group_view, view, views
 
@@ -133,6 +134,26 @@ def test_card_answers_in_a_sentence(name: str, sentence: str) -> None:
     assert sentence in first[1]
     assert (bad_seconds(slots) > 1) == (name != "idle")
     assert 'href="/disk?name=' in disk_card(disk, past, slots)
+
+
+def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
+    scenario = SCENARIOS["iops-300-deep"]
+    state, history = State(Settings(), CATALOG), History()
+    ticks = run(scenario).ticks
+    for index, tick in enumerate(ticks):
+        if index == len(ticks) // 2:
+            state = reconfigured(state, scenario.settings())
+        state = advance(state, tick)
+        history = history.after(state)
+    [snapshot] = take_snapshot(state).disks
+    past = Past(history)
+    slots = past.seconds(snapshot)
+    sentences = past.explain(snapshot, slots)
+    assert len(slots) >= 9
+    expected = "For [45][.0-9]* of the last [45][.0-9]* s the disk was throttled at its limit"
+    assert re.match(expected, sentences[0])
+    assert re.fullmatch(r"The limits of the disk changed [45][.0-9]* s ago\.", sentences[-1])
+    assert not [sentence for sentence in sentences if "unknown limit" in sentence]
 
 
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:

@@ -1,6 +1,6 @@
 """The last five minutes of each disk by seconds, and the last hour by minutes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -14,6 +14,7 @@ from disksla.history.slot import (
     totals_of,
     unpack,
 )
+from disksla.limits import Limits
 from disksla.pipeline import DiskState, State
 
 SECONDS_KEPT = 300
@@ -28,6 +29,10 @@ class DiskHistory(msgspec.Struct, frozen=True):
     """The past of one disk, from the first sample on."""
 
     disk: Disk
+    limits: Limits
+    """Now."""
+    limits_since_s: float
+    """Monotonic time of the first slot with these limits."""
     totals: Totals
     """At the end of the last second, and of the last minute."""
     totals_at_minute: Totals
@@ -39,6 +44,10 @@ class DiskHistory(msgspec.Struct, frozen=True):
     def seconds(self) -> list[Slot]:
         """Return the slots of about a second, the oldest first."""
         return [unpack(packed) for packed in self.packed_seconds]
+
+    def with_limits(self, slots: Iterable[Slot]) -> list[Slot]:
+        """Return those slots in which the verdicts are by the limits of now."""
+        return [slot for slot in slots if slot.end_s > self.limits_since_s]
 
     def minutes(self) -> list[Slot]:
         """Return the slots of about a minute, the oldest first."""
@@ -85,15 +94,15 @@ def _after(
 ) -> DiskHistory:
     """Return the history of a disk; `seconds` since the last slot are None after a gap."""
     totals = totals_of(disk_state, state)
+    limits = disk_state.assignment.limits
     if history is None or not history.disk.is_same_as(disk_state.disk):
-        return DiskHistory(disk_state.disk, totals, totals, now_s)
+        return DiskHistory(disk_state.disk, limits, now_s, totals, totals, now_s)
     packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
     at_minute, started_s = history.totals_at_minute, history.started_s
     if seconds is None:
         at_minute, started_s = totals, now_s
     else:
         boottime_s = state.clocks.boottime_s if state.clocks is not None else 0.0
-        limits = disk_state.assignment.limits
         ratio = credits_ratio_of(disk_state.credits_at(boottime_s), limits)
         slot = slot_between(history.totals, totals, now_s, seconds, ratio)
         packed_seconds = (*packed_seconds[1 - SECONDS_KEPT :], slot.pack())
@@ -101,6 +110,14 @@ def _after(
             slot = slot_between(at_minute, totals, now_s, now_s - started_s, ratio)
             packed_minutes = (*packed_minutes[1 - MINUTES_KEPT :], slot.pack())
             at_minute, started_s = totals, now_s
+    limits_since_s = history.limits_since_s if limits == history.limits else now_s
     return DiskHistory(
-        disk_state.disk, totals, at_minute, started_s, packed_seconds, packed_minutes
+        disk_state.disk,
+        limits,
+        limits_since_s,
+        totals,
+        at_minute,
+        started_s,
+        packed_seconds,
+        packed_minutes,
     )

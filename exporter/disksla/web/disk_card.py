@@ -53,11 +53,21 @@ class Past(NamedTuple):
         return [] if history is None else history.minutes()
 
     def explain(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
-        """Return sentences about a period of a disk, problems first."""
-        summary = summary_of_slots(slots, snapshot.limiter_window_s)
+        """Return sentences about a period of a disk, problems first.
+
+        They are about the time since its limits changed last.
+        """
+        history = self.of(snapshot)
+        chosen = list(slots) if history is None else history.with_limits(slots)
+        summary = summary_of_slots(chosen, snapshot.limiter_window_s)
         by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
         machine = self.machine_limit(snapshot.disk.name) if by_machine else None
-        return explain(summary, snapshot.assignment, machine)
+        sentences = explain(summary, snapshot.assignment, machine)
+        if len(chosen) < len(slots):
+            sentences.append(
+                f"The limits of the disk changed {format_duration(joined(chosen).seconds)} ago."
+            )
+        return sentences
 
 
 def bad_seconds(slots: Sequence[Slot]) -> float:

@@ -1,0 +1,185 @@
+"""`make alert`: from a new machine to the first alert, on a disk that QEMU throttles.
+
+The Debian package is installed on a Debian 12, and nothing is configured. fio loads the disk;
+`disksla explain` must name the limit after ten seconds. Then the limit is written into the
+configuration and reloaded, and PostgreSQL loads the disk: `explain` must say that it is throttled
+at this limit, and Prometheus with the rules and Alertmanager must notify with a runbook that the
+daemon serves.
+"""
+
+import json
+import re
+import shutil
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from lab.options import start, write
+from lab.quantity import Duration
+from lab.scenario import SEED
+from support.alerting import alertmanager_config, prometheus_config
+from support.monitoring_stack import Pager, alertmanager, free_port, pager, prometheus
+from support.waiting import eventually
+from vm import build
+from vm.checks import is_skipped, report
+from vm.experiment import PACKAGE
+from vm.guest import Guest
+from vm.limits import QemuLimits
+from vm.load import clean_up, prepare
+from vm.machine import Machine, booted
+from vm.scenario import Phase
+
+_GIB = 2**30
+_PORT = 10056
+_CLIENTS = 8
+_LOOK_S = 10
+_ALERT_S = 120.0
+_TOLERANCE = 0.05
+_NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
+_SERIAL = "data"
+_ALERT = "DiskThrottled"
+_SERVED = re.compile(r"the disk served ([.0-9]+) IOPS")
+
+
+def _install(guest: Guest, package: Path) -> None:
+    """Install the package, and what any machine has: a network."""
+    guest.write("/etc/systemd/network/all.network", _NETWORKD)
+    guest.run(
+        f"systemctl start systemd-networkd; cd /root;"
+        f"head -c {package.stat().st_size} {PACKAGE} >package.deb; dpkg --install package.deb"
+    )
+
+
+def _without_configuration(guest: Guest, device: str, depth: int) -> str:
+    """Load the disk for ten seconds, and return what `explain` says of it."""
+    load = guest.start(
+        f"fio --name=load --filename=/dev/{device} --direct=1 --ioengine=libaio --rw=randread"
+        f" --iodepth={depth} --time_based --runtime={3 * _LOOK_S} >/dev/null"
+    )
+    guest.run(f"sleep {_LOOK_S}")
+    said = guest.run(f"disksla explain {device}")
+    load.output()
+    return said
+
+
+def unlike_unknown(said: str, iops: int) -> Iterator[str]:
+    """Yield how sentences differ from those on a disk without terms that is throttled."""
+    words = " ".join(said.split())
+    served = _SERVED.search(words)
+    if "was throttled at an unknown limit" not in words:
+        yield f"not throttled without terms: {said}"
+    elif served is None or abs(float(served[1]) / iops - 1) > _TOLERANCE:
+        yield f"another rate than {iops} IOPS: {said}"
+
+
+def unlike_known(said: str, iops: int) -> Iterator[str]:
+    """Yield how sentences differ from those on a disk that is throttled at its limit."""
+    words = " ".join(said.split())
+    if f"was throttled at its limit of {iops} IOPS" not in words:
+        yield f"not throttled at {iops} IOPS: {said}"
+    if "unknown limit" in words.partition(". ")[0]:
+        yield f"also throttled at an unknown limit: {said}"
+
+
+def _configure(guest: Guest, device: str, iops: int) -> None:
+    terms = {"budget": "sum", "iops": iops}
+    settings = {"disks": [{"match": {"device": device}, "terms": terms}]}
+    guest.write("/etc/disksla/disksla.yml", json.dumps(settings))
+    guest.run("disksla check-config && systemctl reload disksla-exporter")
+
+
+def _with_postgresql(machine: Machine, device: str, iops: int, receiver: Pager) -> str:
+    """Load the disk by PostgreSQL until the alert fires, and return what `explain` says then."""
+    guest = machine.guest
+    phases = (Phase(seconds=Duration(_ALERT_S), pgbench=_CLIENTS),)
+    machine.throttle(_SERIAL, QemuLimits())
+    prepare(guest, device, phases)
+    machine.throttle(_SERIAL, QemuLimits(iops=iops))
+    load = guest.start(
+        f"su postgres -c 'pgbench --host /tmp --no-vacuum --client {_CLIENTS}"
+        f" --time {_ALERT_S:.0f} postgres' >/dev/null"
+    )
+    eventually(lambda: bool(receiver.alerts(_ALERT, "firing")), _ALERT_S)
+    said = guest.run(f"disksla explain {device}")
+    load.output()
+    machine.throttle(_SERIAL, QemuLimits())
+    clean_up(guest, phases)
+    return said
+
+
+def unlike_alert(alerts: Sequence[dict[str, Any]], device: str, daemon: str) -> Iterator[str]:
+    """Yield how alerts differ from one of this disk, with the runbook of the daemon."""
+    if not alerts:
+        yield "no alert"
+        return
+    if alerts[0]["labels"]["device"] != device:
+        yield f"alert of another disk: {alerts[0]['labels']}"
+    runbook = alerts[0]["annotations"]["runbook_url"]
+    if runbook != f"http://{daemon}/runbook#{_ALERT}":
+        yield f"runbook at {runbook}"
+
+
+def _runbook_lacks(alert: str, daemon: str) -> Iterator[str]:
+    with urllib.request.urlopen(f"http://{daemon}/runbook") as response:
+        if f'id="{alert}"' not in response.read().decode():
+            yield f"the runbook has no entry {alert}"
+
+
+def check(random: Random, image: Path, package: Path) -> list[str]:
+    """Go from a new machine to the first alert; return what differed from the docstring above."""
+    iops, depth = random.randint(60, 100), random.randint(8, 32)
+    write(f"limit {iops} IOPS, queue depth {depth}")
+    with ExitStack() as undo:
+        directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
+        daemon = f"127.0.0.1:{free_port()}"
+        options = [
+            *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:{daemon}-:{_PORT}"),
+            *("-device", "virtio-net,netdev=net"),
+        ]
+        machine = undo.enter_context(booted(image, package, directory, options))
+        _install(machine.guest, package)
+        disk = directory / "disk"
+        with disk.open("wb") as content:
+            content.truncate(_GIB)
+        machine.create_disk(_SERIAL, disk)
+        machine.plug(_SERIAL, write_cache=True)
+        machine.throttle(_SERIAL, QemuLimits(iops=iops))
+        device = machine.guest.device(_SERIAL)
+        said = _without_configuration(machine.guest, device, depth)
+        write(said)
+        different = list(unlike_unknown(said, iops))
+        _configure(machine.guest, device, iops)
+        receiver = undo.enter_context(pager())
+        alerts = alertmanager_config(receiver.address, directory)
+        alerting = undo.enter_context(alertmanager(alerts, directory / "alerts"))
+        config = prometheus_config(daemon, alerting.address, directory)
+        undo.enter_context(prometheus(config, directory / "series"))
+        said = _with_postgresql(machine, device, iops, receiver)
+        write(said)
+        different += unlike_known(said, iops)
+        different += unlike_alert(receiver.alerts(_ALERT, "firing"), device, daemon)
+        different += _runbook_lacks(_ALERT, daemon)
+        return different
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Go from a new machine to the first alert; return 1 if anything differed, else 0."""
+    [*given] = sys.argv[1:] if arguments is None else arguments
+    seed = int(given[0]) if given else SEED
+    if is_skipped("alert"):
+        return 0
+    for program in ("prometheus", "prometheus-alertmanager"):
+        if shutil.which(program) is None:
+            write(f"alert: SKIPPED: needs {program}")
+            return 0
+    image, package = build.image(), build.package()
+    return report(("alert", check(Random(f"{number} alert"), image, package)) for number in [seed])
+
+
+if __name__ == "__main__":
+    start(main)

@@ -55,6 +55,7 @@ from disksla.web.disk_card import Past
 from disksla.web.listen import Listen, ListenAddress
 from disksla.web.page_cache import PageCache
 from disksla.web.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
+from disksla.web.unix_socket import UnixSocket
 
 log = logging.getLogger("disksla.daemon")
 
@@ -88,6 +89,7 @@ class Daemon:
         manager: ServiceManager,
         access: AccessControl | None = None,
         max_scrapes: int = DEFAULT_SCRAPE_LIMIT.most,
+        unix_socket: Path | None = None,
     ) -> None:
         """Create all parts; raise DiskslaError if the configuration is invalid."""
         # Configuration: the settings and the catalogue of disk types, which `reload` reads again.
@@ -153,7 +155,13 @@ class Daemon:
         )
         self._access = access or AccessControl()
         scrapes = ScrapeLimit(telemetry_path, max_scrapes)
-        self._server = WebServer(app, listen, access=self._access, scrapes=scrapes)
+        self._server = WebServer(
+            app,
+            listen,
+            access=self._access,
+            scrapes=scrapes,
+            unix_socket=None if unix_socket is None else UnixSocket(unix_socket),
+        )
 
     def start(self) -> tuple[ListenAddress, ...]:
         """Start all parts and return the addresses that are served.

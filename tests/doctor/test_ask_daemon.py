@@ -1,22 +1,28 @@
 """What a daemon, or another program on its port, answers."""
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.doctor.ask_daemon import ask_daemon, parse_url
+from disksla.doctor.ask_daemon import ask_daemon, ask_disks, parse_url
 from disksla.errors import DiskslaError
+from disksla.web import DISKS_PATH, DisksDocument
 
 
 @contextmanager
-def answering(*answers: bytes) -> Iterator[str]:
-    """Answer one request after another with these bytes, on loopback; yield the address."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def answering(*answers: bytes, path: Path | None = None) -> Iterator[str]:
+    """Answer one request after another with these bytes; yield the address.
+
+    It is a Unix socket if a path is given, else a port on loopback.
+    """
+    with socket.create_server(("127.0.0.1", 0)) if path is None else listening(path) as server:
 
         def serve() -> None:
             for answer in answers:
@@ -27,8 +33,15 @@ def answering(*answers: bytes) -> Iterator[str]:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        yield f"http://127.0.0.1:{server.getsockname()[1]}" if path is None else f"unix://{path}"
         thread.join()
+
+
+def listening(path: Path) -> socket.socket:
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(str(path))
+    server.listen()
+    return server
 
 
 def page(body: str, status: int = 200) -> bytes:
@@ -42,6 +55,8 @@ def page(body: str, status: int = 200) -> bytes:
         ("http://localhost/", "http://localhost/metrics"),
         ("https://[::1]:443/telemetry", "https://[::1]:443/telemetry"),
         ("http://127.9.9.9:1/metrics?x=1", "http://127.9.9.9:1/metrics"),
+        ("unix:///run/disksla/disksla.sock", "unix:///run/disksla/disksla.sock"),
+        ("unix:/run/x.sock/", "unix:///run/x.sock"),
     ],
 )
 def test_addresses_on_loopback(url: str, shown: str) -> None:
@@ -60,6 +75,12 @@ def test_addresses_on_loopback(url: str, shown: str) -> None:
         "127.0.0.1:10056",
         "http://127.0.0.1:99999",
         "http://[::1",
+        "unix://",
+        "unix:///",
+        "unix://run/disksla.sock",
+        "unix:relative.sock",
+        "unix:///a\tb",
+        "/run/disksla/disksla.sock",
         "http://127.0.0.1/\n",
         "",
     ],
@@ -75,6 +96,7 @@ def test_any_text_is_an_address_on_loopback_or_refused(text: str) -> None:
         address = parse_url(text)
     except DiskslaError:
         return
+    assert address.scheme in {"http", "https", "unix"}
     assert address.host == "localhost" or address.host.startswith(("127.", "::1", "::ffff:127"))
 
 
@@ -119,3 +141,61 @@ def test_tls_that_the_other_side_does_not_speak() -> None:
     with answering(page("ready\n")) as url:
         facts = ask_daemon(url.replace("http:", "https:"))
     assert "TLS failed" in (facts.unseen or "")
+
+
+def test_unix_socket_is_asked(tmp_path: Path) -> None:
+    body = 'disksla_build_info{version="1"} 1\n'
+    with answering(page("ready\n"), page(body), path=tmp_path / "socket") as url:
+        facts = ask_daemon(url)
+    assert (facts.url, facts.ready_status, facts.metrics_status) == (url, 200, 200)
+    assert facts.values("disksla_build_info", version="1")
+
+
+def reason_of(url: str) -> str:
+    """Return why the daemon does not say what it knows of its disks."""
+    reasons: list[str] = []
+    assert ask_disks(url, reasons.append) is None
+    [reason] = reasons
+    assert "\n" not in reason
+    return reason
+
+
+def test_disks_of_the_daemon(tmp_path: Path) -> None:
+    empty = '{"host":"db-1","version":"1","timestamp_s":2.5,"disks":[]}'
+    reasons: list[str] = []
+    with answering(page(empty), path=tmp_path / "socket") as url:
+        found = ask_disks(url, reasons.append)
+    assert found == DisksDocument(host="db-1", version="1", timestamp_s=2.5, disks=())
+    assert reasons == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (page("", 400), "it requires HTTPS"),
+        (page("", 401), "it requires a password"),
+        (page("", 404), "there is no such page"),
+        (page("", 418), "it answers with status 418"),
+        (page("{}"), "its answer is not that of this version of disksla"),
+        (page("<html>"), "its answer is not that of this version of disksla"),
+        (b"SSH-2.0\r\n", "it does not speak HTTP: BadStatusLine"),
+    ],
+)
+def test_daemon_that_does_not_say_it(answer: bytes, reason: str, tmp_path: Path) -> None:
+    with answering(answer) as url:
+        assert reason_of(url) == f"{url}: {reason}"
+    with answering(answer, path=tmp_path / "socket") as url:
+        assert reason_of(url) == f"{url}: {reason}"
+
+
+def test_socket_without_a_daemon(tmp_path: Path) -> None:
+    url = f"unix://{tmp_path / 'socket'}"
+    assert reason_of(url) == f"{url}: {os.strerror(2)}"
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(str(tmp_path / "socket"))
+    assert reason_of(url) == f"{url}: Connection refused"
+
+
+def test_another_machine_is_not_asked() -> None:
+    with pytest.raises(DiskslaError, match="an address of this machine"):
+        ask_disks(f"http://192.0.2.1{DISKS_PATH}")

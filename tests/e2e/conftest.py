@@ -15,13 +15,17 @@ StartDaemon = Callable[..., Daemon]
 
 @pytest.fixture
 def start_daemon(tmp_path: Path) -> Iterator[StartDaemon]:
-    """Return a function that starts the daemon with options, on a port that the kernel chooses."""
+    """Return a function that starts the daemon with options, on a port that the kernel chooses.
+
+    The Unix socket is left to a daemon that may run on this machine.
+    """
     with ExitStack() as stack:
 
         def start(*options: str, before: tuple[str, ...] = (), ready: bool = True) -> Daemon:
             log = tmp_path / "log"
+            alone = ("--web.listen-address", "127.0.0.1:0", "--web.unix-socket", "")
             process = subprocess.Popen(
-                [*before, DISKSLA, "serve", "--web.listen-address", "127.0.0.1:0", *options],
+                [*before, DISKSLA, "serve", *alone, *options],
                 stdout=subprocess.PIPE,
                 stderr=stack.enter_context(log.open("w")),
                 text=True,

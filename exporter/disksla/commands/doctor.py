@@ -7,10 +7,10 @@ import textwrap
 from rich.text import Text
 
 from disksla.commands._console import SafeConsole, to_json
+from disksla.commands._daemon import add_url
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.config.settings_file import file_in_force
 from disksla.doctor import CheckResult, counts, examine, in_groups, worst
-from disksla.doctor.ask_daemon import DEFAULT_URL
 from disksla.doctor.gather import Places, gather
 from disksla.text import escape_control
 
@@ -24,12 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print the results as JSON, for other programs"
     )
-    parser.add_argument(
-        "--url",
-        default=DEFAULT_URL,
-        metavar="URL",
-        help="metrics of the daemon, on loopback (default: %(default)s)",
-    )
+    add_url(parser)
     add_config_file(parser)
     add_web_config_file(parser)
     add_paths(parser)

@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 from collections.abc import Sequence
+from pathlib import Path
 
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.daemon import Daemon
@@ -16,6 +17,7 @@ from disksla.system.systemd import ServiceManager, inherited_sockets
 from disksla.web.access import AccessControl
 from disksla.web.listen import DEFAULT_LISTEN_ADDRESS, Listen, ListenAddress, parse_listen_address
 from disksla.web.server import DEFAULT_SCRAPE_LIMIT
+from disksla.web.unix_socket import DEFAULT_SOCKET
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 
@@ -38,6 +40,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="systemd_socket",
         action="store_true",
         help="listen on the sockets that systemd passes (socket activation)",
+    )
+    parser.add_argument(
+        "--web.unix-socket",
+        dest="unix_socket",
+        default=str(DEFAULT_SOCKET),
+        metavar="FILE",
+        help="Unix socket to listen on too, for the user and the group of the daemon and for root,"
+        " without TLS or passwords; '' for none (default: %(default)s, if its directory exists)",
     )
     parser.add_argument(
         "--web.telemetry-path",
@@ -94,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         ServiceManager.from_environment(os.environ),
         access,
         arguments.max_requests,
+        Path(arguments.unix_socket) if arguments.unix_socket else None,
     )
     faulthandler.enable()  # the watchdog sends SIGABRT: then log where each thread was
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)

@@ -28,6 +28,14 @@ _LONGEST_SCRAPE_S = 300.0
 """Rules and alerts need samples in windows of 5 minutes."""
 _OK, _BAD_REQUEST, _UNAUTHORIZED, _NOT_FOUND = 200, 400, 401, 404
 _TOO_MANY, _UNAVAILABLE = 429, 503
+REFUSALS = {
+    _BAD_REQUEST: "it requires HTTPS",
+    _UNAUTHORIZED: "it requires a password",
+    _NOT_FOUND: "there is no such page",
+    _TOO_MANY: "too many requests: its rate limit is used up",
+    _UNAVAILABLE: "too many scrapes or requests at once",
+}
+"""What an answer other than the page means, by its status."""
 _SCRAPED = re.compile(r"^last scrape (\d+(?:\.\d+)?) s ago$", re.MULTILINE)
 
 
@@ -45,7 +53,7 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
         )
         return
     if daemon.unseen is not None or daemon.metrics_status != _OK:
-        yield _not_seen(daemon)
+        yield _not_seen(daemon, is_root=machine.is_root)
         return
     build = daemon.values("disksla_build_info")
     if not build:
@@ -64,17 +72,19 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
     yield from _scraped(daemon)
 
 
-def _not_seen(daemon: DaemonFacts) -> CheckResult:
+def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
     """Return why the metrics of a daemon that answers are not known."""
-    reasons = {
-        _BAD_REQUEST: ("it requires HTTPS", "set --url to https://..."),
-        _UNAUTHORIZED: ("it requires a password", "promtool, or curl with the password"),
-        _NOT_FOUND: ("there is no such page", "set --url to the address and the path of metrics"),
-        _TOO_MANY: ("too many requests: its rate limit is used up", "disksla doctor, later"),
-        _UNAVAILABLE: ("too many scrapes at once", "disksla doctor, later"),
+    unknown = f"it answers with status {daemon.metrics_status}"
+    reason = daemon.unseen or REFUSALS.get(daemon.metrics_status, unknown)
+    as_root = "disksla doctor, as root: the Unix socket of the daemon needs no password"
+    fixes = {
+        _BAD_REQUEST: "set --url to https://...",
+        _UNAUTHORIZED: "promtool, or curl with the password" if is_root else as_root,
+        _NOT_FOUND: "set --url to the address and the path of the metrics",
+        _TOO_MANY: "disksla doctor, later",
+        _UNAVAILABLE: "disksla doctor, later",
     }
-    unknown = (daemon.unseen or f"it answers with status {daemon.metrics_status}", _LOG)
-    reason, fix = reasons.get(daemon.metrics_status, unknown)
+    fix = fixes.get(daemon.metrics_status, _LOG)
     return note(
         "daemon.running",
         f"the metrics at {daemon.url} were not checked: {reason}",

@@ -68,12 +68,12 @@ class Places(msgspec.Struct, frozen=True):
     roots: Roots
     config_file: Path | None
     web_config_file: Path | None
-    url: str
-    """Of the metrics of the daemon, on loopback."""
+    url: str | None
+    """Where to ask the daemon; None for its Unix socket, or else its port."""
 
 
 def gather(places: Places) -> MachineFacts:
-    """Return the facts of this machine. Raise DiskslaError if the URL is not on loopback."""
+    """Return the facts of this machine. Raise DiskslaError if the URL is of another machine."""
     roots = places.roots
     daemon = ask_daemon(places.url)
     configuration, paths = _configuration(places)

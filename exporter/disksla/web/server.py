@@ -11,7 +11,7 @@ the event loop waits for clients, and a waiting client costs a few kilobytes:
 - If too many clients are waited for, the one that was waited for longest is disconnected, so a new
   client, such as a scrape, is always accepted. A TLS handshake counts as waiting.
 - Access (`AccessControl`) is checked before a worker gets the request. Passwords are verified by
-  a thread of their own.
+  a thread of their own. Over the Unix socket, file permissions have decided it.
 
 Request bodies are not read. After the response to a request with a body, the connection is closed.
 """
@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
@@ -43,6 +44,7 @@ from disksla.web.http import (
 )
 from disksla.web.listen import BACKLOG, Listen, ListenAddress, bind, bound_address
 from disksla.web.tls import TlsStream, alternative_names
+from disksla.web.unix_socket import UnixSocket
 
 Application = Callable[[Request], Response]
 """Called by several threads."""
@@ -104,12 +106,14 @@ class WebServer:
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         access: AccessControl | None = None,
         scrapes: ScrapeLimit = DEFAULT_SCRAPE_LIMIT,
+        unix_socket: UnixSocket | None = None,
     ) -> None:
-        """Prepare to serve `application`; `start` binds the addresses."""
+        """Prepare to serve `application`; `start` binds the addresses and the Unix socket."""
         self._application = application
         self._listen = listen
         self._timeouts = timeouts
         self._access = access or AccessControl()
+        self._unix_socket = unix_socket
         self._scrapes = scrapes
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="web-worker")
         self._receiving = _ClientPool(_MAX_RECEIVING)
@@ -122,7 +126,8 @@ class WebServer:
     def start(self) -> tuple[ListenAddress, ...]:
         """Bind, start to serve, and return the bound addresses, with the ports that were chosen.
 
-        Raise DiskslaError, naming the address, if one cannot be bound.
+        Raise DiskslaError, naming the address, if one cannot be bound. Without the Unix socket,
+        the addresses are served.
         """
         sockets: list[socket.socket] = []
         try:
@@ -132,8 +137,12 @@ class WebServer:
             for bound in sockets:
                 bound.close()
             raise
+        listening = [(bound, self._access) for bound in sockets]
+        local = None if self._unix_socket is None else self._unix_socket.open()
+        if local is not None:
+            listening.append((local, AccessControl()))
         self._thread = threading.Thread(
-            target=asyncio.run, args=(self._serve(sockets),), name="web", daemon=True
+            target=asyncio.run, args=(self._serve(listening),), name="web", daemon=True
         )
         self._thread.start()
         return tuple(
@@ -147,36 +156,43 @@ class WebServer:
         if thread is not None:
             self._stop.set_result(None)
             thread.join(_STOP_S)
+            if self._unix_socket is not None:
+                self._unix_socket.close()
 
-    async def _serve(self, sockets: list[socket.socket]) -> None:
+    async def _serve(self, listening: Sequence[tuple[socket.socket, AccessControl]]) -> None:
+        """Serve on each socket, with its access control, until `stop`."""
         servers = [
             await asyncio.start_server(
-                self._handle_connection, sock=bound, limit=MAX_HEAD_BYTES, backlog=BACKLOG
+                partial(self._handle_connection, access),
+                sock=bound,
+                limit=MAX_HEAD_BYTES,
+                backlog=BACKLOG,
             )
-            for bound in sockets
+            for bound, access in listening
         ]
         await asyncio.wrap_future(self._stop)
         for server in servers:
             server.close()
         self._workers.shutdown(wait=False, cancel_futures=True)
-        self._access.passwords.stop()
+        for _, access in listening:
+            access.passwords.stop()
 
     async def _handle_connection(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, access: AccessControl, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Answer the requests of one connection, one after the other."""
-        policy = self._access.policy()
+        policy = access.policy()
         stream = ByteStream(reader, writer)
         if policy.is_open and policy.context is not None:
             stream = TlsStream(reader, writer, policy.context)
         try:
             with suppress(OSError, TimeoutError, EOFError, asyncio.CancelledError):
-                keep = not self._access.speaks_tls or await self._handshake(stream, policy)
+                keep = not access.speaks_tls or await self._handshake(stream, policy)
                 http = HttpConnection()
                 idle_s: float | None = None
                 while keep:
                     await self._receive(stream, http, idle_s)
-                    keep = await self._handle_request(stream, http)
+                    keep = await self._handle_request(access, stream, http)
                     idle_s = self._timeouts.idle_s
         finally:
             stream.close()
@@ -220,13 +236,15 @@ class WebServer:
                 while http.needs_data:
                     http.receive(await stream.receive())
 
-    async def _handle_request(self, stream: ByteStream, http: HttpConnection) -> bool:
+    async def _handle_request(
+        self, access: AccessControl, stream: ByteStream, http: HttpConnection
+    ) -> bool:
         """Answer one request; return whether another may follow."""
-        policy = self._access.policy()
-        if not self._access.covers(stream.context):
+        policy = access.policy()
+        if not access.covers(stream.context):
             return False  # connected before TLS was configured, or with another certificate
         try:
-            request = await self._accept_request(stream, http, policy)
+            request = await self._accept_request(access, stream, http, policy)
         except _RejectedError as rejected:
             await self._send(stream, http, rejected.response, policy, close=rejected.closes)
         else:
@@ -260,19 +278,23 @@ class WebServer:
                 await stream.send(body)
 
     async def _accept_request(
-        self, stream: ByteStream, http: HttpConnection, policy: AccessPolicy
+        self,
+        access: AccessControl,
+        stream: ByteStream,
+        http: HttpConnection,
+        policy: AccessPolicy,
     ) -> Request:
         """Return the request that was received. Raise _RejectedError if it is not answered."""
         if policy.config is None:
             raise _RejectedError(_BAD_WEB_CONFIG)
-        if not self._access.within_rate(policy.config.rate_limit, time.monotonic()):
+        if not access.within_rate(policy.config.rate_limit, time.monotonic()):
             raise _RejectedError(Response(b"", 429))
         try:
             request = http.next_request()
         except BadRequestError as error:
             raise _RejectedError(Response(b"", error.status)) from error
         if policy.config.users:
-            await self._authenticate(request, policy.config.users, stream.peer)
+            await self._authenticate(access, request, policy.config.users, stream.peer)
         if self._answering >= _MAX_ANSWERING:
             raise _RejectedError(Response(b"", 503))
         if self._is_scrape(request) and 0 < self._scrapes.most <= self._scraping:
@@ -280,14 +302,16 @@ class WebServer:
             raise _RejectedError(Response(text.encode(), 503))
         return request
 
-    async def _authenticate(self, request: Request, users: Mapping[str, bytes], peer: str) -> None:
+    async def _authenticate(
+        self, access: AccessControl, request: Request, users: Mapping[str, bytes], peer: str
+    ) -> None:
         """Raise _RejectedError if the request has no password of one of `users`.
 
         The connection stays open: a new one costs more than another attempt.
         """
         authorization = request.headers.get("authorization", "").encode("latin-1")
         try:
-            is_authenticated = await self._access.passwords.accept(users, authorization, peer)
+            is_authenticated = await access.passwords.accept(users, authorization, peer)
         except TooManyAttemptsError as error:
             raise _RejectedError(Response(b"", 503), closes=False) from error
         if not is_authenticated:

@@ -25,7 +25,7 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "detection/http.py": {"commands/detect.py"},
-    "doctor/ask_daemon.py": {"commands/_daemon.py", "commands/explain.py", "doctor/gather.py"},
+    "doctor/ask_daemon.py": {"commands/_daemon.py", "doctor/gather.py"},
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 

@@ -1,12 +1,18 @@
 """`disksla explain` beside a real daemon, and without one."""
 
 import json
+import os
+import pty
 import socket
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
-from support.daemon_process import PATIENCE_S, Daemon, run
+from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
+from support.fake_host import FakeMachine
 from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
@@ -42,8 +48,46 @@ def test_without_a_daemon_the_disk_is_sampled() -> None:
     device = next((disk["device"] for disk in discovered if disk["terms"]), None)
     if device is None:
         pytest.skip("NOT TESTED: this machine has no disk that is monitored")
-    explained = words(run("explain", device, f"--url={url}").stdout)
+    ended = run("explain", device, f"--url={url}")
+    explained = words(ended.stdout)
     assert " of the last 4." in explained or " of the last 5 s" in explained
+    reason = f"disksla: cannot ask the daemon: {url}: Connection refused; sampling for 5 s"
+    assert ended.stderr == f"{reason}\n"
+
+
+def test_disk_that_the_daemon_does_not_monitor_is_sampled(
+    start_daemon: StartDaemon, tmp_path: Path
+) -> None:
+    machine = FakeMachine(tmp_path)
+    daemon = start_daemon(*machine.options)
+    options = (f"--url=http://{daemon.address}", *machine.options)
+    assert json.loads(run("explain", "vdx", "--json", *options).stdout)["source"] == "daemon"
+    machine.config.write_text(machine.config.read_text().replace("iops: 300", "iops: 400"))
+    ended = run("explain", "vdx", *options)
+    assert "the daemon has other limits of vdx than the files on this machine" in ended.stderr
+    machine.config.write_text("discovery: {exclude: [vdx]}\n")
+    assert daemon.request("POST", "/-/reload")[0] == 200
+    assert eventually(lambda: not daemon.devices(), PATIENCE_S)
+    machine.config.write_text("disks: []\n")
+    ended = run("explain", "vdx", *options)
+    assert ended.stderr == "disksla: the daemon does not monitor vdx; sampling instead\n"
+    assert " of the last 4." in words(ended.stdout) or " of the last 5 s" in words(ended.stdout)
+
+
+def test_progress_is_shown_on_a_terminal_only(tmp_path: Path) -> None:
+    machine = FakeMachine(tmp_path)
+    master, slave = pty.openpty()
+    command = [str(DISKSLA), "explain", "--duration=1s", *machine.options]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, check=True)
+    os.close(slave)
+    shown = b""
+    with suppress(OSError), os.fdopen(master, "rb", buffering=0) as terminal:
+        while part := terminal.read(65536):
+            shown += part
+    assert b"sampling" in shown
+    assert b"sampling" not in ended.stdout
+    piped = run("explain", "--duration=300ms", *machine.options)
+    assert (piped.stderr, piped.stdout.partition(",")[0]) == ("", "No disk was throttled")
 
 
 def test_daemon_on_another_machine_is_not_asked() -> None:

@@ -13,6 +13,7 @@ from disksla.history.sentences import (
     describe_machine,
     explain,
     explain_writes,
+    headline,
 )
 from disksla.history.summary import Part, Summary, summary_of_records
 from disksla.limits import NO_LIMITS, SharedLimits
@@ -277,3 +278,30 @@ def test_longest_problem_is_first_and_flushes_are_named() -> None:
     assert "600 IOPS (with empty flushes), 0 B/s" in first
     assert second.startswith("For 0.1 of the last 300 s the disk was throttled at its limit")
     assert "500 IOPS, 0 B/s" in second
+
+
+@pytest.mark.parametrize(
+    ("bad_s", "seconds", "expected"),
+    [
+        ({}, 300.0, "No disk was throttled, below the promise or stalled in PERIOD."),
+        ({"a": 0.9, "b": 0.0}, 300.0, "No disk was"),
+        ({"a": 1.0, "b": 0.0}, 300.0, "1 of 2 disks was throttled"),
+        ({"b": 9.0, "a": 8.0, "c": 0.0}, 300.0, "stalled in PERIOD: b, a."),
+        ({"a": 0.1}, 5.0, "1 of 1 disks was"),
+        ({"a": 0.05}, 5.0, "No disk was"),
+        ({"a": 0.0}, 0.0, "No disk was"),
+    ],
+)
+def test_headline(bad_s: dict[str, float], seconds: float, expected: str) -> None:
+    assert expected in headline(bad_s, "PERIOD", seconds)
+
+
+@given(st.dictionaries(st.text(), st.floats(0, 400)), st.floats(0, 300))
+def test_headline_names_a_disk_if_it_was_throttled_for_a_second(
+    bad_s: dict[str, float], seconds: float
+) -> None:
+    text = headline(bad_s, "PERIOD", seconds)
+    assert text.endswith(".")
+    bad = [name for name, each_s in bad_s.items() if each_s >= 1]
+    assert all(name in text for name in bad)
+    assert text.startswith("No disk") <= (not bad)

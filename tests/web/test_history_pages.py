@@ -242,6 +242,19 @@ def test_document_has_what_commands_need() -> None:
         disks_document(view(disk_view(limits=BURST_LIMITS)), Past(), "h", "v"), type=DisksDocument
     )
     assert credited.disks[0].credits[0].ratio == 0.3125
+    assert disk.bad_s == pytest.approx(disk.verdict_seconds["throttled"])
+    assert disk.hour_sentences == ()
+
+
+def test_document_has_the_last_hour() -> None:
+    snapshot, past = lived("iops-300-deep")
+    minute = Slot(past.history.at_s or 0.0, 60.0, None, Totals(idle=60.0))
+    history = msgspec.structs.replace(past.history.disks[DEVICE], packed_minutes=(minute.pack(),))
+    hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: history}))
+    document = json.loads(disks_document(snapshot, hour, "db-1", "0.2.0"))
+    [disk] = document["disks"]
+    assert disk["hour_sentences"][0] == "For 60 of the last 60 s the disk was idle."
+    assert disk["sentences"][0].startswith("For ")
 
 
 def test_runbook_has_an_anchor_for_each_alert() -> None:

@@ -134,13 +134,15 @@ def read_all(arguments: argparse.Namespace) -> Configuration:
 
 
 def prepare_sampler(
-    arguments: argparse.Namespace, on_tick: Callable[[Tick], None] = lambda _: None
+    arguments: argparse.Namespace,
+    on_tick: Callable[[Tick], None] = lambda _: None,
+    configuration: Configuration | None = None,
 ) -> Sampler:
-    """Return a sampler for the disks and the configuration of this host.
+    """Return a sampler for the disks and the configuration of this host, read if it is not given.
 
     Raises DiskslaError if one of them cannot be read.
     """
     roots = roots_of(arguments)
-    sampler = Sampler(roots, initial_state(read_all(arguments)), on_tick)
+    sampler = Sampler(roots, initial_state(configuration or read_all(arguments)), on_tick)
     sampler.post(read_disks(roots).disks)
     return sampler

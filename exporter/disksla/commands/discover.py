@@ -29,13 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the disks of this host."""
     host = read_context(arguments)
     if arguments.json:
-        print(to_json([_document(host, disk) for disk in in_order(host.disks)]))
+        print(to_json([known_document(host, disk) for disk in in_order(host.disks)]))
     else:
         _print(host)
     return 0
 
 
-def _document(host: HostContext, disk: Disk) -> dict[str, Any]:
+def known_document(host: HostContext, disk: Disk) -> dict[str, Any]:
+    """Return identity, terms and limits of a disk for JSON, in base units."""
     exclusion = host.why_not_monitored(disk)
     assignment = None if exclusion else host.assignment(disk)
     return {

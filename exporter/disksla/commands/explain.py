@@ -1,93 +1,84 @@
-"""`disksla explain`: the terms and limits of one disk, why they apply, and what it did lately."""
+"""`disksla explain`: what disks did lately, and the terms and limits of one disk."""
 
 import argparse
+import importlib.metadata
+import os
+import sys
+import time
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from disksla.commands._console import SafeConsole
+import msgspec
+
+from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
     add_device,
-    prepare_sampler,
     read_context,
 )
-from disksla.commands._limits_text import facts_table, limits_facts, rates_table
-from disksla.commands._options import add_duration, roots_of
+from disksla.commands._daemon import add_url
+from disksla.commands._limits_text import (
+    facts_table,
+    limits_document,
+    limits_facts,
+    rates_table,
+)
+from disksla.commands._options import add_duration
+from disksla.commands._recent import (
+    SAMPLED_S,
+    Recent,
+    from_daemon,
+    from_recording,
+    from_sample,
+)
+from disksla.commands._recent_text import print_recent, sentences_of
+from disksla.commands.discover import known_document
 from disksla.commands.replay import replay
 from disksla.config import (
     CUSTOM_TERMS,
     Configuration,
+    in_order,
     provision_of,
     with_kubernetes_volumes,
 )
 from disksla.disks import Disk
-from disksla.doctor.ask_daemon import DEFAULT_URL, ask_disks
-from disksla.history import (
-    describe_machine,
-    explain,
-    explain_writes,
-    summary_of_records,
-)
-from disksla.history.machine_limit import machine_limit
+from disksla.history import describe_machine
 from disksla.limits import Assignment, SharedLimits, Terms, derivation
-from disksla.pipeline import State, Tick, WindowRecord, advance, window_records
 from disksla.probes import plan_probe
-from disksla.system.roots import Roots
-from disksla.text import escape_bytes
+from disksla.text import escape_bytes, escape_control
 from disksla.units import format_size
-
-_RECENT_S = 60.0
-"""Longest time of a sample or a recording that is explained."""
-_SAMPLED_S = 5.0
-
-
-class _Lately(NamedTuple):
-    """What the disk did lately, and what is known besides of its limits."""
-
-    at_s: float
-    """Wall-clock time, in seconds since 1970."""
-    machine: tuple[SharedLimits, ...]
-    """Limits of the machine over this disk and others."""
-    sentences: list[str]
+from disksla.web import DiskDocument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    add_device(parser)
+    add_device(parser, optional=True)
     add_duration(
         parser,
         None,
         "sample for this time; default: ask the daemon for the last five minutes, or sample for"
-        f" {_SAMPLED_S:.0f}s without one",
+        f" {SAMPLED_S:.0f}s without one",
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--recording",
         type=Path,
         metavar="FILE",
-        help="explain a disk of this recording, with its configuration, without sampling",
+        help="explain disks of this recording, with its configuration, without sampling",
     )
-    source.add_argument(
-        "--url",
-        default=DEFAULT_URL,
-        metavar="URL",
-        help="metrics of the daemon, on loopback (default: %(default)s)",
-    )
+    add_url(source)
+    parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_context_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print identity, terms and limits of one disk, and what it did lately."""
+    """Print what one disk or all did lately; of one disk, also identity, terms and limits."""
     if arguments.recording is None:
         host = read_context(arguments)
-        disk = host.find(arguments.device)
-        lately = _from_daemon(arguments, host, disk)
-        if lately is None:
-            states, why_not_exact = _sample(arguments)
-            lately = _of_states(host, disk, states, why_not_exact)
+        disk = None if arguments.device is None else host.find(arguments.device)
+        recent = _recent(arguments, host, disk)
     else:
         states = list(replay(arguments.recording, arguments.config_file))
         last = states[-1]
@@ -101,13 +92,96 @@ def run(arguments: argparse.Namespace) -> int:
                 last.terms_files,
             ),
         )
-        disk = host.find(arguments.device)
-        lately = _of_states(host, disk, states, None)
-    _print(host, disk, lately)
+        disk = None if arguments.device is None else host.find(arguments.device)
+        recent = from_recording(states)
+    if arguments.json:
+        print(to_json(_document(host, recent, disk)))
+    elif disk is None:
+        print_recent(recent, [escape_bytes(each.name) for each in in_order(host.disks)])
+    else:
+        _print_disk(host, disk, recent)
     return 0
 
 
-def _print(host: HostContext, disk: Disk, lately: _Lately) -> None:
+def _recent(arguments: argparse.Namespace, host: HostContext, disk: Disk | None) -> Recent:
+    """Return what the daemon says of a disk or of all, or a sample. Raise DiskslaError."""
+    if disk is not None and host.why_not_monitored(disk):
+        return Recent("no time", 0.0, time.time(), {}, "sample")
+    recent = from_daemon(arguments)
+    if recent is None:
+        return from_sample(arguments, host.configuration)
+    if disk is None:
+        return recent
+    found = recent.disks.get(escape_bytes(disk.name))
+    if found is None:
+        _note(f"the daemon does not monitor {disk.name}; sampling instead")
+        return from_sample(arguments, host.configuration)
+    assignment = host.assignment(disk)
+    if (found.terms, found.limits) != (escape_bytes(assignment.terms), assignment.limits.rates):
+        _note(
+            f"the daemon has other limits of {disk.name} than the files on this machine; reload"
+            " it if they were changed"
+        )
+    return recent
+
+
+def _note(text: str) -> None:
+    print(escape_control(f"disksla: {text}"), file=sys.stderr)
+
+
+def _machine(host: HostContext, disk: Disk, recent: Recent) -> tuple[SharedLimits, ...]:
+    """Return the limits of the machine over a disk and others."""
+    if recent.machine is None:
+        return host.machine_limits(host.assignment(disk))
+    return recent.machine.get(escape_bytes(disk.name), ())
+
+
+def _document(host: HostContext, recent: Recent, disk: Disk | None) -> dict[str, Any]:
+    """Return what is known of one disk or of all for JSON, in base units."""
+    by_device = {escape_bytes(each.name): each for each in host.disks}
+    devices = list(recent.disks) if disk is None else [escape_bytes(disk.name)]
+    return {
+        "host": None if recent.source == "recording" else os.uname().nodename,
+        "version": importlib.metadata.version("disksla-exporter"),
+        "source": recent.source,
+        "timestamp_s": recent.timestamp_s,
+        "disks": [
+            _disk_document(host, recent, by_device.get(device), recent.disks.get(device))
+            for device in devices
+        ],
+    }
+
+
+def _disk_document(
+    host: HostContext, recent: Recent, disk: Disk | None, lately: DiskDocument | None
+) -> dict[str, Any]:
+    """Return what `disksla discover` and the daemon say of a disk.
+
+    The former is missing for a disk that was just removed, the latter for one that is not
+    monitored.
+    """
+    document: dict[str, Any] = dict.fromkeys(DiskDocument.__struct_encode_fields__)
+    if lately is not None:
+        document |= msgspec.to_builtins(lately)
+    if disk is not None:
+        document |= {"size_bytes": disk.size_bytes, "mount_points": disk.mount_points}
+        document |= known_document(host, disk)
+        document["machine"] = [
+            {
+                "name": shared.name,
+                "title": shared.title,
+                "machine": shared.machine or None,
+                "covers": shared.covers,
+                "is_cache": shared.is_cache,
+                "limits": limits_document(shared.limits),
+            }
+            for shared in _machine(host, disk, recent)
+        ]
+    return document
+
+
+def _print_disk(host: HostContext, disk: Disk, recent: Recent) -> None:
+    """Print identity, terms and limits of one disk, and what it did lately."""
     assignment = host.assignment(disk)
     terms = host.catalog.find(assignment.terms)
     console = SafeConsole()
@@ -115,79 +189,27 @@ def _print(host: HostContext, disk: Disk, lately: _Lately) -> None:
     console.print()
     console.print(facts_table(_identity(host, disk)))
     console.print()
-    console.print(facts_table(_choice(disk, assignment, terms, lately.at_s)))
+    console.print(facts_table(_choice(disk, assignment, terms, recent.timestamp_s)))
     console.print()
     if assignment.limits.budget is not None:
         console.print(rates_table(assignment.limits))
         console.print()
-    machine = [("machine", describe_machine(shared)) for shared in lately.machine]
+    machine = [("machine", describe_machine(each)) for each in _machine(host, disk, recent)]
     promise = [*_promise(host, disk, assignment, terms), *machine]
     console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
-    if not host.why_not_monitored(disk):
+    lately = recent.disks.get(escape_bytes(disk.name))
+    if lately is not None:
         console.print()
-        for sentence in lately.sentences:
+        for sentence in (*sentences_of(lately), *recent.writes.get(lately.device, ())):
+            console.print(sentence)
+        if lately.hour_sentences:
+            console.print("\nThe last hour, by minutes:", style="bold")
+        for sentence in lately.hour_sentences:
             console.print(sentence)
     if terms:
         console.print()
         for source in terms.sources:
             console.print(f"{source.date} {source.url}", soft_wrap=True)
-
-
-def _from_daemon(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> _Lately | None:
-    """Return what the daemon of this machine says of a disk; None if it is not to be asked.
-
-    That is so if a duration is given, or another root of procfs or sysfs, if no daemon answers
-    with its disks, or if it does not have this one.
-    """
-    if arguments.duration_s is not None or roots_of(arguments) != Roots():
-        return None
-    document = ask_disks(arguments.url)
-    if document is None:
-        return None
-    found = [each for each in document.disks if each.device == escape_bytes(disk.name)]
-    if not found:
-        return None
-    shared = host.machine_limits(host.assignment(disk))
-    return _Lately(document.timestamp_s, shared, list(found[0].sentences))
-
-
-def _of_states(
-    host: HostContext, disk: Disk, states: list[State], why_not_exact: str | None
-) -> _Lately:
-    """Return what a disk did in the ticks of a sample or a recording."""
-    machine = machine_limit(states[-1], disk.name)
-    shared = () if machine is None else (machine.shared,)
-    records = _records(states, disk)
-    assignment = host.assignment(disk)
-    sentences = explain(summary_of_records(records, _RECENT_S), assignment, machine)
-    sentences += explain_writes(records, why_not_exact)
-    return _Lately(_now_s(states[-1]), shared, sentences)
-
-
-def _now_s(state: State) -> float:
-    """Return the wall-clock time of a state, in seconds since 1970."""
-    return 0.0 if state.clocks is None else state.clocks.realtime_s
-
-
-def _sample(arguments: argparse.Namespace) -> tuple[list[State], str | None]:
-    """Sample for a while; return the state before the first tick, and after each tick.
-
-    Return also why data writes were not counted exactly, if the reason is known.
-    """
-    ticks: list[Tick] = []
-    sampler = prepare_sampler(arguments, ticks.append)
-    initial = sampler.state
-    sampler.run_for(arguments.duration_s or _SAMPLED_S)
-    return list(accumulate(ticks, advance, initial=initial)), sampler.why_not_exact
-
-
-def _records(states: list[State], disk: Disk) -> list[WindowRecord]:
-    return [
-        record
-        for before, after in pairwise(states)
-        for record in window_records(before, after)
-        if record.device == disk.name
-    ]
 
 
 def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:

@@ -14,6 +14,7 @@ from disksla.history.sentences import (
     describe_machine,
     explain,
     explain_writes,
+    headline,
 )
 from disksla.history.slot import Slot, joined
 from disksla.history.summary import Part, Summary, summary_of_records, summary_of_slots
@@ -30,6 +31,7 @@ __all__ = [
     "describe_machine",
     "explain",
     "explain_writes",
+    "headline",
     "joined",
     "summary_of_records",
     "summary_of_slots",

@@ -12,6 +12,7 @@ from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
 LEAST_SHARE = 0.02
 """Verdicts without a problem are left out below this share of the time, and limits below this
 share of the throttled time."""
+_LEAST_BAD_S = 1.0
 _WHOLE_FROM_S = 10.0
 """Seconds are shown without a fraction from here on."""
 
@@ -42,6 +43,21 @@ def explain(
     sentences = [sentence for _, sentence in problems]
     sentences += _other_verdicts(summary, assignment.limits, has_problems=bool(sentences))
     return sentences
+
+
+def headline(bad_s: Mapping[str, float], period: str, seconds: float) -> str:
+    """Return which disks had a problem in a period, as a sentence.
+
+    `bad_s` has how long each disk was throttled, below its promise or stalled. Below a second, or
+    2 % of a period that is shorter than 50 s, that is no problem.
+    """
+    least_s = min(_LEAST_BAD_S, LEAST_SHARE * seconds)
+    bad = [name for name, each_s in bad_s.items() if each_s and each_s >= least_s]
+    what = f"throttled, below the promise or stalled in {period}"
+    if not bad:
+        return f"No disk was {what}."
+    were = "was" if len(bad) == 1 else "were"
+    return f"{len(bad)} of {len(bad_s)} disks {were} {what}: {', '.join(bad)}."
 
 
 def describe_machine(shared: SharedLimits) -> str:

@@ -1,6 +1,5 @@
 """One disk on a page: what it did lately, in a sentence, a strip of verdicts and charts."""
 
-import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -18,9 +17,10 @@ from disksla.html import escape_html
 from disksla.limits import Limits
 from disksla.pipeline import DiskSnapshot
 from disksla.text import escape_bytes, percent_encoded
-from disksla.units import format_duration, format_percent, format_size
+from disksla.units import format_duration, format_size
 from disksla.verdict import OF_MACHINE, VERDICTS, Verdict
 from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip
+from disksla.web.credits_document import credits_document
 
 BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 RECENT_S = 300.0
@@ -126,20 +126,7 @@ def shared_limits(limits: Limits) -> tuple[float | None, float | None]:
 
 def notes(snapshot: DiskSnapshot) -> str:
     """Return the burst credits of a disk, with the time until they are used up."""
-    lines = []
-    for level in snapshot.credits:
-        share, lower, upper = (
-            format_percent(level.ratio(credits_left))
-            for credits_left in (level.estimate_credits, level.lower_credits, level.upper_credits)
-        )
-        empty = (
-            f"; used up in {format_duration(level.exhaustion_s)} at the present load"
-            if math.isfinite(level.exhaustion_s)
-            else ""
-        )
-        lines.append(
-            f"Burst credits ({level.resource}): {share}, between {lower} and {upper}{empty}."
-        )
+    lines = [credits_document(level).describe() for level in snapshot.credits]
     return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
 
 

@@ -1,40 +1,30 @@
 """What the daemon knows of all disks, as JSON: for `disksla explain` and `disksla top`."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from disksla.credits import CreditLevel
 from disksla.history import joined
 from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, Snapshot, Traffic
 from disksla.text import escape_bytes
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, Verdict
-from disksla.web.disk_card import Past
-
-
-class CreditsDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """Burst credits of one resource, as shares of the capacity."""
-
-    resource: str
-    ratio: float
-    lower_ratio: float
-    upper_ratio: float
-    exhaustion_s: float | None
-    """Seconds until they are used up at the present load; None while they do not decrease."""
+from disksla.web.credits_document import CreditsDocument, credits_document
+from disksla.web.disk_card import BAD_VERDICTS, Past
 
 
 class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """One disk: now, and in the last five minutes."""
+    """One disk: now, and in a period, which is the last five minutes if the daemon says it."""
 
     device: str
     size_bytes: int
     mount_points: tuple[str, ...]
     terms: str
     terms_source: TermsSource
-    said_by: str
-    """Who says what the disk is, and when; empty for the configuration."""
+    said_by: str | None
+    """Who says what the disk is; None for the configuration, and if nothing does."""
+    as_of_timestamp_s: float | None = msgspec.field(name="as_of")
+    """When it was true, in seconds since 1970; None as above."""
     limits: Rates
     verdict: Verdict | None
     """On the last window; None after a gap."""
@@ -48,10 +38,17 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     """Mean time of a request in the last five seconds; None if none completed."""
     credits: tuple[CreditsDocument, ...]
     sentences: tuple[str, ...]
-    """What the last five minutes mean, problems first."""
+    """What the period means, problems first."""
     verdict_seconds: Mapping[Verdict, float]
-    """In the last five minutes."""
+    """In the period."""
     throttled_seconds: Mapping[LimitKind, float]
+    hour_sentences: tuple[str, ...] = ()
+    """What the last hour means, problems first; empty in the first minute."""
+
+    @property
+    def bad_s(self) -> float:
+        """How long the disk was throttled, below its promise or stalled."""
+        return sum(self.verdict_seconds[verdict] for verdict in BAD_VERDICTS)
 
 
 class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,15 +67,36 @@ _LATENCY_SLOTS = 5
 
 def disks_document(snapshot: Snapshot, past: Past, host: str, version: str) -> bytes:
     """Return the document as JSON."""
-    disks = tuple(_disk(disk, past, snapshot.timestamp_s) for disk in snapshot.disks)
+    disks = tuple(_disk(disk, past) for disk in snapshot.disks)
     return msgspec.json.encode(
         DisksDocument(host=host, version=version, timestamp_s=snapshot.timestamp_s, disks=disks)
     )
 
 
-def _disk(snapshot: DiskSnapshot, past: Past, now_s: float) -> DiskDocument:
+def _disk(snapshot: DiskSnapshot, past: Past) -> DiskDocument:
     slots = past.seconds(snapshot)
+    history = past.of(snapshot)
+    minutes = [] if history is None else history.with_limits(history.minutes())
     whole = joined(slots)
+    document = disk_document(
+        snapshot,
+        joined(slots[-_LATENCY_SLOTS:]).latency_s,
+        past.explain(snapshot, slots),
+        dict(zip(VERDICTS, whole.verdict_s, strict=True)),
+        dict(zip(LIMIT_KINDS, whole.throttled_s, strict=True)),
+    )
+    hour = tuple(past.explain(snapshot, minutes)) if minutes else ()
+    return msgspec.structs.replace(document, hour_sentences=hour)
+
+
+def disk_document(
+    snapshot: DiskSnapshot,
+    latency_s: float | None,
+    sentences: Iterable[str],
+    verdict_seconds: Mapping[Verdict, float],
+    throttled_seconds: Mapping[LimitKind, float],
+) -> DiskDocument:
+    """Return what is known of a disk, and what it did in a period."""
     assignment = snapshot.assignment
     return DiskDocument(
         device=escape_bytes(snapshot.disk.name),
@@ -86,30 +104,17 @@ def _disk(snapshot: DiskSnapshot, past: Past, now_s: float) -> DiskDocument:
         mount_points=tuple(map(escape_bytes, snapshot.disk.mount_points)),
         terms=escape_bytes(assignment.terms),
         terms_source=assignment.source,
-        said_by=escape_bytes(assignment.said_by(now_s)),
+        said_by=escape_bytes(assignment.origin) or None,
+        as_of_timestamp_s=assignment.as_of_timestamp_s,
         limits=assignment.limits.rates,
         verdict=snapshot.verdict,
         limit=snapshot.throttle.limit if snapshot.throttle is not None else None,
         present=snapshot.present,
         load_ratio=snapshot.present_load,
         inflight=snapshot.inflight,
-        latency_s=joined(slots[-_LATENCY_SLOTS:]).latency_s,
-        credits=tuple(_credits(level) for level in snapshot.credits),
-        sentences=tuple(past.explain(snapshot, slots)),
-        verdict_seconds=dict(zip(VERDICTS, whole.verdict_s, strict=True)),
-        throttled_seconds={
-            limit: seconds
-            for limit, seconds in zip(LIMIT_KINDS, whole.throttled_s, strict=True)
-            if seconds
-        },
-    )
-
-
-def _credits(level: CreditLevel) -> CreditsDocument:
-    return CreditsDocument(
-        resource=level.resource,
-        ratio=level.ratio(level.estimate_credits),
-        lower_ratio=level.ratio(level.lower_credits),
-        upper_ratio=level.ratio(level.upper_credits),
-        exhaustion_s=level.exhaustion_s if math.isfinite(level.exhaustion_s) else None,
+        latency_s=latency_s,
+        credits=tuple(map(credits_document, snapshot.credits)),
+        sentences=tuple(sentences),
+        verdict_seconds={verdict: verdict_seconds.get(verdict, 0.0) for verdict in VERDICTS},
+        throttled_seconds={limit: each for limit, each in throttled_seconds.items() if each},
     )

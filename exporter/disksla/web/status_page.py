@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from disksla.histogram import Histogram
+from disksla.history import headline
 from disksla.html import escape_html
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
@@ -17,7 +18,7 @@ from disksla.units import (
 )
 from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import BAD_VERDICTS, Past, bad_seconds, disk_card
+from disksla.web.disk_card import BAD_VERDICTS, RECENT_S, Past, bad_seconds, disk_card
 from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
@@ -27,8 +28,6 @@ _COLUMNS = (
 )  # fmt: skip
 _MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst credits")
 _MAX_PROBLEMS = 10
-_LEAST_BAD_S = 1.0
-"""A disk had a problem if it was throttled, below its promise or stalled for this long."""
 
 
 def status_page(snapshot: Snapshot, build_info: BuildInfo, past: Past, frame: Frame) -> str:
@@ -50,14 +49,8 @@ def _cards(snapshot: Snapshot, past: Past) -> str:
     bad_s = {name: bad_seconds(slots) for name, slots in seconds.items()}
     ordered = sorted(snapshot.disks, key=lambda disk: -bad_s[disk.disk.name])
     cards = "\n".join(disk_card(disk, past, seconds[disk.disk.name]) for disk in ordered)
-    bad = [name for name, each_s in bad_s.items() if each_s >= _LEAST_BAD_S]
-    what = "throttled, below the promise or stalled in the last five minutes"
-    if bad:
-        named, were = escape_html(", ".join(bad)), "was" if len(bad) == 1 else "were"
-        answer = f"{len(bad)} of {len(snapshot.disks)} disks {were} {what}: {named}."
-    else:
-        answer = f"No disk was {what}."
-    return f"""<h1>{answer}</h1>
+    answer = headline(bad_s, "the last five minutes", RECENT_S)
+    return f"""<h1>{escape_html(answer)}</h1>
 <div class="cards">
 {cards}
 </div>

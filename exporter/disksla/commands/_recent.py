@@ -1,0 +1,136 @@
+"""What disks did lately: as the daemon says, in a sample, or in a recording."""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Literal, NamedTuple
+
+from disksla.commands._console import progress_bar
+from disksla.commands._context import prepare_sampler
+from disksla.commands._daemon import disks_of_daemon
+from disksla.config import Configuration
+from disksla.history import Summary, explain, explain_writes, summary_of_records
+from disksla.history.machine_limit import machine_limit
+from disksla.history.slot import slot_between, totals_of
+from disksla.limits import SharedLimits
+from disksla.pipeline import State, Tick, WindowRecord, advance, take_snapshot, window_records
+from disksla.units import format_duration
+from disksla.verdict import LimitKind
+from disksla.web import DiskDocument, disk_document
+from disksla.web.disk_card import RECENT_S
+
+SAMPLED_S = 5.0
+_LONGEST_S = 60.0
+"""Longest part of a sample or a recording that is described."""
+_LATENCY_S = 5.0
+
+
+RecentSource = Literal["daemon", "sample", "recording"]
+
+
+class Recent(NamedTuple):
+    """What the monitored disks did in a period, up to now or to the end of a recording."""
+
+    period: str
+    seconds: float
+    """Duration of the period; a disk may have been monitored for less."""
+    timestamp_s: float
+    """Wall-clock time of the last sample, in seconds since 1970."""
+    disks: Mapping[str, DiskDocument]
+    """By kernel name, with escaped bytes."""
+    source: RecentSource
+    machine: Mapping[str, tuple[SharedLimits, ...]] | None = None
+    """Limits of the machine by disk; None if they are those of this machine."""
+    writes: Mapping[str, list[str]] = {}
+    """Whether data writes were counted exactly, by disk, in sentences."""
+
+
+def from_daemon(arguments: argparse.Namespace) -> Recent | None:
+    """Return what the daemon says; None if it does not, which is printed, or need not be asked."""
+    if arguments.duration_s is not None:
+        return None
+    document = disks_of_daemon(arguments, f"sampling for {format_duration(SAMPLED_S)}")
+    if document is None:
+        return None
+    disks = {disk.device: disk for disk in document.disks}
+    return Recent("the last five minutes", RECENT_S, document.timestamp_s, disks, "daemon")
+
+
+def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> Recent:
+    """Sample all disks for a while, with a progress bar. Raise DiskslaError."""
+    seconds = arguments.duration_s or SAMPLED_S
+    ticks: list[Tick] = []
+    with progress_bar(seconds) as progress:
+
+        def on_tick(tick: Tick) -> None:
+            ticks.append(tick)
+            progress("sampling", tick.clocks.monotonic_s - ticks[0].clocks.monotonic_s)
+
+        sampler = prepare_sampler(arguments, on_tick, configuration)
+        initial = sampler.state
+        sampler.run_for(seconds)
+    states = list(accumulate(ticks, advance, initial=initial))
+    return _of_states("sample", states, min(seconds, _LONGEST_S), sampler.why_not_exact)
+
+
+def from_recording(states: Sequence[State]) -> Recent:
+    """Return what the disks did at the end of a recording."""
+    clocks = [state.clocks.monotonic_s for state in states if state.clocks is not None]
+    seconds = min(_LONGEST_S, clocks[-1] - clocks[0]) if clocks else 0.0
+    return _of_states("recording", states, seconds, None)
+
+
+def _of_states(
+    source: RecentSource, states: Sequence[State], seconds: float, why_not_exact: str | None
+) -> Recent:
+    """Return what the disks did in states that follow each other.
+
+    `why_not_exact` is why data writes were not counted exactly, if the reason is known.
+    """
+    records: defaultdict[str, list[WindowRecord]] = defaultdict(list)
+    for before, after in pairwise(states):
+        for record in window_records(before, after):
+            records[record.device].append(record)
+    last = states[-1]
+    disks, machine, writes = {}, {}, {}
+    for snapshot in take_snapshot(last).disks:
+        device = snapshot.disk.name
+        limit = machine_limit(last, device)
+        summary = summary_of_records(records[device], seconds)
+        document = disk_document(
+            snapshot,
+            _latency_s(states, device),
+            explain(summary, snapshot.assignment, limit),
+            {verdict: part.seconds for verdict, part in summary.verdicts.items()},
+            _throttled_seconds(summary),
+        )
+        disks[document.device] = document
+        machine[document.device] = () if limit is None else (limit.shared,)
+        writes[document.device] = explain_writes(records[device], why_not_exact)
+    timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
+    period = f"the last {format_duration(seconds)}"
+    return Recent(period, seconds, timestamp_s, disks, source, machine, writes)
+
+
+def _throttled_seconds(summary: Summary) -> dict[LimitKind, float]:
+    seconds: defaultdict[LimitKind, float] = defaultdict(float)
+    for (_, limit), part in summary.throttled.items():
+        seconds[limit] += part.seconds
+    return seconds
+
+
+def _latency_s(states: Sequence[State], device: str) -> float | None:
+    """Return the mean time of a request at the end; None if none completed."""
+    last = states[-1]
+    if last.clocks is None:
+        return None
+    end_s = last.clocks.monotonic_s
+    for state in states:
+        if state.clocks is None or device not in state.monitored:
+            continue
+        seconds = end_s - state.clocks.monotonic_s
+        if 0 < seconds <= _LATENCY_S:
+            before, after = (totals_of(each.monitored[device], each) for each in (state, last))
+            return slot_between(before, after, end_s, seconds, None).latency_s
+    return None

@@ -1,0 +1,167 @@
+"""`disksla explain` of all disks and as JSON; test_context.py has that of one disk."""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from disksla.cli import main
+from disksla.commands._recent import Recent
+from disksla.commands._recent_text import print_recent
+from disksla.history import History
+from disksla.limits import Rates
+from disksla.pipeline import advance, take_snapshot
+from disksla.pipeline.state import State
+from disksla.web import DiskDocument, DisksDocument
+from disksla.web.disk_card import Past
+from disksla.web.disks_document import disks_document
+from support.fake_host import FakeMachine
+from support.scenarios import SCENARIOS
+from support.simulated_host import CATALOG
+from support.simulated_limiter import run
+from support.snapshots import BURST_LIMITS, disk_view, view
+
+ROOT = Path(__file__).resolve().parents[2]
+TWO_DISKS = ROOT / "tests" / "hosts" / "counter-wrap" / "ticks.jsonl"
+OF_API = set(DiskDocument.__struct_encode_fields__)
+
+Captured = pytest.CaptureFixture[str]
+
+
+@cache
+def throttled() -> DiskDocument:
+    """Return what the daemon says of a disk that was throttled."""
+    state, history = State(SCENARIOS["iops-300-deep"].settings(), CATALOG), History()
+    for tick in run(SCENARIOS["iops-300-deep"]).ticks:
+        state = advance(state, tick)
+        history = history.after(state)
+    document = disks_document(take_snapshot(state), Past(history), "db-1", "1")
+    [disk] = msgspec.json.decode(document, type=DisksDocument).disks
+    return disk
+
+
+def idle(name: str, **changes: Any) -> DiskDocument:
+    """Return what the daemon says of a disk without load."""
+    calm = msgspec.structs.replace(
+        throttled(),
+        device=name,
+        sentences=("For 300 of the last 300 s the disk was idle.",),
+        verdict_seconds=dict.fromkeys(throttled().verdict_seconds, 0.0) | {"idle": 300.0},
+    )
+    return msgspec.structs.replace(calm, **changes)
+
+
+def printed(capsys: Captured, order: list[str], *disks: DiskDocument) -> list[str]:
+    by_name = {disk.device: disk for disk in disks}
+    print_recent(Recent("the last five minutes", 300.0, 0.0, by_name, "daemon"), order)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, lines)) <= 80
+    return lines
+
+
+def test_disks_with_problems_come_first(capsys: Captured) -> None:
+    bad = msgspec.structs.replace(throttled(), device="vdz")
+    order = ["vdb", "vdb10", "vdz"]
+    lines = printed(capsys, order, idle("vdb10"), idle("vdb"), idle("gone"), bad)
+    assert lines[:2] == [
+        "1 of 4 disks was throttled, below the promise or stalled in the last five",
+        "minutes: vdz.",
+    ]
+    named = [line.partition(",")[0] for line in lines[2:] if line and not line.startswith(" ")]
+    assert named == ["vdz", "vdb", "vdb10", "gone"]
+    assert lines[3].startswith("vdz, ")
+    assert lines[4].startswith("  For ")
+    assert "throttled at its limit of 300 IOPS" in " ".join(" ".join(lines).split())
+
+
+def test_terms_and_mount_points_are_named(capsys: Captured) -> None:
+    lines = printed(
+        capsys, [], idle("vdb", terms="unknown", mount_points=("/a b", "/c\x1b[2J"), size_bytes=0)
+    )
+    assert lines[2] == "vdb, 0 B, unknown type, mounted at /a b, mounted at /c\\x1b[2J"
+
+
+def test_known_credits_are_printed(capsys: Captured) -> None:
+    document = disks_document(view(disk_view(limits=BURST_LIMITS)), Past(), "h", "v")
+    [disk] = msgspec.json.decode(document, type=DisksDocument).disks
+    text = " ".join(" ".join(printed(capsys, [], disk)).split())
+    assert "Burst credits (iops): 31" in text
+    [level] = disk.credits
+    unknown = msgspec.structs.replace(level, lower_ratio=0.0, upper_ratio=1.0)
+    without = printed(capsys, [], msgspec.structs.replace(disk, credits=(unknown,)))
+    assert "credits" not in " ".join(without)
+
+
+def test_no_disk(capsys: Captured) -> None:
+    assert printed(capsys, []) == ["No disk is monitored; disksla discover shows why."]
+
+
+def test_all_disks_of_a_recording(capsys: Captured) -> None:
+    assert main(["explain", "--recording", str(TWO_DISKS)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0] == "No disk was throttled, below the promise or stalled in the last 2 s."
+    named = [line.partition(",")[0] for line in lines[1:] if line and not line.startswith(" ")]
+    assert named == ["vda", "vdb"]
+
+
+def document(capsys: Captured, *arguments: str) -> Any:
+    assert main(["explain", "--json", *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return json.loads(captured.out)
+
+
+def test_json_of_a_recording(capsys: Captured) -> None:
+    every = document(capsys, "--recording", str(TWO_DISKS))
+    assert every.keys() == {"host", "version", "source", "timestamp_s", "disks"}
+    assert (every["host"], every["source"]) == (None, "recording")
+    assert [disk["device"] for disk in every["disks"]] == ["vda", "vdb"]
+    one = document(capsys, "vdb", "--recording", str(TWO_DISKS))
+    assert one == every | {"disks": every["disks"][1:]}
+
+
+def test_json_has_the_keys_of_other_documents(tmp_path: Path, capsys: Captured) -> None:
+    machine = FakeMachine(tmp_path)
+    assert main(["discover", "--json", *machine.options]) == 0
+    [known] = json.loads(capsys.readouterr().out)
+    found = document(capsys, "--duration=300ms", *machine.options)
+    [disk] = found["disks"]
+    assert found["source"] == "sample"
+    assert disk.keys() == OF_API | known.keys() | {"machine"}
+    assert {key: disk[key] for key in known} == known
+    assert disk["machine"] == []
+    documented = (ROOT / "docs" / "status-page.md").read_text(encoding="utf-8")
+    assert {key for key in (*found, *disk) if f"`{key}`" not in documented} == set()
+    assert sum(disk["verdict_seconds"].values()) == pytest.approx(0.3, abs=0.2)
+    rates = {field: disk["limits"][field] for field in Rates.__struct_fields__}
+    assert msgspec.convert(disk | {"limits": rates}, DiskDocument).limits.read_iops == 300
+
+
+def test_json_of_a_disk_that_is_not_monitored(tmp_path: Path, capsys: Captured) -> None:
+    machine = FakeMachine(tmp_path)
+    machine.config.write_text("discovery: {exclude: [vdx]}\n")
+    [disk] = document(capsys, "vdx", *machine.options)["disks"]
+    assert (disk["device"], disk["monitored"], disk["size_bytes"]) == ("vdx", False, 2**20)
+    assert {disk[key] for key in ("verdict", "sentences", "limits", "terms")} == {None}
+    assert document(capsys, *machine.options, "--duration=200ms")["disks"] == []
+
+
+def test_machine_in_json(tmp_path: Path, capsys: Captured) -> None:
+    recording = ROOT / "tests/pipeline/recordings/yandex-two-vcpus.jsonl.gz"
+    config = tmp_path / "disksla.yml"
+    config.write_text(
+        "discovery: {include: [^loop0$]}\n"
+        "disks: [{match: {device: loop0}, terms: yandex.network-ssd, size: 300GiB}]\n"
+    )
+    options = ("--recording", str(recording), "--config.file", str(config))
+    [disk] = document(capsys, *options)["disks"]
+    [machine] = disk["machine"]
+    assert (machine["machine"], machine["limits"]["read_iops"]) == ("2 vCPUs", 7000)
+    assert disk["throttled_seconds"]["machine_iops"] == pytest.approx(7.2, abs=0.8)
+    assert disk["latency_s"] > 0.005
+    assert main(["explain", *options]) == 0
+    assert capsys.readouterr().out.startswith("1 of 1 disks was throttled, below")

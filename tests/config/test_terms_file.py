@@ -2,8 +2,21 @@
 
 import pytest
 
-from disksla.config.matching import assign, assign_all, find_terms, machine_type_of
-from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
+from disksla.config.device_pattern import DevicePattern
+from disksla.config.matching import (
+    assign,
+    assign_all,
+    find_terms,
+    machine_type_of,
+    type_limits,
+)
+from disksla.config.settings import (
+    DiscoverySettings,
+    DiskEntry,
+    DiskMatch,
+    MachineSettings,
+    Settings,
+)
 from disksla.config.terms_file import TermsContent, TermsFile, in_order
 from disksla.errors import DiskslaError
 from disksla.limits.limits import NO_LIMITS
@@ -167,8 +180,21 @@ def test_sizes_of_the_provider_are_added_up_where_disks_share_limits() -> None:
     entry = "{{match: {{device: {}}}, api_type: pd-ssd, size: 100GiB}}"
     text = f"{{provider: gcp, disks: [{entry.format('vda')}, {entry.format('vdb')}]}}"
     disks = (a_disk("vda"), a_disk("vdb", 1))
-    assignments = assign_all(disks, Settings(), CATALOG, (file_of(text),))
+    assignments = assign_all(disks, Settings(), CATALOG, (file_of(text),)).monitored
     for assignment in assignments.values():
         assert assignment.shares_limits
         assert assignment.size_bytes == 200 * 2**30
         assert assignment.limits.rates.read_iops == 6000 + 30 * 200
+
+
+def test_size_of_a_disk_that_is_not_monitored_counts_for_the_limits_of_its_type() -> None:
+    entry = "{{match: {{device: {}}}, api_type: pd-ssd, size: 100GiB}}"
+    text = f"{{provider: gcp, disks: [{entry.format('vda')}, {entry.format('vdb')}]}}"
+    settings = Settings(discovery=DiscoverySettings(exclude=(DevicePattern.parse("vdb"),)))
+    disks = (a_disk("vda"), a_disk("vdb", 1), a_disk("loop0", 2))
+    assignments = assign_all(disks, settings, CATALOG, (file_of(text),))
+    assert assignments.monitored.keys() == {"vda"}
+    assert assignments.others.keys() == {"vdb"}
+    assert assignments.monitored["vda"].limits.rates.read_iops == 6000 + 30 * 200
+    (limits,) = type_limits([*assignments.monitored.values(), *assignments.others.values()])
+    assert limits.covers == ("gcp.pd-ssd",)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -77,15 +78,14 @@ def run(path: Path, directory: Path, seed: int = SEED) -> None:
             disk.end()
         after = psutil.cpu_times()
         iowait_s, steal_s = after.iowait - before.iowait, after.steal - before.steal
+        names = recorded_names(disks, scenario)
         disk_results = [
-            DiskResult(disk.device, phases, iowait_s, steal_s)
-            for disk, phases in zip(disks, results, strict=True)
+            DiskResult(name, phases, iowait_s, steal_s)
+            for name, phases in zip(names.values(), results, strict=True)
         ]
         encoded = msgspec.json.format(msgspec.json.encode(disk_results))
         (directory / RESULTS).write_bytes(encoded + b"\n")
-        _compress(
-            directory / TICKS, only_devices(ticks.read_bytes(), [disk.device for disk in disks])
-        )
+        _compress(directory / TICKS, only_devices(ticks.read_bytes(), names))
         for number, disk in enumerate(disks):
             if disk.truth is not None:
                 _compress(truth_file(directory, number), disk.truth.read_bytes())
@@ -131,7 +131,11 @@ def _load(target: Target, lab_disk: LabDisk) -> list[PhaseResult]:
 def configuration(disks: list[BlockDevice], scenario: Scenario) -> dict[str, object]:
     """Return the configuration of disksla for the disks of a scenario."""
     machine = scenario.machine
-    names = "|".join(disk.device for disk in disks)
+    names = "|".join(
+        disk.device
+        for disk, lab_disk in zip(disks, scenario.disks, strict=True)
+        if lab_disk.is_monitored
+    )
     return {
         "discovery": {"include": [f"^({names})$"]},
         **({"machine": {"limits": machine.limits}} if machine is not None else {}),
@@ -142,8 +146,20 @@ def configuration(disks: list[BlockDevice], scenario: Scenario) -> dict[str, obj
                 **({"size": lab_disk.sold_size} if lab_disk.sold_size else {}),
             }
             for disk, lab_disk in zip(disks, scenario.disks, strict=True)
-            if lab_disk.terms is not None
+            if lab_disk.terms is not None and lab_disk.is_monitored
         ],
+    }
+
+
+def recorded_names(disks: list[BlockDevice], scenario: Scenario) -> dict[str, str]:
+    """Return the names in the recording, by the kernel name of each disk.
+
+    A loop device that is not monitored would not count for the limits of the machine, because its
+    file is on a disk that does. So it has the name of a disk there.
+    """
+    return {
+        disk.device: disk.device if lab_disk.is_monitored else f"vd{disk.device}"
+        for disk, lab_disk in zip(disks, scenario.disks, strict=True)
     }
 
 
@@ -164,8 +180,8 @@ def _stop(recorder: subprocess.Popen[bytes]) -> None:
         recorder.wait(_TIMEOUT_S)
 
 
-def only_devices(recording: bytes, devices: list[str]) -> bytes:
-    """Return a recording without the other disks of this machine."""
+def only_devices(recording: bytes, names: Mapping[str, str]) -> bytes:
+    """Return a recording without other disks of this machine, with other names of these."""
     header, *lines = recording.splitlines()
     kept = [encode(decode_header(header))]
     for number, line in enumerate(lines, start=2):
@@ -173,10 +189,19 @@ def only_devices(recording: bytes, devices: list[str]) -> bytes:
         text, disks = tick.diskstats, tick.disks
         if text is not None:
             rows = text.splitlines(keepends=True)
-            text = "".join(row for row in rows if row.split()[2] in devices)
+            devices = [row.split()[2] for row in rows]
+            text = "".join(
+                row.replace(f" {device} ", f" {names[device]} ", 1)
+                for row, device in zip(rows, devices, strict=True)
+                if device in names
+            )
         if disks is not None:
-            disks = tuple(disk for disk in disks if disk.name in devices)
-        inflight = {name: counts for name, counts in tick.inflight.items() if name in devices}
+            disks = tuple(
+                msgspec.structs.replace(disk, name=names[disk.name])
+                for disk in disks
+                if disk.name in names
+            )
+        inflight = {names[name]: each for name, each in tick.inflight.items() if name in names}
         kept.append(
             encode(msgspec.structs.replace(tick, diskstats=text, disks=disks, inflight=inflight))
         )

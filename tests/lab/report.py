@@ -48,7 +48,10 @@ limit explains: those that the kernel counts, or these less the flushes. `met` n
 number, and the bounds of credits hold for every number that is possible. A database that also
 commits to a journal has a number between both. For a limit of the terms, the share of the flushes
 is found that puts the curve on a straight line; where several writers merge their flushes, it
-suffices that the limit is between both numbers in most windows of a second.
+suffices that the limit is between both numbers in most windows of a second. Merged flushes count
+once as a flush, and each as a write, so that half of the writes may be empty there, even if there
+are fewer flushes. A disk that several such writers load, and that is held between half of its
+limit and its limit, is then said to be at its limit.
 
 Where the operator permits it, the kernel counts data writes exactly
 ([service.md](service.md#exact-counts-of-data-writes)), and the range becomes one number. Three
@@ -159,7 +162,8 @@ how long requests took, but not which part of that they waited. These are a quie
 busy one (`machine-noisy-quiet`, `machine-quiet-first`), a disk that is slow by itself beside a
 busy one (`machine-slow-beside`), and one writer with fdatasync. What a request takes without
 waiting is learned while it does not wait: from the first seconds of `machine-quiet-first`, but not
-in `machine-noisy-quiet`, where both disks start at once.
+in `machine-noisy-quiet`, where both disks start at once. In `machine-excluded`, one of two busy
+disks is not monitored: it has no row, but its load counts.
 """,
 }
 

@@ -101,6 +101,8 @@ class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     postgresql: PostgresqlServer | None = None
     iops: int | None = None
     """Limit of the kernel, for `stacked` and `cgroup`."""
+    is_monitored: bool = True
+    """Whether disksla monitors the disk; its load counts for the machine if not."""
     terms: str | dict[str, Any] | None = None
     """Terms of the disk in the configuration of disksla (default: none)."""
     sold_size: str | None = None

@@ -47,6 +47,8 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
     for number, (disk, result) in enumerate(
         zip(scenario.disks, read_results(directory), strict=True)
     ):
+        if not disk.is_monitored:
+            continue
         own = [row for row in rows if row.device == result.device]
         log = truth_file(directory, number)
         truth = read_truth(log) if log.exists() else assumed_truth(own, disk)

@@ -8,15 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
-from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
+from disksla.config.device_pattern import DevicePattern
+from disksla.config.settings import (
+    DiscoverySettings,
+    DiskEntry,
+    DiskMatch,
+    MachineSettings,
+    Settings,
+)
+from disksla.disks.disk import Disk
 from disksla.limits.machine import MachineChoice, find_machine
 from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import GroupSnapshot, take_snapshot
-from disksla.pipeline.state import State, to_saved_state
+from disksla.pipeline.state import State, needs_host_wait, to_saved_state
 from disksla.units import GIB, MIB
 from support.examples import scaled
-from support.simulated_host import Machine, a_disk, reconfigured
+from support.simulated_host import FIELDS, Machine, a_disk, reconfigured
 
 DISKS = (a_disk("vda"), a_disk("vdb", 16), a_disk("vdc", 32))
 WINDOWS = 60
@@ -541,3 +549,163 @@ def test_disk_that_takes_longer_while_the_machine_is_at_its_limit_waits_for_it()
     found = limits_of(machine.state, "vdb")
     assert found.keys() == {"machine_iops"}
     assert found["machine_iops"] == pytest.approx(0.75 * 6, abs=0.5)
+
+
+def excluded_beside(
+    *disks: Disk, own: dict[str, SumTerms] | None = None, shared: int = 2000
+) -> Machine:
+    """Return a machine of which only those disks are monitored that have terms."""
+    own = own or {"vda": of_own(9000)}
+    discovery = DiscoverySettings(exclude=(DevicePattern.parse("."),))
+    settings = settings_of(of_own(shared), own, discovery=discovery)
+    return Machine(*disks, settings=settings)
+
+
+def test_disk_that_is_not_monitored_counts_for_the_group() -> None:
+    """Each of two disks has half of the IOPS of the machine; one of them is excluded."""
+    machine = excluded_beside(*DISKS)
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 300, "vdb": 300})
+    assert machine.state.monitored.keys() == {"vda"}
+    assert group_of(machine.state).devices == ("vda",)
+    assert group_of(machine.state).present_load == pytest.approx(1.0, rel=0.01)
+    assert group_of(machine.state).throttled_s["iops"] == pytest.approx(5.9, abs=0.4)
+    assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
+
+
+@scaled(10)
+@given(seed=st.integers(0, 2**16))
+def test_verdicts_are_the_same_whether_the_other_disk_is_monitored(seed: int) -> None:
+    varied = Random(seed)
+    wanted = [(varied.randrange(0, 300), varied.randrange(0, 300)) for _ in range(30)]
+
+    def throttled(machine: Machine) -> tuple[dict[str, float], tuple[int, ...]]:
+        limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000, seed)
+        for first, second in wanted:
+            limiter.serve({"vda": first, "vdb": second})
+        return limits_of(machine.state, "vda"), group_of(machine.state).load.counts
+
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    both = throttled(Machine(*DISKS, settings=settings_of(of_own(2000), own)))
+    assert throttled(excluded_beside(*DISKS)) == both
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        a_disk("dm-0", 16, slaves=("vda",)),
+        a_disk("vda1", 1, partition_of="vda"),
+        a_disk("vdb", 16, is_local=True),
+        a_disk("loop0", 16),
+        a_disk("vdb", 16, hidden=True),
+    ],
+    ids=["stacked", "partition", "local", "loop", "hidden"],
+)
+def test_io_that_does_not_reach_the_limit_or_is_counted_already(other: Disk) -> None:
+    machine = excluded_beside(DISKS[0], other)
+    for _ in range(5):
+        machine.does("vda", reads=100)
+        machine.does(other.name, reads=100)
+        machine.tick()
+    assert machine.state.groups["configuration"].counted == ("vda",)
+    assert machine.state.others == {}
+    assert group_of(machine.state).present_load == pytest.approx(5 * 100 / 1.0 / 2000)
+
+
+def test_stacked_disk_that_is_monitored_is_judged_by_the_disk_below_it() -> None:
+    """Its requests are counted at the disk below, together with those that are not its own."""
+    lvm = a_disk("dm-0", 16, slaves=("vda",))
+    machine = excluded_beside(DISKS[0], lvm, own={"dm-0": of_own(9000)})
+    for _ in range(WINDOWS):
+        for name, reads in (("dm-0", 150), ("vda", 200)):
+            machine.does(name, reads=reads, read_sectors=8 * reads, read_ms=1600, inflight=16)
+            machine.sysfs_inflight[name] = (16, 0)
+            machine.numbers[name]["inflight"] = 16
+        machine.tick()
+    group = machine.state.groups["configuration"]
+    assert (group.devices, group.counted) == (("dm-0",), ("vda",))
+    assert group_of(machine.state).present_load == pytest.approx(1.0)
+    assert limits_of(machine.state, "dm-0").keys() == {"machine_iops"}
+
+
+def test_verdict_without_io_of_the_disk_below() -> None:
+    """The kernel counted requests of a stacked disk, and has not yet sent them on."""
+    lvm = a_disk("dm-0", 16, slaves=("vda",))
+    machine = excluded_beside(DISKS[0], lvm, own={"dm-0": of_own(9000)})
+    for _ in range(3):
+        machine.does("dm-0", reads=10, read_ms=10)
+        machine.tick()
+    assert group_of(machine.state).present_load == 0.0
+    assert verdicts_of(machine.state, "dm-0") == pytest.approx({"unproven": 0.3})
+
+
+def test_disk_that_appears_is_counted_from_its_second_sample() -> None:
+    machine = excluded_beside(DISKS[0])
+    machine.disks = DISKS[:2]
+    machine.numbers["vdb"] = dict.fromkeys(FIELDS, 10**6)
+    machine.tick(disks=DISKS[:2])
+    machine.does("vdb", reads=100)
+    machine.tick()
+    assert machine.state.groups["configuration"].counted == ("vda", "vdb")
+    assert group_of(machine.state).present_load == pytest.approx(0.05)
+    machine.tick(disks=DISKS[:2])
+    assert machine.state.others["vdb"].reading is not None
+    machine.disks = DISKS[:1]
+    machine.tick(disks=DISKS[:1])
+    assert machine.state.others == {}
+
+
+def test_malformed_line_of_a_disk_that_is_not_monitored_is_a_gap_of_the_group() -> None:
+    machine = excluded_beside(*DISKS)
+    machine.does("vda", reads=100)
+    machine.tick()
+    loaded = sum(group_of(machine.state).load.counts)
+    machine.tick(text=machine.text().replace(" vdb 0 ", " vdb x "))
+    assert sum(group_of(machine.state).load.counts) == loaded
+    assert machine.state.sampler_stats.problems.keys() == {"diskstats:vdb"}
+    assert machine.state.monitored["vda"].is_listed
+
+
+def test_disk_that_is_not_monitored_needs_no_iowait() -> None:
+    machine = excluded_beside(*DISKS)
+    machine.does("vdb", reads=100)
+    machine.tick()
+    assert machine.state.active == {"vdb"}
+    assert not needs_host_wait(machine.state)
+
+
+@pytest.mark.parametrize(
+    ("volume", "counted"),
+    [
+        ({"is_local": False}, ("vda", "vdb")),
+        ({"is_local": None}, ("vda",)),
+        ({"is_local": True}, ("vda",)),
+    ],
+)
+def test_volume_of_unknown_type_counts_where_the_machine_has_one_limit(
+    volume: dict[str, bool | None], counted: tuple[str, ...]
+) -> None:
+    rules = load_machine_rules("aws")
+    assert rules is not None
+    machines = (MachineChoice(rules, find_machine(rules, read_table(rules), "m6i.large")),)
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="aws.gp3")
+    machine = Machine(DISKS[0], a_disk("vdb", 16, **volume), settings=Settings(disks=(entry,)))
+    machine.state = reconfigured(machine.state, machine.state.settings, machines)
+    machine.tick()
+    assert machine.state.groups["ebs"].counted == counted
+
+
+def test_disk_that_the_limit_of_the_machine_is_not_over() -> None:
+    """Nothing says that it is local: the configuration has to."""
+    own = {"vda": of_own(9000), "vdc": of_own(9000)}
+    machine = excluded_beside(*DISKS, own=own)
+    settings = machine.state.settings
+    without = msgspec.structs.replace(settings.machine, exclude=(DevicePattern.parse("^vd[bc]$"),))
+    machine.state = reconfigured(machine.state, msgspec.structs.replace(settings, machine=without))
+    for device in ("vda", "vdb", "vdc"):
+        machine.does(device, reads=100)
+    machine.tick()
+    group = machine.state.groups["configuration"]
+    assert (group.devices, group.counted) == (("vda",), ("vda",))
+    assert group_of(machine.state).present_load == pytest.approx(100 / 2000)

@@ -108,7 +108,8 @@ def configuration(disks: Iterable[tuple[str, Disk]], machine: SharedLimits | Non
         for serial, disk in disks
         if disk.terms is not None
     ]
-    shared = {} if machine is None else {"machine": {"limits": machine.limits}}
+    of_machine = {} if machine is None else {"limits": machine.limits, "exclude": ["^s"]}
+    shared = {"machine": of_machine} if of_machine else {}
     sections = {"discovery": {"include": ["^vd"]}, **shared, "disks": entries}
     return json.dumps(sections, indent=1) + "\n"
 
@@ -271,7 +272,7 @@ def cut(lines: list[bytes], serials: Sequence[str]) -> bytes:
     Other disks are left out.
     """
     ticks = [decode_tick(line, number) for number, line in enumerate(lines[1:], start=2)]
-    devices = [device for serial in serials for device in devices_of(ticks, serial)]
+    devices = {device: device for serial in serials for device in devices_of(ticks, serial)}
     first = next(number for number, tick in enumerate(ticks) if devices_of([tick], serials[0]))
     header = encode(decode_header(lines[0]))
     return only_devices(header + b"".join(map(encode, ticks[first:])), devices)

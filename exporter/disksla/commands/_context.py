@@ -18,6 +18,7 @@ from disksla.config import (
     assign_all,
     find_disk,
     find_terms,
+    is_shared_by,
     machine_limits,
     why_not_monitored,
     with_kubernetes_volumes,
@@ -75,12 +76,15 @@ class HostContext(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _monitored(self) -> dict[str, Assignment]:
         files = self.configuration.terms_files
-        return assign_all(self.disks, self.settings, self.catalog, files)
+        return assign_all(self.disks, self.settings, self.catalog, files).monitored
 
-    def machine_limits(self, assignment: Assignment) -> tuple[SharedLimits, ...]:
+    def machine_limits(self, disk: Disk) -> tuple[SharedLimits, ...]:
         """Return the limits of this machine over a disk and others."""
+        assignment = self.assignment(disk)
         limits = machine_limits(self.settings, self.configuration.machines, os.cpu_count())
-        return tuple(each for each in limits if each.covers_terms(assignment.terms))
+        return tuple(
+            each for each in limits if is_shared_by(each, disk, assignment, self.settings)
+        )
 
     def entry(self, disk: Disk) -> DiskEntry | None:
         """Return the entry that applies to a disk, or None."""

@@ -132,7 +132,7 @@ def _note(text: str) -> None:
 def _machine(host: HostContext, disk: Disk, recent: Recent) -> tuple[SharedLimits, ...]:
     """Return the limits of the machine over a disk and others."""
     if recent.machine is None:
-        return host.machine_limits(host.assignment(disk))
+        return host.machine_limits(disk)
     return recent.machine.get(escape_bytes(disk.name), ())
 
 

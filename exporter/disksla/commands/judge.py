@@ -146,7 +146,7 @@ def _of_disk(arguments: argparse.Namespace) -> _Contract:
         assignment.limits,
         host.settings.assessment.tolerance_ratio,
         disk,
-        tuple(each for each in host.machine_limits(assignment) if not each.is_cache),
+        tuple(each for each in host.machine_limits(disk) if not each.is_cache),
     )
 
 

@@ -149,7 +149,7 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
     assignment = host.assignment(disk)
     tolerance_ratio = host.settings.assessment.tolerance_ratio
     suite = _suite(arguments, disk, assignment, tolerance_ratio)
-    uncached = [each for each in host.machine_limits(assignment) if not each.is_cache]
+    uncached = [each for each in host.machine_limits(disk) if not each.is_cache]
     suite = within_machine(suite, uncached, tolerance_ratio)
     directory: Path | None = arguments.file
     file_system = None if directory is None else file_system_of(directory, disk)

@@ -1,7 +1,7 @@
 """Matching: which disks are monitored, and which terms apply to each."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from disksla.config.custom_terms import custom_limits
@@ -154,20 +154,29 @@ def has_id(name: str, disk: Disk) -> bool:
     )
 
 
+class Assignments(NamedTuple):
+    """Terms and limits of disks, by kernel name."""
+
+    monitored: dict[str, Assignment]
+    others: dict[str, Assignment]
+    """Those of volumes that are not monitored: their I/O counts for limits of the machine."""
+
+
 def assign_all(
-    disks: Iterable[Disk],
+    disks: Collection[Disk],
     settings: Settings,
     catalog: Catalog,
     terms_files: tuple[TermsFile, ...] = (),
-) -> dict[str, Assignment]:
-    """Return the terms and limits of the disks of a machine that are monitored, by kernel name.
+) -> Assignments:
+    """Return the terms and limits of the disks of a machine.
 
     Limits of a type that are those of the machine's disks of this type together follow from their
     total size.
     """
-    monitored = {disk.name: disk for disk in disks if is_monitored(disk, settings)}
-    found = {name: find_terms(disk, settings, terms_files) for name, disk in monitored.items()}
-    alone = {name: _assign(disk, found[name], catalog) for name, disk in monitored.items()}
+    monitored = {disk.name for disk in disks if is_monitored(disk, settings)}
+    counted = {disk.name: disk for disk in disks if disk.name in monitored or _may_be_volume(disk)}
+    found = {name: find_terms(disk, settings, terms_files) for name, disk in counted.items()}
+    alone = {name: _assign(disk, found[name], catalog) for name, disk in counted.items()}
     of_type: dict[str, list[str]] = {}
     for name, assignment in alone.items():
         row = catalog.find(assignment.terms) if assignment.limits.budget is not None else None
@@ -178,8 +187,17 @@ def assign_all(
         total_bytes = sum(alone[name].size_bytes for name in names)
         if len(names) > 1 and not any(_is_total(found[name]) for name in names):
             for name in names:
-                shared[name] = _assign(monitored[name], found[name], catalog, total_bytes)
-    return alone | shared
+                shared[name] = _assign(counted[name], found[name], catalog, total_bytes)
+    all_found = alone | shared
+    return Assignments(
+        {name: each for name, each in all_found.items() if name in monitored},
+        {name: each for name, each in all_found.items() if name not in monitored},
+    )
+
+
+def _may_be_volume(disk: Disk) -> bool:
+    """Return whether a disk may be a volume of a provider: at the bottom, and not local."""
+    return why_not_by_default(disk) is None and not disk.is_local
 
 
 def _is_total(found: FoundTerms | None) -> bool:
@@ -277,12 +295,23 @@ def machine_limits(
     """
     machine = settings.machine
     if machine.limits is not None:
-        title = "all monitored disks of the machine together"
+        title = "all disks of the machine together"
         limits = custom_limits(machine.limits)
         return (SharedLimits(CUSTOM_TERMS, title, machine.type or "", limits),)
     return tuple(
         limits for choice in machines for limits in shared_limits(choice, machine.vcpus or cpus)
     )
+
+
+def is_shared_by(
+    shared: SharedLimits, disk: Disk, assignment: Assignment, settings: Settings
+) -> bool:
+    """Return whether a limit over several disks is over this one."""
+    if shared.is_cache and assignment.caching in {None, "none"}:
+        return False
+    if not shared.of_type and any(regex.is_in(disk.name) for regex in settings.machine.exclude):
+        return False
+    return shared.covers_disk(assignment.terms, is_local=disk.is_local)
 
 
 def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:

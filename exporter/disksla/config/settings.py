@@ -155,7 +155,9 @@ class MachineSettings(Strict, frozen=True):
     vcpus: Annotated[int, whole_number(1, 10_000)] | None = None
     """Where limits follow from them; None for the CPUs that the kernel has."""
     limits: SumTerms | SeparateTerms | TimeSharedTerms | None = None
-    """The limits of all monitored disks together, written out."""
+    """The limits of all volumes together, written out."""
+    exclude: tuple[Regex, ...] = ()
+    """Kernel names of disks that no limit of the machine is over, such as local ones."""
 
 
 class ProbeEntry(Strict, frozen=True):

@@ -10,7 +10,7 @@ from disksla.disks.busy import (
 )
 from disksla.disks.csi_volume import CsiVolume, handle_hash, with_volume
 from disksla.disks.disk import Disk, disk_key
-from disksla.disks.stacking import devices_on, mounted_device, with_stacking
+from disksla.disks.stacking import at_bottom, devices_on, mounted_device, with_stacking
 
 __all__ = [
     "BENCHMARK_MAX_UTILIZATION",
@@ -21,6 +21,7 @@ __all__ = [
     "Disk",
     "Transferred",
     "activity_between",
+    "at_bottom",
     "devices_on",
     "disk_key",
     "handle_hash",

@@ -53,6 +53,15 @@ def devices_on(disk: Disk, disks: Collection[Disk]) -> tuple[Disk, ...]:
     return tuple(one for one in disks if one.name in names)
 
 
+def at_bottom(names: Collection[str], disks: Collection[Disk]) -> set[str]:
+    """Return the names of the devices that are not above another of them.
+
+    `disks` are all block devices of the machine.
+    """
+    above = _devices_above(disks)
+    return set(names).difference(*(_stack_of(name, *above) - {name} for name in names))
+
+
 _NamesByName = defaultdict[str, set[str]]
 
 

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from disksla.config import (
+    Assignments,
     Configuration,
     Settings,
     UnusedEntry,
     assign_all,
     find_terms,
     is_monitored,
+    is_shared_by,
     machine_limits,
     unused_entries,
     why_not_monitored,
@@ -17,7 +19,7 @@ from disksla.config import (
 from disksla.disks import Disk
 from disksla.doctor.facts import MachineFacts
 from disksla.doctor.result import CheckResult, note, ok, wrong
-from disksla.limits import Assignment
+from disksla.limits import UNKNOWN_TERMS, Assignment, SharedLimits
 from disksla.units import format_duration, format_size
 
 _SIZE_TOLERANCE = 0.01
@@ -31,6 +33,10 @@ def assignments_of(machine: MachineFacts) -> Mapping[str, Assignment]:
     configuration = machine.configuration.configuration
     if configuration is None:
         return {}
+    return _assignments(machine, configuration).monitored
+
+
+def _assignments(machine: MachineFacts, configuration: Configuration) -> Assignments:
     return assign_all(
         machine.disks,
         configuration.settings,
@@ -244,7 +250,7 @@ def _machine(machine: MachineFacts, configuration: Configuration) -> Iterator[Ch
     if shared:
         machines = ", ".join(dict.fromkeys(each.machine or "configuration" for each in shared))
         yield ok("disks.machine", f"limits of the machine are known: {machines}")
-        yield from _not_in_group(machine, configuration)
+        yield from _not_in_group(machine, configuration, shared)
         return
     if configuration.machine_problem is not None:
         yield note(
@@ -264,18 +270,28 @@ def _machine(machine: MachineFacts, configuration: Configuration) -> Iterator[Ch
         )
 
 
-def _not_in_group(machine: MachineFacts, configuration: Configuration) -> Iterator[CheckResult]:
+def _not_in_group(
+    machine: MachineFacts, configuration: Configuration, shared: tuple[SharedLimits, ...]
+) -> Iterator[CheckResult]:
+    """Find disks that are not monitored, and may count for a limit of which it is not known."""
+    settings, others = configuration.settings, _assignments(machine, configuration).others
     for disk in machine.disks:
-        reason = why_not_monitored(disk, configuration.settings) or ""
-        is_volume = disk.partition_of is None and not disk.slaves and not disk.hidden
-        if reason.startswith(_BY_DISCOVERY) and is_volume and disk.size_bytes:
-            yield note(
-                "disks.machine",
-                f"not monitored ({reason}); what it uses of the limits of the machine is missing",
-                expected="all disks of the machine monitored",
-                fix="change `discovery` in the configuration",
-                subject=disk.name,
-            )
+        assignment = others.get(disk.name)
+        if assignment is None or assignment.terms != UNKNOWN_TERMS:
+            continue
+        if any(regex.is_in(disk.name) for regex in settings.machine.exclude):
+            continue
+        if any(is_shared_by(each, disk, assignment, settings) for each in shared):
+            continue
+        reason = why_not_monitored(disk, settings)
+        yield note(
+            "disks.machine",
+            f"not monitored ({reason}), and of unknown type: what it uses of the limits of the"
+            " machine is missing",
+            expected="its type",
+            fix="add the disk to `disks`, or to `machine.exclude` if it has no limit with others",
+            subject=disk.name,
+        )
 
 
 def _iostats(machine: MachineFacts) -> Iterator[CheckResult]:

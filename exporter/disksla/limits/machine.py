@@ -15,6 +15,7 @@ from typing import Annotated, Any, Generic, Literal
 import msgspec
 
 from disksla.errors import DiskslaError
+from disksla.limits.assignment import UNKNOWN_TERMS
 from disksla.limits.burst_rules import burst_buckets
 from disksla.limits.cost_model import Additive
 from disksla.limits.limits import (
@@ -179,7 +180,9 @@ class SharedLimits(msgspec.Struct, frozen=True):
     """Machine type, as the provider writes it, or the number of vCPUs; empty if not known."""
     limits: Limits
     covers: tuple[str, ...] | None = None
-    """Ids of the types of disk; None for all disks that are monitored."""
+    """Ids of the types of disk; None for all volumes."""
+    covers_unknown: bool = False
+    """Volumes of unknown type are in the group, too: the machine has no other."""
     of_type: bool = False
     """They are the limits of a type of disk, by the total size of its disks."""
     is_cache: bool = False
@@ -187,9 +190,15 @@ class SharedLimits(msgspec.Struct, frozen=True):
     excludes_hits: bool = False
     """Requests that the cache of the host serves do not count."""
 
-    def covers_terms(self, terms: str) -> bool:
-        """Return whether disks with these terms are in the group."""
-        return self.covers is None or terms in self.covers
+    def covers_disk(self, terms: str, *, is_local: bool | None) -> bool:
+        """Return whether a disk with these terms is in the group.
+
+        `is_local` is false of a volume, and None if that is not known.
+        """
+        if self.covers is None:
+            return not is_local
+        is_unknown_volume = terms == UNKNOWN_TERMS and is_local is False
+        return terms in self.covers or (self.covers_unknown and is_unknown_volume)
 
 
 def find_machine(rules: MachineRules, table: str, name: str) -> Machine:
@@ -253,6 +262,8 @@ def shared_limits(choice: MachineChoice, cpus: int | None) -> tuple[SharedLimits
         return ()
     name = machine.name or f"{machine.vcpus} vCPU{'' if machine.vcpus == 1 else 's'}"
     has_cache = any(rule.is_cache for rule in choice.rules.groups)
+    groups = machine_groups(choice.rules, machine)
+    is_only = sum(not group.is_cache for group in groups) == 1
     return tuple(
         SharedLimits(
             group.name,
@@ -260,10 +271,11 @@ def shared_limits(choice: MachineChoice, cpus: int | None) -> tuple[SharedLimits
             name,
             group.limits,
             group.covers,
+            is_only and not group.is_cache,
             is_cache=group.is_cache,
             excludes_hits=has_cache and not group.is_cache,
         )
-        for group in machine_groups(choice.rules, machine)
+        for group in groups
     )
 
 

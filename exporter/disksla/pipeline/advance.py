@@ -17,9 +17,16 @@ from disksla.config import (
     with_kubernetes_volumes,
 )
 from disksla.disks import Disk
+from disksla.limits import Assignment
 from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
-from disksla.pipeline.disk_state import DiskState, Sample, judge_disk, read_disk
+from disksla.pipeline.disk_state import (
+    DiskState,
+    Sample,
+    judge_disk,
+    keep_reading,
+    read_disk,
+)
 from disksla.pipeline.group_state import GroupState, groups_after, update_group, with_verdicts
 from disksla.pipeline.restore import restore_disk, restore_group
 from disksla.pipeline.sampler_stats import HOST_SOURCES
@@ -52,7 +59,8 @@ def advance(state: State, tick: Tick) -> State:
        or that were active at the last sample, are updated; the others did nothing. Disks whose
        data writes are counted since this tick are updated, too.
     4. Measure the time since the last sample. It is either assessed, once for all disks, or a gap.
-    5. Read each of those disks (`read_disk`): counters to interval.
+    5. Read each of those disks (`read_disk`): counters to interval. Disks that are not monitored,
+       but whose I/O counts for a group, are read, too.
     6. Update the groups of disks that share a limit of the machine (`update_group`).
     7. Judge each of the disks (`judge_disk`): verdict, credits, totals.
     8. Attribute the iowait and PSI of this window to the disks that were throttled in it.
@@ -86,7 +94,7 @@ def advance(state: State, tick: Tick) -> State:
     monitored = dict(state.monitored)
     samples = {
         device: read_disk(
-            monitored[device],
+            monitored.get(device) or state.others[device],
             lines.lines_of(device),
             tick.inflight.get(device),
             context,
@@ -97,9 +105,13 @@ def advance(state: State, tick: Tick) -> State:
     groups = _with_samples(state.groups, samples, context)
     shared = _windows(groups, samples)
     active = set()
+    others = {}
     problems = dict(tick.problems)
     for device, sample in samples.items():
-        monitored[device] = judge_disk(sample, context, shared.get(device))
+        if device in monitored:
+            monitored[device] = judge_disk(sample, context, shared.get(device))
+        else:
+            others[device] = keep_reading(sample)
         if sample.active:
             active.add(device)
         if sample.gap is not None:
@@ -107,13 +119,15 @@ def advance(state: State, tick: Tick) -> State:
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
-        monitored |= _with_host_wait(monitored, to_update, tick.host.since(state.host))
+        judged = to_update - others.keys()
+        monitored |= _with_host_wait(monitored, judged, tick.host.since(state.host))
     return State(
         state.settings,
         state.catalog,
         state.previous_run,
         state.inventory,
         monitored,
+        {**state.others, **others} if others else state.others,
         frozenset(active),
         lines,
         tick.clocks,
@@ -145,7 +159,7 @@ def _with_samples(
     """Return the groups after a sample; of those of which no disk was read, nothing changes."""
     after = {}
     for name, group in groups.items():
-        of_group = [samples[device] for device in group.devices if device in samples]
+        of_group = [samples[device] for device in group.counted if device in samples]
         after[name] = update_group(group, of_group, context) if of_group else group
     return after
 
@@ -155,10 +169,13 @@ def _windows(
 ) -> dict[str, SharedWindow]:
     """Return the windows of the groups of the devices.
 
-    Of several groups of a disk, the first that is throttled counts.
+    Of several groups of a disk, the first that is throttled counts. A group has no window if no
+    disk was read whose I/O counts for it.
     """
     windows: dict[str, SharedWindow] = {}
     for group in groups.values():
+        if not any(device in devices for device in group.counted):
+            continue
         window = group.window
         for device in group.devices:
             if device in devices and (device not in windows or windows[device].throttle is None):
@@ -208,8 +225,9 @@ def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
         lines, changed = compared
         return lines, changed | state.active
     whole_disk_of = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
-    disks = [disk_state.disk for disk_state in state.monitored.values()]
-    return index_lines(text, disks, whole_disk_of), set(state.monitored)
+    disk_states = {**state.monitored, **state.others}
+    disks = [disk_state.disk for disk_state in disk_states.values()]
+    return index_lines(text, disks, whole_disk_of), set(disk_states)
 
 
 def _newly_counted(state: State, tick: Tick) -> set[str]:
@@ -240,7 +258,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     stats = state.sampler_stats
     monitored = {}
     disks = with_kubernetes_volumes(inventory, state.terms_files)
-    assignments = assign_all(disks, state.settings, state.catalog, state.terms_files)
+    assignments, of_others = assign_all(disks, state.settings, state.catalog, state.terms_files)
     for disk in disks:
         if disk.name not in assignments:
             continue
@@ -268,17 +286,26 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         }
     limits = machine_limits(state.settings, state.machines, state.cpus)
     limits += type_limits(assignments.values())
+    others = {
+        disk.name: _not_monitored(state.others.get(disk.name), disk, of_others[disk.name])
+        for disk in disks
+        if disk.name in of_others
+    }
+    after = groups_after(state.groups, limits, monitored, others, inventory, state.settings)
     groups = {
         name: group if name in state.groups else restore_group(state.previous_run, group, now)
-        for name, group in groups_after(state.groups, limits, monitored).items()
+        for name, group in after.items()
     }
+    counted = {device for group in groups.values() for device in group.counted}
+    others = {device: others[device] for device in others.keys() & counted}
     return msgspec.structs.replace(
         state,
         inventory=inventory,
         unused=unused_entries(disks, state.settings, state.terms_files) if disks else (),
         monitored=monitored,
+        others=others,
         groups=groups,
-        active=state.active & monitored.keys(),
+        active=state.active & (monitored.keys() | others.keys()),
         lines=None,
         sampler_stats=stats,
         with_write_cache={
@@ -287,3 +314,10 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
             if disk_state.disk.write_back
         },
     )
+
+
+def _not_monitored(before: DiskState | None, disk: Disk, assignment: Assignment) -> DiskState:
+    """Return the state of a disk that is not monitored; its reading stays if the disk does."""
+    if before is None or not before.disk.is_same_as(disk):
+        return DiskState(disk, assignment)
+    return msgspec.structs.replace(before, disk=disk, assignment=assignment)

@@ -1,12 +1,14 @@
 """State of a group of disks that share limits of the machine, and its update by one sample."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import reduce
 
 import msgspec
 
+from disksla.config import Settings, is_shared_by
 from disksla.credits import CreditAccount
-from disksla.limits import Assignment, Caching, SharedLimits
+from disksla.disks import Disk, at_bottom
+from disksla.limits import Caching, SharedLimits
 from disksla.pipeline.assessment import TickContext, assess, assess_gap, credits_at
 from disksla.pipeline.disk_state import DiskState, Sample
 from disksla.pipeline.totals import DiskTotals
@@ -32,6 +34,8 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     shared: SharedLimits
     devices: tuple[str, ...]
     """The monitored disks in it, by kernel name."""
+    counted: tuple[str, ...]
+    """The disks whose I/O is added up, monitored or not; none of them is above another."""
     inflight: int = 0
     """Requests in flight at the last sample."""
     totals: DiskTotals = DiskTotals()
@@ -67,8 +71,8 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
 def update_group(group: GroupState, samples: Sequence[Sample], context: TickContext) -> GroupState:
     """Return the state of a group after a sample.
 
-    `samples` are those of its disks that were read; the others did nothing. If one of them has no
-    window, although there is one, the time is a gap in which anything may have been done.
+    `samples` are those of the counted disks that were read; the others did nothing. If one of them
+    has no window, although there is one, the time is a gap in which anything may have been done.
     """
     limits = group.shared.limits
     intervals = [sample.interval for sample in samples if sample.interval is not None]
@@ -98,6 +102,7 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     after = GroupState(
         group.shared,
         group.devices,
+        group.counted,
         inflight,
         assessed.totals,
         assessed.detector,
@@ -159,29 +164,30 @@ def groups_after(
     before: Mapping[str, GroupState],
     limits: tuple[SharedLimits, ...],
     monitored: Mapping[str, DiskState],
+    others: Mapping[str, DiskState],
+    inventory: Collection[Disk],
+    settings: Settings,
 ) -> dict[str, GroupState]:
-    """Return the groups of other disks or limits; a group without a disk is left out.
+    """Return the groups of other disks or limits; a group without a monitored disk is left out.
 
+    Its disks are those that are monitored, and those of `others` that its limits are over, too.
     Totals stay. Credits stay if the burst does, and what was learned if the disks do.
     """
     groups = {}
     for shared in limits:
-        devices = tuple(
-            sorted(
-                device
-                for device, disk_state in monitored.items()
-                if _is_in(disk_state.assignment, shared)
-            )
-        )
+        devices = _devices_in(monitored, shared, settings)
         if not devices:
             continue
-        group = before.get(shared.name, GroupState(shared, devices))
+        beside = _devices_in(others, shared, settings)
+        counted = tuple(sorted(at_bottom(devices + beside, inventory)))
+        group = before.get(shared.name, GroupState(shared, devices, counted))
         same_burst = group.shared.limits.burst == shared.limits.burst
-        if group.shared != shared or group.devices != devices:
+        if (group.shared, group.devices, group.counted) != (shared, devices, counted):
             group = msgspec.structs.replace(
                 group,
                 shared=shared,
                 devices=devices,
+                counted=counted,
                 detector=after_gap(group.detector),
                 certain_detector=after_gap(group.certain_detector),
                 totals=group.totals.with_undecided_unproven(),
@@ -196,11 +202,17 @@ def _together(intervals: Sequence[Interval]) -> Interval:
     return reduce(Interval.beside, intervals)
 
 
-def _is_in(assignment: Assignment, shared: SharedLimits) -> bool:
-    """Return whether a limit is over a disk."""
-    if shared.is_cache and assignment.caching in {None, "none"}:
-        return False
-    return shared.covers_terms(assignment.terms)
+def _devices_in(
+    disks: Mapping[str, DiskState], shared: SharedLimits, settings: Settings
+) -> tuple[str, ...]:
+    """Return the names of the disks that a limit is over, sorted."""
+    return tuple(
+        sorted(
+            device
+            for device, disk_state in disks.items()
+            if is_shared_by(shared, disk_state.disk, disk_state.assignment, settings)
+        )
+    )
 
 
 def _certain(group: GroupState, samples: Sequence[Sample]) -> Interval | None:

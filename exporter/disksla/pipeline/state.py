@@ -33,6 +33,8 @@ class State(msgspec.Struct, frozen=True):
     """All block devices of the machine."""
     monitored: Mapping[str, DiskState] = {}
     """The monitored disks by kernel name: those of the inventory that the settings select."""
+    others: Mapping[str, DiskState] = {}
+    """Disks that are not monitored, but whose I/O counts for a group. They have no verdicts."""
     active: frozenset[str] = frozenset()
     """Devices to update at the next tick even if their lines do not change: at the last sample
     they had I/O, requests in flight or a malformed line. Their sysfs `inflight` is read then."""
@@ -97,7 +99,11 @@ def needs_host_wait(state: State) -> bool:
     """
     if state.clocks is None:
         return True
-    window_verdicts = [state.monitored[device].window_verdict for device in state.active]
+    window_verdicts = [
+        state.monitored[device].window_verdict
+        for device in state.active
+        if device in state.monitored
+    ]
     return any(
         window_verdict is not None and window_verdict.verdict in {"throttled", "met"}
         for window_verdict in window_verdicts

@@ -164,6 +164,16 @@ busy one (`machine-slow-beside`), and one writer with fdatasync. What a request 
 waiting is learned while it does not wait: from the first seconds of `machine-quiet-first`, but not
 in `machine-noisy-quiet`, where both disks start at once. In `machine-excluded`, one of two busy
 disks is not monitored: it has no row, but its load counts.
+
+The quiet disk of `machine-noisy-quiet` is not found, and no rule could find it that would not call
+a slow disk throttled. Of the 6 ms that its requests take with one of the seeds, 5 ms are waiting.
+But it was never seen while the machine had little load, and a disk that serves its requests in
+6 ms has the same samples. Its shortest windows do not tell: three or four requests of a rotating
+disk vary as much as those that wait for a part of a limiter's window. Another disk of the same
+type does not tell either: that one disk is slower than others is what `machine-slow-beside` must
+not blame on the machine. Later evidence comes too late, because a verdict waits for two seconds at
+most. A second of little load at any time since disksla was started suffices
+(`machine-quiet-first`).
 """,
 }
 

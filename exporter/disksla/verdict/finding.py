@@ -132,33 +132,48 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
     """Return whether a limit of the disk may throttle it, rather than that of its group.
 
     Where both are near, it is the one that is used more in the same time. That the disk is at its
-    own limit may be seen some releases later than that the group is: it has fewer requests.
+    own limit may be seen some releases later than that the group is: it has fewer requests. And a
+    sample that is late may hide it for a release. A group that is throttled uses its limit once;
+    what it did beyond that were tokens saved before.
     """
     number = min(seen.waiting, P.longest_span)
-    if found is None and number == P.longest_span:
+    if found is None and number == P.longest_span and seen.throttle is None:
         return False
     releases = seen.data
     level: ThrottleLevel = "burst" if rules.limits.burst_charges else "base"
     if found is not None and found.throttle is not None:
         releases = seen.data if found.counts_data else seen.releases
         level = found.throttle.level
-    charges = throttled_charges(rules.limits, level)
     span = span_of(releases[-number:])
-    own = (span.load(charges) or 0.0) * (1 + span.uncertainty(rules.tick_s))
-    of_group = span_of(shared.releases[-number:]).load(shared.charges) or 0.0
-    return own >= (1 - P.same_load_share) * of_group
+    own = span.load(throttled_charges(rules.limits, level)) or 0.0
+    beside = last_seconds(shared.releases, span.seconds - rules.tick_s / 2)
+    of_group = min(1.0, span_of(beside).load(shared.charges) or 0.0)
+    return own * (1 + span.uncertainty(rules.tick_s)) >= (1 - P.same_load_share) * of_group
 
 
 def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
     """Return the finding if a limit of the terms throttles; None if none does."""
-    line = seen.lines[0]
-    if seen.throttle is None and not seen.flushes and line.skipped and line.is_open(rules.tick_s):
-        return None  # a sample off a line of another rate
+    if seen.throttle is None and not seen.flushes and _is_on_another_line(seen, rules):
+        return None
     for releases in seen.counts:
         found = _steady(seen, releases, rules)
         if found is not None:
             return msgspec.structs.replace(found, counts_data=releases is not seen.releases)
     return None
+
+
+def _is_on_another_line(seen: Seen, rules: Rules) -> bool:
+    """Return whether the last releases are at a constant rate below the limit, or may be.
+
+    A sample off that line, or one that was late, may have the rate of the limit by chance.
+    """
+    line = seen.lines[0]
+    if line.is_limiter(rules.tick_s):
+        span = span_of(seen.releases[-line.releases :])
+        load = span.load(rules.limits.promise_charges)
+        most = 1 - rules.tolerance_ratio - span.uncertainty(rules.tick_s)
+        return load is not None and load < most
+    return line.skipped > 0 and line.is_open(rules.tick_s)
 
 
 def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:

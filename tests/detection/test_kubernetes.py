@@ -281,6 +281,48 @@ def test_size_that_is_no_quantity() -> None:
     assert ordered(EBS, {"type": "io1", "iopsPerGB": "10"}, capacity="huge") is None
 
 
+CREATED: dict[str, Any] = {
+    "f:spec": {"f:capacity": {".": {}, "f:storage": {}}, "f:csi": {"f:driver": {}}}
+}
+BOUND = {"f:spec": {"f:claimRef": {"f:name": {}}}, "f:status": {"f:phase": {}}}
+EXPANDED: dict[str, Any] = {"f:spec": {"f:capacity": {"f:storage": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("written", "expansion", "more", "iops"),
+    [
+        ((CREATED, BOUND), True, {}, 5000),
+        (({"f:spec": {"f:csi": {}}}, BOUND, EXPANDED), True, {}, None),
+        (({"f:spec": {"f:csi": {}}}, EXPANDED), False, {}, None),
+        ((EXPANDED,), True, {"allowAutoIOPSIncreaseOnModify": "true"}, 5000),
+        ((EXPANDED,), True, {"allowAutoIOPSIncreaseOnModify": "false"}, None),
+        ((), True, {}, None),
+        ((BOUND,), True, {}, None),
+        ((), False, {}, 5000),
+    ],
+)
+def test_iops_by_size_after_an_expansion(
+    written: tuple[dict[str, Any], ...], expansion: bool, more: dict[str, str], iops: int | None
+) -> None:
+    """The driver of EBS orders `iopsPerGB` for the size at creation, which is not kept."""
+    pv = volume()
+    pv["metadata"]["managedFields"] = [
+        {"manager": "m", "operation": "Update", "fieldsV1": each} for each in written
+    ]
+    fast = storage_class(type="io1", iopsPerGB="10", **more) | {"allowVolumeExpansion": expansion}
+    found = detected("pvc-1", pv_pvc_1=pv, sc_fast=fast)
+    assert found.metadata is not None
+    assert [disk.iops for disk in found.metadata.disks] == ([] if iops is None else [iops])
+
+
+def test_expansion_does_not_change_what_is_not_ordered_by_size() -> None:
+    pv = volume()
+    pv["metadata"]["managedFields"] = [{"fieldsV1": EXPANDED}]
+    found = detected("pvc-1", pv_pvc_1=pv, sc_fast=storage_class(type="io1", iops="700"))
+    assert found.metadata is not None
+    assert [disk.iops for disk in found.metadata.disks] == [700]
+
+
 def test_volumes_and_requests() -> None:
     objects = {
         "pv_a": volume(handle="vol-a"),

@@ -40,11 +40,21 @@ _IOPS_BY_SIZE: Mapping[str, tuple[int, int]] = {
 def ordered_as(driver: str, parameters: Parameters, capacity: str) -> Disk | None:
     """Return the terms of a volume without its name, and the provider that the driver is of.
 
-    `capacity` is the size that was ordered, a quantity of Kubernetes. Return None if the type, or
-    a value that has to be chosen for it, is not known.
+    `capacity` is the size that was ordered, a quantity of Kubernetes; empty if that is not known.
+    Return None if the type, or a value that has to be chosen for it, is not known.
     """
     describe = _DRIVERS.get(driver)
     return None if describe is None else describe(parameters, (_bytes(capacity) or 0) // GIB)
+
+
+def follows_size(parameters: Parameters) -> bool:
+    """Return whether the driver orders IOPS again when it expands a volume.
+
+    That of EBS does not, unless this parameter is set: after an expansion, a volume has
+    `iopsPerGB` times the size that it was created with. Source: issues 818, 1698 and 2551, and
+    pull request 2635 of kubernetes-sigs/aws-ebs-csi-driver.
+    """
+    return parameters.get("allowautoiopsincreaseonmodify", "").lower() == "true"
 
 
 def _ordered(provider: str, api_type: str, **values: Any) -> Disk:

@@ -8,11 +8,11 @@ of Kubernetes (PersistentVolume, StorageClass, VolumeAttributesClass).
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from disksla.detection.csi_parameters import DEFAULTS, Parameters, ordered_as
+from disksla.detection.csi_parameters import DEFAULTS, Parameters, follows_size, ordered_as
 from disksla.detection.exchange import (
     ExchangeError,
     Exchanges,
@@ -56,8 +56,26 @@ class Account(msgspec.Struct, frozen=True):
         return f"Account({self.endpoint!r})"
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _OwnedSpec(msgspec.Struct, frozen=True):
+    """Those fields of a specification that a program wrote last."""
+
+    capacity: Mapping[str, Any] = msgspec.field(name="f:capacity", default_factory=dict)
+    csi: Mapping[str, Any] | None = msgspec.field(name="f:csi", default=None)
+
+
+class _OwnedFields(msgspec.Struct, frozen=True):
+    spec: _OwnedSpec = msgspec.field(name="f:spec", default=_OwnedSpec())
+
+
+class _ManagedFields(msgspec.Struct, frozen=True, rename="camel"):
+    """Which fields of an object a program wrote last."""
+
+    fields_v1: _OwnedFields = _OwnedFields()
+
+
+class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     annotations: Mapping[str, str] = {}
+    managed_fields: tuple[_ManagedFields, ...] = ()
 
 
 class _Csi(msgspec.Struct, frozen=True, rename="camel"):
@@ -84,9 +102,10 @@ class _PersistentVolume(msgspec.Struct, frozen=True):
     metadata: _Metadata = _Metadata()
 
 
-class _Class(msgspec.Struct, frozen=True):
+class _Class(msgspec.Struct, frozen=True, rename="camel"):
     """A StorageClass or a VolumeAttributesClass."""
 
+    allow_volume_expansion: bool = False
     parameters: Mapping[str, str] | None = None
 
 
@@ -127,7 +146,8 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges
             continue
         volumes.append(_volume(name, found.spec, found.spec.csi))
         parameters = yield from _parameters(account, found, found.spec.csi, classes)
-        disk = _disk(found.spec, found.spec.csi, parameters, cinder)
+        ordered = classes.get((_STORAGE_CLASSES.kind, found.spec.storage_class_name))
+        disk = _disk(found, found.spec.csi, parameters, ordered, cinder)
         if disk is not None:
             disks.append(disk)
     return Detected(
@@ -231,14 +251,36 @@ def _get(account: Account, resource: _Resource, name: str, kind: type[T]) -> Exc
     return decode(what, response.body, kind)
 
 
-def _disk(spec: _Spec, csi: _Csi, parameters: Parameters | None, cinder: str) -> Disk | None:
+def _disk(
+    volume: _PersistentVolume,
+    csi: _Csi,
+    parameters: Parameters | None,
+    ordered: _Class | None,
+    cinder: str,
+) -> Disk | None:
     """Return the terms of a volume; None if they are not known."""
     if parameters is None:
         return None
-    found = ordered_as(csi.driver, parameters, spec.capacity.get("storage", ""))
+    capacity = volume.spec.capacity.get("storage", "")
+    if _may_be_expanded(volume, ordered) and not follows_size(parameters):
+        capacity = ""
+    found = ordered_as(csi.driver, parameters, capacity)
     if found is None:
         return None
     provider = cinder if found.provider == "openstack" else found.provider
     return msgspec.structs.replace(
         found, volume=csi.volume_handle, is_handle=True, provider=provider
     )
+
+
+def _may_be_expanded(volume: _PersistentVolume, ordered: _Class | None) -> bool:
+    """Return whether a volume may be larger than it was ordered.
+
+    The program that created it wrote its capacity together with its handle; the one that expands
+    it writes the capacity only. Where the API does not say who wrote it, the class decides.
+    """
+    owned = [each.fields_v1.spec for each in volume.metadata.managed_fields]
+    writers = [spec for spec in owned if "f:storage" in spec.capacity]
+    if not writers:
+        return ordered is not None and ordered.allow_volume_expansion
+    return any(spec.csi is None for spec in writers)

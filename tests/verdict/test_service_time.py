@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.limits import Charge
+from disksla.limits import Charge, Limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import (
     ServiceTime,
@@ -63,22 +63,45 @@ def test_constant_service_time_despite_truncated_milliseconds(
         (0, release(read_ms=30), 0.7, True),
         (0, release(read_ms=30, inflight=1), 0.7, False),
         (0, release(read_ms=60), 0.7, False),  # more than half of the time
+        (0, release(read_ms=40, inflight=4), 1.0, True),  # they wait for the limit
+        (0, release(9, read_ms=40, inflight=4), 1.0, False),  # too few for a mean
+        (0, release(read_ms=40, inflight=4), None, False),
+        (0, release(read_ms=40, inflight=4), 1.1, False),  # some waited and were admitted
+        (0, release(read_ms=60, inflight=4), 1.0, False),
     ],
 )
 def test_service_time_is_learned_without_a_backlog(
     inflight_before: int | None, sampled: Interval, load: float | None, is_learned: bool
 ) -> None:
-    charges = () if load is None else (Charge("iops", load * sampled.seconds / sampled.reads),)
-    learned = ServiceTime().learned(inflight_before, sampled, charges)
+    limits = Limits()
+    if load is not None:
+        limits = Limits(promise_charges=(Charge("iops", load * sampled.seconds / sampled.reads),))
+    learned = ServiceTime().learned(inflight_before, sampled, limits)
     assert (learned.shortest_s > 0) == is_learned
 
 
 def test_release_with_a_shorter_mean_is_believed_whatever_was_in_flight() -> None:
     """Of a throttled disk, samples leave out the requests that waited in one of many releases."""
     service = ServiceTime(0.001)
-    assert service.learned(1, release(26, read_ms=8, inflight=1), ()).shortest_s == 9 / 26_000
-    assert service.learned(16, release(26, read_ms=26, inflight=16), ()) == service
-    assert ServiceTime().learned(1, release(26, read_ms=8, inflight=1), ()) == ServiceTime()
+    shorter = service.learned(1, release(26, read_ms=8, inflight=1), Limits())
+    assert shorter.shortest_s == 9 / 26_000
+    assert service.learned(16, release(26, read_ms=26, inflight=16), Limits()) == service
+    assert ServiceTime().learned(1, release(26, read_ms=8, inflight=1), Limits()) == ServiceTime()
+
+
+def test_release_under_a_full_load_is_not_mixed_with_pending_requests_of_a_light_one() -> None:
+    """Of `bandwidth-sync` in the lab: 0.6 ms under a light load, then 0.4 ms under a full one."""
+    service = ServiceTime(0.000591, 18, 11)
+    throttled = Limits(promise_charges=(Charge("bandwidth", 0.1 / 61.5),))
+    for inflight_before in (0, 1):
+        found = service.learned(inflight_before, release(62, read_ms=24, inflight=1), throttled)
+        assert found == ServiceTime(25 / 62_000, 18, 11)
+
+
+def test_few_requests_that_took_little_are_not_believed() -> None:
+    service = ServiceTime(0.001)
+    assert service.learned(1, release(24, read_ms=8, inflight=1), Limits()) == service
+    assert service.learned(1, release(9, read_ms=4, inflight=1), Limits()) == service
 
 
 def test_long_release_is_not_mixed_with_pending_requests() -> None:
@@ -88,7 +111,7 @@ def test_long_release_is_not_mixed_with_pending_requests() -> None:
 
 def test_service_time_needs_times_of_the_kernel() -> None:
     without = Interval(1.0, 0.1, 30, 0, 30 * 4096, 0, None, None, 0)
-    assert ServiceTime().learned(0, without, ()) == ServiceTime()
+    assert ServiceTime().learned(0, without, Limits()) == ServiceTime()
 
 
 @pytest.mark.parametrize(
@@ -117,16 +140,16 @@ def test_wait_s_is_between_zero_and_time_taken(reads: int, read_ms: int, service
 def test_data_writes_under_flushes_are_the_middle_of_their_range() -> None:
     """20 to 30 writes of data took 20 ms without flushes."""
     sampled = Interval(1.0, 0.1, 0, 30, 0, 81920, 0, 22, 0, 10, flush_ms=2)
-    assert ServiceTime().learned(0, sampled, ()).shortest_s == pytest.approx(0.021 / 25)
+    assert ServiceTime().learned(0, sampled, Limits()).shortest_s == pytest.approx(0.021 / 25)
 
 
 def test_service_time_is_not_learned_while_the_group_has_load() -> None:
     """The first window of a reader at the limit of its machine may be busy for a part of it."""
     sampled = release(13, read_ms=47)
-    assert ServiceTime().learned(0, sampled, (), group_load=1.8) == ServiceTime()
-    assert ServiceTime().learned(0, sampled, (), group_load=0.5).shortest_s > 0
+    assert ServiceTime().learned(0, sampled, Limits(), group_load=1.8) == ServiceTime()
+    assert ServiceTime().learned(0, sampled, Limits(), group_load=0.5).shortest_s > 0
     quiet = release(2, read_ms=16)
-    assert ServiceTime().learned(0, quiet, (), group_load=1.0) == ServiceTime()
+    assert ServiceTime().learned(0, quiet, Limits(), group_load=1.0) == ServiceTime()
 
 
 def test_usual_latency_is_known_after_some_releases() -> None:

@@ -18,7 +18,8 @@ class Parameters(msgspec.Struct, frozen=True):
     kept_releases: int = 32
     """Releases that are kept of each disk: 3.2 s of samples at 100 ms."""
     enough_requests: int = 25
-    """Requests from which a rate is computed: one more or less is 4 %."""
+    """Requests from which a rate is computed: one more or less is 4 %. The mean of so many service
+    times varies by about as much (lab)."""
 
     wait_floor_s: float = 0.001
     """I/O-seconds. Truncated milliseconds of the kernel explain this much waiting."""
@@ -34,12 +35,14 @@ class Parameters(msgspec.Struct, frozen=True):
     low_load: float = 0.8
     low_load_share: float = 0.5
     """Of the time. It is learned from busier releases, too, if nothing was in flight after them
-    and the load was at most this: queues of a disk are longer near its limit."""
+    and the load was at most this (queues of a disk are longer near its limit), or if they reached
+    the limit and the requests in flight after them wait."""
     service_requests: int = 10
     service_ms: int = 50
     """Requests, and milliseconds that they took, from which a mean service time is computed: the
     kernel truncates to milliseconds, so one may be missing. Fewer milliseconds are summed up over
-    releases, and make an upper bound until then."""
+    releases, and make an upper bound until then. So do those of one release with enough_requests,
+    by themselves."""
     in_flight_releases: int = 3
     """A throttled disk has requests in flight at the end of one of this many releases. A disk that
     a limiter above it (a cgroup) feeds in batches has none most of the time (lab)."""

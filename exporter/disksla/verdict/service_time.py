@@ -2,7 +2,7 @@
 
 import msgspec
 
-from disksla.limits import Charge
+from disksla.limits import Charge, Limits
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.parameters import P
 
@@ -33,28 +33,43 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         self,
         inflight_before: int | None,
         release: Interval,
-        charges: tuple[Charge, ...],
+        limits: Limits,
         group_load: float = 0.0,
     ) -> "ServiceTime":
         """Return the state after a release, if few of its requests can have been throttled.
 
         Nothing was in flight before it (None if unknown), and requests took little of its time;
-        they may take more if nothing was in flight after it and the load was low, by the `charges`
-        of the promise and of the group of the disk. With flushes, the number of data writes is
-        taken from the middle of its range.
+        they may take more if nothing was in flight after it and the load was low, by that
+        of the promise and of the group of the disk: at a disk with little load, few requests may
+        all wait for the load of its group. With flushes, the number of data writes is taken from
+        the middle of its range.
 
-        No request takes less than its service time. So the mean of any other release counts, too,
-        if it is shorter, with the fewest data writes that are possible.
+        So is that of the release in which a throttled load begins. No request takes less than its
+        service time, so the mean of any other release counts, too, if it is shorter, with the
+        fewest data writes that are possible. Neither is mixed with the pending requests of a
+        lighter load, under which a disk may be slower.
         """
         data_write_ms = release.data_write_ms
         if release.read_ms is None or data_write_ms is None:
             return self
         requests = release.reads + release.writes
         ms = release.read_ms + data_write_ms
-        if inflight_before == 0 and _was_fast(release, charges, group_load):
-            return self.plus(requests - release.flushes // 2, ms)
-        fewest = requests - release.flushes
-        return self.plus(fewest, ms) if ms + 1 < 1000 * fewest * self.shortest_s else self
+        if inflight_before == 0 and group_load <= P.low_load:
+            if _is_burst(release, limits):
+                return self._at_most(requests - release.flushes // 2, ms)
+            if _was_fast(release, limits.promise_charges):
+                return self.plus(requests - release.flushes // 2, ms)
+        return self._at_most(requests - release.flushes, ms) if self.shortest_s else self
+
+    def _at_most(self, requests: int, took_ms: int) -> "ServiceTime":
+        """Return the state after `requests` that took no less than their service time."""
+        is_short = self.shortest_s and took_ms < P.service_ms
+        if requests < (P.enough_requests if is_short else P.service_requests):
+            return self
+        mean_s = (took_ms + 1) / 1000 / requests
+        if self.shortest_s and self.shortest_s <= mean_s:
+            return self
+        return ServiceTime(mean_s, self.pending_requests, self.pending_ms)
 
 
 class UsualTime(msgspec.Struct, frozen=True, gc=False):
@@ -94,18 +109,29 @@ def is_single(inflight_before: int | None, release: Interval) -> bool:
     return took and release.inflight <= 1 and (inflight_before or 0) <= 1
 
 
-def _was_fast(release: Interval, charges: tuple[Charge, ...], group_load: float) -> bool:
-    """Return whether requests took little of the time, so that few can have been throttled.
-
-    At a disk with little load, few requests may all wait for the load of its group.
-    """
-    if group_load > P.low_load:
-        return False
+def _was_fast(release: Interval, charges: tuple[Charge, ...]) -> bool:
+    """Return whether requests took little of the time, so that few can have been throttled."""
     busy = took_s(release) / release.seconds
     if busy <= P.occupied_share or busy > P.low_load_share or release.inflight:
         return busy <= P.occupied_share
     load = load_of(release, charges)
     return load is None or load <= P.low_load
+
+
+def _is_burst(release: Interval, limits: Limits) -> bool:
+    """Return whether as many requests as a limit admits were served in a part of the time.
+
+    Those in flight wait. If others had waited before, more would have been admitted.
+    """
+    if not release.inflight or took_s(release) > P.low_load_share * release.seconds:
+        return False
+    data = release.without_flushes()
+    requests = data.reads + data.writes
+    return any(
+        (load_of(release, charges) or 0.0) > P.low_load
+        and (load_of(data, charges) or 0.0) * (requests - 1) <= requests
+        for charges in (limits.promise_charges, limits.burst_charges)
+    )
 
 
 def took_s(release: Interval) -> float:

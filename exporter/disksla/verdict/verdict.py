@@ -259,9 +259,8 @@ def _judge(
 
     The verdict is on the `part` of the release that has none yet.
     """
-    charges = rules.limits.promise_charges
     group_load = 0.0 if rules.group is None else rules.group.load_ratio
-    service = detector.service.learned(detector.inflight, release, charges, group_load)
+    service = detector.service.learned(detector.inflight, release, rules.limits, group_load)
     service_s, usual = service.shortest_s, detector.usual
     if rules.group is not None and is_single(detector.inflight, release):
         if rules.shared is not None:

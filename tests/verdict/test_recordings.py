@@ -80,9 +80,12 @@ def test_throttled_seconds_agree_with_the_truth(
     assert seconds(rows, "throttled") == pytest.approx(truth_s, rel=tolerance)
     assert not seconds(rows, "stalled")
     limit = "unknown" if name == "above-terms" else "iops"
-    ceiling = 460 if name == "above-terms" else 400
     assert seconds([row for row in rows if row.limit == limit], "throttled") > 0.9 * truth_s
-    assert rows[-1].ceiling_iops == pytest.approx(ceiling, rel=0.03)
+    if name == "fdatasync-merged":  # the number of data writes is known as a range only
+        assert rows[-1].ceiling_iops is None
+    else:
+        ceiling = 460 if name == "above-terms" else 400
+        assert rows[-1].ceiling_iops == pytest.approx(ceiling, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_observed_ceiling_iops",
         "gauge",
         "Reads and writes per second at which the disk was last throttled; absent until it was"
-        " throttled for several windows.",
+        " throttled for several windows. With flushes, the number of data writes is a range, and"
+        " only windows count that are exactly at the limit.",
         lambda snapshot: snapshot.ceiling.iops if snapshot.ceiling is not None else None,
     ),
     Metric(

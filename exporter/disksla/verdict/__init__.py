@@ -44,9 +44,11 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   share varies; there, several requests in flight and a limit in nearly every range suffice.
 - **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
   not wait. That time is learned only from windows that cannot have been throttled, or are shorter
-  on average. Whether the rate is constant does not depend on it.
-- **The ceiling** (`ceiling`) is the rate while throttled; **below** (`promise`) is a deep queue
-  that is served at less than the promise for a second.
+  on average, and from the one with which a throttled load begins: a limiter with windows admits
+  many requests at once. Whether the rate is constant does not depend on it.
+- **The ceiling** (`ceiling`) is the rate while throttled, where the number of data writes is
+  certain; **below** (`promise`) is a deep queue that is served at less than the promise for a
+  second.
 
 `finding` asks these in order, `verdict.classify` makes the verdicts, and `parameters` has every
 constant.

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from disksla.limits import Charge
 from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
 from disksla.verdict.span import last_seconds, last_span, span_of, ticks_of
@@ -53,17 +54,29 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
 
 
 def ceiling_after(
-    before: Ceiling | None, throttle: Throttle, throttled: tuple[Interval, ...]
+    before: Ceiling | None,
+    throttle: Throttle,
+    throttled: tuple[Interval, ...],
+    charges: tuple[Charge, ...],
+    tick_s: float,
 ) -> Ceiling | None:
     """Return the ceiling with the last but one of the throttled releases, or a new one.
 
     The last is left out because the load may have ended in it, and the first because the limiter
     may have saved tokens for it. A new ceiling begins where the rate has changed.
+
+    With flushes, the number of data writes is known as a range. Of the rates in it, only that of
+    the limit which throttles is likely, by its `charges` (none if that limit is unknown).
     """
     settled = throttled[1:-1]
     span = span_of(settled)
     if span.seconds < P.ceiling_s or not span.requests:
         return before
+    if charges and any(release.flushes for release in settled):
+        load = span.load(charges) or 0.0
+        if abs(load - 1) > span.uncertainty(tick_s):
+            return before
+        return Ceiling(throttle, span.releases, span.seconds, span.requests, span.bytes)
     rates = span.requests / span.seconds, span.bytes / span.seconds
     if before is not None and before.is_near(*rates, P.ceiling_change_share):
         return before.plus(throttle, settled[-1])

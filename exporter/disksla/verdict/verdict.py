@@ -300,7 +300,9 @@ def _judge(
     if found.is_steady and not found.run:
         ceiling = None  # the number of data writes is known as a range only
     elif found.run and part is release:  # or it has been added before
-        ceiling = ceiling_after(ceiling, found.throttle or UNKNOWN_LIMIT, found.run)
+        throttle = found.throttle or UNKNOWN_LIMIT
+        charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
+        ceiling = ceiling_after(ceiling, throttle, found.run, charges, rules.tick_s)
     state = DetectorState(
         seen.releases,
         seen.data,

@@ -26,7 +26,7 @@ README = ROOT / "README.md"
 SOURCE = ROOT / "exporter" / "disksla"
 MODULES = sorted(SOURCE.rglob("*.py"))
 DOCUMENTS = [
-    *(README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
+    *(README, ROOT / "README.ru.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 LINE_LENGTH = 99
@@ -164,7 +164,7 @@ def code_in(text: str) -> str:
     blocks = re.findall(r"^```(?:sh|console)?\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     inline = re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text)
     commands = [line for block in blocks for line in block.splitlines()] + inline
-    prompt = re.compile(r"^(?:\$ )?(?:sudo )?(?:\.venv/bin/)?(?=disksla )")
+    prompt = re.compile(r"^(?:[$#] )?(?:sudo )?(?:\.venv/bin/)?(?=disksla )")
     return "\n".join(prompt.sub("", line) for line in commands if prompt.match(line))
 
 

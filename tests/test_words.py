@@ -25,6 +25,19 @@ INSTEAD = {
     r"honest(ly)?|shy|polite(ly)?": "what the code does",
 }
 """What a word or phrase means here, by the expression that finds it."""
+INSTEAD_IN_RUSSIAN = {
+    r"латентност\w*": "задержка",
+    r"тротл\w*|троттлит\w*|троттлят": "троттлинг",
+    r"бёрст\w*|берст\w*|бурст\w*": "burst",
+    r"инстанс\w*": "машина",
+    r"флаш\w*": "flush",
+    r"волюм\w*": "том",
+    r"д[еэ]шборд\w*": "дашборд",
+}
+"""The same in pages in Russian."""
+UNWANTED_IN_RUSSIAN = re.compile(rf"\b({'|'.join(INSTEAD_IN_RUSSIAN)})\b", re.IGNORECASE)
+TWO_ALPHABETS = re.compile(r"\b\w*(?:[a-z][\u0430-\u0451]|[\u0430-\u0451][a-z])\w*", re.IGNORECASE)
+"""A word with letters of both alphabets, some of which look alike."""
 UNWANTED = re.compile(rf"\b({'|'.join(INSTEAD)})\b", re.IGNORECASE)
 PARTS_OF_NAMES = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 DOCSTRING_OPENINGS = re.compile(r"(Gives?|Says?|Takes?|Tells?|Lets?) ")
@@ -53,6 +66,17 @@ def unwanted(text: str) -> Iterator[str]:
             yield f"line {number}: '{word}'; expected {next(uses)}"
 
 
+def unwanted_in_russian(text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        for found in UNWANTED_IN_RUSSIAN.finditer(line):
+            word = found.group()
+            known = INSTEAD_IN_RUSSIAN.items()
+            [use] = (use for pattern, use in known if re.fullmatch(pattern, word.lower()))
+            yield f"line {number}: '{word}'; expected {use}"
+        for found in TWO_ALPHABETS.finditer(line):
+            yield f"line {number}: '{found.group()}'; expected letters of one alphabet"
+
+
 def docstrings(text: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -61,6 +85,14 @@ def docstrings(text: str) -> Iterator[tuple[int, str]]:
 
 def test_files_have_no_unwanted_words() -> None:
     assert [f"{name}, {found}" for name, text in written_files() for found in unwanted(text)] == []
+
+
+def test_pages_in_russian_have_no_unwanted_words() -> None:
+    pages = [page for page in written_files() if page[0].endswith(".ru.md")]
+    assert len(pages) > 1
+    assert [
+        f"{name}, {found}" for name, text in pages for found in unwanted_in_russian(text)
+    ] == []
 
 
 def test_docstrings_open_with_a_verb_of_pep_257() -> None:
@@ -79,4 +111,11 @@ def test_the_check_finds_words_in_prose_and_names() -> None:
         "line 2: 'told'; expected reported, shown, configured; distinguishes",
         "line 2: 'anew'; expected again; therefore; in which",
         "line 2: 'Ledger'; expected credit account, totals",
+    ]
+
+
+def test_the_check_finds_words_in_russian() -> None:
+    assert list(unwanted_in_russian("Задержка диска\nи Латентность Lимит, burst-кредиты")) == [
+        "line 2: 'Латентность'; expected задержка",
+        "line 2: 'Lимит'; expected letters of one alphabet",
     ]

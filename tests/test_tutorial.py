@@ -152,7 +152,8 @@ def test_configuration_of_alertmanager_is_valid(tmp_path: Path) -> None:
 
 @needs("fio")
 def test_loads_are_accepted_by_fio(tmp_path: Path) -> None:
-    prompted = [line for _, body in blocks(TUTORIAL) for line in PROMPT.findall(body)]
+    console = "".join(body for language, body in blocks(TUTORIAL) if language == "console")
+    prompted = PROMPT.findall(console.replace("\\\n", ""))
     loads = [line.rstrip(" &") for line in prompted if line.startswith("fio ")]
     assert len(loads) == 2
     for load in loads:

@@ -139,9 +139,9 @@ rpm: .venv/check.stamp ## build the RPM and its bill of materials in dist/
 lock: .venv/run.stamp ## pin the wheels inside the packages, by hash
 	packaging/lock
 
-drill: .venv/check.stamp ## test the packages on a new Debian 12 with systemd (root)
+drill: .venv/check.stamp ## test the packages and pipx on new systems (root)
 	@.ci/need drill
-	packaging/drill
+	packaging/drill/all $(ARGS)
 
 release: .venv/check.stamp ## commit, tag and build a release: make release VERSION=0.2.0
 	packaging/release $(VERSION)

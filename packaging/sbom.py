@@ -1,7 +1,7 @@
-"""Write the bill of materials in CycloneDX 1.5: `python packaging/sbom.py LIBRARIES REPORT`.
+"""Write the bill of materials in CycloneDX 1.5: `python packaging/sbom.py LIBRARIES REPORT...`.
 
-LIBRARIES is the library directory of the package, REPORT the file that
-`pip install --report` wrote for it. The same package gives the same bytes.
+LIBRARIES is the library directory of the package, each REPORT a file that
+`pip install --report` wrote for one version of Python. The same package gives the same bytes.
 """
 
 import argparse
@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
@@ -19,17 +19,19 @@ from typing import Any
 OWN_NAME = "disksla-exporter"
 
 
-def bill(directory: Path, report: Mapping[str, Any], made_s: int) -> dict[str, Any]:
-    """Return the document; `report` is that of `pip install --report`.
+def bill(directory: Path, reports: Iterable[Mapping[str, Any]], made_s: int) -> dict[str, Any]:
+    """Return the document; `reports` are those of `pip install --report`.
 
-    Raises ValueError if the libraries in the directory differ from those in the report.
+    Raises ValueError if the libraries in the directory differ from those in the reports.
     """
     found = {_plain(library.name): library for library in distributions(path=[str(directory)])}
-    wheels = {
-        _plain(item["metadata"]["name"]): item["download_info"] for item in report["install"]
-    }
+    wheels: dict[str, dict[str, str]] = {}
+    for item in (item for report in reports for item in report["install"]):
+        name = item["download_info"]["url"].rpartition("/")[2]
+        sha256 = item["download_info"]["archive_info"]["hashes"]["sha256"]
+        wheels.setdefault(_plain(item["metadata"]["name"]), {})[name] = sha256
     if found.keys() - wheels.keys() != {OWN_NAME}:
-        raise ValueError(f"found other libraries in {directory} than in the report of pip")
+        raise ValueError(f"found other libraries in {directory} than in the reports of pip")
     libraries = [_library(found[name], wheels[name]) for name in sorted(wheels)]
     when = dt.datetime.fromtimestamp(made_s, dt.UTC)
     document = {
@@ -54,12 +56,18 @@ def bill(directory: Path, report: Mapping[str, Any], made_s: int) -> dict[str, A
     return {**document, "serialNumber": f"urn:uuid:{name}"}
 
 
-def _library(library: Distribution, wheel: Mapping[str, Any]) -> dict[str, Any]:
-    sha256 = wheel["archive_info"]["hashes"]["sha256"]
+def _library(library: Distribution, wheels: Mapping[str, str]) -> dict[str, Any]:
+    """Return a library with the wheels that it was taken from, and their hashes."""
     return {
         **_component(library, "library"),
-        "hashes": [{"alg": "SHA-256", "content": sha256}],
-        "properties": [{"name": "disksla:wheel", "value": wheel["url"].rpartition("/")[2]}],
+        "externalReferences": [
+            {
+                "type": "distribution",
+                "url": name,
+                "hashes": [{"alg": "SHA-256", "content": sha256}],
+            }
+            for name, sha256 in sorted(wheels.items())
+        ],
     }
 
 
@@ -108,9 +116,9 @@ def _plain(name: str) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("libraries", type=Path)
-    parser.add_argument("report", type=Path)
+    parser.add_argument("reports", type=Path, nargs="+")
     options = parser.parse_args()
-    report = json.loads(options.report.read_text(encoding="utf-8"))
-    document = bill(options.libraries, report, int(os.environ["SOURCE_DATE_EPOCH"]))
+    reports = [json.loads(path.read_text(encoding="utf-8")) for path in options.reports]
+    document = bill(options.libraries, reports, int(os.environ["SOURCE_DATE_EPOCH"]))
     json.dump(document, sys.stdout, indent=2, ensure_ascii=False)
     sys.stdout.write("\n")

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,9 +41,45 @@ def launch(tmp_path: Path) -> list[str]:
     return [sys.executable, flags, str(installed), "one", "--two"]
 
 
+@pytest.fixture
+def other_python(launch: list[str], tmp_path: Path) -> Path:
+    """Return where a Python is looked for, and let the libraries be for that one only."""
+    installed = Path(launch[2])
+    text = re.sub(r"(?m)^PYTHONS = .*", 'PYTHONS = ("3.0",)', installed.read_text())
+    installed.write_text(text.replace("/usr/bin/python{", f"{tmp_path}/python{{"))
+    return tmp_path / "python3.0"
+
+
 def test_launcher_passes_arguments_and_status(launch: list[str]) -> None:
     ended = subprocess.run(launch, capture_output=True, text=True, check=False)
     assert (ended.stdout, ended.returncode) == ("['one', '--two']\n", 7), ended.stderr
+
+
+def test_launcher_finds_a_supported_python_beside_that_of_the_system(
+    launch: list[str], other_python: Path
+) -> None:
+    other_python.write_text('#!/bin/sh\nprintf "<%s>" "$@"\n')
+    other_python.chmod(0o755)
+    ended = subprocess.run(launch, capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.returncode) == (f"<-IS><{launch[2]}><one><--two>", 0), ended.stderr
+
+
+@pytest.mark.usefixtures("other_python")
+def test_launcher_without_a_supported_python_fails(launch: list[str]) -> None:
+    ended = subprocess.run(launch, capture_output=True, text=True, check=False)
+    found = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert ended.stderr == (
+        f"disksla: start failed: found Python {found}; expected one of 3.0 in /usr/bin;"
+        " install python3.11\n"
+    )
+    assert (ended.stdout, ended.returncode) == ("", 2)
+
+
+def test_process_is_named_after_the_command(launch: list[str], tmp_path: Path) -> None:
+    show = "def main():\n    print(open('/proc/self/comm').read(), end='')\n"
+    (tmp_path / "lib" / "disksla" / "cli.py").write_text(show)
+    ended = subprocess.run(launch, capture_output=True, text=True, check=False)
+    assert ended.stdout == "disksla\n", ended.stderr
 
 
 def test_launcher_ignores_environment_and_directory(launch: list[str], tmp_path: Path) -> None:

@@ -56,12 +56,28 @@ def test_licence_of_each_bundled_library_is_listed() -> None:
     assert {stem for stem in stems if not stem.startswith(tuple(listed))} == set()
 
 
-def test_packages_require_a_supported_python() -> None:
-    supported = setup()["options"]["python_requires"]
-    assert supported == ">= 3.11"
-    assert f"python3 ({supported})" in CONTROL.read_text(encoding="utf-8")
-    assert "python3 (<< 3.12)" in CONTROL.read_text(encoding="utf-8")
-    assert "Requires: /usr/bin/python3.11\n" in SPEC.read_text(encoding="utf-8")
+def test_all_files_name_the_supported_pythons() -> None:
+    pythons = re.findall(r":: (3\.\d+)$", setup()["metadata"]["classifiers"], re.MULTILINE)
+    assert setup()["options"]["python_requires"] == f">= {pythons[0]}"
+    places = {
+        PACKAGING / "common": f"pythons=${{PYTHONS:-{' '.join(pythons)}}}",
+        PACKAGING / "debian" / "triggers": "\n".join(
+            f"interest-noawait /usr/bin/python{version}" for version in pythons
+        ),
+        PACKAGING / "files" / "byte-code": " ".join(
+            f"/usr/bin/python{version}" for version in pythons
+        ),
+        PACKAGING / "files" / "disksla": ", ".join(f'"{version}"' for version in pythons[::-1]),
+        CONTROL: f"Depends: libudev1, procps, python3, {alternatives('python', pythons, ' | ')},",
+        SPEC: f"Requires: ({alternatives('/usr/bin/python', pythons, ' or ')})\n",
+    }
+    for path, expected in places.items():
+        assert expected in path.read_text(encoding="utf-8"), path
+
+
+def alternatives(stem: str, versions: list[str], separator: str) -> str:
+    """Return the alternatives of a dependency: apt installs the first one that exists."""
+    return separator.join(f"{stem}{version}" for version in versions[::-1])
 
 
 def test_both_packages_have_the_same_description() -> None:

@@ -55,7 +55,7 @@ def libraries(tmp_path: Path) -> Path:
 
 
 def test_each_library_is_listed_with_its_wheel(libraries: Path) -> None:
-    document = bill(libraries, report("leaf", "Tall_Tree"), 1_790_000_000)
+    document = bill(libraries, [report("leaf", "Tall_Tree")], 1_790_000_000)
     assert document["metadata"]["timestamp"] == "2026-09-21T14:13:20Z"
     assert document["metadata"]["component"]["purl"] == "pkg:pypi/disksla-exporter@9"
     assert [library["purl"] for library in document["components"]] == [
@@ -63,13 +63,29 @@ def test_each_library_is_listed_with_its_wheel(libraries: Path) -> None:
         "pkg:pypi/tall-tree@1",
     ]
     for library in document["components"]:
-        assert library["hashes"] == [{"alg": "SHA-256", "content": SHA256}]
-        [wheel] = library["properties"]
-        assert wheel["value"] == f"{library['name'].lower()}-1-py3-none-any.whl"
+        [wheel] = library["externalReferences"]
+        assert wheel["type"] == "distribution"
+        assert wheel["hashes"] == [{"alg": "SHA-256", "content": SHA256}]
+        assert wheel["url"] == f"{library['name'].lower()}-1-py3-none-any.whl"
+
+
+def test_wheels_of_each_python_are_listed_once(libraries: Path) -> None:
+    other = report("leaf", "Tall_Tree")
+    wheel = other["install"][0]["download_info"]
+    wheel["url"] = "https://example.org/simple/leaf-1-cp313-cp313-linux_x86_64.whl"
+    wheel["archive_info"]["hashes"]["sha256"] = "cd" * 32
+    document = bill(libraries, [report("leaf", "Tall_Tree"), other], 0)
+    leaf, tree = document["components"]
+    assert [wheel["url"] for wheel in leaf["externalReferences"]] == [
+        "leaf-1-cp313-cp313-linux_x86_64.whl",
+        "leaf-1-py3-none-any.whl",
+    ]
+    assert leaf["externalReferences"][0]["hashes"] == [{"alg": "SHA-256", "content": "cd" * 32}]
+    assert len(tree["externalReferences"]) == 1
 
 
 def test_licences_are_as_declared(libraries: Path) -> None:
-    document = bill(libraries, report("leaf", "Tall_Tree"), 0)
+    document = bill(libraries, [report("leaf", "Tall_Tree")], 0)
     leaf, tree = document["components"]
     assert tree["licenses"] == [{"expression": "MIT AND BSD-3-Clause"}]
     assert leaf["licenses"] == [{"license": {"name": "BSD License"}}]
@@ -77,7 +93,7 @@ def test_licences_are_as_declared(libraries: Path) -> None:
 
 
 def test_dependencies_are_listed(libraries: Path) -> None:
-    document = bill(libraries, report("leaf", "Tall_Tree"), 0)
+    document = bill(libraries, [report("leaf", "Tall_Tree")], 0)
     assert {each["ref"]: each["dependsOn"] for each in document["dependencies"]} == {
         "pkg:pypi/disksla-exporter@9": ["pkg:pypi/tall-tree@1"],
         "pkg:pypi/tall-tree@1": ["pkg:pypi/leaf@1"],
@@ -87,16 +103,17 @@ def test_dependencies_are_listed(libraries: Path) -> None:
 
 def test_document_is_reproducible_and_unique(libraries: Path) -> None:
     once, twice = (
-        bill(libraries, report(*names), 0)
+        bill(libraries, [report(*names)], 0)
         for names in (
             ("leaf", "Tall_Tree"),
             ("Tall_Tree", "leaf"),
         )
     )
     assert once == twice
-    assert bill(libraries, report("leaf", "Tall_Tree"), 1)["serialNumber"] != once["serialNumber"]
+    later = bill(libraries, [report("leaf", "Tall_Tree")], 1)
+    assert later["serialNumber"] != once["serialNumber"]
 
 
 def test_unknown_library_raises_value_error(libraries: Path) -> None:
     with pytest.raises(ValueError, match="found other libraries"):
-        bill(libraries, report("leaf"), 0)
+        bill(libraries, [report("leaf")], 0)

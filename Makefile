@@ -139,7 +139,7 @@ rpm: .venv/check.stamp ## build the RPM and its bill of materials in dist/
 lock: .venv/run.stamp ## pin the wheels inside the packages, by hash
 	packaging/lock
 
-drill: .venv/check.stamp ## test the packages and pipx on new systems (root)
+drill: .venv/check.stamp .cache/ansible/stamp ## test the packages, pipx and the Ansible role on new systems (root)
 	@.ci/need drill
 	packaging/drill/all $(ARGS)
 
@@ -177,6 +177,13 @@ clean: ## remove everything that make has created
 	@mkdir -p .cache/clouds
 	@"$(PYTHON)" -m venv --clear .cache/clouds/$*
 	@.cache/clouds/$*/bin/pip --disable-pip-version-check --quiet install --requirement $<
+	@touch $@
+
+.cache/ansible/stamp: packaging/ansible/requirements.txt
+	@echo 'disksla: installing Ansible into .cache/ansible' >&2
+	@mkdir -p .cache
+	@"$(PYTHON)" -m venv --clear .cache/ansible
+	@.cache/ansible/bin/pip --disable-pip-version-check --quiet install --requirement $<
 	@touch $@
 
 # A few minutes. Without Go, what needs these programs is not tested.

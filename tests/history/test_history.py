@@ -1,14 +1,16 @@
 """The history of disks: it has what the metrics have, in bounded memory."""
 
 import itertools
+import sys
 from dataclasses import replace
 from functools import cache
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.config.settings import SamplingSettings, Settings
+from disksla.config.settings import DiskEntry, DiskMatch, SamplingSettings, Settings
 from disksla.history.history import (
     BYTES_PER_DISK,
     MINUTES_KEPT,
@@ -16,12 +18,14 @@ from disksla.history.history import (
     DiskHistory,
     History,
 )
+from disksla.history.packed_slots import BLOCK, PackedSlots
 from disksla.history.slot import PACKED_BYTES, Slot, Totals, totals_of, unpack
 from disksla.history.summary import summary_of_records, summary_of_slots
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import disk_snapshot
 from disksla.pipeline.state import State
 from disksla.pipeline.window_records import window_records
+from disksla.units import GIB
 from disksla.verdict import LIMIT_KINDS, VERDICTS
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, Machine, a_disk
@@ -127,11 +131,42 @@ def test_memory_is_bounded() -> None:
     for _ in range(SECONDS_KEPT + 71):
         history = history.after(machine.tick(1.0))
     disk = history.disks["vda"]
-    assert len(disk.packed_seconds) == SECONDS_KEPT
-    assert len(disk.packed_minutes) == (SECONDS_KEPT + 70) // 60
+    assert len(disk.seconds()) == SECONDS_KEPT
+    assert len(disk.minutes()) == (SECONDS_KEPT + 70) // 60
     assert [slot.seconds for slot in disk.minutes()] == [60.0] * 6
     assert disk.minutes()[-1].verdict_s[VERDICTS.index("idle")] == 60.0
-    assert BYTES_PER_DISK == (SECONDS_KEPT + MINUTES_KEPT) * (PACKED_BYTES + 33)
+    kept = [*disk.packed_seconds.blocks, disk.packed_seconds.last]
+    most = (SECONDS_KEPT + BLOCK) + (MINUTES_KEPT + BLOCK)
+    assert sum(map(len, kept)) <= SECONDS_KEPT + BLOCK
+    assert most * (sys.getsizeof(kept[0][0]) + 8) == BYTES_PER_DISK
+
+
+@given(st.integers(0, 150), st.integers(1, 70))
+def test_the_last_slots_are_kept(number: int, most: int) -> None:
+    slots = [Slot(float(end_s), 1.0, None, Totals()) for end_s in range(number)]
+    kept = PackedSlots()
+    for slot in slots:
+        kept = kept.plus(slot.pack(), most)
+    assert kept.unpacked(most) == slots[-most:]
+
+
+@pytest.mark.parametrize("terms", ["vk.ceph-ssd", "aws.gp2"])  # without credits, and with
+def test_idle_disk_has_the_slots_that_would_be_computed_for_it(terms: str) -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms=terms, size=100 * GIB)
+    machine = Machine(a_disk(), settings=msgspec.structs.replace(BY_SECONDS, disks=(entry,)))
+    short, long = History(), History()
+    for second in range(150):
+        if second % 30 < 3:
+            machine.does("vda", reads=9000, read_sectors=9000, read_ms=7000)
+        state = machine.tick(1.0, text="" if second // 20 == 5 else "as it is")
+        monitored = {
+            device: msgspec.structs.replace(disk_state)
+            for device, disk_state in state.monitored.items()
+        }
+        short = short.after(state)
+        long = long.after(msgspec.structs.replace(state, monitored=monitored))
+    assert short.disks["vda"].seconds() == long.disks["vda"].seconds()
+    assert short.disks["vda"].minutes() == long.disks["vda"].minutes()
 
 
 def test_history_is_the_same_within_a_second() -> None:
@@ -157,9 +192,9 @@ def test_another_disk_of_the_same_name_has_no_history() -> None:
     history = History()
     for _ in range(3):
         history = history.after(machine.tick(1.0))
-    assert len(history.disks["vda"].packed_seconds) == 2
+    assert len(history.disks["vda"].seconds()) == 2
     history = history.after(machine.tick(1.0, disks=(a_disk(serial="b"),)))
-    assert history.disks["vda"].packed_seconds == ()
+    assert history.disks["vda"].seconds() == []
 
 
 def test_disk_that_is_gone_has_no_history() -> None:
@@ -187,4 +222,4 @@ def test_disk_without_counters_has_no_requests() -> None:
     machine = Machine(a_disk(), settings=BY_SECONDS, unreadable=True)
     disk_state = machine.state.monitored["vda"]
     assert disk_state.counters is None
-    assert totals_of(disk_state, machine.state) == Totals()
+    assert totals_of(disk_state, 0.0) == Totals()

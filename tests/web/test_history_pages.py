@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from disksla.config.settings import Settings
 from disksla.history.history import History
+from disksla.history.packed_slots import PackedSlots
 from disksla.history.sentences import MachineLimit
 from disksla.history.slot import Slot, Totals
 from disksla.pipeline.advance import advance
@@ -202,7 +203,7 @@ def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
         Totals(reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
                iops=54.0, flushes=60.0, flush_s=0.06),
     )  # fmt: skip
-    minutes = msgspec.structs.replace(history, packed_minutes=(slot.pack(),))
+    minutes = msgspec.structs.replace(history, packed_minutes=PackedSlots(last=(slot.pack(),)))
     hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: minutes}))
     page = disk_page(snapshot, DEVICE, hour, FRAME)
     assert page is not None
@@ -249,7 +250,9 @@ def test_document_has_what_commands_need() -> None:
 def test_document_has_the_last_hour() -> None:
     snapshot, past = lived("iops-300-deep")
     minute = Slot(past.history.at_s or 0.0, 60.0, None, Totals(idle=60.0))
-    history = msgspec.structs.replace(past.history.disks[DEVICE], packed_minutes=(minute.pack(),))
+    history = msgspec.structs.replace(
+        past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
+    )
     hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: history}))
     document = json.loads(disks_document(snapshot, hour, "db-1", "0.2.0"))
     [disk] = document["disks"]

@@ -131,6 +131,8 @@ def _latency_s(states: Sequence[State], device: str) -> float | None:
             continue
         seconds = end_s - state.clocks.monotonic_s
         if 0 < seconds <= _LATENCY_S:
-            before, after = (totals_of(each.monitored[device], each) for each in (state, last))
+            before, after = (
+                totals_of(each.monitored[device], each.assessed.seconds) for each in (state, last)
+            )
             return slot_between(before, after, end_s, seconds, None).latency_s
     return None

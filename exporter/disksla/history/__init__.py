@@ -1,6 +1,7 @@
 """What each disk did in the last hour, and the sentences that say what that means.
 
 - `slot`: what a disk did in a second or a minute, as the difference of two totals.
+- `packed_slots`: the last slots of a disk, packed.
 - `history`: the last five minutes of each disk by seconds, and the last hour by minutes. The
   daemon updates it once a second; it takes at most `BYTES_PER_DISK` for a disk.
 - `summary`: slots, or the windows of a recording, by verdict and limit.

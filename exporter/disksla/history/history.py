@@ -1,66 +1,90 @@
-"""The last five minutes of each disk by seconds, and the last hour by minutes."""
+"""The last five minutes of each disk by seconds, and the last hour by minutes.
+
+A disk whose state is still the same was idle, or is not listed. Idle disks without credits have
+the same slot.
+"""
 
 from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from disksla.disks import Disk
-from disksla.history.slot import (
-    PACKED_BYTES,
-    Slot,
-    Totals,
-    credits_ratio_of,
-    slot_between,
-    totals_of,
-    unpack,
-)
+from disksla.history.packed_slots import PackedSlots, largest_bytes
+from disksla.history.slot import Slot, Totals, credits_ratio_of, slot_between, totals_of
 from disksla.limits import Limits
 from disksla.pipeline import DiskState, State
 
 SECONDS_KEPT = 300
 MINUTES_KEPT = 60
-BYTES_PER_DISK = (SECONDS_KEPT + MINUTES_KEPT) * (PACKED_BYTES + 33)
-"""What the slots of a disk take at most; an object of type bytes has a header of 33 bytes."""
+BYTES_PER_DISK = largest_bytes(SECONDS_KEPT) + largest_bytes(MINUTES_KEPT)
+"""What the slots of a disk take at most."""
 _MINUTE_S = 59.5
 """A minute ends at the second that is nearest to its end."""
 
 
-class DiskHistory(msgspec.Struct, frozen=True):
+class DiskHistory(msgspec.Struct, frozen=True, gc=False):
     """The past of one disk, from the first sample on."""
 
-    disk: Disk
-    limits: Limits
-    """Now."""
+    disk_state: DiskState
+    """At the end of the last second."""
     limits_since_s: float
-    """Monotonic time of the first slot with these limits."""
-    totals: Totals
-    """At the end of the last second, and of the last minute."""
+    """Monotonic time of the first slot with the present limits."""
     totals_at_minute: Totals
+    """At the end of the last minute."""
     started_s: float
     """Monotonic time at which the present minute of this disk began."""
-    packed_seconds: tuple[bytes, ...] = ()
-    packed_minutes: tuple[bytes, ...] = ()
+    packed_seconds: PackedSlots = PackedSlots()
+    packed_minutes: PackedSlots = PackedSlots()
+
+    @property
+    def disk(self) -> Disk:
+        """The disk."""
+        return self.disk_state.disk
+
+    @property
+    def limits(self) -> Limits:
+        """The present limits."""
+        return self.disk_state.assignment.limits
+
+    def with_limits(self, slots: Iterable[Slot]) -> list[Slot]:
+        """Return those slots in which the verdicts are by the present limits."""
+        return [slot for slot in slots if slot.end_s > self.limits_since_s]
 
     def seconds(self) -> list[Slot]:
         """Return the slots of about a second, the oldest first."""
-        return [unpack(packed) for packed in self.packed_seconds]
-
-    def with_limits(self, slots: Iterable[Slot]) -> list[Slot]:
-        """Return those slots in which the verdicts are by the limits of now."""
-        return [slot for slot in slots if slot.end_s > self.limits_since_s]
+        return self.packed_seconds.unpacked(SECONDS_KEPT)
 
     def minutes(self) -> list[Slot]:
         """Return the slots of about a minute, the oldest first."""
-        return [unpack(packed) for packed in self.packed_minutes]
+        return self.packed_minutes.unpacked(MINUTES_KEPT)
 
 
-class History(msgspec.Struct, frozen=True):
+class _Second(msgspec.Struct, frozen=True, gc=False):
+    """What all disks have in common in one slot."""
+
+    end_s: float
+    """Monotonic time."""
+    boottime_s: float
+    """Time since boot, at the end."""
+    seconds: float | None
+    """Duration; None after a gap."""
+    assessed_before_s: float
+    """Time assessed up to the begin."""
+    assessed_s: float
+    """Time assessed up to the end."""
+    packed_idle: bytes
+    """The slot of a disk that was idle and has no credits."""
+
+
+class History(msgspec.Struct, frozen=True, gc=False):
     """The past of all monitored disks."""
 
     disks: Mapping[str, DiskHistory] = {}
     """By kernel name."""
     at_s: float | None = None
     """Monotonic time of the last slot; None before the first."""
+    assessed_s: float = 0.0
+    """Time assessed until then."""
 
     def after(self, state: State) -> "History":
         """Return the history with what happened until the last sample.
@@ -70,54 +94,60 @@ class History(msgspec.Struct, frozen=True):
         """
         if state.clocks is None:
             return self
-        now_s = state.clocks.monotonic_s
+        now_s, assessed_s = state.clocks.monotonic_s, state.assessed.seconds
         if self.at_s is not None and int(now_s) == int(self.at_s):
             return self
         longest_s = 2 * max(1.0, state.settings.sampling.interval_s)
         since_s = now_s if self.at_s is None else self.at_s
         seconds = now_s - since_s if now_s - since_s <= longest_s else None
-        return History(
-            {
-                device: _after(self.disks.get(device), disk_state, state, now_s, seconds)
-                for device, disk_state in state.monitored.items()
-            },
-            now_s,
+        idle = Slot(now_s, now_s - since_s, None, Totals(idle=assessed_s - self.assessed_s))
+        second = _Second(
+            now_s, state.clocks.boottime_s, seconds, self.assessed_s, assessed_s, idle.pack()
         )
+        disks = {
+            device: _after(self.disks.get(device), disk_state, second)
+            for device, disk_state in state.monitored.items()
+        }
+        return History(disks, now_s, assessed_s)
 
 
-def _after(
-    history: DiskHistory | None,
-    disk_state: DiskState,
-    state: State,
-    now_s: float,
-    seconds: float | None,
-) -> DiskHistory:
-    """Return the history of a disk; `seconds` since the last slot are None after a gap."""
-    totals = totals_of(disk_state, state)
-    limits = disk_state.assignment.limits
-    if history is None or not history.disk.is_same_as(disk_state.disk):
-        return DiskHistory(disk_state.disk, limits, now_s, totals, totals, now_s)
-    packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
+def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) -> DiskHistory:
+    """Return the history of a disk after a second."""
+    is_unchanged = history is not None and disk_state is history.disk_state
+    if history is None or not (is_unchanged or history.disk.is_same_as(disk_state.disk)):
+        totals = totals_of(disk_state, second.assessed_s)
+        return DiskHistory(disk_state, second.end_s, totals, second.end_s)
     at_minute, started_s = history.totals_at_minute, history.started_s
-    if seconds is None:
-        at_minute, started_s = totals, now_s
+    packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
+    if second.seconds is None:
+        at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
+    elif is_unchanged and disk_state.is_listed and disk_state.credits is None:
+        packed_seconds = packed_seconds.plus(second.packed_idle, SECONDS_KEPT)
     else:
-        boottime_s = state.clocks.boottime_s if state.clocks is not None else 0.0
-        ratio = credits_ratio_of(disk_state.credits_at(boottime_s), limits)
-        slot = slot_between(history.totals, totals, now_s, seconds, ratio)
-        packed_seconds = (*packed_seconds[1 - SECONDS_KEPT :], slot.pack())
-        if now_s - started_s >= _MINUTE_S:
-            slot = slot_between(at_minute, totals, now_s, now_s - started_s, ratio)
-            packed_minutes = (*packed_minutes[1 - MINUTES_KEPT :], slot.pack())
-            at_minute, started_s = totals, now_s
-    limits_since_s = history.limits_since_s if limits == history.limits else now_s
+        before = totals_of(history.disk_state, second.assessed_before_s)
+        slot = _slot(before, disk_state, second, second.seconds)
+        packed_seconds = packed_seconds.plus(slot.pack(), SECONDS_KEPT)
+    if second.end_s - started_s >= _MINUTE_S:
+        slot = _slot(at_minute, disk_state, second, second.end_s - started_s)
+        packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
+        at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
+    same_limits = is_unchanged or history.limits == disk_state.assignment.limits
     return DiskHistory(
-        disk_state.disk,
-        limits,
-        limits_since_s,
-        totals,
+        disk_state,
+        history.limits_since_s if same_limits else second.end_s,
         at_minute,
         started_s,
         packed_seconds,
         packed_minutes,
+    )
+
+
+def _slot(before: Totals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:
+    """Return what a disk did in the time that ends with a second."""
+    return slot_between(
+        before,
+        totals_of(disk_state, second.assessed_s),
+        second.end_s,
+        seconds,
+        credits_ratio_of(disk_state.credits_at(second.boottime_s), disk_state.assignment.limits),
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from disksla.credits import CreditAccount
 from disksla.limits import Limits
-from disksla.pipeline import DiskState, State
+from disksla.pipeline import DiskState
 from disksla.procfs import SECTOR_BYTES
 from disksla.verdict import LIMIT_KINDS, VERDICTS
 
@@ -139,13 +139,16 @@ def joined(slots: Sequence[Slot]) -> Slot:
     return Slot(last.end_s, sum(slot.seconds for slot in slots), last.credits_ratio, totals)
 
 
-def totals_of(disk_state: DiskState, state: State) -> Totals:
-    """Return the totals of a disk at the last sample, in which idle time is complete."""
+def totals_of(disk_state: DiskState, assessed_s: float) -> Totals:
+    """Return the totals of a disk that was idle since its last update.
+
+    `assessed_s` is the time that has been assessed, of which the totals have a part.
+    """
     counters = disk_state.counters
     totals = disk_state.totals
     by_verdict = list(totals.verdict_totals.seconds)
     if disk_state.is_listed:
-        by_verdict[_IDLE] += state.assessed.seconds - totals.complete_to.seconds
+        by_verdict[_IDLE] += assessed_s - totals.complete_to.seconds
     if counters is None:
         counted = (0.0,) * _VERDICTS
     else:

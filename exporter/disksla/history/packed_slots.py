@@ -1,0 +1,37 @@
+"""The last slots of a disk, packed and in order of time."""
+
+import msgspec
+
+from disksla.history.slot import PACKED_BYTES, Slot, unpack
+
+BLOCK = 20
+"""Slots of a block."""
+_PACKED_SLOT_BYTES = PACKED_BYTES + 33 + 8
+"""An object of type bytes has a header of 33 bytes, and is referred to by 8."""
+
+
+class PackedSlots(msgspec.Struct, frozen=True, gc=False):
+    """Slots in blocks, so that one more slot copies the references of the last block only.
+
+    Disks that were idle share their slots.
+    """
+
+    blocks: tuple[tuple[bytes, ...], ...] = ()
+    """Complete ones, the oldest first."""
+    last: tuple[bytes, ...] = ()
+
+    def plus(self, packed: bytes, most: int) -> "PackedSlots":
+        """Return the slots with one more; of the others, the last `most` at least are kept."""
+        if len(self.last) < BLOCK:
+            return PackedSlots(self.blocks, (*self.last, packed))
+        return PackedSlots((*self.blocks, self.last)[-most // BLOCK :], (packed,))
+
+    def unpacked(self, most: int) -> list[Slot]:
+        """Return the last `most` slots, the oldest first."""
+        packed = [each for block in (*self.blocks, self.last) for each in block]
+        return [unpack(each) for each in packed[-most:]]
+
+
+def largest_bytes(most: int) -> int:
+    """Return what slots of a disk take at most if `most` of them are kept."""
+    return (-(-most // BLOCK) + 1) * BLOCK * _PACKED_SLOT_BYTES

@@ -91,10 +91,9 @@ def advance(state: State, tick: Tick) -> State:
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
     )
 
-    monitored = dict(state.monitored)
     samples = {
         device: read_disk(
-            monitored.get(device) or state.others[device],
+            state.monitored.get(device) or state.others[device],
             lines.lines_of(device),
             tick.inflight.get(device),
             context,
@@ -104,12 +103,13 @@ def advance(state: State, tick: Tick) -> State:
     }
     groups = _with_samples(state.groups, samples, context)
     shared = _windows(groups, samples)
+    judged = {}
     active = set()
     others = {}
     problems = dict(tick.problems)
     for device, sample in samples.items():
-        if device in monitored:
-            monitored[device] = judge_disk(sample, context, shared.get(device))
+        if device in state.monitored:
+            judged[device] = judge_disk(sample, context, shared.get(device))
         else:
             others[device] = keep_reading(sample)
         if sample.active:
@@ -119,14 +119,13 @@ def advance(state: State, tick: Tick) -> State:
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
-        judged = to_update - others.keys()
-        monitored |= _with_host_wait(monitored, judged, tick.host.since(state.host))
+        judged |= _with_host_wait(judged, tick.host.since(state.host))
     return State(
         state.settings,
         state.catalog,
         state.previous_run,
         state.inventory,
-        monitored,
+        {**state.monitored, **judged} if judged else state.monitored,
         {**state.others, **others} if others else state.others,
         frozenset(active),
         lines,
@@ -146,7 +145,7 @@ def advance(state: State, tick: Tick) -> State:
             name: with_verdicts(
                 group,
                 state.groups[name],
-                [monitored[device] for device in group.devices if device in samples],
+                [judged[device] for device in group.devices if device in judged],
             )
             for name, group in groups.items()
         },
@@ -183,20 +182,18 @@ def _windows(
     return windows
 
 
-def _with_host_wait(
-    monitored: Mapping[str, DiskState], updated: Collection[str], window: HostWait
-) -> dict[str, DiskState]:
+def _with_host_wait(judged: Mapping[str, DiskState], window: HostWait) -> dict[str, DiskState]:
     """Return the disks that are or may be throttled in this window, with their share of its wait.
 
     The shares are by the I/O-seconds that requests waited at each disk.
     """
     waited_s = {
         device: wait_s
-        for device in updated
-        if (wait_s := monitored[device].throttle_wait_s) is not None
+        for device, disk_state in judged.items()
+        if (wait_s := disk_state.throttle_wait_s) is not None
     }
     return {
-        device: monitored[device].with_host_wait(share)
+        device: judged[device].with_host_wait(share)
         for device, share in window.shared(waited_s).items()
     }
 

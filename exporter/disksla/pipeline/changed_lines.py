@@ -5,6 +5,8 @@ of the time.
 """
 
 from collections.abc import Collection, Mapping
+from itertools import compress
+from operator import ne
 
 import msgspec
 
@@ -15,6 +17,7 @@ from disksla.procfs import LINE_HEAD
 class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
     """The lines of one text, and the monitored devices that each line belongs to."""
 
+    text: str = ""
     lines: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
     """Major, minor and name of each line as printed. The index below is valid as long as they do
@@ -30,16 +33,17 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
 
         None if the lines are not of the same devices in the same order: use `index_lines`.
         """
+        changed: set[str] = set()
+        if text == self.text:
+            return self, changed
         lines = tuple(text.splitlines())
         if len(lines) != len(self.lines):
             return None
-        changed: set[str] = set()
-        for position, (new, old) in enumerate(zip(lines, self.lines, strict=True)):
-            if new != old:
-                if not new.startswith(self.heads[position]):
-                    return None
-                changed.update(self.owners[position])
-        return DiskstatsLines(lines, self.heads, self.owners, self.positions), changed
+        for position in compress(range(len(lines)), map(ne, lines, self.lines)):
+            if not lines[position].startswith(self.heads[position]):
+                return None
+            changed.update(self.owners[position])
+        return DiskstatsLines(text, lines, self.heads, self.owners, self.positions), changed
 
     def lines_of(self, device: str) -> list[str]:
         """Return the lines of a monitored device, its own first; none if it is not listed."""
@@ -74,4 +78,4 @@ def index_lines(
         heads.append(match[0] if match else line)
         owners.append(tuple(line_owners))
     positions = {name: (position, *partitions.get(name, ())) for name, position in own.items()}
-    return DiskstatsLines(lines, tuple(heads), tuple(owners), positions)
+    return DiskstatsLines(text, lines, tuple(heads), tuple(owners), positions)

@@ -1,9 +1,9 @@
 """/proc/diskstats: parse its lines into counters, and compute differences of counters.
 
 Format: Documentation/admin-guide/iostats.rst and Documentation/ABI/testing/procfs-diskstats.
-A line has 14 fields before Linux 4.18, 18 with discards (4.18), 20 with flushes (5.5), 7 for
-partitions of 2.6 kernels, and 17 under some versions of lxcfs. Counters that the kernel does not
-print are None; fields after the 20th are ignored.
+Counters are separated by one space. A line has 14 fields before Linux 4.18, 18 with discards
+(4.18), 20 with flushes (5.5), 7 for partitions of 2.6 kernels, and 17 under some versions of
+lxcfs. Counters that the kernel does not print are None; fields after the 20th are ignored.
 """
 
 import re
@@ -89,14 +89,14 @@ def parse_line(line: str) -> DiskstatsLine:
     Raise MalformedLineError if the number of fields is not one that a kernel prints, or if a
     field is not a number from 0 to 2^64 - 1.
     """
-    fields = line.split()
+    counters = "".join(line.split(maxsplit=_HEAD_FIELDS)[_HEAD_FIELDS:])
     try:
-        numbers = _decode(f"[{','.join(fields[_HEAD_FIELDS : _HEAD_FIELDS + _MAX_COUNTERS])}]")
+        numbers = _decode(f"[{counters.replace(' ', ',')}]")[:_MAX_COUNTERS]
     except msgspec.DecodeError:
         raise _not_counters(line) from None
     if len(numbers) < _MIN_COUNTERS and len(numbers) != _OLD_PARTITION_COUNTERS:
         raise MalformedLineError(
-            f"found {len(fields)} fields in {line[:120]!r}; expected 14 or more"
+            f"found {len(line.split())} fields in {line[:120]!r}; expected 14 or more"
         )
     if max(numbers) >= _COUNTER_LIMIT:
         raise _not_counters(line)

@@ -45,6 +45,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     def plus(self, release: Interval, tick_s: float) -> "Line":
         """Return the line with one more release, or a new one that starts at its end."""
         is_busy = release.inflight > 0 or is_one_by_one(release)
+        if self == NO_LINE or not (self.releases or is_busy):
+            return NEW_LINE if is_busy else NO_LINE
         ticks = self.ticks + ticks_of(release.seconds, tick_s)
         seconds = self.seconds + release.seconds
         reads = self.reads + release.reads

@@ -48,8 +48,9 @@ def _has_backlog(last: tuple[Interval, ...]) -> bool:
 
     A disk that a limiter above it (a cgroup) feeds in batches has neither.
     """
-    one_by_one = sum(map(is_one_by_one, last))
-    return any(release.inflight for release in last) or one_by_one >= max(1, len(last) - 1)
+    if any(release.inflight for release in last):
+        return True
+    return sum(map(is_one_by_one, last)) >= max(1, len(last) - 1)
 
 
 def _lies_on_limit(

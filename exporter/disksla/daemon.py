@@ -61,8 +61,9 @@ log = logging.getLogger("disksla.daemon")
 
 SAVE_EVERY_S = 60.0
 REPORTS_EVERY_S = 15.0
-TERMS_EVERY_S = 0.4
-"""A file that has changed is read at the second time, when it is complete."""
+TERMS_EVERY_S = 0.75
+TERMS_SETTLED_S = 0.2
+"""A file that has changed is read if it is the same after this time: then it is complete."""
 STATUS_EVERY_S = 5.0
 READY_WITHIN_S = 5.0
 """systemd is notified READY=1 after this time even if the disks cannot be discovered."""
@@ -267,7 +268,11 @@ class Daemon:
         """Read the terms files that changed, and post what they say to the sampler."""
         with self._reload_lock:
             before = self._terms.problems
-            if self._terms.read():
+            is_changed = self._terms.read()
+            if self._terms.has_unread():
+                time.sleep(TERMS_SETTLED_S)
+                is_changed = self._terms.read() or is_changed
+            if is_changed:
                 self._post(self._configuration)
                 count = len(self._configuration.terms_files)
                 log.info("terms files read", extra=fields(files=count))

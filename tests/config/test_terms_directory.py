@@ -50,10 +50,13 @@ def test_change_is_read_when_it_has_settled(tmp_path: Path) -> None:
     assert directories.read(at_once=True)
     assert terms_of(directories) == ["aws.gp3"]
     assert not directories.read()
+    assert not directories.has_unread()
     written(path, GP2)
     assert not directories.read()
+    assert directories.has_unread()
     assert terms_of(directories) == ["aws.gp3"]
     assert directories.read()
+    assert not directories.has_unread()
     assert terms_of(directories) == ["aws.gp2"]
     assert not directories.read()
 

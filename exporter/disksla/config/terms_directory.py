@@ -71,6 +71,10 @@ class TermsDirectories:
         """What is wrong with files and directories, a message each, of a line per problem."""
         return tuple(self._problems[path] for path in sorted(self._problems))
 
+    def has_unread(self) -> bool:
+        """Return whether a file has changed that was not read yet."""
+        return self._seen != self._read
+
     def read(self, *, at_once: bool = False) -> bool:
         """Read the files that changed; return whether what they say did.
 

@@ -29,6 +29,7 @@ from bench.measures import (
     value,
     wait_for,
 )
+from bench.versions import measure_versions
 from bench.web import measure_web
 
 HERE = Path(__file__).parent
@@ -189,6 +190,9 @@ def main() -> int:
         return 0
     if sys.argv[1:2] == ["web"]:
         measure_web(float(sys.argv[2]) if len(sys.argv) > 2 else 30.0)
+        return 0
+    if sys.argv[1:2] == ["against"]:
+        measure_versions(Path(sys.argv[2]))
         return 0
     if sys.argv[1:2] == ["data-writes"]:
         measure_data_writes(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)

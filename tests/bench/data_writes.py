@@ -1,7 +1,6 @@
 """Cost of exact counts of data writes, of the daemon and of requests, in pairs."""
 
 import os
-import statistics
 import subprocess
 import tempfile
 import time
@@ -9,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.loops import FILE_BYTES, loop_devices
-from bench.measures import cpu_s, fio_arguments, get, start_daemon, started, wait_for
+from bench.measures import cost_of_both, fio_arguments, get, start_daemon, started, wait_for
 from disksla.system.perf_events import EventGroup
 from support.loop_device import attached
 
@@ -52,18 +51,7 @@ def measure_daemons(devices: int, seconds: float) -> None:
         time.sleep(SETTLE_S)
         pages = [get(daemon.address or "") for daemon in daemons]
         assert [page.count(b"\ndisksla_data_writes_total{") for page in pages] == [devices, 0]
-        pairs = []
-        for _ in range(PAIRS):
-            before = [cpu_s(daemon.pid) for daemon in daemons]
-            started_s = time.monotonic()
-            time.sleep(seconds)
-            elapsed_s = time.monotonic() - started_s
-            costs = [
-                (cpu_s(daemon.pid) - cpu) * 1e3 / elapsed_s
-                for daemon, cpu in zip(daemons, before, strict=True)
-            ]
-            pairs.append((costs[0], costs[1]))
-        report(devices, pairs)
+        print(f"| {devices} | {cost_of_both(daemons, seconds, PAIRS)} |", flush=True)
 
 
 def measure_requests(device: str, disks: int) -> None:
@@ -99,10 +87,3 @@ def request_us(device: str) -> float:
 
 WRITE_RUNTIME = 49
 """Field of fio's terse output, version 3: milliseconds of writing."""
-
-
-def report(what: int, pairs: list[tuple[float, float]]) -> None:
-    """Print one row: medians, and the median of the ratios."""
-    exact, without = (statistics.median(each) for each in zip(*pairs, strict=True))
-    ratio = statistics.median(each / other for each, other in pairs)
-    print(f"| {what} | {exact:.1f} | {without:.1f} | {ratio:.2f} |", flush=True)

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -79,9 +80,16 @@ def wait_for(address: str, path: str) -> None:
 
 
 def start_daemon(
-    stack: ExitStack, names: list[str], *options: str, before: tuple[str, ...] = ()
+    stack: ExitStack,
+    names: list[str],
+    *options: str,
+    before: tuple[str, ...] = (),
+    program: Path | None = None,
 ) -> Process:
-    """Start the daemon with only these devices; `before` is a command that runs it."""
+    """Start the daemon with only these devices.
+
+    `before` is a command that runs it, and `program` is that of another version.
+    """
     directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     config = directory / "config.yml"
     devices = [
@@ -92,7 +100,7 @@ def start_daemon(
         started(
             [
                 *before,
-                str(Path(sys.executable).with_name("disksla")),
+                str(program or Path(sys.executable).with_name("disksla")),
                 "serve",
                 "--config.file",
                 str(config),
@@ -106,6 +114,28 @@ def start_daemon(
     assert daemon.stdout is not None
     address = daemon.stdout.readline().partition("://")[2].partition("/")[0]
     return Process("disksla", daemon.pid, address)
+
+
+def cost_of_both(daemons: list[Process], seconds: float, pairs: int) -> str:
+    """Return cells of a table: CPU time in ms per second of two daemons, and their ratio.
+
+    Both are measured at the same time, and medians of several times are returned.
+    """
+    costs_ms = []
+    for _ in range(pairs):
+        before = [cpu_s(daemon.pid) for daemon in daemons]
+        started_s = time.monotonic()
+        time.sleep(seconds)
+        elapsed_s = time.monotonic() - started_s
+        costs_ms.append(
+            [
+                (cpu_s(daemon.pid) - cpu) * 1e3 / elapsed_s
+                for daemon, cpu in zip(daemons, before, strict=True)
+            ]
+        )
+    one, other = (statistics.median(each) for each in zip(*costs_ms, strict=True))
+    ratio = statistics.median(first / second for first, second in costs_ms)
+    return f"{one:.1f} | {other:.1f} | {ratio:.2f}"
 
 
 def fio_arguments(devices: list[str], seconds: float) -> list[str]:

@@ -1,11 +1,15 @@
 """Throttling at a limit of the terms."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from disksla.limits.cost_model import Charge
 from disksla.limits.limits import NO_LIMITS, Rates, build_limits
+from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
+    is_far_below,
     throttled_at_limit,
     throttled_now_and_then,
 )
@@ -71,6 +75,37 @@ def test_throttled_now_and_then() -> None:
     assert now_and_then(1, 1, 2, 1, 3, 1, 1, 2, 1, 1) is None  # too few requests
     assert now_and_then(30, 20, 20, 20, 20, 20, 20, 20, 20, 25) is None
     assert now_and_then(60, 60, 60, 20, 20, 25, 30, 30, 30, 27) is None  # above the limit
+
+
+@pytest.mark.parametrize(
+    ("reads", "flushes", "is_far"), [(7, 0, True), (8, 0, False), (30, 0, False), (7, 1, False)]
+)
+def test_far_below_is_a_quarter_of_the_limit(reads: int, flushes: int, is_far: bool) -> None:
+    assert is_far_below(release(reads, flushes=flushes), LIMITS, 0.03, 0.1) is is_far
+
+
+releases = st.builds(
+    release,
+    reads=st.integers(1, 12),
+    read_ms=st.integers(0, 500),
+    inflight=st.integers(0, 3),
+    seconds=st.floats(0.01, 0.3),
+)
+
+
+@given(
+    st.lists(releases, min_size=1, max_size=32).map(tuple),
+    st.sampled_from([Rates(300.0, 300.0), Rates(60.0, 60.0)]),
+    st.floats(0.001, 0.5),
+)
+def test_releases_far_below_reach_no_limit(
+    waiting: tuple[Interval, ...], rates: Rates, tolerance: float
+) -> None:
+    limits = build_limits(rates, "sum")
+    far = tuple(each for each in waiting if is_far_below(each, limits, tolerance, 0.1))
+    assert not far or throttled_at_limit(far, None, limits, tolerance, 0.1) is None
+    if far[-2:] == waiting[-2:]:
+        assert throttled_now_and_then(waiting, limits, tolerance, 0.1) is None
 
 
 def test_binding_limit_is_the_most_used() -> None:

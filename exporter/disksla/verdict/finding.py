@@ -70,6 +70,8 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     flush_share: float | None
     """Share of the flushes that the limiter did not count, if it counted others."""
     ceiling: Ceiling | None
+    far_below: int
+    """How many releases, counted from the last, waited far below the limits of the terms."""
 
     @property
     def counts(self) -> tuple[tuple[Interval, ...], ...]:
@@ -110,7 +112,7 @@ def find(seen: Seen, rules: Rules) -> Finding:
     """Return what throttles the disk, if anything does."""
     mixed = _NOTHING
     if seen.waiting:
-        found = _at_known_limit(seen, rules)
+        found = _at_known_limit(seen, rules) if seen.far_below < seen.waiting else None
         shared = rules.shared
         if shared is not None and not _binds(found, seen, rules, shared):
             return Finding(shared.throttle, counts_data=True, longest_s=shared.throttled_s)
@@ -119,7 +121,7 @@ def find(seen: Seen, rules: Rules) -> Finding:
         mixed = _with_mixed_writes(seen, rules)
         if mixed.throttle is not None:
             return mixed
-        found = _now_and_then(seen, rules)
+        found = _now_and_then(seen, rules) if seen.far_below <= 1 else None
         if found is not None:
             return found
     found = _at_constant_rate(seen, rules)

@@ -126,6 +126,20 @@ def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: flo
     return load - (1 - tolerance - rate_uncertainty(requests, release.seconds, tick_s))
 
 
+def is_far_below(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> bool:
+    """Return whether a release is so far below the limits that it reaches none by uncertainty.
+
+    No span of such releases does: its load is at most that of the highest, and in
+    `_lies_on_limit` at most 3.4 times that (one request more, a sample half a tick early or late,
+    and a third for the limiter's window). With flushes, the load is not certain.
+    """
+    if release.flushes or _over_limit(release, limits, tolerance, tick_s) >= 0:
+        return False
+    most = P.far_below_share * (1 - tolerance)
+    promise, burst = limits.promise_charges, limits.burst_charges
+    return (load_of(release, promise) or 0.0) < most and (load_of(release, burst) or 0.0) < most
+
+
 def throttled_charges(limits: Limits, level: ThrottleLevel) -> tuple[Charge, ...]:
     """Return the charges at which a disk is throttled at its baseline or in its burst."""
     return limits.burst_throttled_charges if level == "burst" else limits.throttled_charges

@@ -55,6 +55,8 @@ class Parameters(msgspec.Struct, frozen=True):
     confirmed_ticks: int = 3
     """Samples for which a disk is throttled at a limit until that is confirmed: a load may have
     the rate of a limit in one of them by chance."""
+    far_below_share: float = 0.25
+    """Of a limit, which lower loads do not reach, however uncertain their rate is."""
     varying_releases: int = 10
     """Releases of a load that touches the limit now and then, over which it must not exceed it."""
     varying_requests: int = 4

@@ -10,7 +10,7 @@ from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval
-from disksla.verdict.known_limit import throttled_charges
+from disksla.verdict.known_limit import is_far_below, throttled_charges
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import (
@@ -68,6 +68,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """The same before the last release."""
     waiting: int = 0
     """How many releases, counted from the last, had requests that waited."""
+    far_below: int = 0
+    """How many of them were far below the limits of the terms."""
     is_waiting: bool = False
     """Requests waited in the last one, and not only may have."""
     silent_s: float = 0.0
@@ -203,6 +205,7 @@ def _reopened(detector: DetectorState) -> DetectorState:
         data=detector.data[:-1],
         inflight=detector.inflight_before,
         waiting=max(0, detector.waiting - 1),
+        far_below=max(0, detector.far_below - 1),
         throttled=max(0, detector.throttled - 1),
         lines=detector.lines_before,
     )
@@ -267,7 +270,7 @@ def _judge(
             service_s = max(service_s, usual.mean_s)
         elif detector.releases and group_load <= P.low_load:
             usual = usual.plus(release)
-    seen = _see(detector, release, service_s, rules.tick_s)
+    seen = _see(detector, release, service_s, rules)
     found = find(seen, rules)
     data = part.without_flushes()
     otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
@@ -310,6 +313,7 @@ def _judge(
         release.inflight,
         detector.inflight,
         seen.waiting,
+        seen.far_below,
         seen.is_waiting,
         service=service,
         usual=usual,
@@ -352,7 +356,7 @@ def _throttled_s(
     return waited_s / max(1, waiting)
 
 
-def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: float) -> Seen:
+def _see(detector: DetectorState, release: Interval, service_s: float, rules: Rules) -> Seen:
     """Return the last releases, with the one that has just ended."""
     releases = (*detector.releases[1 - P.kept_releases :], release)
     data = releases
@@ -366,12 +370,19 @@ def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: f
     level = None
     if may_wait and detector.throttle is not None:
         run = releases[-1 - detector.throttled : -1]
-        level = detector.throttle.level if _is_confirmed(run, tick_s) else None
+        level = detector.throttle.level if _is_confirmed(run, rules.tick_s) else None
+    far_below = 0
+    if (
+        may_wait
+        and level is None
+        and is_far_below(release, rules.limits, rules.tolerance_ratio, rules.tick_s)
+    ):
+        far_below = detector.far_below + 1
     lines = NO_LINE, NO_LINE
     if level is None and (waiting or release.inflight):
-        with_data = with_all = detector.lines[0].plus(data[-1], tick_s)
+        with_data = with_all = detector.lines[0].plus(data[-1], rules.tick_s)
         if flushes:
-            with_all = detector.lines[1].plus(release, tick_s)
+            with_all = detector.lines[1].plus(release, rules.tick_s)
         lines = with_data, with_all
     return Seen(
         releases,
@@ -385,4 +396,5 @@ def _see(detector: DetectorState, release: Interval, service_s: float, tick_s: f
         lines,
         detector.flush_share,
         detector.ceiling,
+        far_below,
     )

@@ -1,10 +1,16 @@
 """The limit of the machine over a disk, and the next larger machine, from the tables."""
 
+from collections.abc import Mapping
+from functools import lru_cache
+
 from disksla.history.sentences import LargerMachine, MachineLimit
-from disksla.limits import larger_machine
-from disksla.limits.machine_tables import read_table
+from disksla.limits import MachineChoice, SharedLimits, larger_machine
+from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.pipeline import State
 from disksla.verdict import MACHINE_LIMITS, LimitKind
+
+_KEPT = 16
+"""More groups than a machine has."""
 
 
 def machine_limit(state: State, device: str) -> MachineLimit | None:
@@ -12,15 +18,26 @@ def machine_limit(state: State, device: str) -> MachineLimit | None:
     for group in state.groups.values():
         if device not in group.devices or group.shared.of_type:
             continue
-        larger: dict[LimitKind, LargerMachine] = {}
+        larger: Mapping[LimitKind, LargerMachine] = {}
         for choice in state.machines:
             if any(rule.name == group.shared.name for rule in choice.rules.groups):
-                table = read_table(choice.rules)
-                for kind in MACHINE_LIMITS:
-                    next_one = larger_machine(
-                        choice, table, group.shared, is_bandwidth=kind == "bandwidth"
-                    )
-                    if next_one is not None:
-                        larger[kind] = LargerMachine(*next_one)
+                larger = _next_larger(choice.rules.provider, group.shared)
         return MachineLimit(group.shared, larger)
     return None
+
+
+@lru_cache(_KEPT)
+def _next_larger(provider: str, shared: SharedLimits) -> Mapping[LimitKind, LargerMachine]:
+    """Return the next larger machines by the limit that they have more of.
+
+    The tables are read for a machine and group once, because a page asks for each disk.
+    """
+    rules = load_machine_rules(provider)
+    if rules is None:
+        return {}
+    choice, table = MachineChoice(rules, None), read_table(rules)
+    found = {
+        kind: larger_machine(choice, table, shared, is_bandwidth=kind == "bandwidth")
+        for kind in MACHINE_LIMITS
+    }
+    return {kind: LargerMachine(*each) for kind, each in found.items() if each is not None}

@@ -24,6 +24,7 @@ from disksla.pipeline.tick import Tick
 from disksla.units import GIB, MIB
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
+from fleet.machines import machine_playbacks
 from fleet.playback import Playback, make_playback
 from support.reports import a_report, a_result
 from support.scenarios import SCENARIOS
@@ -178,6 +179,10 @@ _CREDITS = Scenario(
 is idle before, so that its credits are certain to be full at the start."""
 
 
+MACHINE_DISKS = ("machine-first", "machine-second")
+"""Models of disks that share a limit of their machine."""
+
+
 @cache
 def models() -> dict[str, Model]:
     """Return all models by name."""
@@ -186,7 +191,11 @@ def models() -> dict[str, Model]:
     }
     cycle = simulate(_CREDITS, frames=int(CYCLE_S / 60), skip_s=_WARM_UP_S)
     recorded = {name: Model(name, {"recorded": recording(name)}) for name in set(RECORDED)}
-    return simulated | {"credits": Model("credits", {"cycle": cycle})} | recorded
+    machine = {
+        name: Model(name, {"cycle": playback})
+        for name, playback in zip(MACHINE_DISKS, machine_playbacks().values(), strict=True)
+    }
+    return simulated | machine | {"credits": Model("credits", {"cycle": cycle})} | recorded
 
 
 def simulate(

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from disksla.disks.disk import disk_key
 from disksla.metrics.collector import make_registry
 from disksla.metrics.render import render_metrics
@@ -25,6 +27,7 @@ UNITS = 10**9
 _US = 10**6
 _CUMULATIVE = re.compile(r"_(total|bucket|count|sum)$")
 _FRACTIONAL = re.compile(r"_(seconds_total|sum)$")
+_OF_DISK = re.compile(r'[{,](device|group)="')
 _SERIAL = re.compile(r'serial="[^"]*"')
 
 
@@ -59,7 +62,7 @@ class Page(NamedTuple):
     """HELP and TYPE lines by family, in the order of the page."""
     host: tuple[Sample, ...]
     disk: tuple[Sample, ...]
-    """Samples of the only disk."""
+    """Samples of the only disk, and of the group that it is in."""
 
 
 def page_of(snapshot: Snapshot, report: VerificationReport | None = None) -> str:
@@ -84,8 +87,8 @@ def parse_page(text: str) -> Page:
         else:
             series, value = line.rsplit(" ", 1)
             samples.append(Sample(family, series, float(value)))
-    disk = tuple(_anonymous(each) for each in samples if 'device="' in each.text)
-    host = tuple(each for each in samples if 'device="' not in each.text)
+    disk = tuple(_anonymous(each) for each in samples if _OF_DISK.search(each.text))
+    host = tuple(each for each in samples if not _OF_DISK.search(each.text))
     return Page(heads, host, disk)
 
 
@@ -147,6 +150,42 @@ def make_playback(
     One frame is enough for a constant load. The first `skip` ticks are not part of the playback,
     and windows whose verdict is not decided at an end of it belong to what follows.
     """
+    kept = _kept(states, ticks, frames, skip)
+    snapshots = [take_snapshot(state) for state in kept]
+    return playback_of_snapshots(snapshots, _now_s(kept[-1]) - _now_s(kept[0]), report)
+
+
+def make_playbacks(
+    states: Iterable[State], ticks: int, devices: list[str], frames: int
+) -> dict[str, Playback]:
+    """Return the playbacks of disks that share limits of their machine.
+
+    The series of the machine are in that of the first disk.
+    """
+    kept = _kept(states, ticks, frames, 0)
+    seconds = _now_s(kept[-1]) - _now_s(kept[0])
+    return {
+        device: playback_of_snapshots(
+            [_alone(state, device) for state in kept], seconds, has_group=device == devices[0]
+        )
+        for device in devices
+    }
+
+
+def _alone(state: State, device: str) -> Snapshot:
+    """Return the snapshot of one disk and of its groups."""
+    snapshot = take_snapshot(state)
+    return msgspec.structs.replace(
+        snapshot,
+        disks=tuple(disk for disk in snapshot.disks if disk.disk.name == device),
+        groups=tuple(
+            msgspec.structs.replace(group, devices=(device,)) for group in snapshot.groups
+        ),
+    )
+
+
+def _kept(states: Iterable[State], ticks: int, frames: int, skip: int) -> list[State]:
+    """Return the states at equal intervals, each the last one without an undecided window."""
     selected = {skip + frame * (ticks - 1 - skip) // frames for frame in range(frames + 1)}
     kept: list[State] = []
     decided = None
@@ -155,24 +194,28 @@ def make_playback(
             decided = state
         if number in selected:
             kept.append(decided)
-    snapshots = [take_snapshot(state) for state in kept]
-    return playback_of_snapshots(snapshots, _now_s(kept[-1]) - _now_s(kept[0]), report)
+    return kept
 
 
 def playback_of_snapshots(
-    snapshots: list[Snapshot], seconds: float, report: VerificationReport | None = None
+    snapshots: list[Snapshot],
+    seconds: float,
+    report: VerificationReport | None = None,
+    *,
+    has_group: bool = True,
 ) -> Playback:
-    """Return the playback of snapshots taken at equal intervals."""
+    """Return the playback of snapshots of one disk, taken at equal intervals."""
     pages = [parse_page(page_of(snapshot, report)) for snapshot in snapshots]
     last = pages[-1]
-    names = [sample.text for sample in last.disk if sample.is_cumulative]
-    gauges = [sample.text for sample in last.disk if not sample.is_cumulative]
+    samples = tuple(each for each in last.disk if has_group or "device=" in each.text)
+    names = [sample.text for sample in samples if sample.is_cumulative]
+    gauges = [sample.text for sample in samples if not sample.is_cumulative]
     values = [{sample.text: sample.value for sample in page.disk} for page in pages]
     start = tuple(values[0].get(name, 0.0) for name in names)
     return Playback(
         seconds,
         last.heads,
-        last.disk,
+        samples,
         last.host,
         tuple(
             tuple(

@@ -12,12 +12,14 @@ from functools import cache
 from itertools import accumulate
 from random import Random
 
-from fleet.models import RECORDED, Model, models
+from fleet.models import MACHINE_DISKS, RECORDED, Model, models
 
 DAY_S = 86_400
 SLOT_S = 300
 SLOTS = DAY_S // SLOT_S
 DISKS_PER_HOST = 10
+_HOSTS_PER_MACHINE_LIMIT = 4
+"""Of so many hosts, one has disks that share a limit of the machine."""
 _OLDEST_DAYS = 30
 _MOST_SHIFT_S = 2 * 3600
 
@@ -108,6 +110,9 @@ def _disk(seed: int, host: int, place: int, today: int) -> Disk:
         model, day = RECORDED[host % len(RECORDED)], "recorded"
     elif place == DISKS_PER_HOST - 2 and host % 2:
         model, day, shift_s = "credits", "credits", rng.randrange(DAY_S)
+    elif place < len(MACHINE_DISKS) and host % _HOSTS_PER_MACHINE_LIMIT == 0:
+        model, day = MACHINE_DISKS[place], "credits"
+        shift_s = Random(f"{seed}/{host}/machine").randrange(DAY_S)
     else:
         model = _one_of(rng, _MODELS_OF)
         day = _one_of(rng, _DAYS_OF)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
+from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from fleet.models import models
 from fleet.page import page_at, samples_at
 from fleet.schedule import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, progress_of
@@ -107,7 +107,7 @@ def test_page_depends_on_seed_host_and_time() -> None:
 
 
 def test_pages_have_only_metrics_of_the_daemon() -> None:
-    tables = (OF_DISKS, OF_THE_DAEMON)
+    tables = (OF_DISKS, OF_THE_MACHINE, OF_THE_DAEMON)
     known = {row.name for table in tables for row in table}
     names = {
         family.name + ("_total" if family.type == "counter" else "")
@@ -139,3 +139,39 @@ def test_history_has_the_labels_of_a_scrape() -> None:
     assert all(labels in line and line.endswith(" 1800000060\n") for line in lines)
     page = page_at(SEED, 7, START_S, START_S + 60).splitlines()
     assert len(lines) == 1 + sum(not line.startswith("#") for line in page)
+
+
+@scaled(25)
+@given(st.integers(0, 12), moments, st.floats(0, 1))
+def test_series_of_a_machine_are_those_of_its_disks(
+    number: int, now_s: float, part: float
+) -> None:
+    """They are there once, and the disks are throttled while the machine is."""
+    later_s = now_s + 7200 * part
+    before, after = samples(4 * number, now_s), samples(4 * number, later_s)
+    devices = {disk.device for disk in disks_of(SEED, 4 * number, START_S)[:2]}
+    members = {
+        dict(labels)["device"]
+        for name, labels in after
+        if name.endswith("_disk_info") and "machine" in name
+    }
+    assert members == devices
+    infos = [labels for name, labels in after if name == "disksla_machine_info"]
+    assert [dict(labels)["machine"] for labels in infos] == ["m5.example"]
+
+    def rise(name: str, **wanted: str) -> list[float]:
+        return [
+            after[series] - before[series]
+            for series in after
+            if series[0] == name and wanted.items() <= dict(series[1]).items()
+        ]
+
+    [together] = rise("disksla_machine_throttled_seconds_total", limit="iops")
+    alone = rise("disksla_throttled_seconds_total", limit="machine_iops")
+    assert 0 <= together <= 1.02 * 7200 * part + 1
+    assert max(alone) <= together * 1.02 + 1
+    assert sum(1 for each in alone if each > 0.5 * together - 1) >= len(devices)
+
+
+def test_hosts_without_a_limit_of_the_machine_have_no_series_of_one() -> None:
+    assert not [name for name, _ in samples(1, START_S) if name.startswith("disksla_machine_")]

@@ -15,7 +15,7 @@ from disksla.history import History
 from disksla.limits import Rates
 from disksla.pipeline import advance, take_snapshot
 from disksla.pipeline.state import State
-from disksla.web import DiskDocument, DisksDocument
+from disksla.web import DiskDocument
 from disksla.web.disk_card import Past
 from disksla.web.disks_document import disks_document
 from support.fake_host import FakeMachine
@@ -39,7 +39,7 @@ def throttled() -> DiskDocument:
         state = advance(state, tick)
         history = history.after(state)
     document = disks_document(take_snapshot(state), Past(history), "db-1", "1")
-    [disk] = msgspec.json.decode(document, type=DisksDocument).disks
+    [disk] = document.disks
     return disk
 
 
@@ -86,7 +86,7 @@ def test_terms_and_mount_points_are_named(capsys: Captured) -> None:
 
 def test_known_credits_are_printed(capsys: Captured) -> None:
     document = disks_document(view(disk_view(limits=BURST_LIMITS)), Past(), "h", "v")
-    [disk] = msgspec.json.decode(document, type=DisksDocument).disks
+    [disk] = document.disks
     text = " ".join(" ".join(printed(capsys, [], disk)).split())
     assert "Burst credits (iops): 31" in text
     [level] = disk.credits

@@ -1,6 +1,5 @@
 """Pages and documents with the history of disks: cards, charts, the page of a disk, JSON."""
 
-import json
 import re
 from functools import cache
 from html.parser import HTMLParser
@@ -85,6 +84,10 @@ def lived(name: str) -> tuple[Snapshot, Past]:
         state = advance(state, tick)
         history = history.after(state)
     return take_snapshot(state), Past(history)
+
+
+def encoded_and_decoded(document: DisksDocument) -> DisksDocument:
+    return msgspec.json.decode(msgspec.json.encode(document), type=DisksDocument)
 
 
 @scaled(60)
@@ -183,7 +186,7 @@ def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
 @scaled(60)
 @given(views)
 def test_page_of_any_disk(snapshot: Snapshot) -> None:
-    document = json.loads(disks_document(snapshot, Past(), "db-1", "0.2.0"))
+    document = msgspec.to_builtins(disks_document(snapshot, Past(), "db-1", "0.2.0"))
     assert len(document["disks"]) == len(snapshot.disks)
     for disk in document["disks"]:
         page = disk_page(snapshot, disk["device"], Past(), FRAME)
@@ -230,21 +233,23 @@ def test_machine_is_named_on_the_page_of_a_disk() -> None:
 
 def test_document_has_what_commands_need() -> None:
     snapshot, past = lived("iops-300-deep")
-    document = msgspec.json.decode(
-        disks_document(snapshot, past, "db-1", "0.2.0"), type=DisksDocument
-    )
+    document = encoded_and_decoded(disks_document(snapshot, past, "db-1", "0.2.0"))
     [disk] = document.disks
     assert (document.host, document.version, disk.device) == ("db-1", "0.2.0", DEVICE)
     assert disk.sentences[0].startswith("For ")
     assert disk.throttled_seconds.keys() == {"iops"}
     assert disk.verdict_seconds["throttled"] == pytest.approx(9, abs=1)
     assert disk.latency_s == pytest.approx(0.107, rel=0.1)
-    credited = msgspec.json.decode(
-        disks_document(view(disk_view(limits=BURST_LIMITS)), Past(), "h", "v"), type=DisksDocument
-    )
-    assert credited.disks[0].credits[0].ratio == 0.3125
     assert disk.bad_s == pytest.approx(disk.verdict_seconds["throttled"])
     assert disk.hour_sentences == ()
+    assert disk.await_s == pytest.approx(0.107, rel=0.1)
+    assert disk.queue_depth == pytest.approx(32, rel=0.1)
+    assert disk.last_minute[-8:] == ("throttled",) * 8
+    assert disk.last_minute[0] is None
+    assert disk.charts.verdicts[-1] == "throttled"
+    assert disk.charts.iops[-1] == pytest.approx(300, rel=0.1)
+    assert disk.charts.iops[0] is disk.charts.credits_ratio[-1] is None
+    assert (disk.claim, disk.machine_limits) == ("", ())
 
 
 def test_document_has_the_last_hour() -> None:
@@ -254,10 +259,43 @@ def test_document_has_the_last_hour() -> None:
         past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
     )
     hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: history}))
-    document = json.loads(disks_document(snapshot, hour, "db-1", "0.2.0"))
+    document = msgspec.to_builtins(disks_document(snapshot, hour, "db-1", "0.2.0"))
     [disk] = document["disks"]
     assert disk["hour_sentences"][0] == "For 60 of the last 60 s the disk was idle."
     assert disk["sentences"][0].startswith("For ")
+
+
+def test_document_has_credits_claim_and_machine() -> None:
+    plain = disk_view(limits=BURST_LIMITS)
+    claimed = msgspec.structs.replace(plain.disk, claim="data", namespace="shop")
+    snapshot = view(msgspec.structs.replace(plain, disk=claimed))
+    snapshot = msgspec.structs.replace(snapshot, groups=(group_view(),))
+    [disk] = encoded_and_decoded(disks_document(snapshot, Past(), "h", "v")).disks
+    assert disk.credits[0].ratio == 0.3125
+    assert disk.claim == "shop/data"
+    assert disk.machine_limits[0].limits.startswith("m5.large: 3600 IOPS")
+    assert disk.machine_limits[0].load_ratio == 0.98
+    assert disk.await_s is disk.queue_depth is None
+
+
+def test_verdict_that_is_late_is_that_of_the_second_before() -> None:
+    snapshot, past = lived("iops-300-deep")
+    history = past.history.disks[DEVICE]
+    none, below = Totals(), Totals(below=2.0)
+    seconds = [Slot(end, 1.0, None, totals).pack() for end, totals in
+               ((5.0, none), (6.0, below), (8.0, none), (9.0, below), (10.0, none))]  # fmt: skip
+    packed = PackedSlots(last=tuple(seconds))
+    late = History({DEVICE: msgspec.structs.replace(history, packed_seconds=packed)}, 10.0)
+    [disk] = disks_document(snapshot, Past(late), "h", "v").disks
+    assert disk.last_minute[-6:] == ("below", "below", None, "below", "below", None)
+
+
+def test_numbers_of_the_last_second_are_absent_after_a_gap() -> None:
+    snapshot, past = lived("iops-300-deep")
+    later = Past(msgspec.structs.replace(past.history, at_s=(past.history.at_s or 0.0) + 3))
+    [disk] = disks_document(snapshot, later, "h", "v").disks
+    assert (disk.await_s, disk.queue_depth, disk.last_minute[-1]) == (None, None, None)
+    assert disk.last_minute[-4] == "throttled"
 
 
 def test_runbook_has_an_anchor_for_each_alert() -> None:

@@ -160,9 +160,8 @@ def _disk_document(
     The former is missing for a disk that was just removed, the latter for one that is not
     monitored.
     """
-    document: dict[str, Any] = dict.fromkeys(DiskDocument.__struct_encode_fields__)
-    if lately is not None:
-        document |= msgspec.to_builtins(lately)
+    said = {} if lately is None else msgspec.to_builtins(lately)
+    document = {field: said.get(field) for field in DiskDocument.__struct_encode_fields__}
     if disk is not None:
         document |= {"size_bytes": disk.size_bytes, "mount_points": disk.mount_points}
         document |= known_document(host, disk)

@@ -9,10 +9,12 @@ from disksla.credits import CreditAccount
 from disksla.limits import Limits
 from disksla.pipeline import DiskState
 from disksla.procfs import SECTOR_BYTES
-from disksla.verdict import LIMIT_KINDS, VERDICTS
+from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
 
 _MS_PER_S = 1000.0
 _IDLE = VERDICTS.index("idle")
+_LEAST_SHARE = 0.1
+"""A verdict that applied for less than this share of a slot does not stand for it."""
 
 
 class Totals(NamedTuple):
@@ -103,6 +105,17 @@ class Slot(NamedTuple):
         return self.totals[_VERDICTS : _VERDICTS + len(VERDICTS)]
 
     @property
+    def worst_verdict(self) -> Verdict | None:
+        """The worst verdict that applied for a tenth of the time; None without any."""
+        least_s = _LEAST_SHARE * sum(self.verdict_s)
+        applied = [
+            verdict
+            for verdict, seconds in zip(VERDICTS, self.verdict_s, strict=True)
+            if seconds > 0 and seconds >= least_s
+        ]
+        return applied[-1] if applied else None
+
+    @property
     def throttled_s(self) -> tuple[float, ...]:
         """Throttled seconds by limit."""
         return self.totals[_LIMITS : _LIMITS + len(LIMIT_KINDS)]
@@ -134,6 +147,8 @@ def joined(slots: Sequence[Slot]) -> Slot:
     """Return what a disk did in several slots together; a slot of no time without any."""
     if not slots:
         return Slot(0.0, 0.0, None, Totals())
+    if len(slots) == 1:
+        return slots[0]
     totals = Totals(*map(sum, zip(*(slot.totals for slot in slots), strict=True)))
     last = slots[-1]
     return Slot(last.end_s, sum(slot.seconds for slot in slots), last.credits_ratio, totals)

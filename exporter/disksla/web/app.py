@@ -6,6 +6,8 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
+import msgspec
+
 from disksla.errors import DiskslaError
 from disksla.metrics import BuildInfo
 from disksla.metrics.collector import Reports, make_registry
@@ -141,7 +143,9 @@ class App:
         document = disks_document(
             self._snapshot(), self._past(), self._host, self._build_info().version
         )
-        return Response(document, headers=(("Content-Type", "application/json"),))
+        return Response(
+            msgspec.json.encode(document), headers=(("Content-Type", "application/json"),)
+        )
 
     def _get_metrics(self, request: Request) -> Response:
         accept = request.headers.get("accept", "")

@@ -4,12 +4,12 @@ Colours are classes of the page, so that they follow its theme. Each chart has a
 readers.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from disksla.history import Slot, joined
 from disksla.html import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_percent
-from disksla.verdict import VERDICTS
+from disksla.verdict import VERDICTS, Verdict
 
 COLUMNS = 60
 """Columns of a chart: five seconds each for five minutes, a minute each for an hour."""
@@ -17,10 +17,24 @@ _WIDTH, _HEIGHT = 240, 48
 _STRIP_HEIGHT = 14
 _COLUMN = _WIDTH / COLUMNS
 
-CHART_STYLE = """
+VERDICT_COLOURS: Mapping[Verdict, str] = {
+    "unproven": "#7aa7d9",
+    "met": "#3f9c62",
+    "throttled": "#e0861a",
+    "below": "#c62828",
+    "stalled": "#7b3fa0",
+}
+"""On pages and terminals, dark and light; idle is a faint colour of the theme."""
+
+_VERDICT_STYLE = "".join(
+    f".{verdict} {{ --verdict: {colour}; }}\n" for verdict, colour in VERDICT_COLOURS.items()
+)
+CHART_STYLE = (
+    f"""
+.idle {{ --verdict: var(--line); }}
+{_VERDICT_STYLE}"""
+    """\
 svg { display: block; width: 100%; }
-.idle { --verdict: var(--line); } .unproven { --verdict: #7aa7d9; } .met { --verdict: #3f9c62; }
-.throttled { --verdict: #e0861a; } .below { --verdict: #c62828; } .stalled { --verdict: #7b3fa0; }
 rect { fill: var(--verdict); }
 .area { fill: var(--link); opacity: 0.35; } .peak { fill: none; stroke: var(--link); }
 .limit { stroke: var(--soft); stroke-dasharray: 4 3; }
@@ -34,6 +48,7 @@ figcaption b { color: var(--ink); font-weight: 600; font-size: 0.8125rem; }
 .key { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
 .key svg { display: inline-block; width: 0.75rem; height: 0.75rem; vertical-align: -0.0625rem; }
 """
+)
 
 
 def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slot | None]:

@@ -96,6 +96,9 @@ Documentation: configuration, metrics, runbook and more.
 .B disksla limits vk.ceph\\-ssd 100GiB
 Show the limits of a disk of this type and size, and how they are computed.
 .TP
+.B disksla top
+Show live what each disk does and what throttles it.
+.TP
 .B disksla explain vdb
 Explain what throttled a disk in the last seconds.
 .TP

@@ -25,11 +25,11 @@ SOCKETS = {
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
     "detection/http.py": {"commands/detect.py"},
-    "doctor/ask_daemon.py": {"commands/_daemon.py", "doctor/gather.py"},
+    "doctor/ask_daemon.py": {"commands/_daemon.py", "doctor/gather.py", "top/sources.py"},
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 
-`disksla detect` asks a provider, `disksla doctor` and `disksla explain` the daemon.
+`disksla detect` asks a provider, `disksla doctor`, `explain` and `top` the daemon.
 """
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),

@@ -17,6 +17,7 @@ COULD_NOT = 2
 COMMANDS = {
     "serve": "run the exporter: sample all disks and serve metrics",
     "once": "sample for a short time and print the metrics",
+    "top": "show live what each disk does and what throttles it, worst first",
     "discover": "list the disks of this host with their terms and limits",
     "detect": "ask the cloud for the types and provisioned values of the disks",
     "explain": "show the limits of a disk and what throttled it lately",

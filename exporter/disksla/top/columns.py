@@ -1,0 +1,147 @@
+"""The table of all disks: which columns it has at which width, and their cells."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from disksla.top.line import Line, Span, Style, cells, clean, fit
+from disksla.top.look import Look
+from disksla.top.number import number, percent
+from disksla.top.order import bytes_per_second, limit_now, names_of_use, verdict_now
+from disksla.top.strip import strip
+from disksla.units import MIB, format_duration
+from disksla.verdict import OF_MACHINE, VERDICTS
+from disksla.web import BAD_VERDICTS, LiveDiskDocument
+
+_WIDE = 100
+"""Terminals of this width or wider have separate columns for reads and writes."""
+_NUMBER = 6
+_LEAST_STRIP = 10
+_MOST_STRIP = 60
+_MOST_NAME = 16
+_MOST_MOUNTED = 32
+
+
+class Column(NamedTuple):
+    """A column of the table."""
+
+    title: str
+    width: int
+    rank: int
+    """The column with the lowest remains the longest when the terminal is narrow."""
+    text: Callable[[LiveDiskDocument], str]
+    is_number: bool = True
+
+
+class Table(NamedTuple):
+    """The columns that fit, and the width of the strip behind them."""
+
+    columns: tuple[Column, ...]
+    strip_width: int
+
+    def heading(self) -> Line:
+        """Return the line of titles."""
+        titles = [
+            fit(column.title, column.width, is_number=column.is_number) for column in self.columns
+        ]
+        strip_title = ["last 60 s"] if self.strip_width else []
+        return (Span(" " + " ".join(titles + strip_title), "heading"),)
+
+    def row(self, disk: LiveDiskDocument, look: Look, *, is_selected: bool) -> Line:
+        """Return the line of a disk."""
+        style: Style = "selected" if is_selected else ""
+        spans = [Span(">" if is_selected else " ", style)]
+        for column in self.columns:
+            text = fit(column.text(disk), column.width, is_number=column.is_number)
+            verdict = verdict_now(disk)
+            if column.title == "verdict" and verdict in BAD_VERDICTS:
+                spans += [Span(text, verdict, is_label=True), Span(" ", style)]
+            else:
+                spans.append(Span(f"{text} ", style))
+        return (*spans, *strip(disk.last_minute, self.strip_width, look.glyphs))
+
+
+def table(disks: Sequence[LiveDiskDocument], width: int) -> Table:
+    """Return the table of disks on a terminal of this width."""
+    left = width - 1
+    chosen = set()
+    columns = _columns(disks, is_wide=width >= _WIDE)
+    for column in sorted(columns, key=lambda each: each.rank):
+        needed = column.width + 1 + (_LEAST_STRIP if column.rank > _STRIP_RANK else 0)
+        if needed <= left:
+            chosen.add(column.title)
+            left -= column.width + 1
+    strip_width = min(left, _MOST_STRIP)
+    return Table(
+        tuple(column for column in columns if column.title in chosen),
+        strip_width if strip_width >= _LEAST_STRIP else 0,
+    )
+
+
+_STRIP_RANK = 2
+"""Columns of this rank are more important than the strip."""
+
+
+def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column]:
+    """Return all columns; those that are empty for every disk are left out."""
+    name_width = _widest([disk.device for disk in disks], len("Device"), _MOST_NAME)
+    columns = [Column("Device", name_width, 0, lambda disk: disk.device, is_number=False)]
+    mounted = [", ".join(names_of_use(disk)) for disk in disks]
+    if any(mounted) and is_wide:
+        mounted_width = _widest(mounted, len("mounted on"), _MOST_MOUNTED)
+        columns.append(
+            Column(
+                "mounted on",
+                mounted_width,
+                9,
+                lambda disk: ", ".join(names_of_use(disk)),
+                is_number=False,
+            )
+        )
+    columns += [
+        Column("verdict", max(map(len, VERDICTS)), 1, lambda d: verdict_now(d) or "-",
+               is_number=False),
+        Column("limit", len("bandwidth"), 6, _limit, is_number=False),
+        _rate("r/s", 3, lambda disk: disk.present.read_iops),
+        _rate("w/s", 3, lambda disk: disk.present.write_iops),
+    ]  # fmt: skip
+    if is_wide:
+        columns += [
+            _rate("rMiB/s", 5, lambda disk: disk.present.read_bytes_per_second / MIB),
+            _rate("wMiB/s", 5, lambda disk: disk.present.written_bytes_per_second / MIB),
+        ]
+    else:
+        columns.append(_rate("MiB/s", 5, lambda disk: bytes_per_second(disk) / MIB))
+    columns += [
+        _rate("await", 4, lambda disk: disk.await_s and disk.await_s * 1e3),
+        _rate("aqu-sz", 7, lambda disk: disk.queue_depth),
+        Column("load", 5, _STRIP_RANK, lambda disk: percent(disk.load_ratio, 5)),
+    ]
+    if any(disk.credits for disk in disks):
+        columns += [
+            Column("credits", 7, 6, _credits),
+            Column("empty in", 8, 8, _empty_in),
+        ]
+    return columns
+
+
+def _rate(title: str, rank: int, value: Callable[[LiveDiskDocument], float | None]) -> Column:
+    return Column(title, _NUMBER, rank, lambda disk: number(value(disk), _NUMBER))
+
+
+def _widest(texts: Sequence[str], least: int, most: int) -> int:
+    return min(most, max(least, *(cells(clean(text)) for text in texts), least))
+
+
+def _limit(disk: LiveDiskDocument) -> str:
+    limit = limit_now(disk)
+    return "machine" if limit in OF_MACHINE else limit or ""
+
+
+def _credits(disk: LiveDiskDocument) -> str:
+    """Return the credits left of the resource with the least."""
+    return percent(min((each.ratio for each in disk.credits if each.is_known), default=None), 7)
+
+
+def _empty_in(disk: LiveDiskDocument) -> str:
+    left_s = [each.exhaustion_s for each in disk.credits if each.exhaustion_s is not None]
+    return format_duration(min(left_s)) if left_s else "-"

@@ -1,0 +1,149 @@
+"""One disk: its sentences, the last five minutes as strip and curves, limits and credits."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from disksla.limits import Rates
+from disksla.top.line import Line, Span, fit, wrap
+from disksla.top.look import Look
+from disksla.top.order import limit_now, verdict_now
+from disksla.top.strip import curve, strip
+from disksla.units import (
+    format_bandwidth,
+    format_count,
+    format_duration,
+    format_percent,
+    format_size,
+)
+from disksla.verdict import VERDICTS
+from disksla.web import BAD_VERDICTS, LiveDiskDocument
+
+_LABEL = 12
+_VALUE = 12
+_COLUMN_S = 5
+_LEAST_CURVE = 10
+
+
+def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> list[Line]:
+    """Return what is known of a disk as lines that are at most this wide, if it is not small.
+
+    `now_s` is the time of the last sample, in seconds since 1970.
+    """
+    lines: list[Line] = [_title(disk), ()]
+    for sentence in disk.sentences:
+        lines += [(Span(line),) for line in wrap(sentence, width)]
+    lines += [(), *_charts(disk, width, look), _key(look), ()]
+    for label, text in _facts(disk, now_s):
+        wrapped = wrap(text, width - _LABEL) or [""]
+        lines.append((Span(fit(label, _LABEL), "soft"), Span(wrapped[0])))
+        lines += [(Span(" " * _LABEL), Span(line)) for line in wrapped[1:]]
+    return lines
+
+
+def _title(disk: LiveDiskDocument) -> Line:
+    verdict, limit = verdict_now(disk), limit_now(disk)
+    where = "" if limit is None else f" ({limit})"
+    label = Span(f" {verdict or 'not judged'}{where} ", verdict or "", verdict in BAD_VERDICTS)
+    return (
+        Span(disk.device, "strong"),
+        Span(" "),
+        label,
+        Span(f" {format_size(disk.size_bytes)}"),
+    )
+
+
+def _charts(disk: LiveDiskDocument, width: int, look: Look) -> Iterator[Line]:
+    """Yield the strip and the curves, in front of them the last value, behind them the highest."""
+    charts, limits = disk.charts, disk.limits
+    columns = max(_LEAST_CURVE, min(len(charts.verdicts), width - _LABEL - _VALUE))
+    period = f"Last {columns * _COLUMN_S} s, {_COLUMN_S} s for each character"
+    yield (Span(period, "heading"),)
+    yield (
+        Span(fit("verdict", _LABEL), "soft"),
+        Span(fit(charts.verdicts[-1] or "-" if charts.verdicts else "-", _VALUE)),
+        *strip(charts.verdicts[-columns:], columns, look.glyphs),
+    )
+    for label, values, format_value, limit in (
+        ("IOPS", charts.iops, format_count, _shared(limits.read_iops, limits.write_iops)),
+        (
+            "throughput",
+            charts.bytes_per_second,
+            format_bandwidth,
+            _shared(limits.read_bytes_per_second, limits.write_bytes_per_second),
+        ),
+        ("await", charts.latency_s, format_duration, None),
+        ("queue depth", charts.queue_depth, format_count, None),
+        ("credits", charts.credits_ratio, format_percent, 1.0),
+    ):
+        if any(value is not None for value in values):
+            yield _chart(label, values[-columns:], format_value, limit, look)
+
+
+def _chart(
+    label: str,
+    values: Sequence[float | None],
+    format_value: Callable[[float], str],
+    limit: float | None,
+    look: Look,
+) -> Line:
+    known = [value for value in values if value is not None]
+    highest = max(known, default=0.0)
+    last = values[-1] if values else None
+    return (
+        Span(fit(label, _LABEL), "soft"),
+        Span(fit("-" if last is None else format_value(last), _VALUE)),
+        Span(curve(values, max(highest, limit or 0.0), has_blocks=look.has_blocks), "unproven"),
+        Span(f" max {format_value(highest)}", "soft"),
+    )
+
+
+def _shared(read: float | None, write: float | None) -> float | None:
+    """Return a limit that is the same for reads and writes."""
+    return read if read == write else None
+
+
+def _key(look: Look) -> Line:
+    """Return what the characters of a strip mean."""
+    parts = [(Span(look.glyphs[each], each), Span(f" {each}  ", "soft")) for each in VERDICTS]
+    return tuple(span for part in parts for span in part)
+
+
+def _facts(disk: LiveDiskDocument, now_s: float) -> Iterator[tuple[str, str]]:
+    present = disk.present
+    reads, writes = format_count(present.read_iops), format_count(present.write_iops)
+    read, written = present.read_bytes_per_second, present.written_bytes_per_second
+    now = f"{reads} r/s, {writes} w/s, {format_bandwidth(read)} read"
+    yield "now", f"{now}, {format_bandwidth(written)} written, {disk.inflight or 0} in flight"
+    if disk.load_ratio is not None:
+        yield "load", f"{format_percent(disk.load_ratio)} of its limit"
+    yield "limits", ", ".join(_limits(disk.limits)) or "none are known"
+    for level in disk.credits:
+        yield "credits", level.describe()
+    for machine in disk.machine_limits:
+        load = machine.load_ratio
+        used = "" if load is None else f"; load {format_percent(load)}"
+        yield "machine", f"{machine.limits}{used}"
+    yield "terms", disk.terms
+    yield "from", _origin(disk, now_s)
+    if disk.mount_points:
+        yield "mounted on", ", ".join(disk.mount_points)
+    if disk.claim:
+        yield "claim", disk.claim
+
+
+def _origin(disk: LiveDiskDocument, now_s: float) -> str:
+    """Return who says what the disk is, and how long ago it was true."""
+    origin = disk.said_by or disk.terms_source
+    if disk.as_of_timestamp_s is None:
+        return origin
+    return f"{origin}, {format_duration(max(0.0, now_s - disk.as_of_timestamp_s))} ago"
+
+
+def _limits(rates: Rates) -> Iterator[str]:
+    for what, rate, unit, format_rate in (
+        ("read", rates.read_iops, " IOPS", format_count),
+        ("write", rates.write_iops, " IOPS", format_count),
+        ("read", rates.read_bytes_per_second, "", format_bandwidth),
+        ("write", rates.write_bytes_per_second, "", format_bandwidth),
+    ):
+        if rate is not None:
+            yield f"{what} {format_rate(rate)}{unit}"

@@ -1,0 +1,86 @@
+"""The order of the disks, and which of them are listed."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+from disksla.verdict import LimitKind, Verdict
+from disksla.web import BAD_VERDICTS, LiveDiskDocument
+
+SortKey = Literal["trouble", "name", "iops", "throughput", "await", "load"]
+SORT_KEYS: Mapping[str, SortKey] = {
+    "t": "trouble",
+    "n": "name",
+    "i": "iops",
+    "b": "throughput",
+    "a": "await",
+    "l": "load",
+}
+"""By the key that is pressed."""
+_LATEST = 2
+"""Seconds by which a verdict may be late."""
+
+
+def iops(disk: LiveDiskDocument) -> float:
+    """Return the requests per second of a disk now."""
+    return disk.present.read_iops + disk.present.write_iops
+
+
+def bytes_per_second(disk: LiveDiskDocument) -> float:
+    """Return the throughput of a disk now."""
+    return disk.present.read_bytes_per_second + disk.present.written_bytes_per_second
+
+
+def verdict_now(disk: LiveDiskDocument) -> Verdict | None:
+    """Return the last verdict of a second, which may be late; that of a window without any."""
+    late = disk.last_minute[-1 - _LATEST :]
+    return next(filter(None, reversed(late)), disk.verdict)
+
+
+def limit_now(disk: LiveDiskDocument) -> LimitKind | None:
+    """Return where a disk is throttled now; None if it is not.
+
+    Where the last window is not throttled, it is the limit of most of the last five minutes.
+    """
+    if verdict_now(disk) != "throttled":
+        return None
+    most = max(disk.throttled_seconds, key=disk.throttled_seconds.__getitem__, default=None)
+    return disk.limit or most
+
+
+def trouble(disk: LiveDiskDocument) -> tuple[float, float, float]:
+    """Return how bad a disk is: seconds with problems in the last minute, in five, and load."""
+    bad = sum(verdict in BAD_VERDICTS for verdict in disk.last_minute)
+    return bad, disk.bad_s, disk.load_ratio or 0.0
+
+
+_HIGHEST_FIRST: Mapping[SortKey, Callable[[LiveDiskDocument], tuple[float, ...]]] = {
+    "trouble": trouble,
+    "name": lambda _disk: (),
+    "iops": lambda disk: (iops(disk),),
+    "throughput": lambda disk: (bytes_per_second(disk),),
+    "await": lambda disk: (disk.await_s or 0.0,),
+    "load": lambda disk: (disk.load_ratio or 0.0,),
+}
+
+
+def listed(
+    disks: Iterable[LiveDiskDocument], sort: SortKey, text: str = ""
+) -> list[LiveDiskDocument]:
+    """Return the disks whose name, mount point or claim contains a text, in order.
+
+    Those that are equal are in the order of their names, in which nvme10n1 follows nvme2n1.
+    """
+    value = _HIGHEST_FIRST[sort]
+    found = [disk for disk in disks if text in "\0".join((disk.device, *names_of_use(disk)))]
+    return sorted(found, key=lambda disk: ([-each for each in value(disk)], _name(disk.device)))
+
+
+def names_of_use(disk: LiveDiskDocument) -> tuple[str, ...]:
+    """Return what a disk is used for: its claim, or its mount points."""
+    return (disk.claim,) if disk.claim else disk.mount_points
+
+
+def _name(device: str) -> tuple[list[tuple[str, int]], str]:
+    parts = re.findall(r"([^0-9]*)([0-9]{0,18})", device)
+    return [(text, int(digits or 0)) for text, digits in parts], device

@@ -1,0 +1,317 @@
+"""The whole screen: its size, what is on it, and the order of the disks."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.top import Look, Size, View, block, in_ascii, place_of, press, screen
+from disksla.top.line import Line, cells
+from disksla.top.order import SORT_KEYS, SortKey, limit_now, listed, verdict_now
+from disksla.top.screen import current
+from disksla.verdict import VERDICTS
+from disksla.web.disks_document import DisksDocument, LiveDiskDocument, MachineLimitDocument
+from support.documents import HOSTILE, disk, disks_documents, document, with_credits
+from support.examples import scaled
+
+LOOK = Look("asks the daemon at http://127.0.0.1:10056/metrics")
+PLAIN = LOOK._replace(has_blocks=False, has_colours=False)
+USUAL = Size(80, 24)
+LARGE = Size(100, 40)
+SORTS = tuple(SORT_KEYS.values())
+SIZES = st.builds(Size, st.integers(1, 220), st.integers(1, 60))
+VIEWS = st.builds(
+    View,
+    sort=st.sampled_from(SORTS),
+    selected=st.none() | st.sampled_from(("sda", "vdb", "nvme10n1", HOSTILE)),
+    is_open=st.booleans(),
+    is_help=st.booleans(),
+    is_frozen=st.booleans(),
+    scrolled=st.integers(0, 99),
+    filter=st.sampled_from(("", "vd", "zz")),
+    is_typing=st.booleans(),
+)
+LOOKS = st.builds(
+    Look,
+    st.just("samples by itself"),
+    has_blocks=st.booleans(),
+    has_colours=st.booleans(),
+    utc_offset_s=st.integers(-50000, 50000),
+    problem=st.sampled_from(("", "NO ANSWER for 9 s")),
+)
+
+
+def text_of(line: Line) -> str:
+    return "".join(span.text for span in line)
+
+
+def shown(
+    whole: DisksDocument | None, view: View | None = None, size: Size = USUAL, look: Look = LOOK
+) -> list[str]:
+    return [text_of(line).rstrip() for line in screen(whole, view or View(), size, look)]
+
+
+@scaled(400)
+@given(st.none() | disks_documents, VIEWS, SIZES, LOOKS)
+def test_any_screen_has_its_size_and_nothing_to_execute(
+    whole: DisksDocument | None, view: View, size: Size, look: Look
+) -> None:
+    lines = screen(whole, view, size, look)
+    assert len(lines) == size.rows
+    for line in lines:
+        assert text_of(line).isprintable()
+        assert cells(text_of(line)) == size.columns
+
+
+@scaled(200)
+@given(disks_documents, VIEWS, SIZES, st.lists(st.sampled_from(("down", "up", "page-down", "k"))))
+def test_selected_disk_is_visible(
+    whole: DisksDocument, view: View, size: Size, keys: list[str]
+) -> None:
+    view = view._replace(is_open=False, is_help=False, is_typing=False)
+    for key in keys:
+        view = press(view, key, place_of(whole, view, size, LOOK))
+    chosen = current(whole, view)
+    marked = [line for line in screen(whole, view, size, LOOK) if text_of(line).startswith(">")]
+    if chosen is None:
+        assert not marked
+    else:
+        assert len(marked) == 1 or any(each.device.startswith(">") for each in whole.disks)
+
+
+def test_sixty_four_disks_scroll() -> None:
+    whole = document(*(disk(f"nvme{number}n1", "idle", 0.0) for number in range(64)))
+    view = View()
+    for number in range(64):
+        rows = [line for line in shown(whole, view) if line[1:].startswith("nvme")]
+        [marked] = [line for line in rows if line.startswith(">")]
+        assert marked.split()[0] == f">nvme{number}n1"
+        assert len(rows) == 17
+        view = press(view, "down", place_of(whole, view, USUAL, LOOK))
+
+
+@scaled(60)
+@given(disks_documents, st.sampled_from(SORTS), st.randoms(use_true_random=False))
+def test_order_is_total(whole: DisksDocument, sort: SortKey, random: object) -> None:
+    ordered = listed(whole.disks, sort)
+    assert sorted(map(id, ordered)) == sorted(map(id, whole.disks))
+    shuffled = list(whole.disks)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert listed(shuffled, sort) == ordered
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_order(sort: SortKey) -> None:
+    calm = disk("nvme10n1", "met", 0.0)
+    busy = msgspec.structs.replace(
+        disk("nvme2n1", "met", 0.0),
+        present=msgspec.structs.replace(calm.present, read_iops=9e3, read_bytes_per_second=9e8),
+        await_s=1.0,
+        load_ratio=1.2,
+    )
+    first, second = listed((calm, busy), sort)
+    assert (first, second) == (busy, calm)
+
+
+def test_disk_that_is_in_trouble_now_comes_before_one_that_was() -> None:
+    was = msgspec.structs.replace(disk("vda", "below", 200.0), last_minute=("idle",) * 60)
+    now = disk("vdb", "throttled", 70.0)
+    longer = disk("vdc", "throttled", 80.0)
+    calm = disk("vdd", "met", 0.0)
+    ordered = listed((calm, was, now, longer), "trouble")
+    assert [each.device for each in ordered] == ["vdc", "vdb", "vda", "vdd"]
+
+
+def test_verdict_is_that_of_the_last_second_or_window() -> None:
+    throttled = disk()
+    assert verdict_now(throttled) == "throttled"
+    new = msgspec.structs.replace(throttled, last_minute=(None,), verdict="met")
+    assert verdict_now(new) == "met"
+    assert verdict_now(msgspec.structs.replace(new, last_minute=())) == "met"
+    late = msgspec.structs.replace(new, last_minute=("idle", "below", None, None))
+    assert verdict_now(late) == "below"
+    assert verdict_now(msgspec.structs.replace(late, last_minute=("below", None, None, None))) == (
+        "met"
+    )
+
+
+def test_limit_is_that_of_the_last_window_or_of_most_windows() -> None:
+    throttled = disk()
+    assert limit_now(throttled) == "iops"
+    between = msgspec.structs.replace(
+        throttled, limit=None, throttled_seconds={"iops": 2.0, "bandwidth": 9.0}
+    )
+    assert limit_now(between) == "bandwidth"
+    assert limit_now(msgspec.structs.replace(between, throttled_seconds={})) is None
+    assert limit_now(msgspec.structs.replace(disk("vdb", "below"), limit="unknown")) is None
+
+
+def test_list_on_a_usual_terminal() -> None:
+    whole = document(disk("vdc", "unproven", 0.0), disk())
+    lines = shown(whole, look=PLAIN)
+    assert lines[0].startswith("disksla top: asks the daemon at http://127.0.0.1:10056/metrics;")
+    assert lines[0].endswith("16:00:00")
+    assert lines[1] == "2 disks: 1 throttled; sorted by trouble"
+    assert lines[2].split() == [
+        "Device", "verdict", "limit", "r/s", "w/s", "MiB/s", "await", "aqu-sz", "load", "last",
+        "60", "s",
+    ]  # fmt: skip
+    assert lines[3].split() == [
+        ">vdb", "throttled", "iops", "200", "100", "2.29", "107", "32.0", "98.0%", "TTTTTTTTTT",
+    ]  # fmt: skip
+    assert lines[4].split()[:2] == ["vdc", "unproven"]
+    assert lines[-4] == "vdb: For 60 of the last 300 s the disk was throttled. Another sentence."
+    assert lines[-1].startswith("?:help")
+
+
+def test_columns_depend_on_the_width() -> None:
+    whole = document(with_credits(disk()))
+    narrow = shown(whole, size=Size(40, 12))
+    assert narrow[2].split() == ["Device", "verdict", "load", "last", "60", "s"]
+    usual = shown(whole)
+    assert "credits" in usual[2]
+    assert "31.2%" in usual[3]
+    wide = shown(whole, size=Size(140, 40))
+    assert wide[2].split()[:3] == ["Device", "mounted", "on"]
+    assert {"rMiB/s", "wMiB/s", "aqu-sz", "credits", "empty"} <= set(wide[2].split())
+    assert "/var/lib/postgresql" in wide[3]
+    assert "12.5 min" in wide[3]
+    claimed = msgspec.structs.replace(whole.disks[0], claim="shop/data")
+    assert "shop/data" in shown(document(claimed), size=Size(140, 40))[3]
+
+
+def test_machine_that_throttles_is_named() -> None:
+    by_machine = msgspec.structs.replace(disk(), limit="machine_iops")
+    assert shown(document(by_machine))[3].split()[2] == "machine"
+    assert "(machine_iops)" in shown(document(by_machine), View(selected="vdb", is_open=True))[2]
+
+
+def test_colours_are_those_of_the_verdict_and_never_alone() -> None:
+    [row] = [line for line in screen(document(disk()), View(), USUAL, LOOK)
+             if text_of(line).startswith(">")]  # fmt: skip
+    [label] = [span for span in row if span.is_label]
+    assert (label.text, label.style) == ("throttled", "throttled")
+    [minute] = [span for span in row if span.style == "throttled" and not span.is_label]
+    assert set(minute.text) == {"▅"}
+    calm = screen(document(disk("vdb", "met", 0.0)), View(), USUAL, LOOK)
+    assert not [span for line in calm for span in line if span.is_label]
+
+
+def test_states_are_named() -> None:
+    whole = document(disk())
+    assert shown(None)[1] == "waiting for the first sample"
+    assert shown(whole, View(is_frozen=True))[1].startswith(" FROZEN  Space resumes; 1 disk")
+    late = shown(whole, look=LOOK._replace(problem="NO ANSWER for 9 s"))
+    assert late[1].startswith("NO ANSWER for 9 s; 1 disk")
+    assert shown(whole, View(filter="vd"))[1].startswith("/vd (Esc: all); 1 disk: 1 throttled")
+    assert shown(whole, View(filter="v", is_typing=True))[1].startswith("/v_ (Esc: all); ")
+    assert shown(whole, View(filter="zz"))[3].startswith("no disk has this in its name")
+    assert shown(document())[3].startswith("no disk is monitored")
+    assert shown(whole, View(selected="vdx", is_open=True))[2].startswith("vdx is not monitored")
+
+
+def test_filter_finds_mount_points_and_claims() -> None:
+    claimed = msgspec.structs.replace(disk("vdc"), claim="shop/data")
+    assert listed((disk(), claimed), "name", "postgres") == [disk()]
+    assert listed((disk(), claimed), "name", "shop") == [claimed]
+
+
+def opened(only: LiveDiskDocument, size: Size = LARGE, look: Look = LOOK) -> str:
+    return "\n".join(shown(document(only), View(selected=only.device, is_open=True), size, look))
+
+
+def test_opened_disk_has_all_that_is_known() -> None:
+    machine = MachineLimitDocument(limits="m5.large: 3600 IOPS for all volumes", load_ratio=0.5)
+    known = msgspec.structs.replace(
+        with_credits(disk()),
+        machine_limits=(machine,), claim="shop/data",
+        said_by="the API of AWS", as_of_timestamp_s=1764000000.0 - 600,
+    )  # fmt: skip
+    text = opened(known)
+    for part in (
+        "vdb  throttled (iops)  500 GiB",
+        "For 60 of the last 300 s the disk was throttled.\nAnother sentence.",
+        "Last 300 s, 5 s for each character",
+        f"verdict     throttled   {'▅' * 60}",
+        f"IOPS        300         {'█' * 60} max 300",
+        f"credits     98.3 %      {'▁' * 8}",
+        "now         200 r/s, 100 w/s, 1.526 MiB/s read, 781 KiB/s written, 32 in flight",
+        "load        98 % of its limit",
+        "limits      read 300 IOPS, write 300 IOPS, read 28.61 MiB/s, write 28.61 MiB/s",
+        "credits     Burst credits (iops): 31.2 %, between 25 % and 50 %; used up in 12.5 min at",
+        "machine     m5.large: 3600 IOPS for all volumes; load 50 %",
+        "terms       vk.high-iops",
+        "from        the API of AWS, 10 min ago",
+        "mounted on  /var/lib/postgresql",
+        "claim       shop/data",
+    ):
+        assert part in text
+    assert opened(known, look=PLAIN).isascii()
+    assert "Last 280 s" in opened(known, USUAL)
+
+
+def test_opened_disk_of_which_little_is_known() -> None:
+    charts = dict.fromkeys(disk().charts.__struct_fields__, ())
+    new = msgspec.structs.replace(
+        disk(),
+        verdict=None, limit=None, last_minute=(None,), charts=type(disk().charts)(**charts),
+        load_ratio=None, limits=type(disk().limits)(), mount_points=(), inflight=None,
+        machine_limits=(MachineLimitDocument(limits="2 vCPUs", load_ratio=None),),
+    )  # fmt: skip
+    text = opened(new)
+    assert "vdb  not judged  500 GiB" in text
+    assert "limits      none are known" in text
+    assert "machine     2 vCPUs\n" in text
+    assert "from        configuration" in text
+    full = msgspec.structs.replace(with_credits(new).credits[0], exhaustion_s=None)
+    assert "between 25 % and 50 %.\n" in opened(msgspec.structs.replace(new, credits=(full,)))
+
+
+def test_opened_disk_scrolls_to_its_last_line() -> None:
+    whole = document(disk())
+    view, size = View(selected="vdb", is_open=True), Size(80, 12)
+    assert "more lines" in shown(whole, view, size)[-1]
+    place = place_of(whole, view, size, LOOK)
+    view = press(view, "end", place)
+    assert "more lines" not in shown(whole, view, size)[-1]
+    assert shown(whole, view, size)[-2] == "mounted on  /var/lib/postgresql"
+
+
+def test_help_explains_each_verdict_and_key() -> None:
+    size = Size(100, 60)
+    text = "\n".join(shown(document(), View(is_help=True), size))
+    assert place_of(document(), View(is_help=True), size, LOOK).longest == 0
+    for word in (*VERDICTS, "Enter", "Space", "sort by trouble", "await", "aqu-sz"):
+        assert word in text
+    assert "T throttled" in "\n".join(shown(document(), View(is_help=True), size, PLAIN))
+    assert place_of(None, View(), size, LOOK).names == ()
+
+
+def test_ascii_where_the_terminal_has_nothing_else() -> None:
+    foreign = msgspec.structs.replace(disk("данные"), mount_points=("/数据",))
+    whole = in_ascii(document(foreign, with_credits(disk())))
+    assert whole.disks[1] == with_credits(disk())
+    for view in (View(), View(is_help=True), View(selected=whole.disks[0].device, is_open=True)):
+        text = "\n".join(shown(whole, view, Size(140, 40), PLAIN))
+        assert text.isascii()
+    assert "\\u0434\\u0430" in "\n".join(shown(whole, size=Size(140, 40)))
+
+
+def test_block_of_text() -> None:
+    text = block(document(disk("vdc", "idle", 0.0), disk()), 120, PLAIN)
+    lines = text.splitlines()
+    assert lines[0] == (
+        "16:00:00 disksla top: asks the daemon at http://127.0.0.1:10056/metrics; host db-1"
+    )
+    assert lines[1] == "2 disks: 1 throttled; sorted by trouble"
+    assert [line.split()[0] for line in lines[2:5]] == ["Device", "vdb", "vdc"]
+    assert lines[5:] == ["vdb: For 60 of the last 300 s the disk was throttled."]
+    assert text.isascii()
+
+
+@scaled(100)
+@given(disks_documents)
+def test_any_block_has_nothing_to_execute(whole: DisksDocument) -> None:
+    lines = block(whole, 160, PLAIN).split("\n")
+    assert all(line.isprintable() for line in lines)
+    assert len(lines) >= 4 + len(whole.disks)

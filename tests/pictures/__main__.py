@@ -1,4 +1,4 @@
-"""`make pictures`: pictures of the status page, from a real run on throttled disks of the lab.
+"""`make pictures`: pictures of the pages and of `disksla top`, from a run on throttled disks.
 
 Four disks are loaded for five minutes: one that commits with fdatasync is throttled at its limit,
 one uses up its burst credits, one gets less than it was promised, and one has no problem.
@@ -21,6 +21,14 @@ from lab.experiment import configuration
 from lab.load import Target, run_phase, target_on
 from lab.options import start, write
 from lab.scenario import LabDisk, read_scenario
+from pictures.terminal import (
+    DARK,
+    LIGHT,
+    TERMINAL_PICTURES,
+    TerminalPicture,
+    screen_of,
+    svg,
+)
 from support.daemon_process import DISKSLA, Daemon
 
 _HERE = Path(__file__).parent
@@ -30,7 +38,11 @@ _QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
-_DARK = ("--blink-settings=preferredColorScheme=0",)
+_DARK = ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")
+
+
+_TAKEN_S = 20.0
+"""How long before the end of the loads the first picture is taken: browsers take seconds."""
 
 
 class Picture(NamedTuple):
@@ -56,19 +68,30 @@ def pictures(device: str) -> list[Picture]:
 
 def take(picture: Picture, address: str, directory: Path) -> None:
     """Write a picture of a page of the daemon."""
+    _screenshot(picture, f"http://{address}{picture.path}", directory)
+
+
+def take_terminal(picture: TerminalPicture, rows: Sequence[str], directory: Path) -> None:
+    """Write pictures of what `disksla top` has shown, dark and light."""
+    with tempfile.TemporaryDirectory(prefix="disksla-terminal-") as home:
+        for theme, name in ((DARK, f"{picture.name}-dark"), (LIGHT, f"{picture.name}-light")):
+            file = Path(home) / f"{name}.svg"
+            file.write_text(svg(picture, rows, theme), encoding="utf-8")
+            _screenshot(Picture(name, "", *picture.size), file.as_uri(), directory)
+
+
+def _screenshot(picture: Picture, url: str, directory: Path) -> None:
+    """Write a PNG of what a browser shows."""
     with tempfile.TemporaryDirectory(prefix="disksla-browser-") as profile:
         command = [
             *(_CHROMIUM, *_QUIET, f"--user-data-dir={profile}"),
             f"--screenshot={directory / picture.name}.png",
             f"--window-size={picture.width},{picture.height}",
-            *(
-                ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"]
-                if picture.is_dark
-                else []
-            ),
-            f"http://{address}{picture.path}",
+            *(_DARK if picture.is_dark else ()),
+            url,
         ]
         subprocess.run(command, check=True, capture_output=True, timeout=120)
+    write(f"{directory / picture.name}.png")
 
 
 def _load(target: Target, lab_disk: LabDisk) -> None:
@@ -110,7 +133,7 @@ def loaded(seconds: float) -> Iterator[tuple[Daemon, list[str]]]:
             executor.submit(_load, target, lab_disk)
             for target, lab_disk in zip(targets, scenario.disks, strict=True)
         ]
-        time.sleep(seconds - 3)
+        time.sleep(seconds - _TAKEN_S)
         yield daemon, [disk.device for disk in disks]
         for load in loads:
             load.result()
@@ -119,7 +142,7 @@ def loaded(seconds: float) -> Iterator[tuple[Daemon, list[str]]]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write all pictures."""
     parser = argparse.ArgumentParser(prog="pictures", description="take pictures of the pages")
-    parser.add_argument("--seconds", type=float, default=304.0, help="duration of the loads")
+    parser.add_argument("--seconds", type=float, default=320.0, help="duration of the loads")
     parser.add_argument("--directory", type=Path, default=_PICTURES, metavar="DIR")
     options = parser.parse_args(arguments)
     if shutil.which(_CHROMIUM) is None:
@@ -127,9 +150,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     options.directory.mkdir(parents=True, exist_ok=True)
     with loaded(options.seconds) as (daemon, devices):
+        screens = [(each, screen_of(each, daemon.address)) for each in TERMINAL_PICTURES]
         for picture in pictures(devices[0]):
             take(picture, daemon.address, options.directory)
-            write(f"{options.directory / picture.name}.png")
+    for terminal, rows in screens:
+        take_terminal(terminal, rows, options.directory)
     return 0
 
 

@@ -51,7 +51,15 @@ def history_of(states: list[State]) -> DiskHistory:
     return history.disks[DEVICE]
 
 
-@given(st.builds(Slot, NUMBERS, NUMBERS, st.none() | NUMBERS, st.builds(Totals, *[NUMBERS] * 22)))
+@given(
+    st.builds(
+        Slot,
+        NUMBERS,
+        NUMBERS,
+        st.none() | NUMBERS,
+        st.builds(Totals, *[NUMBERS] * len(Totals._fields)),
+    )
+)
 def test_packed_slots_are_unpacked(slot: Slot) -> None:
     packed = slot.pack()
     assert len(packed) == PACKED_BYTES

@@ -80,6 +80,22 @@ def test_load_peak_rates_and_latency_are_of_data_writes(is_counted: bool) -> Non
     assert latency_s.total == pytest.approx(0.09)
 
 
+@pytest.mark.parametrize("is_counted", [True, False])
+@given(windows=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=6))
+def test_sums_of_data_writes_are_bounds_or_exact(
+    windows: list[tuple[int, int]], is_counted: bool
+) -> None:
+    machine = CountedMachine(is_counted=is_counted)
+    machine.window(data=1)
+    before = machine.disk.totals
+    for data, empty in windows:
+        machine.window(data, empty)
+    least = machine.disk.totals.least_writes - before.least_writes
+    most = machine.disk.totals.most_writes - before.most_writes
+    data, empty = (sum(each) for each in zip((0, 0), *windows, strict=True))
+    assert (least, most) == (data, data) if is_counted else least <= data <= most == data + empty
+
+
 def test_counters_opened_again_have_no_difference() -> None:
     machine = CountedMachine()
     machine.window(data=30, empty=30)

@@ -39,7 +39,7 @@ SLOTS = st.lists(
         st.floats(0, 400),
         st.floats(0.1, 10),
         st.none() | st.floats(0, 1),
-        st.builds(Totals, *[NUMBERS] * 22),
+        st.builds(Totals, *[NUMBERS] * len(Totals._fields)),
     ),
     max_size=12,
 )
@@ -101,6 +101,14 @@ def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot]) -> None:
     assert text.count('role="img"') == text.count("aria-label=") >= 5
 
 
+def test_equal_columns_are_drawn_as_one() -> None:
+    slots = [Slot(end, 1.0, None, Totals(idle=1.0)) for end in range(6, 300, 5)]
+    columns = columns_of(slots, 300.0, 5.0)
+    assert verdict_strip(columns, "5 minutes").count("<rect") == 1
+    chart = line_charts(columns, "5 minutes").partition("</figure>")[0]
+    assert len(chart.partition('class="peak" points="')[2].partition('"')[0].split()) == 2
+
+
 def test_slots_are_in_the_column_of_their_middle() -> None:
     totals = Totals(reads=10.0, met=1.0)
     slots = [Slot(end, 1.0, None, totals) for end in (1.0, 7.0, 299.0, 300.0)]
@@ -118,6 +126,19 @@ def test_gap_breaks_the_line() -> None:
     assert iops.count("<polygon") == 3
     assert "limit" not in iops
     assert "now 5, at most 5" in iops
+
+
+def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
+    totals = Totals(reads=5.0, writes=600.0, least_writes=295.0, most_writes=595.0)
+    chart = line_charts([Slot(300.0, 1.0, None, totals)], "5 minutes", 300.0)
+    iops = chart.partition("</figure>")[0]
+    assert "now 300 to 600, at most 600, limit 300" in iops
+    assert "<b>300 to 600</b>" in iops
+    assert iops.count("<polygon") == 2
+    exact = totals._replace(most_writes=295.0)
+    chart = line_charts([Slot(300.0, 1.0, None, exact)], "5 minutes")
+    assert "now 300, at most 300" in chart
+    assert chart.partition("</figure>")[0].count("<polygon") == 1
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ class Totals(NamedTuple):
     reads: float = 0.0
     writes: float = 0.0
     """As the kernel counts: on disks with a write-back cache, empty flushes are among them."""
+    least_writes: float = 0.0
+    """Data writes at least and at most, as in `DiskTotals`."""
+    most_writes: float = 0.0
     flushes: float = 0.0
     read_bytes: float = 0.0
     written_bytes: float = 0.0
@@ -69,13 +72,18 @@ class Slot(NamedTuple):
 
     @property
     def requests(self) -> float:
-        """Reads and writes completed."""
+        """Reads and writes completed, as the kernel counts."""
         return self.totals.reads + self.totals.writes
 
     @property
     def iops(self) -> float:
-        """Requests per second."""
-        return self.requests / self.seconds
+        """Reads and data writes per second, at most."""
+        return (self.totals.reads + self.totals.most_writes) / self.seconds
+
+    @property
+    def least_iops(self) -> float:
+        """Reads and data writes per second, at least: empty flushes may be among the others."""
+        return (self.totals.reads + self.totals.least_writes) / self.seconds
 
     @property
     def bytes_per_second(self) -> float:
@@ -170,6 +178,8 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> Totals:
         counted = (
             counters.reads or 0,
             counters.writes or 0,
+            totals.least_writes,
+            totals.most_writes,
             counters.flushes or 0,
             (counters.read_sectors or 0) * SECTOR_BYTES,
             (counters.written_sectors or 0) * SECTOR_BYTES,

@@ -28,7 +28,7 @@ class Part(NamedTuple):
     limiter_window_s: float | None = None
     """Time between two releases of the limiter, if known."""
     has_flushes: bool = False
-    """There were flushes, so that empty ones may be among the IOPS."""
+    """There were flushes, and empty ones may be among the IOPS."""
 
 
 class Summary(NamedTuple):
@@ -91,7 +91,7 @@ def _of_slots(applied: _Applied) -> Part:
         whole.bytes_per_second,
         whole.queue_depth,
         whole.wait_s,
-        has_flushes=whole.totals.flushes > 0,
+        has_flushes=whole.least_iops < whole.iops,
     )
 
 

@@ -106,6 +106,10 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     """Assessed time that these totals include."""
     undecided: Undecided = NONE_UNDECIDED
     """Windows that `verdict_totals` does not include yet."""
+    least_writes: int = 0
+    """Data writes at least and at most; the same where they are counted exactly, and without
+    flushes. They are at least as many only where no flushes are merged (`Interval`)."""
+    most_writes: int = 0
 
     def with_idle_until(self, assessed: AssessedTime, now_s: float) -> "DiskTotals":
         """Add the windows since `complete_to`, in all of which the disk was idle."""
@@ -146,6 +150,8 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
                 read_latency=read_latency,
                 write_latency=write_latency,
                 complete_to=assessed,
+                least_writes=self.least_writes + data.writes,
+                most_writes=self.most_writes + interval.writes,
             )
         verdict_totals = self.verdict_totals
         windows = (*self.undecided.windows, interval)
@@ -166,6 +172,8 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             verdict_totals,
             assessed,
             undecided,
+            self.least_writes + data.writes,
+            self.most_writes + interval.writes,
         )
 
     def with_undecided_unproven(self) -> "DiskTotals":

@@ -5,6 +5,7 @@ readers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 
 from disksla.history import Slot, joined
 from disksla.html import escape_html
@@ -18,11 +19,11 @@ _STRIP_HEIGHT = 14
 _COLUMN = _WIDTH / COLUMNS
 
 VERDICT_COLOURS: Mapping[Verdict, str] = {
-    "unproven": "#7aa7d9",
+    "unproven": "#5e92cc",
     "met": "#3f9c62",
-    "throttled": "#e0861a",
-    "below": "#c62828",
-    "stalled": "#7b3fa0",
+    "throttled": "#d07a0e",
+    "below": "#d93a36",
+    "stalled": "#9a63c4",
 }
 """On pages and terminals, dark and light; idle is a faint colour of the theme."""
 
@@ -35,7 +36,7 @@ CHART_STYLE = (
 {_VERDICT_STYLE}"""
     """\
 svg { display: block; width: 100%; }
-rect { fill: var(--verdict); }
+rect { fill: var(--verdict); shape-rendering: crispEdges; }
 .area { fill: var(--link); opacity: 0.35; } .peak { fill: none; stroke: var(--link); }
 .limit { stroke: var(--soft); stroke-dasharray: 4 3; }
 .axis { stroke: var(--line); }
@@ -67,29 +68,38 @@ def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slo
 
 def verdict_strip(columns: Sequence[Slot | None], period: str) -> str:
     """Return a strip of the shares of all verdicts over time."""
-    total_s = [0.0] * len(VERDICTS)
-    parts = []
-    for index, column in enumerate(columns):
-        if column is None:
-            continue
-        total_s = [a + b for a, b in zip(total_s, column.verdict_s, strict=True)]
-        whole_s = sum(column.verdict_s)
+    parts, x = [], 0.0
+    for shares, equal in groupby(map(_shares, columns)):
+        width = len(list(equal)) * _COLUMN
         top = float(_STRIP_HEIGHT)
-        for verdict, seconds in zip(VERDICTS, column.verdict_s, strict=True):
-            if seconds:
-                height = _STRIP_HEIGHT * seconds / whole_s
-                top -= height
-                parts.append(
-                    f'<rect class="{verdict}" x="{index * _COLUMN:g}" y="{top:.2f}"'
-                    f' width="{_COLUMN:g}" height="{height:.2f}"/>'
-                )
+        for verdict, share in shares:
+            height = _STRIP_HEIGHT * share
+            top -= height
+            parts.append(
+                f'<rect class="{verdict}" x="{x:g}" y="{top:.2f}"'
+                f' width="{width:g}" height="{height:.2f}"/>'
+            )
+        x += width
+    whole = joined([column for column in columns if column is not None])
     words = ", ".join(
         f"{verdict} {format_duration(seconds)}"
-        for verdict, seconds in zip(VERDICTS, total_s, strict=True)
+        for verdict, seconds in zip(VERDICTS, whole.verdict_s, strict=True)
         if seconds >= 1
     )
     label = f"Verdicts of the last {period}: {words or 'none yet'}"
     return _svg(label, _STRIP_HEIGHT, "".join(parts))
+
+
+def _shares(column: Slot | None) -> tuple[tuple[Verdict, float], ...]:
+    """Return the share of each verdict that a column has; nothing without a column."""
+    if column is None:
+        return ()
+    whole_s = sum(column.verdict_s)
+    return tuple(
+        (verdict, seconds / whole_s)
+        for verdict, seconds in zip(VERDICTS, column.verdict_s, strict=True)
+        if seconds
+    )
 
 
 def line_charts(
@@ -103,7 +113,14 @@ def line_charts(
     A limit is a dashed line; None without one, or where reads and writes have their own.
     """
     charts = [
-        _chart("IOPS", [c and c.iops for c in columns], format_count, period, iops_limit),
+        _chart(
+            "IOPS",
+            [c and c.least_iops for c in columns],
+            format_count,
+            period,
+            iops_limit,
+            most=[c and c.iops for c in columns],
+        ),
         _chart(
             "Throughput",
             [c and c.bytes_per_second for c in columns],
@@ -127,47 +144,63 @@ def _chart(
     period: str,
     limit: float | None = None,
     top: float | None = None,
+    most: Sequence[float | None] = (),
 ) -> str:
-    """Return an area chart with its last and its highest value in words."""
+    """Return an area chart with its last and its highest value in words.
+
+    Values that are not certain are between `values` and `most`, which has a lighter area.
+    """
     known = [value for value in values if value is not None]
-    highest = max(known, default=0.0)
+    at_most = [value for value in most or values if value is not None]
+    highest = max(at_most, default=0.0)
     scale = (top or max(highest, limit or 0.0)) * 1.05 or 1.0
-    last = f"<b>{format_value(known[-1])}</b>" if known else "<b>none yet</b>"
-    most = f"max {format_value(highest)}" if known and top is None else ""
+    now = _between(known[-1], at_most[-1], format_value) if known else "none yet"
+    peak = f"max {format_value(highest)}" if known and top is None else ""
     dashed = ""
     if limit is not None:
         height = _y(limit, scale)
         dashed = f'<line class="limit" x1="0" x2="{_WIDTH}" y1="{height}" y2="{height}"/>'
     words = [f"{title} of the last {period}"]
     if known:
-        words.append(f"now {format_value(known[-1])}")
+        words.append(f"now {now}")
         words.append(f"at most {format_value(highest)}")
     if limit is not None:
         words.append(f"limit {format_value(limit)}")
     base = f'<line class="axis" x1="0" x2="{_WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}"/>'
-    content = base + "".join(_areas(values, scale)) + dashed
+    doubt = "".join(_areas(most, scale)) if at_most != known else ""
+    content = f"{base}{doubt}{''.join(_areas(values, scale))}{dashed}"
     return (
-        f"<figure><figcaption><span>{escape_html(title)}</span>{last}<span>{most}</span>"
+        f"<figure><figcaption><span>{escape_html(title)}</span><b>{now}</b><span>{peak}</span>"
         f"</figcaption>{_svg(', '.join(words), _HEIGHT, content)}</figure>"
     )
 
 
+def _between(least: float, most: float, format_value: Callable[[float], str]) -> str:
+    lower, upper = format_value(least), format_value(most)
+    return lower if lower == upper else f"{lower} to {upper}"
+
+
 def _areas(values: Sequence[float | None], scale: float) -> list[str]:
     """Return the area under each run of values without a gap."""
-    areas, run = [], []
-    for index, value in enumerate((*values, None)):
-        if value is not None:
-            run.append(f"{index * _COLUMN:g},{_y(value, scale)}")
-            run.append(f"{(index + 1) * _COLUMN:g},{_y(value, scale)}")
+    areas, run, x = [], [], 0.0
+    for y, equal in groupby(None if value is None else _y(value, scale) for value in values):
+        width = len(list(equal)) * _COLUMN
+        if y is not None:
+            run += [f"{x:g},{y}", f"{x + width:g},{y}"]
         elif run:
-            first, last = run[0].partition(",")[0], run[-1].partition(",")[0]
-            points = " ".join(run)
-            areas.append(
-                f'<polygon class="area" points="{first},{_HEIGHT} {points} {last},{_HEIGHT}"/>'
-                f'<polyline class="peak" points="{points}"/>'
-            )
+            areas.append(_area(run))
             run = []
-    return areas
+        x += width
+    return [*areas, _area(run)] if run else areas
+
+
+def _area(run: Sequence[str]) -> str:
+    first, last = run[0].partition(",")[0], run[-1].partition(",")[0]
+    points = " ".join(run)
+    return (
+        f'<polygon class="area" points="{first},{_HEIGHT} {points} {last},{_HEIGHT}"/>'
+        f'<polyline class="peak" points="{points}"/>'
+    )
 
 
 def _y(value: float, scale: float) -> str:

@@ -20,12 +20,15 @@ settings.register_profile("nightly", deadline=None, max_examples=1000, print_blo
 settings.load_profile("dev")
 
 TESTS = Path(__file__).resolve().parent
-SYSTEM = {"clouds", "e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab", "packages"}
+SYSTEM = {
+    "browser", "clouds", "e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab",
+    "packages",
+}  # fmt: skip
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
-ALONE = {"integration", "lab"}
+ALONE = {"browser", "integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing
-beside them, because they share the devices and the measurement lock of the machine. Such tests in
-other folders have the mark `alone`."""
+beside them, because they share the devices and the measurement lock of the machine; or that share
+a browser and daemons. Such tests in other folders have the mark `alone`."""
 ATTEMPTS = 3
 """A machine whose CPU or disk is busy elsewhere delays what a test measures. Such a test is
 repeated, and the summary says so."""

@@ -61,7 +61,7 @@ def check_diskstats_is_rejected(daemon: Daemon, file: Path) -> None:
     assert daemon.get("/-/healthy")[0] == 200
     problem = f"cannot use {file}: it is provided by fuse.lxcfs, not by the kernel"
     page = daemon.get("/")[1]
-    assert "Cannot read: diskstats" in page
+    assert "Not working: diskstats" in page
     assert f"<p>diskstats: {problem}" in page
     [line] = [line for line in daemon.log() if problem in line]
     assert "level=warning" in line

@@ -17,8 +17,8 @@ from support.reports import RESULTS, a_report, a_result, reports
 VOID = {"meta", "rect", "line", "circle"}
 
 ALLOWED = {
-    "html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "ul", "li", "dl", "dt",
-    "dd", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "svg", "rect", "line",
+    "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "ul", "li", "dl",
+    "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "svg", "rect", "line",
     "text", "circle",
 }  # fmt: skip
 

@@ -339,4 +339,54 @@ def test_disks_with_problems_are_named_and_come_first() -> None:
     assert "1 of 2 disks was throttled, below the promise or stalled" in page
     assert f"in the last five minutes: {DEVICE}.</h1>" in page
     assert page.index(f">{DEVICE}</a>") < page.index(">a</a>")
-    assert "<h1>No disk was throttled" in status_page(view(disk_view()), ABOUT, Past(), FRAME)
+    assert "now throttled" in page
+    assert ">No disk was throttled" in status_page(view(disk_view()), ABOUT, Past(), FRAME)
+
+
+def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
+    throttled, past = lived("iops-300-deep")
+    [disk] = throttled.disks
+    others = tuple(
+        msgspec.structs.replace(
+            disk, disk=msgspec.structs.replace(disk.disk, name=f"sd{number}", minor=number + 99)
+        )
+        for number in range(20)
+    )
+    of_one = past.history.disks[DEVICE]
+    histories = {
+        each.disk.name: msgspec.structs.replace(
+            of_one, disk_state=msgspec.structs.replace(of_one.disk_state, disk=each.disk)
+        )
+        for each in (*others[:9], disk)
+    }
+    many = Past(msgspec.structs.replace(past.history, disks=histories))
+    page = status_page(
+        msgspec.structs.replace(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME
+    )
+    assert "10 of 21 disks were throttled" in page
+    assert "sd8, sd7, sd6, sd5, sd4, sd3, sd2, sd1 and 2 more.</h1>" in page
+    assert page.count("<article") == 21
+    assert page.count(">Queue depth<") == 12
+    assert page.index('data-key="cards brief"') < page.index(">sd10</a>")
+    balanced(page)
+
+
+def test_colours_of_verdicts_differ_from_the_background() -> None:
+    """The contrast that WCAG requires of graphics, in both themes."""
+    page = runbook_page(FRAME)
+    sheets = re.findall(r"--sheet: (#[0-9a-f]{6});", page)
+    colours = re.findall(r"--verdict: (#[0-9a-f]{6});", page)
+    assert (len(sheets), len(colours)) == (2, 5)
+    for sheet in sheets:
+        for colour in colours:
+            darker, lighter = sorted((luminance(sheet), luminance(colour)))
+            assert (lighter + 0.05) / (darker + 0.05) >= 3, (sheet, colour)
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance as WCAG defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

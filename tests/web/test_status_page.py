@@ -203,7 +203,7 @@ def test_failed_reload_and_unreadable_sources_are_shown() -> None:
         "0.1.0", "3.11", "6.1", reload_successful=False, reload_success_timestamp_s=0
     )
     text = page(view(), failed)
-    assert "Cannot read: inflight." in text
+    assert "Not working: inflight." in text
     assert "The last reload failed" in text
     assert "The last reload failed" not in page(view())
 

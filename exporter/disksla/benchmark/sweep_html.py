@@ -33,11 +33,12 @@ td { text-align: right; padding: 0.1875rem 0.25rem; border-radius: 0.1875rem;
 td.none { background: none; color: var(--soft); }
 .iops, .bandwidth { --hue: var(--blue); --step: var(--blue-step); }
 .latency { --hue: var(--orange); --step: var(--orange-step); }
-@media (prefers-color-scheme: light) { td.deep { color: #ffffff; } }
+td { color: #000; } td.deep { color: #fff; }
+@media (prefers-color-scheme: dark) { td { color: #fff; } }
 @media (max-width: 30rem) { body { padding: 0.75rem; } }
 @media print { :root { --pale: 97%; --blue-step: -6%; --orange-step: -6%; }
   body { padding: 0; font-size: 9pt; }
-  td.deep { color: #000; } table { flex-basis: 45%; }
+  td, td.deep { color: #000; } table { flex-basis: 45%; }
   h2 { break-after: avoid; } }
 """
 _STEPS = "".join(f"td.l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
@@ -84,7 +85,7 @@ started {escape_html(started)}; disksla {escape_html(header.disksla)}</p>
 more IOPS or bandwidth, darker orange a longer response time. Colours are on a logarithmic scale,
 which is the same in all maps of a kind.</p>
 {sections}"""
-    return _SHEET.page(f"Sweep of {disk.name}", body)
+    return _SHEET.page(f"Sweep of {disk.name}", f"<main>\n{body}\n</main>")
 
 
 def _section(workers: int, rows: tuple[SweepRow, ...]) -> str:

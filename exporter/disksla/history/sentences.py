@@ -13,6 +13,7 @@ LEAST_SHARE = 0.02
 """Verdicts without a problem are left out below this share of the time, and limits below this
 share of the throttled time."""
 _LEAST_BAD_S = 1.0
+_MAX_NAMED = 8
 _WHOLE_FROM_S = 10.0
 """Seconds are shown without a fraction from here on."""
 
@@ -57,7 +58,9 @@ def headline(bad_s: Mapping[str, float], period: str, seconds: float) -> str:
     if not bad:
         return f"No disk was {what}."
     were = "was" if len(bad) == 1 else "were"
-    return f"{len(bad)} of {len(bad_s)} disks {were} {what}: {', '.join(bad)}."
+    more = f" and {len(bad) - _MAX_NAMED} more" if len(bad) > _MAX_NAMED else ""
+    named = ", ".join(bad[:_MAX_NAMED])
+    return f"{len(bad)} of {len(bad_s)} disks {were} {what}: {named}{more}."
 
 
 def describe_machine(shared: SharedLimits) -> str:

@@ -71,10 +71,7 @@ svg text.dim { fill: var(--soft); font-size: 8px; }
 }
 @media print {
   :root { --track: #e6e9ee; --shown: #6b7787; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  body { max-width: none; padding: 0; font-size: 9.5pt; }
-  tr, .plot, .verdict { break-inside: avoid; }
-  h2 { break-after: avoid; }
+  .plot, .verdict { break-inside: avoid; }
 }
 """)
 _FULL_BAR_RATIO = 1.5
@@ -108,7 +105,7 @@ request size. A test passes if it misses its requirement by no more than
 {100 * report.tolerance_ratio:.3g}%.</p>
 {_skipped(report.tests)}
 {_latencies(report.tests)}"""
-    return _PAGE.page(f"{title}: {verdict}", body)
+    return _PAGE.page(f"{title}: {verdict}", f"<main>\n{body}\n</main>")
 
 
 def _facts(report: VerificationReport) -> str:
@@ -145,7 +142,7 @@ def _table(results: Iterable[SuiteTestResult]) -> str:
             ("Required", ' class="number"'),
             ("Measured", ' class="number"'),
             ("Ratio", ' class="number"'),
-            ("", ""),
+            ("Share of the promise", ""),
             ("Verdict", ""),
         )
     )

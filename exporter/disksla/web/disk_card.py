@@ -25,6 +25,8 @@ from disksla.web.credits_document import credits_document
 BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
 RECENT_S = 300.0
 DISK_PATH = "/disk"
+_NOW_SLOTS = 5
+"""A verdict may be decided two seconds late."""
 
 
 class Past(NamedTuple):
@@ -78,13 +80,8 @@ def bad_seconds(slots: Sequence[Slot]) -> float:
 
 def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
     """Return the card of a disk with the last five minutes."""
-    disk = snapshot.disk
     first, *others = past.explain(snapshot, slots)
-    href = f"{DISK_PATH}?name={percent_encoded(escape_bytes(disk.name))}"
-    facts = [format_size(disk.size_bytes), *disk.mount_points]
-    return f"""<article>
-<h2><a href="{escape_html(href)}">{escape_html(disk.name)}</a> {badge(snapshot.verdict)}
-<small>{escape_html(", ".join(facts))}</small></h2>
+    return f"""{_head(snapshot, slots)}
 <p>{escape_html(first)}</p>
 {"".join(f'<p class="soft">{escape_html(sentence)}</p>' for sentence in others)}
 {charts(snapshot, slots, past.history.at_s or 0.0, RECENT_S, "5 minutes")}
@@ -92,20 +89,44 @@ def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
 </article>"""
 
 
-def badge(verdict: Verdict | None) -> str:
-    """Return the verdict of the last window as a label."""
-    if verdict is None:
+def brief_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
+    """Return the first sentence and the strip of a disk: a tenth of the size of a card."""
+    strip = verdict_strip(_columns(slots, past.history.at_s or 0.0, RECENT_S), "5 minutes")
+    return f"""{_head(snapshot, slots)}
+<p class="soft">{escape_html(past.explain(snapshot, slots)[0])}</p>
+{strip}
+</article>"""
+
+
+def _head(snapshot: DiskSnapshot, slots: Sequence[Slot]) -> str:
+    disk = snapshot.disk
+    href = f"{DISK_PATH}?name={percent_encoded(escape_bytes(disk.name))}"
+    facts = [format_size(disk.size_bytes), *disk.mount_points]
+    return f"""<article data-key="{escape_html(disk.name)}">
+<h2><a href="{escape_html(href)}">{escape_html(disk.name)}</a> {badge(slots)}
+<small>{escape_html(", ".join(facts))}</small></h2>"""
+
+
+def badge(slots: Sequence[Slot]) -> str:
+    """Return what the disk does now as a label: the longest verdict of the last five seconds."""
+    last = joined(slots[-_NOW_SLOTS:]).verdict_s
+    if not any(last):
         return ""
-    return f'<span class="badge"><i class="{verdict}"></i>{verdict}</span>'
+    verdict = VERDICTS[last.index(max(last))]
+    return f'<span class="badge"><i class="{verdict}"></i>now {verdict}</span>'
 
 
 def charts(
     snapshot: DiskSnapshot, slots: Sequence[Slot], now_s: float, period_s: float, period: str
 ) -> str:
     """Return the strip of verdicts and the charts of a period up to a monotonic time."""
-    columns = columns_of(slots, now_s, period_s / COLUMNS)
+    columns = _columns(slots, now_s, period_s)
     iops, bandwidth = shared_limits(snapshot.assignment.limits)
     return verdict_strip(columns, period) + line_charts(columns, period, iops, bandwidth)
+
+
+def _columns(slots: Sequence[Slot], now_s: float, period_s: float) -> list[Slot | None]:
+    return columns_of(slots, now_s, period_s / COLUMNS)
 
 
 def shared_limits(limits: Limits) -> tuple[float | None, float | None]:

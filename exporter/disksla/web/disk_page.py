@@ -35,7 +35,7 @@ def disk_page(snapshot: Snapshot, name: str, past: Past, frame: Frame) -> str | 
 {_paragraphs(past.explain(disk, minutes))}
 {charts(disk, minutes, now_s, _HOUR_S, "hour")}
 {table(_COLUMNS, (_row(slot, now_s) for slot in reversed(minutes)))}"""
-    main = f"""<h1>{escape_html(disk.disk.name)} {badge(disk.verdict)}</h1>
+    main = f"""<h1>{escape_html(disk.disk.name)} {badge(recent)}</h1>
 {_facts(disk, snapshot.timestamp_s)}
 <h2>Last 5 minutes</h2>
 {_paragraphs(past.explain(disk, recent))}

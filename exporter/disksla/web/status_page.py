@@ -1,7 +1,7 @@
 """The status page: what each disk did lately, and a table of limits and rates."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
 from disksla.history import headline
@@ -18,7 +18,14 @@ from disksla.units import (
 )
 from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import BAD_VERDICTS, RECENT_S, Past, bad_seconds, disk_card
+from disksla.web.disk_card import (
+    BAD_VERDICTS,
+    RECENT_S,
+    Past,
+    bad_seconds,
+    brief_card,
+    disk_card,
+)
 from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
@@ -28,6 +35,10 @@ _COLUMNS = (
 )  # fmt: skip
 _MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst credits")
 _MAX_PROBLEMS = 10
+_MAX_CARDS = 12
+"""The cards of further disks have no charts; those are on the pages of the disks."""
+_LEAST_BAD_S = 1.0
+_RANK_S = 30.0
 
 
 def status_page(snapshot: Snapshot, build_info: BuildInfo, past: Past, frame: Frame) -> str:
@@ -44,17 +55,28 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: Past, frame: Fr
 def _cards(snapshot: Snapshot, past: Past) -> str:
     """Return what each disk did in the last five minutes, those with problems first."""
     if not snapshot.disks:
-        return "<p>No disk is monitored; <code>disksla discover</code> shows why.</p>"
+        return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
     seconds = {disk.disk.name: past.seconds(disk) for disk in snapshot.disks}
     bad_s = {name: bad_seconds(slots) for name, slots in seconds.items()}
-    ordered = sorted(snapshot.disks, key=lambda disk: -bad_s[disk.disk.name])
-    cards = "\n".join(disk_card(disk, past, seconds[disk.disk.name]) for disk in ordered)
-    answer = headline(bad_s, "the last five minutes", RECENT_S)
-    return f"""<h1>{escape_html(answer)}</h1>
-<div class="cards">
-{cards}
-</div>
+    ordered = sorted(snapshot.disks, key=lambda disk: -_rank(bad_s[disk.disk.name]))
+    cards = [disk_card(disk, past, seconds[disk.disk.name]) for disk in ordered[:_MAX_CARDS]]
+    brief = [brief_card(disk, past, seconds[disk.disk.name]) for disk in ordered[_MAX_CARDS:]]
+    names = [disk.disk.name for disk in ordered]
+    answer = headline({name: bad_s[name] for name in names}, "the last five minutes", RECENT_S)
+    return f"""<div role="status"><h1>{escape_html(answer)}</h1></div>
+{_grid("cards", cards)}
+{_grid("cards brief", brief)}
 {verdict_key()}"""
+
+
+def _grid(style: str, cards: Sequence[str]) -> str:
+    content = "\n".join(cards)
+    return f'<div class="{style}" data-key="{style}">\n{content}\n</div>' if cards else ""
+
+
+def _rank(bad_s: float) -> int:
+    """Return a number by which disks are ordered; cards do not change places for a few seconds."""
+    return 0 if bad_s < _LEAST_BAD_S else 1 + int(bad_s / _RANK_S)
 
 
 def _table_of_disks(snapshot: Snapshot) -> str:
@@ -79,7 +101,7 @@ def _problems(snapshot: Snapshot, build_info: BuildInfo) -> str:
             " See the log of disksla."
         )
     if unreadable:
-        problems.append(f"Cannot read: {escape_html(', '.join(unreadable))}.")
+        problems.append(f"Not working: {escape_html(', '.join(unreadable))}.")
     details = [f"{source}: {text}" for source, text in sampler.problems.items()]
     details += [*terms.problems, *(f"{entry.describe()}." for entry in terms.unused)]
     if len(details) > _MAX_PROBLEMS:
@@ -175,7 +197,9 @@ def _or_dash(number: float | None, format_number: Callable[[float], str]) -> str
 def _load(load: float | None) -> str:
     if load is None:
         return _UNKNOWN
-    meter = f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}"></meter>'
+    meter = (
+        f'<meter min="0" max="1" high="0.9" value="{min(load, 1):.3f}" aria-hidden="true"></meter>'
+    )
     return f'<span class="rate">{meter} {format_percent(load)}</span>'
 
 

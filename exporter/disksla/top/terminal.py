@@ -18,6 +18,7 @@ from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 
+from disksla.errors import DiskslaError
 from disksla.top import Keys, Line, Look, Size, Span, View, in_ascii, place_of, press, screen
 from disksla.top.sources import Answer, Poller, Source
 from disksla.web import VERDICT_COLOURS, DisksDocument
@@ -51,7 +52,7 @@ _LABELS: dict[str, RichStyle] = {
 _Handler = Callable[[int, FrameType | None], None]
 
 
-class _HungUpError(Exception):
+class _HungUpError(DiskslaError):
     """The terminal is gone."""
 
 

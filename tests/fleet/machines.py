@@ -16,6 +16,7 @@ from disksla.config.settings import (
     Settings,
 )
 from disksla.pipeline.state import State
+from disksla.units import MB
 from fleet.playback import Playback, make_playbacks
 from support.simulated_host import Machine, a_disk
 
@@ -59,7 +60,7 @@ def _states() -> Iterator[State]:
 
 def _settings() -> Settings:
     burst = SumBurst(iops=float(_PEAK_IOPS), iops_credits=float(_CREDITS))
-    limits = SumTerms(iops=float(_BASE_IOPS), burst=burst)
+    limits = SumTerms(iops=float(_BASE_IOPS), bytes_per_second=20 * MB, burst=burst)
     entries = tuple(
         DiskEntry(match=DiskMatch(device=name), terms="aws.gp3") for name in _WANTED_IOPS
     )

@@ -62,7 +62,7 @@ def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Daem
             for name, situation in SITUATIONS.items()
         }
         for name, situation in SITUATIONS.items():
-            text = "now " if situation.disks else "No disk is monitored"
+            text = situation.shows
             assert eventually(
                 lambda n=name, t=text: t in started[n].get("/")[1],  # type: ignore[misc]
                 PATIENCE_S,

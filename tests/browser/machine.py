@@ -14,8 +14,8 @@ from support.simulated_limiter import DEVICE, Scenario, run
 from support.sysfs_tree import add_device
 
 _TICK_S = 0.1
-_COLUMN = 14
-"""Numbers have a fixed width, so that a file never becomes shorter while the daemon reads it."""
+_WIDTH = 240
+"""Lines have a fixed width, so that a file never becomes shorter while the daemon reads it."""
 
 
 class SimulatedDisk(NamedTuple):
@@ -94,8 +94,8 @@ class SimulatedMachine:
                     zip(counters, frames[-1].counters, strict=True)
                 )
             ]
-            numbers = "".join(f"{value:{_COLUMN}}" for value in total)
-            lines.append(f" 254 {minor} {disk.name}{numbers}\n")
+            line = f"254 {minor} {disk.name} {' '.join(map(str, total))}"
+            lines.append(f"{line:>{_WIDTH}}\n")
             if disk.scenario is not None:
                 device = self.sysfs / "class" / "block" / disk.name
                 self._put(device / "inflight", f"{reads:8} {writes:8}\n")

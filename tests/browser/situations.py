@@ -23,6 +23,8 @@ class Situation(NamedTuple):
     configuration: str = ""
     reload: str | None = None
     """A configuration that is reloaded later."""
+    shows: str = "now throttled"
+    """What its status page has after some seconds."""
 
 
 _BUSY = """
@@ -53,7 +55,7 @@ machine:
 """
 
 SITUATIONS = {
-    "no-disks": Situation(()),
+    "no-disks": Situation((), shows="No disk is monitored"),
     "idle": Situation(
         (SimulatedDisk("vda", serial="vol-a", mount_point="/"),),
         """
@@ -61,6 +63,7 @@ disks:
   - match: {serial: vol-a}
     terms: yandex.network-ssd
 """,
+        shows="now idle",
     ),
     "busy": Situation(
         (

@@ -208,6 +208,22 @@ def test_disk_of_the_machine_that_is_not_monitored() -> None:
     assert "discovery.exclude[0]" in found[1].found
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "machine: {limits: {budget: sum, iops: 3000}}",
+        "machine: {type: m6i.large, exclude: ['^nvme2']}",
+    ],
+)
+def test_disk_that_is_not_monitored_and_counted_or_excluded(settings: str) -> None:
+    text = SETTINGS.replace("machine: {type: m6i.large}", settings)
+    text += "discovery: {exclude: ['^nvme2']}\n"
+    found = results(
+        machine(configuration=configured(text), disks=(DISK, other())), "disks.machine"
+    )
+    assert [each.status for each in found] == ["ok"]
+
+
 def test_disk_that_is_not_counted() -> None:
     found = result(machine(iostats={"nvme1n1": "0"}), "disks.iostats")
     assert found.fix == "echo 1 > /sys/class/block/nvme1n1/queue/iostats"

@@ -96,10 +96,18 @@ def test_slots_add_up_to_the_metrics(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["iops-300-deep", "bandwidth-25", "burst-then-base", "below-600-of-1000"]
+    "scenario",
+    [
+        SCENARIOS["iops-300-deep"],
+        replace(SCENARIOS["iops-300-deep"], terms=None),
+        SCENARIOS["bandwidth-25"],
+        SCENARIOS["burst-then-base"],
+        SCENARIOS["below-600-of-1000"],
+    ],
+    ids=["iops", "without-terms", "bandwidth", "burst", "below"],
 )
-def test_slots_and_windows_have_the_same_summary(name: str) -> None:
-    states = states_of(replace(SCENARIOS[name], lateness=False))
+def test_slots_and_windows_have_the_same_summary(scenario: Scenario) -> None:
+    states = states_of(replace(scenario, lateness=False))
     records = [
         record
         for before, after in itertools.pairwise(states)

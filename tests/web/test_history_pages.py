@@ -13,7 +13,7 @@ from disksla.config.settings import Settings
 from disksla.history.history import History
 from disksla.history.packed_slots import PackedSlots
 from disksla.history.sentences import MachineLimit
-from disksla.history.slot import Slot, Totals
+from disksla.history.slot import Slot, Totals, joined
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State
@@ -179,6 +179,9 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
     assert re.match(expected, sentences[0])
     assert re.fullmatch(r"The limits of the disk changed [45][.0-9]* s ago\.", sentences[-1])
     assert not [sentence for sentence in sentences if "unknown limit" in sentence]
+    whole = joined(slots)
+    assert past.of(snapshot) is not None
+    assert history.disks[DEVICE].with_limits([whole]) == []
 
 
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:

@@ -20,6 +20,8 @@ BYTES_PER_DISK = largest_bytes(SECONDS_KEPT) + largest_bytes(MINUTES_KEPT)
 """What the slots of a disk take at most."""
 _MINUTE_S = 59.5
 """A minute ends at the second that is nearest to its end."""
+_ROUNDING_S = 0.5
+"""Durations of slots have seven digits, and no slot is shorter than this."""
 
 
 class DiskHistory(msgspec.Struct, frozen=True, gc=False):
@@ -28,7 +30,7 @@ class DiskHistory(msgspec.Struct, frozen=True, gc=False):
     disk_state: DiskState
     """At the end of the last second."""
     limits_since_s: float
-    """Monotonic time of the first slot with the present limits."""
+    """Monotonic time at which a slot first had the present limits; 0 if they have not changed."""
     totals_at_minute: Totals
     """At the end of the last minute."""
     started_s: float
@@ -47,8 +49,9 @@ class DiskHistory(msgspec.Struct, frozen=True, gc=False):
         return self.disk_state.assignment.limits
 
     def with_limits(self, slots: Iterable[Slot]) -> list[Slot]:
-        """Return those slots in which the verdicts are by the present limits."""
-        return [slot for slot in slots if slot.end_s > self.limits_since_s]
+        """Return those slots that began with the present limits, by which their verdicts are."""
+        since_s = self.limits_since_s - _ROUNDING_S
+        return [slot for slot in slots if slot.end_s - slot.seconds > since_s]
 
     def seconds(self) -> list[Slot]:
         """Return the slots of about a second, the oldest first."""
@@ -116,7 +119,7 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
     is_unchanged = history is not None and disk_state is history.disk_state
     if history is None or not (is_unchanged or history.disk.is_same_as(disk_state.disk)):
         totals = totals_of(disk_state, second.assessed_s)
-        return DiskHistory(disk_state, second.end_s, totals, second.end_s)
+        return DiskHistory(disk_state, 0.0, totals, second.end_s)
     at_minute, started_s = history.totals_at_minute, history.started_s
     packed_seconds, packed_minutes = history.packed_seconds, history.packed_minutes
     if second.seconds is None:

@@ -60,8 +60,10 @@ def pictures(device: str) -> list[Picture]:
     return [
         Picture("status-page-light", "/", 1280, 900),
         Picture("status-page-dark", "/", 1280, 900, is_dark=True),
+        Picture("status-page-wide-light", "/", 1920, 1000),
         Picture("status-page-wide-dark", "/", 1920, 1000, is_dark=True),
         Picture("status-page-phone-light", "/", 412, 900),
+        Picture("status-page-phone-dark", "/", 412, 900, is_dark=True),
         Picture("disk-page-light", f"/disk?name={device}", 1280, 1000),
     ]
 

@@ -65,10 +65,9 @@ class Past(NamedTuple):
         by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
         machine = self.machine_limit(snapshot.disk.name) if by_machine else None
         sentences = explain(summary, snapshot.assignment, machine)
-        if len(chosen) < len(slots):
-            sentences.append(
-                f"The limits of the disk changed {format_duration(joined(chosen).seconds)} ago."
-            )
+        if history is not None and len(chosen) < len(slots):
+            ago_s = (self.history.at_s or 0.0) - history.limits_since_s
+            sentences.append(f"The limits of the disk changed {format_duration(ago_s)} ago.")
         return sentences
 
 

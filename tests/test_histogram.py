@@ -1,5 +1,6 @@
 """Histograms."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +22,26 @@ def test_weight_counts_observations() -> None:
     assert (histogram.count, histogram.total) == (3, 1.5)
 
 
-@given(st.lists(st.tuples(st.floats(0, 100), st.integers(1, 1000))))
+OBSERVATIONS = st.lists(st.tuples(st.floats(0, 100), st.integers(1, 1000)))
+
+
+@given(OBSERVATIONS, st.sets(st.sampled_from(BOUNDS)))
+def test_fewer_buckets_have_the_same_observations(
+    observations: list[tuple[float, int]], kept: set[float]
+) -> None:
+    bounds = tuple(sorted(kept))
+    fine, coarse = Histogram.empty(BOUNDS), Histogram.empty(bounds)
+    for value, weight in observations:
+        fine, coarse = fine.observe(value, weight), coarse.observe(value, weight)
+    assert fine.with_bounds(bounds) == coarse
+
+
+def test_other_bounds_are_an_error() -> None:
+    with pytest.raises(ValueError, match="not in tuple"):
+        Histogram.empty(BOUNDS).with_bounds((0.2,))
+
+
+@given(OBSERVATIONS)
 def test_every_observation_is_counted(observations: list[tuple[float, int]]) -> None:
     histogram = Histogram.empty(BOUNDS)
     for value, weight in observations:

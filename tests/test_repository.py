@@ -41,6 +41,7 @@ UNIT_ELSEWHERE = {
     "disksla.histogram": "in the name of the field that holds the histogram",
     "disksla.limits.rules": "that of the row of the catalogue with the rule",
     "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
+    "disksla.metrics.metric.Buckets.bounds": "in the name of the metric",
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
     "disksla.doctor.facts.Sample.value": "in the name of the metric",
     "disksla.verdict.constant_rate.Line.slopes": "amounts per sample, or per second",

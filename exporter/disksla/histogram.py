@@ -27,6 +27,18 @@ class Histogram(msgspec.Struct, frozen=True, gc=False):
         """Number of observations, by weight."""
         return sum(self.counts)
 
+    def with_bounds(self, bounds: tuple[float, ...]) -> "Histogram":
+        """Return the same observations in the buckets of some of the bounds.
+
+        Raise ValueError if one of them is not a bound of this histogram.
+        """
+        ends = (*(self.bounds.index(bound) + 1 for bound in bounds), len(self.counts))
+        starts = (0, *ends)
+        counts = tuple(
+            sum(self.counts[start:end]) for start, end in zip(starts, ends, strict=False)
+        )
+        return Histogram(bounds, counts, self.total)
+
     def observe(self, value: float, weight: int = 1) -> "Histogram":
         """Return a histogram that counts `value` `weight` times more."""
         counts = list(self.counts)

@@ -32,6 +32,7 @@ discovery: {{include: ['^{device}$']}}
 disks:
   - {{match: {{device: {device}}}, terms: {{budget: sum, iops: {iops}}}}}
 state: {{directory: {tmp_path / "state"}}}
+metrics: {{profile: full}}
 probes:
   - {{kind: read-latency, every: 10s, splay: 1s, rate_iops: 100, runtime: 1s{more}}}
 """

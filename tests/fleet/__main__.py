@@ -49,6 +49,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     measurement.add_argument(
         "--block", type=int, help="length of a block of data in minutes (default: 120)"
     )
+    measurement.add_argument(
+        "--without-rules",
+        type=int,
+        default=3,
+        help="number of scrapes after them, without rules (default: %(default)s)",
+    )
     measurement.set_defaults(run=_measure)
     demo = commands.add_parser("demo", help="run until Ctrl-C (make demo)")
     demo.add_argument(
@@ -72,7 +78,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def _measure(arguments: argparse.Namespace, home: Path) -> None:
     measurement = Measurement(
-        arguments.hosts, arguments.interval, arguments.rounds, arguments.rules, arguments.block
+        arguments.hosts,
+        arguments.interval,
+        arguments.rounds,
+        arguments.rules,
+        arguments.block,
+        arguments.without_rules,
     )
     figures = measure(measurement, home, time.sleep)
     sys.stdout.write(report(figures))

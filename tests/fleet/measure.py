@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from disksla.units import MIB
 from fleet.page import page_at
 from fleet.server import GZIP_LEVEL, serve_fleet
-from fleet.stack import ScrapeConfig, prometheus
+from fleet.stack import ScrapeConfig, prometheus, write_configuration
 from support.monitoring_stack import Prometheus
 
 SEED = 1
@@ -49,11 +49,13 @@ class Measurement(NamedTuple):
     rounds: int = 10
     rules_interval_s: float | None = None
     block_minutes: int | None = None
+    rounds_without_rules: int = 3
+    """Scrapes after the others, without rules: what their CPU time lacks is that of the rules."""
 
 
 def measure(measurement: Measurement, home: Path, wait: Callable[[float], None]) -> list[Figure]:
     """Scrape the fleet and evaluate the mixin with Prometheus, and return its cost."""
-    hosts, interval_s, rounds, rules_interval_s, block_minutes = measurement
+    hosts, interval_s, rounds, rules_interval_s, block_minutes, _ = measurement
     fleet_start_s = time.time()
     with ExitStack() as stack:
         fleet = stack.enter_context(serve_fleet(SEED, fleet_start_s))
@@ -73,19 +75,42 @@ def measure(measurement: Measurement, home: Path, wait: Callable[[float], None])
         cpu_s = own.total(_CPU) - first.total(_CPU)
         samples = own.total(_APPENDED) - first.total(_APPENDED)
         simulator_s = time.process_time() - simulator_s
+        of_prometheus = list(_of_prometheus(server))
+        failures = list(_of_failures(server))
+        scraping = _cpu_without_rules(server, scrape, home, measurement, wait)
         return [
             Figure("duration of the measurement", elapsed_s / 60, "min"),
             Figure("load average of the machine", os.getloadavg()[0], ""),
             *_of_pages(hosts, fleet_start_s),
-            *_of_prometheus(server),
+            *of_prometheus,
             Figure("highest resident memory", max(resident_bytes) / MIB, "MiB"),
             Figure("blocks cut", own.total(_COMPACTIONS), ""),
             Figure("samples ingested per second", samples / elapsed_s, ""),
             *_of_rules(rule_s),
             Figure("CPU of Prometheus", cpu_s / elapsed_s * 100, "%"),
+            Figure("CPU of scraping a round", scraping * interval_s, "s"),
+            Figure(
+                "CPU of all rules in a round", (cpu_s / elapsed_s - scraping) * interval_s, "s"
+            ),
             Figure("CPU of the simulator", simulator_s / elapsed_s * 100, "%"),
-            *_of_failures(server),
+            *failures,
         ]
+
+
+def _cpu_without_rules(
+    server: Prometheus,
+    scrape: ScrapeConfig,
+    home: Path,
+    measurement: Measurement,
+    wait: Callable[[float], None],
+) -> float:
+    """Reload the configuration without rules, and return the CPU that scraping takes."""
+    write_configuration(scrape._replace(rules=()), home)
+    server.post("/-/reload", None)
+    wait(measurement.interval_s)
+    started_s, first_s = time.monotonic(), OwnMetrics(server).total(_CPU)
+    wait(measurement.interval_s * measurement.rounds_without_rules)
+    return (OwnMetrics(server).total(_CPU) - first_s) / (time.monotonic() - started_s)
 
 
 def await_hosts(server: Prometheus, hosts: int, wait: Callable[[float], None]) -> None:

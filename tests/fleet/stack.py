@@ -48,7 +48,7 @@ NO_TARGETS = ScrapeConfig("127.0.0.1:9", hosts=0, rules=())
 def prometheus(scrape: ScrapeConfig, home: Path) -> Iterator[Prometheus]:
     """Run Prometheus with its data in `home`/data."""
     config = write_configuration(scrape, home)
-    options = ["--log.level=warn"]
+    options = ["--log.level=warn", "--web.enable-lifecycle"]
     if scrape.block_minutes is not None:
         options.append(f"--storage.tsdb.min-block-duration={scrape.block_minutes}m")
         options.append(f"--storage.tsdb.max-block-duration={scrape.block_minutes}m")

@@ -1,13 +1,19 @@
-"""A disk has fewer than 200 series with every feature, as documented in docs/fleet.md."""
+"""Series of a disk by its features and the profile, as documented in docs/fleet.md."""
 
 import re
 from pathlib import Path
 
+import msgspec
+
+from disksla.config.settings import Profile
 from disksla.metrics.collector import make_registry
+from disksla.metrics.profile import PROFILES
 from disksla.metrics.reference import OF_DISKS
 from disksla.metrics.render import render_metrics
+from disksla.pipeline.snapshot import DiskSnapshot
+from disksla.verification.report import VerificationReport
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report
-from fleet.playback import ABOUT, OPENMETRICS, page_of, parse_page
+from fleet.playback import ABOUT, OPENMETRICS, Page, page_of, parse_page
 from support.snapshots import view
 
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
@@ -15,29 +21,45 @@ MOST_SERIES = 200
 REASONS = {"disksla_probe_skipped", "disksla_probe_failures"}
 
 
+def page(disk: DiskSnapshot, profile: Profile, report: VerificationReport | None = None) -> Page:
+    return parse_page(page_of(msgspec.structs.replace(view(disk), profile=profile), report))
+
+
 def test_largest_disk_has_fewer_than_200_series() -> None:
-    page = parse_page(page_of(view(largest_disk()), longest_report()))
-    assert len({sample.text for sample in page.disk}) == len(page.disk)
-    assert 180 < len(page.disk) < MOST_SERIES
+    series = page(largest_disk(), "full", longest_report()).disk
+    assert len({sample.text for sample in series}) == len(series)
+    assert 180 < len(series) < MOST_SERIES
 
 
 def test_largest_disk_has_all_metrics_of_disks() -> None:
-    page = parse_page(page_of(view(largest_disk()), longest_report()))
-    families = {sample.family for sample in page.disk}
+    series = page(largest_disk(), "full", longest_report()).disk
+    families = {sample.family for sample in series}
     assert families | REASONS >= {row.name.removesuffix("_total") for row in OF_DISKS}
 
 
 def test_documented_names_select_twelve_series() -> None:
     [names] = re.findall(r"'name\[\]': \[(.*)\]", PAGE.read_text(encoding="utf-8"))
     registry = make_registry(lambda: view(largest_disk()), lambda: ABOUT)
-    page = render_metrics(registry, OPENMETRICS, names=names.split(", ")).body.decode()
-    assert len(parse_page(page).disk) == 12
+    text = render_metrics(registry, OPENMETRICS, names=names.split(", ")).body.decode()
+    assert len(parse_page(text).disk) == 12
 
 
 def test_documented_series_by_feature() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    before = 0
+    before = [0, 0, 0]
     for what, (disk, report) in disks_by_feature().items():
-        series = len(parse_page(page_of(view(disk), report)).disk)
-        assert f"| {what} | {series - before:+d} | {series} |" in text
+        series = [len(page(disk, profile, report).disk) for profile in PROFILES]
+        added = " | ".join(
+            f"{now - then:+d} | {now}" for now, then in zip(series, before, strict=True)
+        )
+        assert f"| {what} | {added} |" in text
         before = series
+
+
+def test_disk_with_terms_has_at_most_60_series() -> None:
+    """It is mounted, was throttled, and had flushes and discards."""
+    disk, report = disks_by_feature()["with one mounted file system"]
+    lean, default, _ = (len(page(disk, profile, report).disk) for profile in PROFILES)
+    assert (lean, default) <= (26, 60)
+    unmounted, _ = disks_by_feature()["with terms that promise rates and a latency"]
+    assert len(page(unmounted, "lean").disk) <= 25

@@ -136,7 +136,10 @@ def _families(end_s: int) -> Iterator[Iterator[str]]:
     for instance, snapshot in FLEET.items():
         registry = CollectorRegistry()
         reports = REPORTS.get(instance, {})
-        registry.register(DiskCollector(partial(_constant, snapshot), partial(_constant, reports)))
+        everything = msgspec.structs.replace(snapshot, profile="full")
+        registry.register(
+            DiskCollector(partial(_constant, everything), partial(_constant, reports))
+        )
         registry.register(BuildCollector(lambda: ABOUT))
         yield _samples(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
         for family in registry.collect():

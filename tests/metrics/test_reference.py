@@ -11,7 +11,8 @@ def test_document_is_up_to_date() -> None:
     assert DOCUMENT.read_text() == reference(), "run `make docs`"
 
 
-def test_table_rows_have_four_cells() -> None:
-    rows = [line for line in reference().splitlines() if line.startswith("|")]
-    assert rows
-    assert {row.count("|") for row in rows} == {5}
+def test_rows_of_a_table_have_the_same_cells() -> None:
+    tables = [
+        section.splitlines() for section in reference().split("\n\n") if section.startswith("|")
+    ]
+    assert [{row.count("|") for row in rows} for rows in tables] == [{5}, {6}, {6}, {6}]

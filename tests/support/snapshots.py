@@ -30,7 +30,7 @@ from disksla.pipeline.snapshot import (
     Snapshot,
     Traffic,
 )
-from disksla.pipeline.totals import VerdictTotals
+from disksla.pipeline.totals import LOAD_BOUNDS_RATIO, VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
 from disksla.verdict.ceiling import Ceiling
@@ -39,7 +39,6 @@ from disksla.verdict.throttle import Throttle
 LATENCY_BOUNDS_S = (
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0,
 )  # fmt: skip
-LOAD_BOUNDS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
 LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
 ABOUT = BuildInfo(
@@ -111,7 +110,7 @@ def disk_view(
         inflight=5,
         read_latency_s=histogram(LATENCY_BOUNDS_S, 3),
         write_latency_s=histogram(LATENCY_BOUNDS_S, 5),
-        load=histogram(LOAD_BOUNDS),
+        load=histogram(LOAD_BOUNDS_RATIO),
         peak=Traffic(9800.0, 4990.0, 401.4e6, 204.4e6),
         present=Traffic(4010.0, 1210.0, 164.3e6, 49.6e6),
         present_load=load_now,
@@ -140,7 +139,7 @@ def group_view() -> GroupSnapshot:
     return GroupSnapshot(
         SharedLimits("ebs", "all EBS volumes of the instance together", "m5.large", limits),
         ("vdb", "vdc"),
-        histogram(LOAD_BOUNDS),
+        histogram(LOAD_BOUNDS_RATIO),
         0.98,
         {"iops": 40.0, "bandwidth": 2.0},
         (IOPS_CREDITS,),
@@ -285,9 +284,9 @@ disk_views = st.builds(
     assignment=st.builds(Assignment, nasty_text, nasty_text, nasty_text, _counts, _limits),
     counters=st.none() | _counters,
     inflight=st.none() | _counts,
-    read_latency_s=histograms(LATENCY_BOUNDS_S[:3]),
-    write_latency_s=histograms(LATENCY_BOUNDS_S[-3:]),
-    load=st.none() | histograms(LOAD_BOUNDS[-3:]),
+    read_latency_s=histograms(LATENCY_BOUNDS_S),
+    write_latency_s=histograms(LATENCY_BOUNDS_S),
+    load=st.none() | histograms(LOAD_BOUNDS_RATIO),
     peak=_traffic,
     present=_traffic,
     present_load=_maybe_numbers,
@@ -301,7 +300,7 @@ views = st.builds(
         SamplerSnapshot,
         ticks=_counts,
         missed_ticks=_counts,
-        lateness_s=histograms(LATENESS_BOUNDS_S[:3]),
+        lateness_s=histograms(LATENESS_BOUNDS_S),
         gaps=st.dictionaries(nasty_text, _counts, max_size=2),
         errors=st.dictionaries(nasty_text, _counts, max_size=2),
         collectors=st.dictionaries(nasty_text, st.booleans(), max_size=2),

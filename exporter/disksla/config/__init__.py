@@ -27,6 +27,7 @@ from disksla.config.settings import (
     DiskMatch,
     ProbeEntry,
     ProbeKind,
+    Profile,
     SamplingSettings,
     Settings,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "FoundTerms",
     "ProbeEntry",
     "ProbeKind",
+    "Profile",
     "SamplingSettings",
     "Settings",
     "TermsFile",

@@ -39,6 +39,7 @@ from disksla.units import KIB, MIB, parse_size_bytes
 ProbeKind = Literal["read-latency", "write-latency"]
 PROBE_KINDS: tuple[ProbeKind, ...] = get_args(ProbeKind)
 ProbeTarget = Literal["device", "file"]
+Profile = Literal["lean", "default", "full"]
 
 PROBE_REQUEST_BYTES = 4 * KIB
 DEFAULT_EVERY_S = 600.0
@@ -238,6 +239,12 @@ class ProbeEntry(Strict, frozen=True):
         return self.disks == "all" or device in self.disks
 
 
+class MetricsSettings(Strict, frozen=True):
+    """Which metrics are published; what is recorded, saved and shown does not depend on it."""
+
+    profile: Annotated[Profile, choice("lean", "default", "full")] = "default"
+
+
 class StateSettings(Strict, frozen=True):
     """Where state is saved."""
 
@@ -253,6 +260,7 @@ class Settings(Strict, frozen=True):
     disks: tuple[DiskEntry, ...] = ()
     machine: MachineSettings = MachineSettings()
     probes: tuple[ProbeEntry, ...] = ()
+    metrics: MetricsSettings = MetricsSettings()
     state: StateSettings = StateSettings()
     common: Any = None
     """Anchors, for aliases and merge keys elsewhere in the file; always None here."""

@@ -8,28 +8,62 @@ dictionary for each sample, which doubles the cost of a page of several thousand
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric as Family
 from prometheus_client.core import Sample
 
+from disksla.config import Profile
 from disksla.disks import disk_key
 from disksla.histogram import Histogram
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric, Subject
 from disksla.metrics.probe_metrics import PROBE_METRICS
+from disksla.metrics.profile import PROFILES, rows_of
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildInfo
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
-from disksla.pipeline import Snapshot
+from disksla.pipeline import (
+    DiskSnapshot,
+    GroupSnapshot,
+    SamplerSnapshot,
+    Snapshot,
+    TermsSnapshot,
+)
 from disksla.text import escape_bytes
 from disksla.verification import VerificationReport
 
 Labels = dict[str, str]
 Reports = Callable[[], Mapping[str, VerificationReport]]
 """Return the last report of each disk, by `disk_key`."""
+
+
+class Rows(NamedTuple):
+    """The tables of metrics of what a snapshot has, and of reports, as a profile has them."""
+
+    disk: tuple[Metric[DiskSnapshot], ...]
+    report: tuple[Metric[VerificationReport], ...]
+    machine: tuple[Metric[GroupSnapshot], ...]
+    sampler: tuple[Metric[SamplerSnapshot], ...]
+    terms: tuple[Metric[TermsSnapshot], ...]
+
+
+@cache
+def rows_by_profile() -> Mapping[Profile, Rows]:
+    """Return the rows of each profile."""
+    return {
+        profile: Rows(
+            rows_of((*DISK_METRICS, *PROBE_METRICS), profile),
+            rows_of(VERIFICATION_METRICS, profile),
+            rows_of(MACHINE_METRICS, profile),
+            rows_of(SAMPLER_METRICS, profile),
+            rows_of(TERMS_METRICS, profile),
+        )
+        for profile in PROFILES
+    }
 
 
 class DiskCollector:
@@ -49,12 +83,13 @@ class DiskCollector:
             for labels, disk in disks
             if (report := reports.get(disk_key(disk.disk) or "")) is not None
         ]
-        yield from _families((*DISK_METRICS, *PROBE_METRICS), disks)
-        yield from _families(VERIFICATION_METRICS, verified)
+        rows = rows_by_profile()[snapshot.profile]
+        yield from _families(rows.disk, disks)
+        yield from _families(rows.report, verified)
         groups = [({"group": escape_bytes(group.shared.name)}, group) for group in snapshot.groups]
-        yield from _families(MACHINE_METRICS, groups)
-        yield from _families(SAMPLER_METRICS, [({}, snapshot.sampler)])
-        yield from _families(TERMS_METRICS, [({}, snapshot.terms)])
+        yield from _families(rows.machine, groups)
+        yield from _families(rows.sampler, [({}, snapshot.sampler)])
+        yield from _families(rows.terms, [({}, snapshot.terms)])
 
 
 class BuildCollector:
@@ -96,7 +131,7 @@ def _samples(metric: Metric[Subject], labels: Labels, subject: Subject) -> Itera
     if value is None:
         return ()
     if isinstance(value, Histogram):
-        return _histogram_samples(metric.name, labels, value)
+        return _histogram_samples(metric, labels, value)
     if isinstance(value, Mapping):
         return (
             Sample(metric.name, labels | _named(metric.labels, label_values), number)
@@ -109,13 +144,16 @@ def _named(names: tuple[str, ...], values: tuple[str, ...]) -> Labels:
     return {name: escape_bytes(value) for name, value in zip(names, values, strict=True)}
 
 
-def _histogram_samples(name: str, labels: Labels, histogram: Histogram) -> Iterator[Sample]:
-    bucket = f"{name}_bucket"
+def _histogram_samples(
+    metric: Metric[Subject], labels: Labels, histogram: Histogram
+) -> Iterator[Sample]:
+    bucket = f"{metric.name}_bucket"
     cumulative = itertools.accumulate(histogram.counts)
     for bound, count in zip(_printed_bounds(histogram.bounds), cumulative, strict=True):
         yield Sample(bucket, labels | {"le": bound}, count)
-    yield Sample(f"{name}_count", labels, histogram.count)
-    yield Sample(f"{name}_sum", labels, histogram.total)
+    if metric.has_sum:
+        yield Sample(f"{metric.name}_count", labels, histogram.count)
+        yield Sample(f"{metric.name}_sum", labels, histogram.total)
 
 
 @lru_cache(maxsize=16)

@@ -4,11 +4,20 @@ The fields of /proc/diskstats are documented in Documentation/admin-guide/iostat
 kernel.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from disksla.config import Profile
 from disksla.disks import Disk
 from disksla.limits import Rates
-from disksla.metrics.metric import Labelled, Metric, Value, credit_values, keyed
+from disksla.metrics.metric import (
+    SHORT_LATENCY_BOUNDS_S,
+    Buckets,
+    Labelled,
+    Metric,
+    Value,
+    credit_values,
+    keyed,
+)
 from disksla.pipeline import DiskSnapshot
 from disksla.procfs import SECTOR_BYTES, Counters
 from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, VERDICTS
@@ -99,6 +108,7 @@ def _rotational(disk: Disk) -> str:
 
 
 _SINCE = "since disksla first sampled the disk, unwrapped to 64 bits"
+_RARE = "Absent while it is 0, except in the profile full."
 _PEAK = "in any sampling window (100 ms by default) within the last 60 s."
 _SHARED = "If the budget on disksla_disk_info is sum or time_shared, reads and writes share it."
 _LIMIT = f"promised by the terms for the size of this disk; absent without such a limit. {_SHARED}"
@@ -111,6 +121,13 @@ _DATA = (
     "All flushes are subtracted from the writes that the kernel counts, unless"
     " disksla_data_writes_total has the exact number."
 )
+_LATENCIES: Mapping[Profile, Buckets] = {"default": Buckets(SHORT_LATENCY_BOUNDS_S, has_sum=False)}
+"""Sum and count are those of the counters of time and of requests, but for the last windows."""
+_LOADS: Mapping[Profile, Buckets] = {
+    "lean": Buckets((0.8,), has_sum=False),
+    "default": Buckets((0.8, 0.9, 1.05)),
+}
+"""DiskLatencyAbovePromise needs the first bound, the dashboard the others."""
 
 DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
@@ -132,6 +149,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "terms_source",
             "machine_type",
         ),
+        profile="lean",
     ),
     Metric(
         "disksla_mount_info",
@@ -141,6 +159,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " mounts, and what pods and containers mount, are left out.",
         lambda snapshot: {(point,): 1 for point in snapshot.disk.file_system_mounts},
         ("mountpoint",),
+        profile="lean",
     ),
     Metric(
         "disksla_disk_holder_info",
@@ -178,6 +197,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "counter",
         f"Reads completed (reads completed of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.reads),
+        profile="lean",
     ),
     Metric(
         "disksla_writes_completed_total",
@@ -185,6 +205,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f"Writes completed (writes completed of /proc/diskstats), {_SINCE}. On disks with a"
         " write-back cache the kernel counts an empty flush as a write.",
         _total(lambda counters: counters.writes),
+        profile="lean",
     ),
     Metric(
         "disksla_data_writes_total",
@@ -199,12 +220,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "counter",
         f"Bytes read (sectors read of /proc/diskstats x 512), {_SINCE}.",
         _total(lambda counters: counters.read_sectors, times=SECTOR_BYTES),
+        profile="lean",
     ),
     Metric(
         "disksla_written_bytes_total",
         "counter",
         f"Bytes written (sectors written of /proc/diskstats x 512), {_SINCE}.",
         _total(lambda counters: counters.written_sectors, times=SECTOR_BYTES),
+        profile="lean",
     ),
     Metric(
         "disksla_read_time_seconds_total",
@@ -212,6 +235,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Seconds that completed reads took, queueing included, summed over requests"
         f" (ms spent reading of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.read_ms, per=1000),
+        profile="lean",
     ),
     Metric(
         "disksla_write_time_seconds_total",
@@ -219,34 +243,39 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Seconds that completed writes took, queueing included, summed over requests"
         f" (ms spent writing of /proc/diskstats), {_SINCE}.",
         _total(lambda counters: counters.write_ms, per=1000),
+        profile="lean",
     ),
     Metric(
         "disksla_flushes_completed_total",
         "counter",
         "Cache flushes completed (flush requests of /proc/diskstats; absent before Linux 5.5),"
-        f" {_SINCE}.",
+        f" {_SINCE}. {_RARE}",
         _total(lambda counters: counters.flushes),
+        is_rare=True,
     ),
     Metric(
         "disksla_flush_time_seconds_total",
         "counter",
         "Seconds that completed cache flushes took, summed over requests (ms spent flushing of"
-        f" /proc/diskstats; absent before Linux 5.5), {_SINCE}.",
+        f" /proc/diskstats; absent before Linux 5.5), {_SINCE}. {_RARE}",
         _total(lambda counters: counters.flush_ms, per=1000),
+        is_rare=True,
     ),
     Metric(
         "disksla_discards_completed_total",
         "counter",
         "Discards (trims) completed (discards completed of /proc/diskstats; absent before"
-        f" Linux 4.18), {_SINCE}.",
+        f" Linux 4.18), {_SINCE}. {_RARE}",
         _total(lambda counters: counters.discards),
+        is_rare=True,
     ),
     Metric(
         "disksla_discarded_bytes_total",
         "counter",
         "Bytes discarded (sectors discarded of /proc/diskstats x 512; absent before"
-        f" Linux 4.18), {_SINCE}.",
+        f" Linux 4.18), {_SINCE}. {_RARE}",
         _total(lambda counters: counters.discarded_sectors, times=SECTOR_BYTES),
+        is_rare=True,
     ),
     Metric(
         "disksla_inflight",
@@ -260,12 +289,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "histogram",
         f"Seconds that reads took, queueing included. {_MEAN}",
         _if_sampled(lambda snapshot: snapshot.read_latency_s),
+        buckets=_LATENCIES,
     ),
     Metric(
         "disksla_write_latency_seconds",
         "histogram",
         f"Seconds that writes took, queueing included, without flushes. {_MEAN} {_DATA}",
         _if_sampled(lambda snapshot: snapshot.write_latency_s),
+        buckets=_LATENCIES,
     ),
     Metric(
         "disksla_window_load_ratio",
@@ -274,6 +305,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " requests used, under the cost model of the terms; 1 is at the limit. Absent if the terms"
         f" promise nothing. {_DATA}",
         _if_sampled(lambda snapshot: snapshot.load),
+        profile="lean",
+        buckets=_LOADS,
     ),
     Metric(
         "disksla_verdict_seconds_total",
@@ -291,6 +324,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             )
         ),
         ("verdict",),
+        profile="lean",
     ),
     Metric(
         "disksla_throttled_seconds_total",
@@ -300,6 +334,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " such limits), or unknown (throttled at a constant rate that no terms explain).",
         _if_sampled(_throttled_s),
         ("limit",),
+        profile="lean",
     ),
     Metric(
         "disksla_throttle_wait_seconds_total",
@@ -317,16 +352,19 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " by correlation: asynchronous I/O (libaio) causes almost none, and other CPU work hides"
         " it. Absent if iowait cannot be read.",
         _if_sampled(lambda snapshot: snapshot.verdict_totals.host.iowait_s),
+        profile="lean",
     ),
     Metric(
         "disksla_throttled_pressure_seconds_total",
         "counter",
-        "Seconds in which some, or all (full), tasks of the host were stalled on I/O"
+        "Seconds in which some, or (profile full only) all, tasks of the host were stalled on I/O"
         " (/proc/pressure/io) during throttled windows, divided among the disks throttled at the"
         " time. A symptom by correlation: asynchronous I/O (libaio) causes almost none. Absent if"
         " PSI cannot be read.",
         _if_sampled(_pressure),
         ("kind",),
+        profile="lean",
+        only_in_full=frozenset({"full"}),
     ),
     Metric(
         "disksla_burst_credits",
@@ -336,6 +374,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " terms have no burst.",
         credit_values(lambda level: level.estimate_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_burst_credits_lower_bound",
@@ -344,6 +383,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " disksla was not running; unit and absence as for disksla_burst_credits.",
         credit_values(lambda level: level.lower_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_burst_credits_upper_bound",
@@ -352,6 +392,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " disksla was not running; unit and absence as for disksla_burst_credits.",
         credit_values(lambda level: level.upper_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_burst_credits_capacity",
@@ -360,6 +401,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " disksla_burst_credits.",
         credit_values(lambda level: level.capacity_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_burst_exhaustion_seconds",
@@ -368,6 +410,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " estimate; +Inf while they do not decrease. Absent if the terms have no burst.",
         credit_values(lambda level: level.exhaustion_s),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_observed_ceiling_iops",
@@ -392,6 +435,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Time between two releases of requests by the limiter that throttled the disk last; absent"
         " if it is less than two sampling intervals.",
         lambda snapshot: snapshot.limiter_window_s,
+        profile="full",
     ),
     Metric(
         "disksla_peak_read_iops",
@@ -422,24 +466,28 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "gauge",
         f"Reads per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.read_iops,
+        profile="lean",
     ),
     Metric(
         "disksla_limit_write_iops",
         "gauge",
         f"Writes per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.write_iops,
+        profile="lean",
     ),
     Metric(
         "disksla_limit_read_bytes_per_second",
         "gauge",
         f"Bytes read per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.read_bytes_per_second,
+        profile="lean",
     ),
     Metric(
         "disksla_limit_written_bytes_per_second",
         "gauge",
         f"Bytes written per second {_LIMIT}",
         lambda snapshot: snapshot.assignment.limits.rates.write_bytes_per_second,
+        profile="lean",
     ),
     Metric(
         "disksla_limit_latency_seconds",
@@ -447,6 +495,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Latency of a request in seconds that the terms state, under their conditions; absent if"
         " they state none. latency_kind on disksla_disk_info: guaranteed or indicative.",
         lambda snapshot: snapshot.assignment.limits.latency_s,
+        profile="lean",
     ),
     Metric(
         "disksla_burst_limit_read_iops",

@@ -1,7 +1,10 @@
 """Metrics of each group of disks that share limits of the machine."""
 
+from collections.abc import Mapping
+
+from disksla.config import Profile
 from disksla.limits import Rates
-from disksla.metrics.metric import Labelled, Metric, Value, credit_values, keyed
+from disksla.metrics.metric import Buckets, Labelled, Metric, Value, credit_values, keyed
 from disksla.pipeline import GroupSnapshot
 
 
@@ -22,6 +25,7 @@ def _burst_rates(group: GroupSnapshot) -> Rates:
 
 _SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
 _UNIT = "in the unit of resource: iops (I/Os) or bytes. Absent if the machine has no burst."
+_LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.9,))}
 
 MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     Metric(
@@ -31,6 +35,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         " and the budget; the label of an unknown value is empty.",
         _machine_info,
         ("machine", "title", "budget"),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_disk_info",
@@ -38,6 +43,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         "Always 1. The label device is a monitored disk in the group.",
         lambda group: {(device,): 1 for device in group.devices},
         ("device",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_limit_iops",
@@ -48,6 +54,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
             group.shared.limits.rates.read_iops, group.shared.limits.rates.write_iops
         ),
         ("direction",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_limit_bytes_per_second",
@@ -59,6 +66,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
             group.shared.limits.rates.write_bytes_per_second,
         ),
         ("direction",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_burst_limit_iops",
@@ -84,6 +92,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         "Load of each sampling window (100 ms by default): share of the limits of the machine that"
         " the requests of all disks of the group used together, 1 at the limit.",
         lambda group: group.load,
+        buckets=_LOADS,
     ),
     Metric(
         "disksla_machine_throttled_seconds_total",
@@ -92,6 +101,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         " bandwidth). disksla_throttled_seconds_total has those of each disk.",
         lambda group: {(limit,): seconds for limit, seconds in group.throttled_s.items()},
         ("limit",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_burst_credits",
@@ -99,6 +109,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         f"Burst credits of the machine left, as an estimate between the bounds, {_UNIT}",
         credit_values(lambda level: level.estimate_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_burst_credits_lower_bound",
@@ -106,6 +117,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         f"Lowest level of burst credits of the machine that the observations allow, {_UNIT}",
         credit_values(lambda level: level.lower_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_burst_credits_upper_bound",
@@ -113,6 +125,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         f"Highest level of burst credits of the machine that the observations allow, {_UNIT}",
         credit_values(lambda level: level.upper_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_burst_credits_capacity",
@@ -120,6 +133,7 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         f"Burst credits of a full token bucket of the machine, {_UNIT}",
         credit_values(lambda level: level.capacity_credits),
         ("resource",),
+        profile="lean",
     ),
     Metric(
         "disksla_machine_burst_exhaustion_seconds",
@@ -129,5 +143,6 @@ MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
         " burst.",
         credit_values(lambda level: level.exhaustion_s),
         ("resource",),
+        profile="lean",
     ),
 )

@@ -10,6 +10,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
+from disksla.config import Profile
 from disksla.credits import CreditLevel
 from disksla.histogram import Histogram
 
@@ -18,6 +19,19 @@ Labelled = Mapping[tuple[str, ...], float]
 """Label values, in the order of `Metric.labels`, -> sample value."""
 Value = float | Histogram | Labelled | None
 Subject = TypeVar("Subject")
+
+
+SHORT_LATENCY_BOUNDS_S = (0.0005, 0.001, 0.003, 0.01, 0.02, 0.1, 0.5)
+"""The bounds of latencies in the profile `default`: 0.5, 1, 3, 10 and 20 ms are promised by
+providers; a quantile is off by at most the factor between two bounds, 2 to 5."""
+
+
+class Buckets(msgspec.Struct, frozen=True):
+    """What is published of a histogram besides the bucket +Inf."""
+
+    bounds: tuple[float, ...] = ()
+    has_sum: bool = True
+    """Whether its sum is published, and with it, as OpenMetrics requires, its count."""
 
 
 class Metric(msgspec.Struct, Generic[Subject], frozen=True):
@@ -32,6 +46,16 @@ class Metric(msgspec.Struct, Generic[Subject], frozen=True):
     """Value of a subject; None for no sample."""
     labels: tuple[str, ...] = ()
     """Labels besides `device`; a row with labels returns `Labelled`."""
+    profile: Profile = "default"
+    """The smallest profile that publishes it."""
+    buckets: Mapping[Profile, Buckets] = {}
+    """What profiles publish of a histogram; without an entry, all of it."""
+    only_in_full: frozenset[str] = frozenset()
+    """Label values that only the profile `full` publishes."""
+    is_rare: bool = False
+    """Whether zeros, which most disks have, are published in the profile `full` only."""
+    has_sum: bool = True
+    """Whether the sum and the count of a histogram are published."""
 
 
 class WithCredits(Protocol):

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from disksla.config import ProbeKind
-from disksla.metrics.metric import Metric, Value
+from disksla.config import ProbeKind, Profile
+from disksla.metrics.metric import SHORT_LATENCY_BOUNDS_S, Buckets, Metric, Value
 from disksla.pipeline import DiskSnapshot, ProbeResult, ProbeTotals
 
 
@@ -59,6 +59,10 @@ def _last_probe(value: Callable[[ProbeResult], float | None]) -> Callable[[DiskS
 
 _PROBED = "by probes (4 KiB, one in flight, at a low fixed rate), from the latency bins of fio"
 _LAST_RUN = "of the last probe that ran (was not skipped)"
+_PROBED_LATENCIES: Mapping[Profile, Buckets] = {
+    "lean": Buckets(),
+    "default": Buckets(SHORT_LATENCY_BOUNDS_S),
+}
 
 PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
@@ -66,12 +70,16 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "histogram",
         f"Latency in seconds of reads {_PROBED}. Absent unless such probes are configured.",
         _probe_latency("read-latency"),
+        profile="lean",
+        buckets=_PROBED_LATENCIES,
     ),
     Metric(
         "disksla_probe_write_latency_seconds",
         "histogram",
         f"Latency in seconds of writes {_PROBED}. Absent unless such probes are configured.",
         _probe_latency("write-latency"),
+        profile="lean",
+        buckets=_PROBED_LATENCIES,
     ),
     Metric(
         "disksla_probe_success",
@@ -79,6 +87,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f"Success {_LAST_RUN}: 1 if latencies were measured, 0 if not.",
         _last_probe(lambda last: last.is_success),
         ("kind",),
+        profile="lean",
     ),
     Metric(
         "disksla_probe_last_run_timestamp_seconds",
@@ -95,6 +104,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " before the first attempt, the time at which it was configured.",
         _probes(lambda totals: totals.last_attempt_s),
         ("kind",),
+        profile="lean",
     ),
     Metric(
         "disksla_probe_interval_seconds",
@@ -102,6 +112,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Configured seconds between two attempts. Absent if they are scheduled by `cron`.",
         _probe_intervals,
         ("kind",),
+        profile="lean",
     ),
     Metric(
         "disksla_probe_duration_seconds",
@@ -109,6 +120,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f"Seconds from starting fio to its end, {_LAST_RUN}.",
         _last_probe(lambda last: last.duration_s),
         ("kind",),
+        profile="full",
     ),
     Metric(
         "disksla_probe_target_iops",
@@ -117,6 +129,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f" is less, {_LAST_RUN}.",
         _last_probe(lambda last: last.target_iops),
         ("kind",),
+        profile="full",
     ),
     Metric(
         "disksla_probe_achieved_iops",
@@ -124,6 +137,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         f"Requests per second that fio completed, {_LAST_RUN}. Absent if it failed.",
         _last_probe(lambda last: last.achieved_iops),
         ("kind",),
+        profile="full",
     ),
     Metric(
         "disksla_probe_runs_total",
@@ -131,6 +145,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Probes that ran, failed or not.",
         _probes(lambda totals: totals.runs),
         ("kind",),
+        profile="full",
     ),
     Metric(
         "disksla_probe_failures_total",
@@ -157,6 +172,7 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "Requests completed by probes. The counters of the disk include them.",
         _probes(lambda totals: totals.requests),
         ("kind",),
+        profile="full",
     ),
     Metric(
         "disksla_probe_bytes_total",
@@ -165,5 +181,6 @@ PROBE_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " disk include them.",
         _probes(lambda totals: totals.transferred_bytes),
         ("kind",),
+        profile="full",
     ),
 )

@@ -38,6 +38,27 @@ rate(disksla_reads_completed_total[1m])
 ```
 
 A histogram `NAME` is published as `NAME_bucket` with the label `le`, `NAME_count` and `NAME_sum`.
+
+## Profiles
+
+`metrics: {profile: ...}` of the [configuration](configuration.md#metrics) selects what is
+published:
+
+- `lean`: what the alerts and the dashboard *Fleet* need;
+- `default`: what all dashboards need;
+- `full`: everything.
+
+The column *profile* has the smallest profile that publishes a metric; larger ones publish it too.
+Smaller profiles have fewer buckets of histograms. The bounds of `lean` are among those of
+`default`, and these among those of `full`, so buckets of disks with different profiles can be
+added up.
+
+"""
+
+_NO_SUM = """
+A histogram without sum and count has the number of observations in its bucket `+Inf`. The mean
+latency of reads is `disksla_read_time_seconds_total` over `disksla_reads_completed_total`, and
+that of writes likewise.
 """
 
 _MACHINE = """\
@@ -62,16 +83,29 @@ def reference() -> str:
     machine = _table(OF_THE_MACHINE, ("group",))
     daemon = _table(OF_THE_DAEMON, ())
     return (
-        f"{_INTRODUCTION}\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
+        f"{_INTRODUCTION}{_table_of_buckets()}{_NO_SUM}"
+        f"\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
         f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}"
     )
 
 
+def _table_of_buckets() -> str:
+    rows = ["| histogram | profile | bounds | sum and count |", "|---|---|---|---|"]
+    for metric in (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON):
+        for profile, buckets in metric.buckets.items():
+            bounds = ", ".join([*map(str, buckets.bounds), "+Inf"])
+            has_sum = "yes" if buckets.has_sum else "no"
+            rows.append(f"| `{metric.name}` | {profile} | {bounds} | {has_sum} |")
+    return "\n".join(rows) + "\n"
+
+
 def _table(metrics: Iterable[Metric[Any]], common_labels: tuple[str, ...]) -> str:
-    rows = ["| metric | kind | labels | description |", "|---|---|---|---|"]
+    rows = ["| metric | kind | labels | profile | description |", "|---|---|---|---|---|"]
     for metric in metrics:
         labels = ", ".join(f"`{label}`" for label in common_labels + metric.labels)
-        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help} |")
+        rows.append(
+            f"| `{metric.name}` | {metric.kind} | {labels} | {metric.profile} | {metric.help} |"
+        )
     return "\n".join(rows) + "\n"
 
 

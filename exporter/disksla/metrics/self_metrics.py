@@ -1,8 +1,11 @@
 """Metrics of the sampler and of the daemon itself."""
 
+from collections.abc import Mapping
+
 import msgspec
 
-from disksla.metrics.metric import Metric, keyed
+from disksla.config import Profile
+from disksla.metrics.metric import Buckets, Metric, keyed
 from disksla.pipeline import SamplerSnapshot
 
 
@@ -18,12 +21,15 @@ class BuildInfo(msgspec.Struct, frozen=True):
     """Unix time of the last successful load of the configuration."""
 
 
+_LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1), has_sum=False)}
+
 SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     Metric(
         "disksla_sampler_ticks_total",
         "counter",
         "Ticks of the sampler; at each tick it samples all monitored disks.",
         lambda sampler: sampler.ticks,
+        profile="lean",
     ),
     Metric(
         "disksla_sampler_missed_ticks_total",
@@ -31,12 +37,14 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
         "Sampling deadlines that passed without a tick because the tick before was late. Counters"
         " of disks lose nothing; windows become longer.",
         lambda sampler: sampler.missed_ticks,
+        profile="lean",
     ),
     Metric(
         "disksla_sampler_lateness_seconds",
         "histogram",
         "Seconds from the deadline of a tick to its start.",
         lambda sampler: sampler.lateness_s,
+        buckets=_LATENESS,
     ),
     Metric(
         "disksla_gaps_total",
@@ -77,6 +85,7 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
             ): 1
         },
         ("version", "python_version", "kernel_release"),
+        profile="lean",
     ),
     Metric(
         "disksla_config_last_reload_successful",
@@ -84,11 +93,13 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
         "Whether the last load of the configuration succeeded (1 yes, 0 no); after a failure the"
         " previous configuration stays in effect.",
         lambda build_info: build_info.reload_successful,
+        profile="lean",
     ),
     Metric(
         "disksla_config_last_reload_success_timestamp_seconds",
         "gauge",
         "Unix time in seconds of the last successful load of the configuration.",
         lambda build_info: build_info.reload_success_timestamp_s,
+        profile="lean",
     ),
 )

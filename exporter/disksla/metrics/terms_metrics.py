@@ -26,6 +26,7 @@ TERMS_METRICS: tuple[Metric[TermsSnapshot], ...] = (
         " files, the first to expire. Absent if none says it.",
         lambda terms: {(source,): time_s for source, time_s in terms.expiry_timestamp_s.items()},
         ("source",),
+        profile="lean",
     ),
     Metric(
         "disksla_terms_refresh_failures_total",

@@ -31,6 +31,7 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
         " better. Absent for skipped tests.",
         _by_test(lambda result: result.ratio),
         ("test",),
+        profile="lean",
     ),
     Metric(
         "disksla_verification_required_ratio",
@@ -39,6 +40,7 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
         " ratio less the configured tolerance. Absent for skipped tests.",
         _by_test(lambda result: result.required_ratio),
         ("test",),
+        profile="lean",
     ),
     Metric(
         "disksla_verification_passed",
@@ -47,6 +49,7 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
         " latency, which cannot fail.",
         _by_test(_passed),
         ("test",),
+        profile="lean",
     ),
     Metric(
         "disksla_verification_timestamp_seconds",
@@ -54,5 +57,6 @@ VERIFICATION_METRICS: tuple[Metric[VerificationReport], ...] = (
         "Unix time in seconds at which the last valid `disksla verify` of the disk ended. Absent"
         " without one.",
         lambda report: report.ended_timestamp_s,
+        profile="lean",
     ),
 )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
-from disksla.config import PROBE_KINDS, ProbeKind, UnusedEntry, machine_type_of
+from disksla.config import PROBE_KINDS, ProbeKind, Profile, UnusedEntry, machine_type_of
 from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
@@ -143,6 +143,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     terms: TermsSnapshot = TermsSnapshot()
     timestamp_s: float = 0.0
     """Wall-clock time of the last sample, in seconds since 1970; 0 before the first."""
+    profile: Profile = "default"
+    """Which metrics are published."""
 
     def with_terms_failures(self, failures: Mapping[tuple[TermsSource, str], int]) -> "Snapshot":
         """Return the snapshot with the failures of reading and finding out terms."""
@@ -188,6 +190,7 @@ def take_snapshot(state: State) -> Snapshot:
             for _, group in sorted(state.groups.items())
             if not group.shared.of_type
         ),
+        profile=state.settings.metrics.profile,
     )
 
 

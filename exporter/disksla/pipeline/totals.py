@@ -75,7 +75,7 @@ def _plus_at(amounts: tuple[float, ...], index: int, more: float) -> tuple[float
     return (*amounts[:index], amounts[index] + more, *amounts[index + 1 :])
 
 
-LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
+LOAD_BOUNDS_RATIO = (0.01, 0.1, 0.25, 0.5, 0.75, 0.8, 0.9, 0.95, 1.0, 1.05, 1.25, 2.0, 4.0)
 
 RECENT_WINDOWS = 10
 """Present rates and loads are means over this many windows."""

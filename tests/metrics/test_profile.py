@@ -1,0 +1,95 @@
+"""What each profile publishes."""
+
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+from hypothesis import given
+
+from disksla.config.settings import Profile
+from disksla.metrics.collector import make_registry, rows_by_profile
+from disksla.metrics.profile import PROFILES, rows_of
+from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
+from disksla.pipeline.snapshot import Snapshot
+from disksla.procfs.diskstats import Counters
+from support.examples import scaled
+from support.snapshots import ABOUT, disk_view, group_view, probed_disk_view, view, views
+
+ALL = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
+Series = tuple[str, frozenset[tuple[str, str]]]
+
+
+def series(shown: Snapshot, profile: Profile) -> dict[Series, float]:
+    shown = msgspec.structs.replace(shown, profile=profile)
+    registry = make_registry(lambda: shown, lambda: ABOUT)
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name.startswith("disksla_")
+    }
+
+
+def names(shown: Snapshot, profile: Profile) -> set[str]:
+    return {name for name, _ in series(shown, profile)}
+
+
+@scaled(40)
+@given(views)
+def test_a_smaller_profile_has_fewer_series_with_the_same_values(shown: Snapshot) -> None:
+    lean, default, full = (series(shown, profile).items() for profile in PROFILES)
+    assert lean <= default <= full
+
+
+def test_rows_say_what_smaller_profiles_have() -> None:
+    assert rows_of(OF_DISKS, "full") == OF_DISKS
+    assert set(rows_by_profile()) == set(PROFILES)
+    for metric in ALL:
+        for profile, buckets in metric.buckets.items():
+            assert metric.kind == "histogram"
+            assert PROFILES.index(profile) >= PROFILES.index(metric.profile)
+            assert list(buckets.bounds) == sorted(buckets.bounds)
+        lean, default = (metric.buckets.get(profile) for profile in ("lean", "default"))
+        assert lean is None or (default is not None and {*lean.bounds} <= {*default.bounds})
+
+
+@pytest.mark.parametrize("what", ["flushes", "discards"])
+def test_flushes_and_discards_are_absent_until_there_are_some(what: str) -> None:
+    name = f"disksla_{what}_completed_total"
+    none = view(disk_view(totals=Counters(*[0] * len(Counters._fields))))
+    assert name not in names(none, "default")
+    assert name in names(none, "full")
+    assert name in names(view(disk_view()), "default")
+    assert name not in names(view(disk_view()), "lean")
+
+
+def test_counters_of_verdicts_are_there_from_the_start() -> None:
+    """Alerts on them must not miss the first increase."""
+    new = view(disk_view(totals=Counters(*[0] * len(Counters._fields))))
+    for profile in PROFILES:
+        found = {labels for name, labels in series(new, profile) if "verdict_seconds" in name}
+        assert len(found) == 6
+
+
+def test_pressure_on_all_tasks_is_in_full_only() -> None:
+    def kinds(profile: Profile) -> Iterator[str]:
+        for name, labels in series(view(disk_view()), profile):
+            if name == "disksla_throttled_pressure_seconds_total":
+                yield dict(labels)["kind"]
+
+    assert [sorted(kinds(profile)) for profile in PROFILES] == [
+        ["some"],
+        ["some"],
+        ["full", "some"],
+    ]
+
+
+def test_sum_and_count_come_together() -> None:
+    """As OpenMetrics requires; the bucket +Inf is always there."""
+    shown = view(probed_disk_view(), groups=(group_view(),))
+    for profile in PROFILES:
+        found = names(shown, profile)
+        for metric in ALL:
+            if metric.kind == "histogram":
+                present = [f"{metric.name}_{each}" in found for each in ("sum", "count", "bucket")]
+                assert present in ([True] * 3, [False] * 2 + [True], [False] * 3)

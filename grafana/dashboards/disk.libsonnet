@@ -47,7 +47,7 @@ local state = import '../state.libsonnet';
       local limit(metric) =
         'label_replace(%s * on (%s) group_left (budget) topk by (%s) (1, %s),'
         % [gauge(metric), lib.perDisk, lib.perDisk, gauge('disk_info')]
-        + ' "shared", " (reads and writes share it)", "budget", "sum|time_shared")';
+        + ' "shared", ", shared", "budget", "sum|time_shared")';
 
       // Observed mean, peak of 100 ms, promise, and burst limit.
       local traffic(caption, kind, unit, observed, suffix) =
@@ -63,7 +63,7 @@ local state = import '../state.libsonnet';
           lib.query(limit('limit_' + kind + suffix), 'promised{{shared}}'),
           lib.query(limit('burst_limit_' + kind + suffix), 'while credits last{{shared}}'),
         ])
-        + lib.size(8, 8)
+        + lib.size(8, 9)
         + lib.noData('no samples')
         + lib.overrides([
           lib.filled('observed', 'blue'),
@@ -89,7 +89,7 @@ local state = import '../state.libsonnet';
             'promised, shared'
           ),
         ])
-        + lib.size(8, 8)
+        + lib.size(8, 9)
         + lib.noData('no samples')
         + lib.overrides([
           lib.filled('observed', 'blue'),
@@ -371,7 +371,11 @@ local state = import '../state.libsonnet';
           |||, 'percentunit', [
             lib.query(rate('throttled_iowait_seconds_total'), 'iowait, of one CPU'),
             lib.query(rate('throttled_pressure_seconds_total'), 'tasks stalled: {{kind}}'),
-          ]) + lib.noData('no iowait or pressure while throttled') + lib.size(8, 8),
+          ]) + lib.noData('no iowait or pressure while throttled') + lib.size(8, 8) + lib.coloured({
+            'iowait, of one CPU': 'blue',
+            'tasks stalled: some': 'purple',
+            'tasks stalled: full': 'dark-purple',
+          }),
         ],
       ] + machine.ofDisk, one=true),
   },

@@ -68,7 +68,7 @@ local thresholds(steps) = {
 };
 
 // Decimals by unit, so that rounding noise is 0. Axes of zeros end at the soft maximum.
-local decimals = { percentunit: 1, s: 1, iops: 0, binBps: 1, bytes: 1, short: 0, none: 0 };
+local decimals = { percentunit: 1, s: 1, iops: 1, binBps: 1, bytes: 1, short: 0, none: 0 };
 local soft_max = { percentunit: 0.1, s: 0.001, iops: 10, binBps: 1048576, bytes: 4096, short: 1 };
 
 // Colours of series without one of their own: no red or orange, which mean that something is wrong.

@@ -57,7 +57,7 @@ def test_documented_series_by_feature() -> None:
 
 
 def test_disk_with_terms_has_at_most_60_series() -> None:
-    """It is mounted, was throttled, and had flushes and discards."""
+    """It is mounted, was throttled, and had flushes."""
     disk, report = disks_by_feature()["with one mounted file system"]
     lean, default, _ = (len(page(disk, profile, report).disk) for profile in PROFILES)
     assert (lean, default) <= (26, 60)

@@ -121,8 +121,7 @@ _DATA = (
     "All flushes are subtracted from the writes that the kernel counts, unless"
     " disksla_data_writes_total has the exact number."
 )
-_LATENCIES: Mapping[Profile, Buckets] = {"default": Buckets(SHORT_LATENCY_BOUNDS_S, has_sum=False)}
-"""Sum and count are those of the counters of time and of requests, but for the last windows."""
+_LATENCIES: Mapping[Profile, Buckets] = {"default": Buckets(SHORT_LATENCY_BOUNDS_S)}
 _LOADS: Mapping[Profile, Buckets] = {
     "lean": Buckets((0.8,), has_sum=False),
     "default": Buckets((0.8, 0.9, 1.05)),
@@ -265,17 +264,17 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_discards_completed_total",
         "counter",
         "Discards (trims) completed (discards completed of /proc/diskstats; absent before"
-        f" Linux 4.18), {_SINCE}. {_RARE}",
+        f" Linux 4.18), {_SINCE}.",
         _total(lambda counters: counters.discards),
-        is_rare=True,
+        profile="full",
     ),
     Metric(
         "disksla_discarded_bytes_total",
         "counter",
         "Bytes discarded (sectors discarded of /proc/diskstats x 512; absent before"
-        f" Linux 4.18), {_SINCE}. {_RARE}",
+        f" Linux 4.18), {_SINCE}.",
         _total(lambda counters: counters.discarded_sectors, times=SECTOR_BYTES),
-        is_rare=True,
+        profile="full",
     ),
     Metric(
         "disksla_inflight",

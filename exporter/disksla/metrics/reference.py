@@ -56,9 +56,9 @@ added up.
 """
 
 _NO_SUM = """
-A histogram without sum and count has the number of observations in its bucket `+Inf`. The mean
-latency of reads is `disksla_read_time_seconds_total` over `disksla_reads_completed_total`, and
-that of writes likewise.
+A histogram without sum and count has the number of observations in its bucket `+Inf`. Collectors
+of OpenTelemetry drop such a histogram, and with it DiskLatencyAbovePromise; Prometheus, its agents
+and VictoriaMetrics keep it.
 """
 
 _MACHINE = """\

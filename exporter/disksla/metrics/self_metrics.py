@@ -21,7 +21,7 @@ class BuildInfo(msgspec.Struct, frozen=True):
     """Unix time of the last successful load of the configuration."""
 
 
-_LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1), has_sum=False)}
+_LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1))}
 
 SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     Metric(

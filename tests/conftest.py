@@ -25,10 +25,10 @@ SYSTEM = {
     "packages",
 }  # fmt: skip
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
-ALONE = {"browser", "integration", "lab"}
+ALONE = {"integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing
-beside them, because they share the devices and the measurement lock of the machine; or that share
-a browser and daemons. Such tests in other folders have the mark `alone`."""
+beside them, because they share the devices and the measurement lock of the machine. Such tests in
+other folders have the mark `alone`."""
 ATTEMPTS = 3
 """A machine whose CPU or disk is busy elsewhere delays what a test measures. Such a test is
 repeated, and the summary says so."""

@@ -38,7 +38,7 @@ def checker(path: str) -> Path:
     return CHECKERS / path
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     if shutil.which("chromium") is None:
         pytest.skip("NOT TESTED: chromium is missing to open the pages")
@@ -53,7 +53,7 @@ def page(browser: Browser) -> Iterator[Page]:
     page.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def daemons(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Daemon]]:
     """Return a daemon for each situation, when its disks have been sampled for some seconds."""
     with ExitStack() as stack:
@@ -100,7 +100,7 @@ def _start(situation: Situation, directory: Path, stack: ExitStack) -> Daemon:
     return daemon
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Return the reports that commands write as HTML."""
     directory = tmp_path_factory.mktemp("reports")
@@ -113,7 +113,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return sorted(directory.iterdir())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def addresses(daemons: dict[str, Daemon], reports: list[Path]) -> list[Address]:
     """Return all pages: those of daemons, with the first minute of an hour, and reports."""
     paths = [(name, "/") for name in daemons]

@@ -147,7 +147,12 @@
             lib.query(mean('read_latency'), 'all reads'),
             lib.query(mean('probe_write_latency'), 'probed writes'),
             lib.query(mean('write_latency'), 'all writes'),
-          ]) + coarse + lib.size(8, 8) + lib.noData('no probes ran'),
+          ]) + coarse + lib.size(8, 8) + lib.noData('no probes ran') + lib.coloured({
+            'probed reads': 'blue',
+            'all reads': 'light-blue',
+            'probed writes': 'purple',
+            'all writes': 'light-purple',
+          }),
         ],
         [
           lib.lines('Runs per hour', |||

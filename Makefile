@@ -41,12 +41,12 @@ cover: .venv/check.stamp ## run the fast tests with more examples, and check cov
 	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
 		--include="$$(.venv/bin/python tests/pure_files.py)"
 
-system: .venv/check.stamp ## run the tests with real disks, fio, Prometheus, browsers
+system: .venv/check.stamp .cache/dashboard/page/page.js ## run the tests with real disks, fio, Prometheus, browsers
 	@.ci/need check
 	$(PYTEST) -n 4 --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
 	$(PYTEST) -n 0 --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
 
-nightly: .venv/check.stamp ## run all tests, with 1,000 random examples for each property
+nightly: .venv/check.stamp .cache/dashboard/page/page.js ## run all tests, with 1,000 random examples for each property
 	@.ci/need check
 	$(PYTEST) --hypothesis-profile=nightly -m 'not alone' $(ARGS)
 	$(PYTEST) -n 0 --hypothesis-profile=nightly -m alone $(ARGS)
@@ -90,7 +90,7 @@ alert: .venv/check.stamp ## from a new Debian to the first alert, on a disk that
 	@.ci/need lab
 	PYTHONPATH=tests:grafana .venv/bin/python -m vm.alert $(ARGS)
 
-pictures: .venv/check.stamp ## take the pictures of docs/pictures: real disks, five minutes (root)
+pictures: .venv/check.stamp .cache/dashboard/page/page.js ## take the pictures of docs/pictures: real disks, five minutes (root)
 	@.ci/need lab
 	PYTHONPATH=tests .venv/bin/python -m pictures $(ARGS)
 
@@ -194,6 +194,12 @@ clean: ## remove everything that make has created
 	@cd $(<D) && go build -trimpath -ldflags='-s -w' -o $(abspath $(@D))/bin/ tool \
 		&& touch $(abspath $@) \
 		|| echo 'disksla: kube-apiserver is missing: it needs Go 1.26 or newer' >&2
+
+# Half a minute, and 470 MB for as long. Without npm, no dashboard is drawn.
+.cache/dashboard/page/page.js: $(wildcard tests/pictures/dashboard/*)
+	@echo "disksla: building the page with Grafana's components into .cache/dashboard" >&2
+	@tests/pictures/dashboard/build .cache/dashboard \
+		|| echo 'disksla: no dashboard is drawn: it needs npm' >&2
 
 # A separate environment: pip-audit needs thirty packages that nothing else needs.
 .cache/audit-$(AUDIT)/bin/pip-audit:

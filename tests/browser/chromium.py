@@ -127,7 +127,7 @@ class Page:
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
         )
         if "exceptionDetails" in answer:
-            raise BrowserError(f"script failed: {answer['exceptionDetails']}")
+            raise BrowserError(f"script failed: {_raised(answer)}")
         return answer["result"].get("value")
 
     def press(self, key: str, code: int) -> None:
@@ -146,7 +146,7 @@ class Page:
             if event.get("method") == "Log.entryAdded" and event.get("sessionId") == self._session
         ]
         return entries + [
-            str(event["params"]["exceptionDetails"])
+            _raised(event["params"])
             for event in self._browser.events
             if event.get("method") == "Runtime.exceptionThrown"
             and event.get("sessionId") == self._session
@@ -163,6 +163,13 @@ class Page:
 
     def close(self) -> None:
         self._browser.call("Target.closeTarget", targetId=self._target)
+
+
+def _raised(answer: dict[str, Any]) -> str:
+    """Return what a script raised: the error with its stack, or the message of the browser."""
+    details = answer["exceptionDetails"]
+    text: str = details.get("exception", {}).get("description", details["text"])
+    return text
 
 
 @contextmanager

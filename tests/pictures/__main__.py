@@ -1,4 +1,4 @@
-"""`make pictures`: pictures of the pages and of `disksla top`, from a run on throttled disks.
+"""`make pictures`: pictures of the pages, of `disksla top` and of a dashboard, on throttled disks.
 
 Four disks are loaded for five minutes: one that commits with fdatasync is throttled at its limit,
 one uses up its burst credits, one gets less than it was promised, and one has no problem.
@@ -21,6 +21,7 @@ from lab.experiment import configuration
 from lab.load import Target, run_phase, target_on
 from lab.options import start, write
 from lab.scenario import LabDisk, read_scenario
+from pictures.dashboard import IOPS, missing, scraping, take_dashboard
 from pictures.terminal import (
     DARK,
     LIGHT,
@@ -43,6 +44,8 @@ _DARK = ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")
 
 _TAKEN_S = 20.0
 """How long before the end of the loads the first picture is taken: browsers take seconds."""
+_BURSTING = 1
+"""The disk of the dashboard: it uses up its burst credits."""
 
 
 class Picture(NamedTuple):
@@ -103,7 +106,7 @@ def _load(target: Target, lab_disk: LabDisk) -> None:
 
 @contextmanager
 def loaded(seconds: float) -> Iterator[tuple[Daemon, list[str]]]:
-    """Yield a daemon, and its disks, when they have been loaded for most of this time."""
+    """Yield a daemon, and its disks, when they begin to be loaded; end after this time."""
     with ExitStack() as undo:
         home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-pictures-")))
         text = (_HERE / "scenario.yml").read_text(encoding="utf-8")
@@ -135,7 +138,6 @@ def loaded(seconds: float) -> Iterator[tuple[Daemon, list[str]]]:
             executor.submit(_load, target, lab_disk)
             for target, lab_disk in zip(targets, scenario.disks, strict=True)
         ]
-        time.sleep(seconds - _TAKEN_S)
         yield daemon, [disk.device for disk in disks]
         for load in loads:
             load.result()
@@ -150,11 +152,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if shutil.which(_CHROMIUM) is None:
         write("pictures: SKIPPED: needs chromium")
         return 0
+    if lacking := missing():
+        write(f"pictures of the dashboard: SKIPPED: {lacking}")
     options.directory.mkdir(parents=True, exist_ok=True)
-    with loaded(options.seconds) as (daemon, devices):
+    with ExitStack() as undo:
+        daemon, devices = undo.enter_context(loaded(options.seconds))
+        server = None if lacking else undo.enter_context(scraping(daemon.address))
+        since_s = time.time()
+        time.sleep(options.seconds - _TAKEN_S)
+        until_s = time.time()
         screens = [(each, screen_of(each, daemon.address)) for each in TERMINAL_PICTURES]
         for picture in pictures(devices[0]):
             take(picture, daemon.address, options.directory)
+        if server is not None:
+            disk = {"instance": daemon.address, "device": devices[_BURSTING]}
+            for file in take_dashboard(IOPS, server, disk, (since_s, until_s), options.directory):
+                write(str(file))
     for terminal, rows in screens:
         take_terminal(terminal, rows, options.directory)
     return 0

@@ -11,7 +11,7 @@ import pytest
 from browser.chromium import BrowserError, Page, running
 from grafana.promtool import needs_promtool
 from grafana.sample_history import HOUR_S, STEP_S, openmetrics
-from pictures.dashboard import ASSETS, IOPS, draw, missing, panels_of
+from pictures.dashboard import ASSETS, IOPS, Section, draw, missing, panels_of
 from support.monitoring_stack import Prometheus, prometheus
 
 pytestmark = [
@@ -21,6 +21,7 @@ pytestmark = [
         reason=f"NOT TESTED: {missing()}: make .cache/dashboard/page/page.js",
     ),
 ]
+PANELS = panels_of(Section("", "disk", "Terms", IOPS.last))
 DISK = {"instance": "db-2:10056", "device": "vda"}
 """It has burst credits."""
 TEXT = "document.body.innerText"
@@ -62,8 +63,8 @@ def drawn(page: Page, server: Prometheus, now_s: int, panels: list[dict[str, Any
 
 
 def test_values_are_those_of_prometheus(page: Page, server: Prometheus, now_s: int) -> None:
-    text = drawn(page, server, now_s, panels_of(IOPS))
-    for panel in panels_of(IOPS):
+    text = drawn(page, server, now_s, PANELS)
+    for panel in PANELS:
         assert panel["title"] in text
     [left] = server.query(
         'disksla_burst_credits{instance="db-2:10056", device="vda"}'
@@ -80,7 +81,7 @@ def test_values_are_those_of_prometheus(page: Page, server: Prometheus, now_s: i
 def test_absence_is_said_in_the_words_of_the_panel(
     page: Page, server: Prometheus, now_s: int
 ) -> None:
-    panels = [panel for panel in panels_of(IOPS) if panel["title"] in {"Serial number", "Load"}]
+    panels = [panel for panel in PANELS if panel["title"] in {"Serial number", "Load"}]
     nothing = json.loads(json.dumps(panels).replace("disksla_", "absent_"))
     text = drawn(page, server, now_s, nothing)
     assert "the disk has none" in text
@@ -100,6 +101,6 @@ def test_absence_is_said_in_the_words_of_the_panel(
 def test_what_cannot_be_drawn_is_an_error(
     page: Page, server: Prometheus, now_s: int, change: dict[str, Any], message: str
 ) -> None:
-    panels = [panel | change for panel in panels_of(IOPS) if panel["title"] == "Load"]
+    panels = [panel | change for panel in PANELS if panel["title"] == "Load"]
     with pytest.raises(BrowserError, match=message):
         drawn(page, server, now_s, panels)

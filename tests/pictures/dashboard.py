@@ -33,8 +33,8 @@ class Section(NamedTuple):
     """Titles of its highest and of its lowest panel."""
 
 
-IOPS = Section("dashboard-disk", "disk", "Terms", "Total IOPS and observed ceiling")
-"""The facts of the disk, and the rows below them up to IOPS."""
+IOPS = Section("dashboard-disk", "disk", "SLA compliance", "Total IOPS and observed ceiling")
+"""Below the facts of the disk, and above the throughput."""
 
 
 def panels_of(section: Section) -> list[dict[str, Any]]:

@@ -45,6 +45,7 @@ UNIT_ELSEWHERE = {
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
     "disksla.doctor.facts.Sample.value": "in the name of the metric",
     "disksla.verdict.constant_rate.Line.slopes": "amounts per sample, or per second",
+    "disksla.verdict.flush_share.Shares.ranges": "shares of the flushes",
     "disksla.web.disks_document.LiveDiskDocument.queue_depth": "requests",
     "disksla.web.disks_document.ChartsDocument.queue_depth": "requests",
     "disksla.verification.suites.Requirement": "in its own `unit`",

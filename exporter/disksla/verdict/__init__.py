@@ -40,8 +40,10 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   range (`interval`). No limiter charges a flush: both ends of the range are tried, and the one
   that lies on a line is believed. `met` needs the smaller number. A database that also commits to
   a journal is between both ends (`flush_share`): for a limit of the terms, the share of the
-  flushes is found with which the curve is straight. Where concurrent flushes are merged, that
-  share varies; there, several requests in flight and a limit in nearly every range suffice.
+  flushes is found with which the curve is on the limit from each release to each other, but for
+  few that end below it because nothing was in flight. The share is that of a program, so it is
+  kept. Where concurrent flushes are merged, it varies; there, several requests in flight and a
+  limit in nearly every range suffice.
 - **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
   not wait. That time is learned only from windows that cannot have been throttled, or are shorter
   on average, and from the one with which a throttled load begins: a limiter with windows admits

@@ -122,11 +122,21 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     def _may_be_limiter(self, tick_s: float) -> bool:
         """Return whether requests are as many, and wait as long, as those of a limiter."""
         least = P.enough_requests if self.is_deep else P.one_deep_requests
-        return (
-            self.requests * P.straight_s >= least * (self.seconds - tick_s / 2)
-            and self.busy_s >= P.straight_latency_s * self.requests
-            and self.busy_s >= P.straight_busy_share * self.seconds
-        )
+        return may_be_limited(self.requests, self.seconds, self.busy_s, least, tick_s)
+
+
+def may_be_limited(
+    requests: float, seconds: float, busy_s: float, least: int, tick_s: float
+) -> bool:
+    """Return whether requests are as many, and wait as long, as those of a limiter.
+
+    `busy_s` are the I/O-seconds that they took, and `least` are needed in straight_s.
+    """
+    return (
+        requests * P.straight_s >= least * (seconds - tick_s / 2)
+        and busy_s >= P.straight_latency_s * requests
+        and busy_s >= P.straight_busy_share * seconds
+    )
 
 
 NO_LINE = Line((_NO_SLOPE,) * 8)

@@ -8,7 +8,7 @@ from disksla.limits import Limits
 from disksla.verdict.ceiling import Ceiling, is_at_ceiling
 from disksla.verdict.constant_rate import Line
 from disksla.verdict.flush_share import (
-    explained_share,
+    explained_shares,
     has_several_writers,
     may_be_at_limit,
     without_share,
@@ -157,6 +157,10 @@ def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
     """Return the finding if a limit of the terms throttles; None if none does."""
     if seen.throttle is None and not seen.flushes and _is_on_another_line(seen, rules):
         return None
+    if seen.flush_share is not None:
+        found = _with_share(seen, seen.flush_share, rules)
+        if found is not None:
+            return found
     for releases in seen.counts:
         found = _steady(seen, releases, rules)
         if found is not None:
@@ -190,15 +194,20 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
         return Finding(Throttle("base", limit), counts_data=True, is_steady=True)
     first = len(seen.releases) - seen.waiting + 1  # before, tokens may have been saved
     last = last_seconds(seen.releases[first:], P.straight_s)
-    explained, line = explained_share(last, rules.limits.throttled_charges, rules.tick_s)
-    share = explained if line.is_limiter(rules.tick_s) else seen.flush_share
-    if share is not None:
-        found = _steady(seen, without_share(seen.releases, share), rules)
-        if found is not None:
-            return msgspec.structs.replace(
-                found, counts_data=True, covers_undecided=True, flush_share=share
-            )
-    return Finding(is_open=line.is_open(rules.tick_s))
+    shares = explained_shares(last, rules.limits.throttled_charges, rules.tick_s)
+    if not shares.is_limiter(rules.tick_s):
+        return Finding(is_open=shares.is_open(rules.tick_s))
+    return _with_share(seen, shares.share, rules) or _NOTHING
+
+
+def _with_share(seen: Seen, share: float, rules: Rules) -> Finding | None:
+    """Return the finding if the last releases, without a share of the flushes, are on a limit."""
+    found = _steady(seen, without_share(seen.releases, share), rules)
+    if found is None:
+        return None
+    return msgspec.structs.replace(
+        found, counts_data=True, covers_undecided=True, flush_share=share
+    )
 
 
 def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding | None:

@@ -88,6 +88,10 @@ class Parameters(msgspec.Struct, frozen=True):
     several in flight, this share of a release. Over three seconds, the curves of limiters differ
     by 0.0 to 0.9 requests, of programs that imitate a constant service time by 3.2 to 6.4, and of
     real disks by 34 to 2,123 (recordings)."""
+    transaction_requests: int = 1
+    """If a share of the flushes is not counted, data writes between two releases differ by so many
+    more: a sample may be taken after the flushes of a commit, and before its write. With SQLite on
+    a busy machine, they differ by 2.3 in 10 s (lab)."""
     straight_skipped_share: float = 0.25
     """Of the releases on a line. So many may end off it, by at most one release: samples are taken
     while a limiter lets requests pass, and the machine is late (lab)."""

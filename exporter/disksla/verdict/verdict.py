@@ -86,7 +86,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     uncounted_s: float = 0.0
     """Throttled time of the last release beyond its duration."""
     flush_share: float | None = None
-    """Share of the flushes that the limiter does not count, if it counts others."""
+    """Share of the flushes that the limiter does not count, if it counts others; kept while the
+    disk is flushed."""
     lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The last releases on a straight line: with data writes only, and with all writes."""
     lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
@@ -321,7 +322,7 @@ def _judge(
         throttle=found.throttle if found.is_steady else None,
         throttled=len(found.run) if found.is_steady else 0,
         uncounted_s=uncounted_s,
-        flush_share=found.flush_share,
+        flush_share=found.flush_share or (seen.flush_share if seen.flushes else None),
         lines=seen.lines,
     )
     return state, own, found

@@ -72,6 +72,24 @@ def test_windows_before_the_share_is_known_were_throttled() -> None:
     assert [each.verdict for each in found].count("throttled") >= WINDOWS - 3
 
 
+def test_windows_before_the_share_is_known_were_throttled_for_a_time_of_their_own() -> None:
+    """Two requests are in flight when the share is found, and wait together."""
+    windows = windows_of(ROLLBACK_JOURNAL, itertools.repeat(30))
+    two = [msgspec.structs.replace(each, inflight=2) for each in windows[20:]]
+    shares = [each.throttled_share for each in verdicts([*windows[:20], *two], limits_of(300))]
+    assert min(shares[1:20]) == pytest.approx(0.94)
+    assert max(shares[22:]) == pytest.approx(0.47)
+
+
+def test_share_is_found_where_every_second_window_is_silent() -> None:
+    windows = [
+        msgspec.structs.replace(each, write_ms=190 if each.writes else 0)
+        for each in windows_of(ROLLBACK_JOURNAL, itertools.cycle([0, 60]))
+    ]
+    found = verdicts(windows, limits_of(300))
+    assert [each.verdict for each in found].count("throttled") >= WINDOWS - 5
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_disk_that_serves_in_varying_time_is_not_throttled(seed: int) -> None:
     """Whatever the limit: some share of the flushes explains it, but the curve is not straight."""

@@ -45,7 +45,7 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     is_confirmed: bool = False
     """The disk was throttled at that level for several windows, so it is not by chance."""
     throttled_share: float = 1.0
-    """Share of the window in which requests waited, if throttled."""
+    """Share of the window in which requests waited, if throttled; if that is undecided, too."""
     otherwise: Verdict = "unproven"
     """Verdict on the rest of the window, if throttled."""
 
@@ -244,8 +244,19 @@ def _decided(
     silent = msgspec.structs.replace(own, wait_s=0.0)
     if not found.covers_undecided:
         return _ended(undecided, silent, own)
-    waits_s = (0.0 if each is None else each.wait_s for each in undecided)
-    return (*(msgspec.structs.replace(own, wait_s=each_s) for each_s in waits_s), own)
+    return (*(_covered(each, own, found) for each in undecided), own)
+
+
+def _covered(undecided: WindowVerdict | None, own: WindowVerdict, found: Finding) -> WindowVerdict:
+    """Return the verdict on an undecided window that was throttled as the release after it.
+
+    At a limit of the terms, its requests waited for a time of their own; a constant rate throttles
+    for all of the time.
+    """
+    if undecided is None:
+        return msgspec.structs.replace(own, wait_s=0.0)
+    share = own.throttled_share if found.flush_share is None else undecided.throttled_share
+    return msgspec.structs.replace(own, wait_s=undecided.wait_s, throttled_share=share)
 
 
 def _ended(
@@ -290,14 +301,19 @@ def _judge(
                 otherwise=verdict,
             )
         else:
-            own = WindowVerdict(verdict, wait_s=wait_s(data, service_s) if found.is_open else 0.0)
+            own = WindowVerdict(verdict)
+            if found.is_open:  # and may yet turn out to be throttled
+                waited_s = wait_s(data, service_s)
+                throttled_s = _throttled_s(data, detector.inflight, waited_s, found)
+                share = min(1.0, throttled_s / part.seconds)
+                own = WindowVerdict(verdict, wait_s=waited_s, throttled_share=share)
     else:
         counted = data if found.counts_data else part
         waited_s = wait_s(counted, service_s)
         throttled_s = _throttled_s(counted, detector.inflight, waited_s, found)
         time_s = detector.uncounted_s + min(found.longest_s, throttled_s)
         share = min(1.0, time_s / part.seconds)
-        uncounted_s = min(rules.tick_s, time_s - share * part.seconds)
+        uncounted_s = min(rules.tick_s, max(0.0, time_s - share * part.seconds))
         is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
         own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
     ceiling = detector.ceiling

@@ -14,6 +14,8 @@ LEAST_LEFT_S = 1.0
 """Shortest time to exhaustion that is compared: a tenth of less is within one window."""
 _SHORTEST_EPISODE_S = 0.5
 _SAME_EPISODE_S = 0.25
+_SMOOTH_SHARE = 0.5
+"""Share of a window in which requests wait at a smooth bucket, in truth and by the verdicts."""
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -89,7 +91,7 @@ def is_throttled(window: Window, *, is_smooth: bool) -> bool:
     A smooth bucket admits requests all the time, so whether one waits at the end is chance: there,
     requests must have waited for half of the window.
     """
-    return window.throttled_s >= WINDOW_S / 2 if is_smooth else window.waiting > 0
+    return window.throttled_s >= _SMOOTH_SHARE * WINDOW_S if is_smooth else window.waiting > 0
 
 
 def episodes_of(windows: Sequence[Window], *, is_smooth: bool) -> list[Episode]:
@@ -125,7 +127,11 @@ def judge(
     )
     reported_s = sum(row.throttled_s or 0.0 for row in throttled)
     loaded_s = _seconds(row for row in judged if is_loaded(row))
-    onset_delay_s, end_delay_s = _delays(episodes, throttled)
+    least = _SMOOTH_SHARE if facts.is_smooth else 0.0
+    lasting = [
+        row for row in throttled if (row.throttled_s or 0.0) >= least * (row.window_s or 0.0)
+    ]
+    onset_delay_s, end_delay_s = _delays(episodes, lasting)
     below = _below(judged, begun_s, expectation.below_since)
     credit = _credits(truth, judged, facts.capacities)
     return Findings(

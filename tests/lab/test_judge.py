@@ -99,6 +99,17 @@ def test_smooth_limiter_throttles_for_half_of_a_window() -> None:
     assert len(episodes_of([window], is_smooth=True)) == 1
 
 
+def test_episodes_at_a_smooth_limiter_end_with_the_same_window_in_truth_and_verdicts() -> None:
+    waited_s = [0.08] * 20 + [0.04] * 10
+    truth = [
+        msgspec.structs.replace(window, throttled_s=each_s)
+        for window, each_s in zip(windows_of([True] * 30), waited_s, strict=True)
+    ]
+    rows = [row_of(window, "throttled", throttled_s=window.throttled_s) for window in truth]
+    assert judge(truth, rows, Facts(is_smooth=True), ALL).end_delay_s == pytest.approx(0.0)
+    assert judge(truth, rows[:15], Facts(is_smooth=True), ALL).end_delay_s == pytest.approx(0.5)
+
+
 def test_below_must_be_detected_in_time_and_not_before() -> None:
     expected = Expectation(below_since=Duration(1.0))
     truth = windows_of([False] * 60)

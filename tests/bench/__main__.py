@@ -41,7 +41,6 @@ LIBRARIES = (
     "logging",
     "msgspec",
     "yaml",
-    "prometheus_client",
     "pyudev",
     "h11",
     "disksla.commands.serve",

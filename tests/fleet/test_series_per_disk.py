@@ -6,14 +6,14 @@ from pathlib import Path
 import msgspec
 
 from disksla.config.settings import Profile
-from disksla.metrics.collector import make_registry
+from disksla.metrics.families import snapshot_families
 from disksla.metrics.profile import PROFILES
 from disksla.metrics.reference import OF_DISKS
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import DiskSnapshot
 from disksla.verification.report import VerificationReport
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report
-from fleet.playback import ABOUT, OPENMETRICS, Page, page_of, parse_page
+from fleet.playback import OPENMETRICS, Page, page_of, parse_page
 from support.snapshots import view
 
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"
@@ -39,8 +39,8 @@ def test_largest_disk_has_all_metrics_of_disks() -> None:
 
 def test_documented_names_select_twelve_series() -> None:
     [names] = re.findall(r"'name\[\]': \[(.*)\]", PAGE.read_text(encoding="utf-8"))
-    registry = make_registry(lambda: view(largest_disk()), lambda: ABOUT)
-    text = render_metrics(registry, OPENMETRICS, names=names.split(", ")).body.decode()
+    families = snapshot_families(view(largest_disk()))
+    text = render_metrics(families, OPENMETRICS, names=names.split(", ")).body.decode()
     assert len(parse_page(text).disk) == 12
 
 

@@ -2,18 +2,14 @@
 
 import math
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain
-from typing import TypeVar
 
 import msgspec
-from prometheus_client.core import CollectorRegistry
-from prometheus_client.metrics_core import Metric as Family
 
 from disksla.credits.account import CreditLevel
 from disksla.disks.disk import disk_key
 from disksla.limits.limits import Limits
-from disksla.metrics.collector import BuildCollector, DiskCollector
+from disksla.metrics.families import Family, page_families
 from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
@@ -32,7 +28,6 @@ from support.snapshots import (
     view,
 )
 
-T = TypeVar("T")
 HOUR_S = 3600
 STEP_S = 15
 JOB = "disksla"
@@ -134,28 +129,17 @@ def openmetrics(end_s: int) -> str:
 
 def _families(end_s: int) -> Iterator[Iterator[str]]:
     for instance, snapshot in FLEET.items():
-        registry = CollectorRegistry()
-        reports = REPORTS.get(instance, {})
         everything = msgspec.structs.replace(snapshot, profile="full")
-        registry.register(
-            DiskCollector(partial(_constant, everything), partial(_constant, reports))
-        )
-        registry.register(BuildCollector(lambda: ABOUT))
         yield _samples(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
-        for family in registry.collect():
+        for family in page_families(everything, ABOUT, None, REPORTS.get(instance, {})):
             yield from _family_samples(end_s, instance, family)
-
-
-def _constant(value: T) -> T:
-    return value
 
 
 def _family_samples(end_s: int, instance: str, family: Family) -> Iterator[Iterator[str]]:
     for sample in family.samples:
-        labels = {**sample.labels, "instance": instance}
-        text = ",".join(f'{name}="{value}"' for name, value in labels.items())
-        rises = family.type in {"counter", "histogram"}
-        yield _samples(end_s, sample.name, text, sample.value, rises=rises)
+        labels = ",".join(filter(None, (sample.labels, f'instance="{instance}"')))
+        rises = family.kind in {"counter", "histogram"}
+        yield _samples(end_s, sample.name, labels, sample.value, rises=rises)
 
 
 def _samples(end_s: int, name: str, labels: str, value: float, *, rises: bool) -> Iterator[str]:

@@ -5,12 +5,13 @@ import subprocess
 
 import pytest
 
-from disksla.metrics.collector import make_registry
+from disksla.metrics.families import page_families
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import Snapshot
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
+    USAGE,
     disk_view,
     unknown_disk_view,
     view,
@@ -22,10 +23,10 @@ from support.snapshots import (
     "shown", [view(), view(disk_view(limits=BURST_LIMITS), unknown_disk_view())]
 )
 def test_promtool_finds_no_problem(shown: Snapshot) -> None:
-    registry = make_registry(lambda: shown, lambda: ABOUT)
+    families = page_families(shown, ABOUT, USAGE)
     check = subprocess.run(
         ["promtool", "check", "metrics"],
-        input=render_metrics(registry, "").body.decode(),
+        input=render_metrics(families, "").body.decode(),
         capture_output=True,
         text=True,
         check=False,

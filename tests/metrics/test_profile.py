@@ -4,9 +4,11 @@ from collections.abc import Iterator
 
 import msgspec
 from hypothesis import given
+from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.config.settings import Profile
-from disksla.metrics.collector import make_registry, rows_by_profile
+from disksla.metrics.exposition import text_format
+from disksla.metrics.families import page_families, rows_by_profile
 from disksla.metrics.profile import PROFILES, rows_of
 from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from disksla.pipeline.snapshot import Snapshot
@@ -20,12 +22,11 @@ Series = tuple[str, frozenset[tuple[str, str]]]
 
 def series(shown: Snapshot, profile: Profile) -> dict[Series, float]:
     shown = msgspec.structs.replace(shown, profile=profile)
-    registry = make_registry(lambda: shown, lambda: ABOUT)
+    page = text_format(page_families(shown, ABOUT, None))
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in registry.collect()
+        for family in text_string_to_metric_families(page)
         for sample in family.samples
-        if sample.name.startswith("disksla_")
     }
 
 

@@ -2,19 +2,19 @@
 
 import gzip
 import math
+from collections.abc import Sequence
 
 import msgspec
 import pytest
 from hypothesis import given
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from disksla.metrics.collector import make_registry
-from disksla.metrics.render import render_metrics
+from disksla.metrics.families import page_families
+from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline.snapshot import Snapshot
 from disksla.text import escape_bytes
 from support.examples import scaled
@@ -22,6 +22,7 @@ from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
     BYTE_CREDITS,
+    USAGE,
     disk_view,
     probed_disk_view,
     view,
@@ -48,12 +49,15 @@ ACCEPT_OF_PROMETHEUS_2 = (
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
-def registry_of(shown: Snapshot) -> CollectorRegistry:
-    return make_registry(lambda: shown, lambda: ABOUT)
+def page_of(
+    shown: Snapshot, accept: str = "", accept_encoding: str = "", names: Sequence[str] = ()
+) -> MetricsPage:
+    families = page_families(shown, ABOUT, USAGE)
+    return render_metrics(families, accept, accept_encoding, names)
 
 
 def rendered(shown: Snapshot, accept: str = "") -> str:
-    return render_metrics(registry_of(shown), accept).body.decode()
+    return page_of(shown, accept).body.decode()
 
 
 def parsed(shown: Snapshot, accept: str) -> list[Family]:
@@ -171,7 +175,7 @@ def test_probe_kind_has_less_than_fifty_series() -> None:
     ],
 )
 def test_accept_of_openmetrics(accept: str) -> None:
-    page = render_metrics(registry_of(view(disk_view())), accept)
+    page = page_of(view(disk_view()), accept)
     headers = dict(page.headers)
     assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
     assert page.body.endswith(b"# EOF\n")
@@ -189,16 +193,15 @@ def test_accept_of_openmetrics(accept: str) -> None:
     ],
 )
 def test_accept_of_other_clients_gets_text_format(accept: str) -> None:
-    page = render_metrics(registry_of(view(disk_view())), accept)
+    page = page_of(view(disk_view()), accept)
     assert dict(page.headers)["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert b"# TYPE disksla_reads_completed_total counter\n" in page.body
 
 
 def test_page_is_compressed_if_accepted() -> None:
-    registry = registry_of(view(disk_view()))
-    names = ["disksla_reads_completed_total"]
-    plain = render_metrics(registry, names=names)
-    compressed = render_metrics(registry, accept_encoding="br, gzip;q=0.5", names=names)
+    shown, names = view(disk_view()), ["disksla_reads_completed_total"]
+    plain = page_of(shown, names=names)
+    compressed = page_of(shown, accept_encoding="br, gzip;q=0.5", names=names)
     assert dict(compressed.headers)["Content-Encoding"] == "gzip"
     assert "Content-Encoding" not in dict(plain.headers)
     assert gzip.decompress(compressed.body) == plain.body
@@ -206,7 +209,7 @@ def test_page_is_compressed_if_accepted() -> None:
 
 def test_page_of_selected_names() -> None:
     names = ["disksla_inflight", "process_open_fds", "no_such_name"]
-    body = render_metrics(registry_of(view(disk_view())), names=names).body.decode()
+    body = page_of(view(disk_view()), names=names).body.decode()
     lines = [line for line in body.splitlines() if not line.startswith("#")]
     assert sorted(line.split("{")[0].split(" ")[0] for line in lines) == [
         "disksla_inflight",

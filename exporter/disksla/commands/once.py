@@ -5,8 +5,9 @@ import sys
 
 from disksla.commands._context import prepare_sampler
 from disksla.commands._options import add_config_file, add_duration, add_paths
+from disksla.metrics import page_families
 from disksla.metrics.build_info import read_build_info
-from disksla.metrics.collector import make_registry
+from disksla.metrics.process_usage import read_process_usage
 from disksla.metrics.render import render_metrics
 from disksla.pipeline import take_snapshot
 
@@ -22,8 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Sample, then print the metrics in the text format."""
     sampler = prepare_sampler(arguments)
     sampler.run_for(arguments.duration_s)
-    build_info = read_build_info()
-    registry = make_registry(lambda: take_snapshot(sampler.state), lambda: build_info)
-    sys.stdout.buffer.write(render_metrics(registry).body)
+    families = page_families(take_snapshot(sampler.state), read_build_info(), read_process_usage())
+    sys.stdout.buffer.write(render_metrics(families).body)
     sys.stdout.buffer.flush()
     return 0

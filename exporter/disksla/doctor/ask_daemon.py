@@ -14,10 +14,10 @@ from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
-from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.doctor.daemon import METRICS, REFUSALS
-from disksla.doctor.facts import DaemonFacts, Sample
+from disksla.doctor.facts import DaemonFacts
+from disksla.doctor.samples import parse_samples
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.units import MIB
 from disksla.web import DISKS_PATH, DisksDocument
@@ -102,7 +102,7 @@ def _facts(address: _Address) -> DaemonFacts:
         return DaemonFacts(shown, None, _reason(error))
     except (OSError, http.client.HTTPException) as error:
         return DaemonFacts(shown, _reason(error))
-    samples = _samples(page) if status == _OK else ()
+    samples = tuple(parse_samples(page)) if status == _OK else ()
     return DaemonFacts(shown, None, None, ready_status, ready.strip(), status, samples)
 
 
@@ -174,15 +174,3 @@ def _get(address: _Address, target: str) -> tuple[int, str]:
         return response.status, response.read(_MAX_BYTES).decode(errors="replace")
     finally:
         connection.close()
-
-
-def _samples(page: str) -> tuple[Sample, ...]:
-    """Return the samples of a page; none if it is not one of metrics."""
-    try:
-        return tuple(
-            Sample(sample.name, sample.labels, sample.value)
-            for family in text_string_to_metric_families(page)
-            for sample in family.samples
-        )
-    except (ValueError, IndexError, KeyError):
-        return ()

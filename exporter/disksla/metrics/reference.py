@@ -8,7 +8,7 @@ from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric
 from disksla.metrics.probe_metrics import PROBE_METRICS
-from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
+from disksla.metrics.self_metrics import BUILD_METRICS, PROCESS_METRICS, SAMPLER_METRICS
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 
@@ -71,9 +71,8 @@ Of each group of disks that share limits of the machine, where these are known
 _PROCESS = """
 ## Process
 
-`process_cpu_seconds_total`, `process_resident_memory_bytes`, `process_virtual_memory_bytes`,
-`process_start_time_seconds`, `process_open_fds` and `process_max_fds`, as published by all
-Prometheus client libraries.
+As published by all Prometheus client libraries.
+
 """
 
 
@@ -82,10 +81,11 @@ def reference() -> str:
     disks = _table(OF_DISKS, ("device",))
     machine = _table(OF_THE_MACHINE, ("group",))
     daemon = _table(OF_THE_DAEMON, ())
+    process = _table(PROCESS_METRICS, ())
     return (
         f"{_INTRODUCTION}{_table_of_buckets()}{_NO_SUM}"
         f"\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
-        f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}"
+        f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}{process}"
     )
 
 

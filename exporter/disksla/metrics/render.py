@@ -1,17 +1,16 @@
 """Rendering of a metrics page: content negotiation, format and compression.
 
-The client library renders two formats: OpenMetrics 1.0, which Prometheus prefers, and the text
-format 0.0.4 for all other clients. The library's own negotiation is not used: it raises an
-exception for an unknown version such as `version=abc`, and accepts any higher version.
+There are two formats: OpenMetrics 1.0, which Prometheus prefers, and the text format 0.0.4 for all
+other clients.
 """
 
 import gzip
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest, gzip_accepted
-from prometheus_client.openmetrics import exposition as openmetrics
+
+from disksla.metrics.exposition import OPENMETRICS_TYPE, TEXT_TYPE, openmetrics, text_format
+from disksla.metrics.families import Family
 
 _GZIP_LEVEL = 1
 """Takes a third of the time of level 6, for a quarter more bytes."""
@@ -25,31 +24,41 @@ class MetricsPage(msgspec.Struct, frozen=True):
 
 
 def render_metrics(
-    registry: CollectorRegistry,
+    families: Iterable[Family],
     accept: str = "",
     accept_encoding: str = "",
     names: Sequence[str] = (),
 ) -> MetricsPage:
-    """Render the metrics of `registry`, or only the samples called `names`.
+    """Render families, or only the samples called `names`.
 
-    `accept` and `accept_encoding` are the values of these request headers. Escaping of names is
-    disabled ("allow-utf-8") because it takes half of the time in OpenMetrics and changes nothing:
-    all names of disksla are valid under the oldest naming rules.
+    `accept` and `accept_encoding` are the values of these request headers.
     """
-    source = registry.restricted_registry(names) if names else registry
+    chosen = _restricted(families, set(names)) if names else families
     headers = {"Vary": "Accept, Accept-Encoding"}
     if _accepts_openmetrics(accept):
-        headers["Content-Type"] = openmetrics.CONTENT_TYPE_LATEST
-        body = openmetrics.generate_latest(  # type: ignore[no-untyped-call]  # no type hints in the library
-            source, escaping=openmetrics.ALLOWUTF8
-        )
+        headers["Content-Type"] = OPENMETRICS_TYPE
+        body = openmetrics(chosen).encode()
     else:
-        headers["Content-Type"] = CONTENT_TYPE_PLAIN_0_0_4
-        body = generate_latest(source)
-    if gzip_accepted(accept_encoding):
+        headers["Content-Type"] = TEXT_TYPE
+        body = text_format(chosen).encode()
+    if _accepts_gzip(accept_encoding):
         headers["Content-Encoding"] = "gzip"
         body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
     return MetricsPage(body, tuple(headers.items()))
+
+
+def _restricted(families: Iterable[Family], names: set[str]) -> Iterator[Family]:
+    """Yield the families that have samples of these names, with only these samples."""
+    for family in families:
+        samples = [sample for sample in family.samples if sample.name in names]
+        if samples:
+            yield family._replace(samples=samples)
+
+
+def _accepts_gzip(accept_encoding: str) -> bool:
+    """Return whether an Accept-Encoding header lists gzip."""
+    codings = (coding.partition(";")[0].strip().lower() for coding in accept_encoding.split(","))
+    return "gzip" in codings
 
 
 def _accepts_openmetrics(accept: str) -> bool:

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import msgspec
 import psutil
-from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.disks.inventory import read_disks
 from disksla.disks.stacking import devices_on, with_stacking
 from disksla.disks.udev_database import by_id_names, decode_property, parse_udev_data
-from disksla.metrics.collector import DiskCollector
+from disksla.metrics.families import snapshot_families
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State
@@ -36,9 +35,8 @@ MARK = b"\n--\n"
 
 def published(state: State) -> None:
     """Check that the metrics of a state can be parsed, and that no counter is negative."""
-    registry = CollectorRegistry(support_collectors_without_names=True)
-    registry.register(DiskCollector(lambda: take_snapshot(state)))
-    for family in text_string_to_metric_families(render_metrics(registry).body.decode()):
+    page = render_metrics(snapshot_families(take_snapshot(state))).body.decode()
+    for family in text_string_to_metric_families(page):
         for sample in family.samples:
             assert not math.isnan(sample.value), sample
             assert sample.value >= 0 or not sample.name.endswith(("_total", "_count")), sample

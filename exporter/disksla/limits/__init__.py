@@ -10,13 +10,15 @@ from disksla.limits.assignment import (
 from disksla.limits.cost_model import Charge, load_ratio
 from disksla.limits.derive import (
     EffectiveIops,
+    ProvisionBounds,
     beyond_bounds,
     beyond_sizes,
     derive_limits,
     effective_iops,
+    provision_bounds,
 )
 from disksla.limits.explain import DerivationStep, derivation
-from disksla.limits.larger_machine import larger_machine
+from disksla.limits.larger_machine import larger_machine, machine_family
 from disksla.limits.limits import (
     NO_LIMITS,
     USUAL_IOPS_CONDITIONS,
@@ -55,6 +57,7 @@ __all__ = [
     "MachineChoice",
     "PromisedShare",
     "Provision",
+    "ProvisionBounds",
     "Rates",
     "Resource",
     "SharedLimits",
@@ -68,6 +71,8 @@ __all__ = [
     "effective_iops",
     "larger_machine",
     "load_ratio",
+    "machine_family",
     "promised_share",
+    "provision_bounds",
     "shared_limits",
 ]

@@ -36,6 +36,13 @@ Shown = Callable[[float], str]
 """How a number of a limit is written."""
 
 
+class ProvisionBounds(NamedTuple):
+    """Lowest and highest values that may be chosen; None where the size determines the limit."""
+
+    iops: tuple[float, float] | None
+    bytes_per_second: tuple[float, float] | None
+
+
 class EffectiveIops(NamedTuple):
     """IOPS by the promise and by what is enforced; equal unless the two are known to differ."""
 
@@ -141,6 +148,25 @@ def bases(
         found.append((of_iops, of_bandwidth))
     (read_iops, read_bandwidth), (write_iops, write_bandwidth) = found
     return read_iops, write_iops, read_bandwidth, write_bandwidth
+
+
+def provision_bounds(
+    terms: Terms, size_bytes: int, provisioned: Provision | None = None
+) -> ProvisionBounds:
+    """Return what may be chosen at this size; the bounds of one value may follow from the other.
+
+    A highest value is infinite where the provider states none.
+    """
+    provision = provisioned or _NOTHING
+    terms, size_bytes = with_options(terms, size_bytes, provision.options)
+    iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
+    return ProvisionBounds(
+        next((part.bounds(iops_basis) for part in _provisioned_parts(terms.read_iops)), None),
+        next(
+            (part.bounds(bandwidth_basis) for part in _provisioned_parts(terms.read_bandwidth)),
+            None,
+        ),
+    )
 
 
 def beyond_bounds(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from disksla.limits.limits import Rates
+from disksla.limits.limits import Limits, Rates
 from disksla.limits.machine import (
     Machine,
     MachineChoice,
@@ -27,12 +27,20 @@ def larger_machine(
     present = _rate(shared.limits.rates, is_bandwidth=is_bandwidth)
     larger = [
         (rate, _size(shown), shown)
-        for shown, machine in _family(choice, table, shared.machine)
-        for group in machine_groups(choice.rules, machine)
-        if group.name == shared.name
-        and (rate := _rate(group.limits.rates, is_bandwidth=is_bandwidth)) > present
+        for shown, limits in machine_family(choice, table, shared)
+        if (rate := _rate(limits.rates, is_bandwidth=is_bandwidth)) > present
     ]
     return (min(larger)[2], min(larger)[0]) if larger else None
+
+
+def machine_family(
+    choice: MachineChoice, table: str, shared: SharedLimits
+) -> Iterator[tuple[str, Limits]]:
+    """Yield the machines of the family of the present one, with their limits over a group."""
+    for shown, machine in _family(choice, table, shared.machine):
+        for group in machine_groups(choice.rules, machine):
+            if group.name == shared.name:
+                yield shown, group.limits
 
 
 def _size(name: str) -> tuple[bool, list[int]]:

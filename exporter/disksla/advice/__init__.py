@@ -1,0 +1,39 @@
+"""What would have been enough: which limits a recorded load needs.
+
+- `demand`: what the load asked for, from the windows of a recording.
+- `simulation`: the share of the time in which other limits would have throttled it, as a range.
+- `search`: the least of what a provider sells that would have been enough.
+- `machines`: the same of the machine types of a family.
+"""
+
+from disksla.advice.demand import Demand, Served, demand_of, served_of, together
+from disksla.advice.machines import MachineOutcome, machine_outcomes
+from disksla.advice.search import (
+    Answer,
+    Candidate,
+    Needs,
+    Outcome,
+    least_of,
+    outcome_of,
+    outcomes_of_type,
+)
+from disksla.advice.simulation import ShareRange, throttled_share
+
+__all__ = [
+    "Answer",
+    "Candidate",
+    "Demand",
+    "MachineOutcome",
+    "Needs",
+    "Outcome",
+    "Served",
+    "ShareRange",
+    "demand_of",
+    "least_of",
+    "machine_outcomes",
+    "outcome_of",
+    "outcomes_of_type",
+    "served_of",
+    "throttled_share",
+    "together",
+]

@@ -1,0 +1,267 @@
+"""What a load asked of a disk, or of the disks of a group, window by window."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from disksla.limits import Charge
+from disksla.pipeline import WindowRecord
+
+_LIMITED = {"throttled", "below", "stalled"}
+"""Verdicts on windows in which requests waited for the disk, so that a load that waits for them
+may have asked for more than was served."""
+_SERVICE_MARGIN = 1.25
+"""Service times of an idle disk vary by less (`verdict.parameters`, `wait_share`)."""
+
+_MOST_TIMES = 1e9
+"""Of a load whose rate has no known bound."""
+
+
+class Work(NamedTuple):
+    """Requests and bytes; a request that arrived in part counts in part."""
+
+    reads: float
+    writes: float
+    read_bytes: float
+    written_bytes: float
+
+    def plus(self, other: "Work", times: float = 1.0) -> "Work":
+        """Return this work with a multiple of another."""
+        return Work(
+            self.reads + times * other.reads,
+            self.writes + times * other.writes,
+            self.read_bytes + times * other.read_bytes,
+            self.written_bytes + times * other.written_bytes,
+        )
+
+    def cost_s(self, charge: Charge) -> float:
+        """Return the seconds of a limit that it uses."""
+        return (
+            charge.read_s * self.reads
+            + charge.write_s * self.writes
+            + charge.read_byte_s * self.read_bytes
+            + charge.written_byte_s * self.written_bytes
+        )
+
+
+NOTHING = Work(0.0, 0.0, 0.0, 0.0)
+
+
+class Served(NamedTuple):
+    """What completed in one window, and whether the disk limited it."""
+
+    end_s: float
+    seconds: float
+    least: Work
+    """With the fewest data writes."""
+    most: Work
+    """With all writes, empty flushes among them where these are not counted apart."""
+    requests: int
+    """Reads and writes as the kernel counts."""
+    inflight: int
+    """Requests in flight at the end."""
+    throttled_s: float
+    is_limited: bool
+    most_requests: float
+    """Requests that may have completed if nothing had made them wait; infinite if unknown."""
+
+
+class DemandWindow(NamedTuple):
+    """What arrived in one window, or in several of a kind that follow each other."""
+
+    seconds: float
+    least: Work
+    most: Work
+    throttled_s: float
+    """Time in which requests waited for a limiter."""
+    is_limited: bool
+    """Throttled, below or stalled: the load may have asked for more."""
+    requests: float
+    """Requests that completed."""
+    most_requests: float
+    """Requests that may have completed if nothing had made them wait; infinite if unknown."""
+
+    @property
+    def most_times(self) -> float:
+        """How many times as much as was served the load may have asked for."""
+        if self.most_requests <= self.requests:
+            return 1.0
+        if not self.requests:
+            return _MOST_TIMES
+        return min(self.most_requests / self.requests, _MOST_TIMES)
+
+
+class Demand(NamedTuple):
+    """What a load asked for in a period."""
+
+    windows: tuple[DemandWindow, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Assessed time."""
+        return sum(window.seconds for window in self.windows)
+
+    @property
+    def limited_share(self) -> float:
+        """Share of the time in which the load may have asked for more than was served."""
+        limited_s = sum(window.seconds for window in self.windows if window.is_limited)
+        return limited_s / self.seconds if self.windows else 0.0
+
+    @property
+    def throttled_share(self) -> float:
+        """Share of the time in which the disk was throttled, by the verdicts."""
+        throttled_s = sum(window.throttled_s for window in self.windows)
+        return throttled_s / self.seconds if self.windows else 0.0
+
+    @property
+    def work(self) -> Work:
+        """All that was asked for, with the most data writes."""
+        whole = NOTHING
+        for window in self.windows:
+            whole = whole.plus(window.most)
+        return whole
+
+
+def served_of(records: Iterable[WindowRecord], service_s: float) -> list[Served]:
+    """Return what one disk served, in the order of its windows; gaps are left out.
+
+    `service_s` is the service time of the disk; 0 if it is unknown.
+    """
+    windows = [record for record in records if record.window_s and record.verdict is not None]
+    depth = max(
+        (record.inflight or 0 for record in windows if record.verdict in _LIMITED), default=0
+    )
+    most_iops = _SERVICE_MARGIN * max(depth, 1) / service_s if service_s else math.inf
+    return [_served(record, most_iops) for record in windows]
+
+
+def together(disks: Iterable[Sequence[Served]]) -> list[Served]:
+    """Return what several disks served as one, window by window."""
+    by_end: defaultdict[float, list[Served]] = defaultdict(list)
+    for windows in disks:
+        for window in windows:
+            by_end[window.end_s].append(window)
+    return [_beside(by_end[end_s]) for end_s in sorted(by_end)]
+
+
+def demand_of(windows: Sequence[Served]) -> Demand:
+    """Return what was asked for in windows that follow each other.
+
+    Requests arrive when they become in flight: those that arrived until the end of a window are
+    those that completed and those in flight. Their size and direction are those of the requests
+    that complete next.
+    """
+    arrived = [
+        DemandWindow(
+            window.seconds,
+            least,
+            most,
+            window.throttled_s,
+            window.is_limited,
+            window.requests,
+            window.most_requests,
+        )
+        for window, (least, most) in zip(windows, _arrivals(windows), strict=True)
+    ]
+    return Demand(tuple(_merged(list(each)) for _, each in groupby(arrived, _Kinds())))
+
+
+def _served(record: WindowRecord, most_iops: float) -> Served:
+    seconds = record.window_s or 0.0
+    reads, writes = record.reads or 0, record.writes or 0
+    flushes = 0 if record.is_exact else record.flushes or 0
+    read_bytes, written_bytes = record.read_bytes or 0, record.written_bytes or 0
+    fewest = max(writes - flushes, min(1, written_bytes))
+    if flushes and (record.inflight or 0) > 1:  # merged; each follows a data write
+        fewest = min(fewest, -(-writes // 2))
+    is_limited = record.verdict in _LIMITED
+    requests = reads + writes
+    return Served(
+        record.monotonic_s,
+        seconds,
+        Work(reads, fewest, read_bytes, written_bytes),
+        Work(reads, writes, read_bytes, written_bytes),
+        requests,
+        record.inflight or 0,
+        record.throttled_s or 0.0,
+        is_limited,
+        max(requests, most_iops * seconds) if is_limited else requests,
+    )
+
+
+def _beside(windows: Sequence[Served]) -> Served:
+    least = most = NOTHING
+    for window in windows:
+        least, most = least.plus(window.least), most.plus(window.most)
+    return Served(
+        windows[0].end_s,
+        max(window.seconds for window in windows),
+        least,
+        most,
+        sum(window.requests for window in windows),
+        sum(window.inflight for window in windows),
+        max(window.throttled_s for window in windows),
+        any(window.is_limited for window in windows),
+        sum(window.most_requests for window in windows),
+    )
+
+
+def _arrivals(windows: Sequence[Served]) -> Iterator[tuple[Work, Work]]:
+    """Yield what arrived in each window, with the fewest and with the most data writes."""
+    completed = arrived = 0
+    at = 0
+    taken = 0.0
+    for window in windows:
+        completed += window.requests
+        until = max(arrived, completed + window.inflight)
+        missing, arrived = float(until - arrived), until
+        least = most = NOTHING
+        while missing > 0 and at < len(windows):
+            source = windows[at]
+            part = min(missing, source.requests - taken)
+            if source.requests:
+                least = least.plus(source.least, part / source.requests)
+                most = most.plus(source.most, part / source.requests)
+            missing, taken = missing - part, taken + part
+            if taken >= source.requests:
+                at, taken = at + 1, 0.0
+        yield least, most
+
+
+class _Kinds:
+    """Key of windows that follow each other and are as good as one.
+
+    Nothing arrives in idle ones. What is served in limited ones depends on when the limiter lets
+    requests pass, so that only their sum says what was asked for. Others are each its own.
+    """
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def __call__(self, window: DemandWindow) -> int | str:
+        if window.is_limited:
+            return "limited"
+        if window.most == NOTHING:
+            return "idle"
+        self._number += 1
+        return self._number
+
+
+def _merged(windows: Sequence[DemandWindow]) -> DemandWindow:
+    """Return windows of a kind as one."""
+    if len(windows) == 1:
+        return windows[0]
+    least = most = NOTHING
+    for window in windows:
+        least, most = least.plus(window.least), most.plus(window.most)
+    return DemandWindow(
+        sum(window.seconds for window in windows),
+        least,
+        most,
+        sum(window.throttled_s for window in windows),
+        windows[0].is_limited,
+        sum(window.requests for window in windows),
+        sum(window.most_requests for window in windows),
+    )

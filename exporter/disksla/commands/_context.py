@@ -28,7 +28,7 @@ from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
 from disksla.limits import Assignment, Catalog, SharedLimits
-from disksla.pipeline import Tick, initial_state
+from disksla.pipeline import State, Tick, initial_state
 from disksla.pipeline.sampler import Sampler
 from disksla.procfs import Mount
 from disksla.system.roots import Roots
@@ -111,6 +111,18 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
     disks = with_kubernetes_volumes(inventory.disks, configuration.terms_files)
     is_this_machine = (roots.procfs, roots.sysfs) == (Roots().procfs, Roots().sysfs)
     return HostContext(disks, configuration, inventory.mounts, is_this_machine)
+
+
+def recorded_context(state: State) -> HostContext:
+    """Return the block devices of a recording, after its last tick, with its configuration."""
+    configuration = Configuration(
+        state.settings,
+        state.catalog,
+        state.machines,
+        state.machine_problem,
+        state.terms_files,
+    )
+    return HostContext(with_kubernetes_volumes(state.inventory, state.terms_files), configuration)
 
 
 def add_device(

@@ -17,6 +17,7 @@ from disksla.commands._context import (
     add_context_arguments,
     add_device,
     read_context,
+    recorded_context,
 )
 from disksla.commands._daemon import add_url
 from disksla.commands._limits_text import (
@@ -38,10 +39,8 @@ from disksla.commands.discover import known_document
 from disksla.commands.replay import replay
 from disksla.config import (
     CUSTOM_TERMS,
-    Configuration,
     in_order,
     provision_of,
-    with_kubernetes_volumes,
 )
 from disksla.disks import Disk
 from disksla.history import describe_machine
@@ -81,17 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         recent = _recent(arguments, host, disk)
     else:
         states = list(replay(arguments.recording, arguments.config_file))
-        last = states[-1]
-        host = HostContext(
-            with_kubernetes_volumes(last.inventory, last.terms_files),
-            Configuration(
-                last.settings,
-                last.catalog,
-                last.machines,
-                last.machine_problem,
-                last.terms_files,
-            ),
-        )
+        host = recorded_context(states[-1])
         disk = None if arguments.device is None else host.find(arguments.device)
         recent = from_recording(states)
     if arguments.json:

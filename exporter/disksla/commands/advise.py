@@ -1,0 +1,200 @@
+"""`disksla advise`: what would have been enough for the load of a recording."""
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from disksla.advice import (
+    Candidate,
+    MachineOutcome,
+    Needs,
+    Served,
+    demand_of,
+    machine_outcomes,
+    outcome_of,
+    outcomes_of_type,
+    served_of,
+    together,
+)
+from disksla.commands._advise_text import Advice, MachineAdvice, advice_document, print_advice
+from disksla.commands._console import to_json
+from disksla.commands._context import add_device, recorded_context
+from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
+from disksla.commands._provision import add_provision, read_provision
+from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
+from disksla.config import provision_of
+from disksla.errors import DiskslaError
+from disksla.limits import Provision, SharedLimits, derive_limits
+from disksla.limits.machine_tables import read_table
+from disksla.pipeline import DiskState, State, WindowRecord, window_records
+
+_PERCENT = 100
+
+
+class _Observed(NamedTuple):
+    """A recording: its last state, and what each disk served."""
+
+    state: State
+    served: dict[str, list[Served]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the disk, the recording, and what the disk was sold as."""
+    add_device(parser, optional=True)
+    parser.add_argument(
+        "--recording",
+        type=Path,
+        metavar="FILE",
+        required=True,
+        help="recording of the load, written by `disksla record`",
+    )
+    parser.add_argument(
+        "--terms",
+        metavar="ID",
+        help="what the disk was sold as, such as aws.gp3 (default: as in the recording)",
+    )
+    parser.add_argument(
+        "--size", metavar="SIZE", help="with --terms: size as sold (default: as in the recording)"
+    )
+    add_provision(parser)
+    parser.add_argument(
+        "--tolerance",
+        metavar="PERCENT",
+        default="0.1",
+        help="share of the time for which the load may be throttled (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
+    add_config_file(parser, RECORDED_CONFIG_FILE_HELP)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what would have been enough. Return 0 if something certainly would, else 1."""
+    tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
+    observed = _observed(replay(arguments.recording, arguments.config_file))
+    disk_state = _disk(observed, arguments.device)
+    present = _present(arguments, observed.state, disk_state)
+    advice = _advice(observed, disk_state, present, tolerated_share)
+    if arguments.json:
+        print(to_json(advice_document(advice)))
+    else:
+        print_advice(advice)
+    return 0 if advice.least("enough") is not None else 1
+
+
+def _observed(states: Iterator[State]) -> _Observed:
+    """Return what the disks of a recording served. Raise DiskslaError if it has no sample."""
+    records: defaultdict[str, list[WindowRecord]] = defaultdict(list)
+    last = None
+    for before, last in pairwise(states):
+        for record in window_records(before, last):
+            records[record.device].append(record)
+    if last is None or not any(record.window_s for rows in records.values() for record in rows):
+        raise DiskslaError("found no window in the recording; expected a second of samples")
+    served = {
+        name: served_of(records[name], disk_state.detector.service.shortest_s)
+        for name, disk_state in last.monitored.items()
+    }
+    return _Observed(last, served)
+
+
+def _disk(observed: _Observed, name: str | None) -> DiskState:
+    """Return the disk of a name, or the one that was throttled most. Raise DiskslaError."""
+    state = observed.state
+    if name is None:
+        most = max(
+            observed.served,
+            key=lambda each: (
+                demand_of(observed.served[each]).throttled_share,
+                sum(window.requests for window in observed.served[each]),
+            ),
+        )
+        return state.monitored[most]
+    host = recorded_context(state)
+    disk = host.find(name)
+    if disk.name not in state.monitored:
+        raise DiskslaError(f"{disk.name} is not monitored: {host.why_not_monitored(disk)}")
+    return state.monitored[disk.name]
+
+
+def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState) -> Candidate:
+    """Return the disk as it was sold. Raise DiskslaError if the catalogue does not have it."""
+    disk, assignment = disk_state.disk, disk_state.assignment
+    chosen = read_provision(arguments)
+    if arguments.terms is not None:
+        terms = state.catalog[arguments.terms]
+        size_bytes = assignment.size_bytes
+        if arguments.size is not None:
+            size_bytes = parse_size_of_disk("--size", arguments.size, terms)
+        limits = derive_limits(terms, size_bytes, chosen)
+        return Candidate(terms.id, size_bytes, chosen, limits)
+    if arguments.size is not None or chosen != Provision():
+        raise DiskslaError("found --size or provisioned values; expected them with --terms")
+    found = state.catalog.find(assignment.terms)
+    if found is None or found.budget is None:
+        raise DiskslaError(
+            f"cannot advise on {disk.name}: its terms are {assignment.title}, so that its provider"
+            " is not known; say what it was sold as, with --terms and --size"
+        )
+    entry = recorded_context(state).entry(disk)
+    provision = None if entry is None else provision_of(entry)
+    return Candidate(found.id, assignment.size_bytes, provision or Provision(), assignment.limits)
+
+
+def _advice(
+    observed: _Observed, disk_state: DiskState, present: Candidate, tolerated_share: float
+) -> Advice:
+    """Return what would have been enough for the load of a disk, and of its groups."""
+    state, name = observed.state, disk_state.disk.name
+    tolerance_ratio = state.settings.assessment.tolerance_ratio
+
+    def needs_of(devices: Iterable[str]) -> Needs:
+        demand = demand_of(together(observed.served[each] for each in devices))
+        return Needs(demand, tolerated_share, tolerance_ratio)
+
+    groups = [group for group in state.groups.values() if name in group.devices]
+    of_type = [group.devices for group in groups if group.shared.of_type]
+    devices = of_type[0] if of_type else (name,)
+    needs = needs_of(devices)
+    provider = state.catalog[present.terms].provider
+    outcomes = [
+        outcome
+        for terms in state.catalog.rows
+        if terms.provider == provider and terms.budget is not None
+        for outcome in outcomes_of_type(terms, present.size_bytes, needs)
+        if outcome.candidate != present
+    ]
+    machine = [
+        MachineAdvice(
+            group.devices,
+            _machines(state, group.shared, needs_of(group.devices)),
+            needs.performance_iops(group.shared.limits),
+        )
+        for group in groups
+        if not (group.shared.of_type or group.shared.is_cache)
+    ]
+    return Advice(devices, needs, outcome_of(present, needs), outcomes, machine)
+
+
+def _machines(state: State, shared: SharedLimits, needs: Needs) -> list[MachineOutcome]:
+    """Return what this machine and larger ones would have done to the load of a group."""
+    choices = tuple(
+        choice
+        for choice in state.machines
+        if any(rule.name == shared.name for rule in choice.rules.groups)
+    )
+    table = read_table(choices[0].rules) if choices else ""
+    return machine_outcomes(shared, choices, table, needs)
+
+
+def _share(text: str) -> float:
+    """Parse a percentage. Raise ValueError if it is none."""
+    try:
+        share = float(text.removesuffix("%")) / _PERCENT
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ValueError(f"found '{text}'; expected a percentage from 0 to 100, such as 0.1")
+    return share

@@ -244,3 +244,11 @@ def test_limits_of_bandwidth_have_their_own_bucket() -> None:
     least, most = share(limits, *[window(20)] * 10)
     assert least == pytest.approx(19 / 20, abs=0.05)
     assert most == 1.0
+
+
+def test_requests_wait_for_several_limits_at_the_same_time() -> None:
+    """The backlogs of both limits begin together; the longer one counts."""
+    rows = [window(100), window(0, 1.0)]
+    both = build_limits(Rates(500, 500, 2000 * 4096, 2000 * 4096), "sum")
+    half = build_limits(Rates(500, 500, 750 * 4096, 750 * 4096), "sum")
+    assert share(both, *rows) == share(half, *rows) == share(iops(500), *rows)

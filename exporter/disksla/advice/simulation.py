@@ -127,10 +127,12 @@ def _most(
             for bucket in buckets
         ),
     )
-    waits_s = [0.0] * len(windows)
+    from_start_s, to_end_s = [0.0] * len(windows), [0.0] * len(windows)
     for bucket in buckets:
-        for number, waited_s in enumerate(_waits(windows, bucket)):
-            waits_s[number] += waited_s
+        for number, (start_s, end_s) in enumerate(_waits(windows, bucket)):
+            from_start_s[number] = max(from_start_s[number], start_s)
+            to_end_s[number] = max(to_end_s[number], end_s)
+    waits_s = map(sum, zip(from_start_s, to_end_s, strict=True))
     open_s = closed_s = longer_s = 0.0
     for window, excess, waited_s in zip(windows, excess_s, waits_s, strict=True):
         if window.is_limited and excess:
@@ -168,8 +170,8 @@ def _excesses(
         yield excess_s
 
 
-def _waits(windows: Iterable[DemandWindow], bucket: _Tokens) -> Iterator[float]:
-    """Yield the time of each window in which there is a backlog."""
+def _waits(windows: Iterable[DemandWindow], bucket: _Tokens) -> Iterator[tuple[float, float]]:
+    """Yield how long there is a backlog, from the start of each window and up to its end."""
     level_s, reserve_level_s = bucket.level_s, bucket.reserve_level_s
     backlog_s = 0.0
     for window in windows:
@@ -178,11 +180,11 @@ def _waits(windows: Iterable[DemandWindow], bucket: _Tokens) -> Iterator[float]:
             bucket, level_s, reserve_level_s, seconds, backlog_s + cost_s
         )
         if not backlog_s:
-            yield _after_onset_s(bucket, seconds, cost_s, excess_s) if excess_s else 0.0
+            yield 0.0, _after_onset_s(bucket, seconds, cost_s, excess_s) if excess_s else 0.0
         elif excess_s or cost_s >= seconds:
-            yield seconds
+            yield seconds, 0.0
         else:
-            yield min(seconds, backlog_s / (1 - cost_s / seconds))
+            yield min(seconds, backlog_s / (1 - cost_s / seconds)), 0.0
         backlog_s = excess_s
 
 

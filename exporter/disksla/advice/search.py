@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from disksla.advice.demand import Demand
-from disksla.advice.simulation import ShareRange, throttled_share
+from disksla.advice.simulation import ShareRange, least_share, most_share, throttled_share
 from disksla.errors import DiskslaError
 from disksla.limits import (
     Limits,
@@ -33,6 +33,11 @@ class Needs(NamedTuple):
     tolerated_share: float
     tolerance_ratio: float
     """By how much less than a limit a load is at it, as in the verdicts."""
+
+    def is_met(self, limits: Limits, wanted: Answer) -> bool:
+        """Return whether limits are enough, or may be if that is wanted."""
+        share = most_share if wanted == "enough" else least_share
+        return share(self.demand, limits, self.tolerance_ratio) <= self.tolerated_share
 
     def share(self, limits: Limits) -> ShareRange:
         """Return the share of the time in which limits would have throttled the load."""
@@ -120,7 +125,7 @@ def _best(terms: Terms, plain: Candidate, needs: Needs, wanted: Answer) -> Outco
     """Return the least disk of a type that is as good as wanted, or the highest performance."""
 
     def fits(candidate: Candidate) -> bool:
-        return _is_as_good(needs.answer(needs.share(candidate.limits)), wanted)
+        return needs.is_met(candidate.limits, wanted)
 
     found = [
         outcome_of(candidate, needs)

@@ -34,9 +34,12 @@ spread: a limiter whose windows are much shorter than those of a sample throttle
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import gt
 from typing import NamedTuple
 
-from disksla.advice.demand import Demand, DemandWindow
+import msgspec
+
+from disksla.advice.demand import Demand, DemandWindow, Work
 from disksla.limits import Bucket, Charge, Limits
 
 BUCKET_S = 0.1
@@ -68,102 +71,103 @@ class _Tokens(NamedTuple):
     """What a burst drains of the reserve at least, relative to the limit."""
 
 
+class _Trial(NamedTuple):
+    """A bucket on which windows are tried, with what each of them costs."""
+
+    bucket: _Tokens
+    costs_s: Sequence[float]
+
+
 def throttled_share(demand: Demand, limits: Limits, tolerance_ratio: float) -> ShareRange:
     """Return the share of the time in which limits would have throttled a load.
 
     `tolerance_ratio` is that of the verdicts: by how much less than a limit a load is at it.
     """
-    if not demand.windows:
-        return ShareRange(0.0, 0.0)
-    windows, at_limit = demand.windows, 1 / (1 - tolerance_ratio)
     return ShareRange(
-        _least(windows, _buckets(limits, is_least=True), demand.seconds, at_limit),
-        _most(windows, _buckets(limits, is_least=False), demand.seconds, at_limit),
+        least_share(demand, limits, tolerance_ratio), most_share(demand, limits, tolerance_ratio)
     )
 
 
-def _least(
-    windows: Sequence[DemandWindow], buckets: Sequence[_Tokens], seconds: float, at_limit: float
-) -> float:
-    """Return the share for a load that waits. Limited windows cost `at_limit` times as much."""
-    excess_s = _largest(
-        windows,
-        (
-            _excesses(
-                windows,
-                (
-                    each.least.cost_s(bucket.charge) * (at_limit if each.is_limited else 1.0)
-                    for each in windows
-                ),
-                bucket,
-            )
-            for bucket in buckets
-        ),
-    )
+def least_share(demand: Demand, limits: Limits, tolerance_ratio: float) -> float:
+    """Return the share of a load that waits. Limited windows count as if they were at a limit."""
+    windows, at_limit = demand.windows, 1 / (1 - tolerance_ratio)
+    works = [each.least for each in windows]
+    factors = [at_limit if each.is_limited else 1.0 for each in windows]
+    trials = _trials(windows, works, factors, _buckets(limits, is_least=True))
+    if not trials:
+        return 0.0
     throttled_s = 0.0
-    for window, excess in zip(windows, excess_s, strict=True):
+    for window, excess in zip(windows, _largest(windows, trials), strict=True):
         if excess:
             waits_s = excess + window.throttled_s
             throttled_s += window.seconds * waits_s / (window.seconds + excess)
-    return throttled_s / seconds
+    return throttled_s / demand.seconds
 
 
-def _most(
-    windows: Sequence[DemandWindow], buckets: Sequence[_Tokens], seconds: float, at_limit: float
-) -> float:
-    """Return the share for a load that keeps coming, or makes up for it later."""
-    excess_s = _largest(
-        windows,
-        (
-            _excesses(
-                windows,
-                (
-                    each.most.cost_s(bucket.charge)
-                    * (max(at_limit, each.most_times) if each.is_limited else 1.0)
-                    for each in windows
-                ),
-                bucket,
-            )
-            for bucket in buckets
-        ),
-    )
+def most_share(demand: Demand, limits: Limits, tolerance_ratio: float) -> float:
+    """Return the share of a load that keeps coming, or makes up for it later."""
+    windows, at_limit = demand.windows, 1 / (1 - tolerance_ratio)
+    works = [each.most for each in windows]
+    factors = [max(at_limit, each.most_times) if each.is_limited else 1.0 for each in windows]
+    trials = _trials(windows, works, factors, _buckets(limits, is_least=False))
+    if not trials:
+        return 0.0
     from_start_s, to_end_s = [0.0] * len(windows), [0.0] * len(windows)
-    for bucket in buckets:
+    for bucket, _ in trials:
         for number, (start_s, end_s) in enumerate(_waits(windows, bucket)):
             from_start_s[number] = max(from_start_s[number], start_s)
             to_end_s[number] = max(to_end_s[number], end_s)
     waits_s = map(sum, zip(from_start_s, to_end_s, strict=True))
     open_s = closed_s = longer_s = 0.0
-    for window, excess, waited_s in zip(windows, excess_s, waits_s, strict=True):
+    for window, excess, waited_s in zip(windows, _largest(windows, trials), waits_s, strict=True):
         if window.is_limited and excess:
             open_s += window.seconds
-            costs_s = (window.most.cost_s(bucket.charge) for bucket in buckets)
-            longer = max(0.0, max(costs_s) * at_limit - window.seconds)
+            cost_s = max(window.most.cost_s(bucket.charge) for bucket, _ in trials)
+            longer = max(0.0, cost_s * at_limit - window.seconds)
             closed_s += window.seconds + longer
         else:
             open_s += min(waited_s, window.seconds)
             longer = excess
             closed_s += excess
         longer_s += longer
-    return max(open_s / seconds, closed_s / (seconds + longer_s))
+    return max(open_s / demand.seconds, closed_s / (demand.seconds + longer_s))
 
 
-def _largest(
-    windows: Sequence[DemandWindow], excesses: Iterable[Iterable[float]]
-) -> Iterable[float]:
+def _trials(
+    windows: Sequence[DemandWindow],
+    works: Sequence[Work],
+    factors: Sequence[float],
+    buckets: Iterable[_Tokens],
+) -> list[_Trial]:
+    """Return the buckets that a window costs more than it has; others never throttle."""
+    lengths_s = [each.seconds for each in windows]
+    trials = (_Trial(bucket, _costs_s(works, factors, bucket.charge)) for bucket in buckets)
+    return [trial for trial in trials if any(map(gt, trial.costs_s, lengths_s))]
+
+
+def _costs_s(works: Iterable[Work], factors: Iterable[float], charge: Charge) -> list[float]:
+    """Return what windows cost of a limit, in seconds; `Work.cost_s` for many."""
+    _, read_s, write_s, read_byte_s, written_byte_s = msgspec.structs.astuple(charge)
+    return [
+        factor
+        * (read_s * reads + write_s * writes + read_byte_s * read + written_byte_s * written)
+        for (reads, writes, read, written), factor in zip(works, factors, strict=True)
+    ]
+
+
+def _largest(windows: Sequence[DemandWindow], trials: Iterable[_Trial]) -> list[float]:
     """Return the largest excess of each window over all buckets."""
     largest = [0.0] * len(windows)
-    for of_bucket in excesses:
-        largest = [max(pair) for pair in zip(largest, of_bucket, strict=True)]
+    for trial in trials:
+        largest = list(map(max, _excesses(windows, trial), largest))
     return largest
 
 
-def _excesses(
-    windows: Iterable[DemandWindow], costs_s: Iterable[float], bucket: _Tokens
-) -> Iterator[float]:
+def _excesses(windows: Iterable[DemandWindow], trial: _Trial) -> Iterator[float]:
     """Yield the cost for which a bucket has no tokens, window by window; nothing is carried on."""
+    bucket = trial.bucket
     level_s, reserve_level_s = bucket.level_s, bucket.reserve_level_s
-    for window, cost_s in zip(windows, costs_s, strict=True):
+    for window, cost_s in zip(windows, trial.costs_s, strict=True):
         excess_s, level_s, reserve_level_s = _pay(
             bucket, level_s, reserve_level_s, window.seconds, cost_s
         )

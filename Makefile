@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab vm \
+.PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab advice vm \
 	identity boot alert pictures bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
@@ -72,6 +72,10 @@ golden: .venv/check.stamp ## rewrite the expected output of tests; review the di
 lab: .venv/check.stamp ## compare verdicts on throttled disks with the limiter's log
 	@.ci/need lab
 	PYTHONPATH=tests .venv/bin/python -m lab $(ARGS)
+
+advice: .venv/check.stamp ## compare what `disksla advise` predicts with what limiters do
+	@.ci/need lab
+	PYTHONPATH=tests .venv/bin/python -m lab.advise $(ARGS)
 
 vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual machine
 	@.ci/need vm

@@ -51,7 +51,7 @@ def test_an_option_means_the_same_in_all_commands() -> None:
 
 def test_one_option_for_one_thing() -> None:
     known = options()
-    assert not known.keys() & {"--from", "--even-if-busy", "--config", "--time", "--yes", "-f"}
+    assert not known.keys() & {"--even-if-busy", "--config", "--time", "--yes", "-f"}
     for option in ("--config.file", "--json", "--force", "--duration", "--recording"):
         assert option in known
     with_disks = {"discover", "explain", "once", "probe", "record", "serve", "sweep", "verify"}

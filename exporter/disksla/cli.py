@@ -33,6 +33,7 @@ COMMANDS = {
     "judge": "compare results of fio or DiskSpd with the terms of a disk",
     "sweep": "measure a disk under all kinds of load",
     "identify": "measure whether a disk is an HDD, an SSD or another medium",
+    "report": "write proof for the provider: compliance of disks in a period, from Prometheus",
 }
 
 

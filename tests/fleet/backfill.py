@@ -34,11 +34,16 @@ def backfill(
                 lines.write("# EOF\n")
             if block is not None:
                 block.result()
-            block = executor.submit(_promtool, "openmetrics", str(text), str(data))
+            block = executor.submit(write_blocks, text, data)
         if block is not None:
             block.result()
     for text in data.parent.glob("history-?.om"):
         text.unlink()
+
+
+def write_blocks(openmetrics: Path, data: Path) -> None:
+    """Write the samples of a file in OpenMetrics format as blocks."""
+    _promtool("openmetrics", str(openmetrics), str(data))
 
 
 def backfill_rules(server: Prometheus, rules: Path, start_s: int, end_s: int, data: Path) -> None:

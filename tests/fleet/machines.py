@@ -55,6 +55,8 @@ def _states() -> Iterator[State]:
         tokens = min(_CREDITS, tokens + _BASE_IOPS / _TICKS_PER_S)
         if number < _LOADED_S * _TICKS_PER_S:
             tokens -= _load(machine, tokens, random)
+        else:
+            _rest(machine)
         yield machine.tick(after_s=1 / _TICKS_PER_S)
 
 
@@ -69,6 +71,13 @@ def _settings() -> Settings:
         disks=entries,
         machine=MachineSettings(type="m5.example", limits=limits),
     )
+
+
+def _rest(machine: Machine) -> None:
+    """Leave no request in flight."""
+    for name in _WANTED_IOPS:
+        machine.numbers[name]["inflight"] = 0
+        machine.sysfs_inflight[name] = (0, 0)
 
 
 def _load(machine: Machine, tokens: float, random: Random) -> int:

@@ -77,14 +77,15 @@ def samples_at(seed: int, host: int, fleet_start_s: float, now_s: float) -> Sequ
     """Return the samples of such a page, with the labels and the timestamp of a scrape."""
     labels = f'job="disksla",instance="{host_name(host)}:10056"'
     return [f"up{{{labels}}} 1 {now_s:.0f}\n"] + [
-        f"{_labelled(series, labels)} {value} {now_s:.0f}\n"
+        f"{labelled(series, labels)} {value} {now_s:.0f}\n"
         for line in page_at(seed, host, fleet_start_s, now_s).splitlines()
         if not line.startswith("#")
         for series, _, value in (line.rpartition(" "),)
     ]
 
 
-def _labelled(series: str, labels: str) -> str:
+def labelled(series: str, labels: str) -> str:
+    """Return a series of a page with the labels of its target."""
     name, brace, rest = series.partition("{")
     return f"{name}{{{labels},{rest}" if brace else f"{name}{{{labels}}}"
 

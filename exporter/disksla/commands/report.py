@@ -1,0 +1,192 @@
+"""`disksla report`: proof for the provider, from the series of a Prometheus server."""
+
+import argparse
+import base64
+import importlib.metadata
+import sys
+import time
+from pathlib import Path
+
+from disksla.commands._console import to_json
+from disksla.commands._options import add_config_file, parse_option
+from disksla.config.settings_file import catalog_directory
+from disksla.detection.http import carry_out
+from disksla.errors import DiskslaError
+from disksla.limits.catalog import load_catalog
+from disksla.report import (
+    Basis,
+    Report,
+    Selection,
+    Server,
+    disk_report,
+    find_disks,
+    parse_matchers,
+    parse_period,
+    read_history,
+    report_csv,
+    report_of,
+    report_text,
+)
+from disksla.report.report_html import report_html
+from disksla.text import escape_control
+
+_WITHIN_S = 600.0
+"""All questions about one disk."""
+_COULD_NOT = 2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the server, the period, the disks and the outputs."""
+    parser.add_argument(
+        "--prometheus",
+        required=True,
+        metavar="URL",
+        help="address of Prometheus, Thanos Query or VictoriaMetrics, such as http://localhost:9090",
+    )
+    parser.add_argument(
+        "--from",
+        dest="start",
+        required=True,
+        metavar="TIME",
+        help="start: a date (midnight in UTC), or a time with its zone",
+    )
+    parser.add_argument(
+        "--to", dest="end", required=True, metavar="TIME", help="end, exclusive; as --from"
+    )
+    parser.add_argument(
+        "--disk",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="INSTANCE:DEVICE (with or without the port), serial or mount point, with wildcards;"
+        " may be repeated (default: all disks)",
+    )
+    parser.add_argument(
+        "--match",
+        default="{}",
+        metavar="MATCHERS",
+        help="label matchers of the disks, such as '{team=\"orders\"}'",
+    )
+    parser.add_argument(
+        "--objective",
+        metavar="PERCENT",
+        help="least compliance that counts as compliant (default: the share of the time for which"
+        " the provider states the rates, or 100)",
+    )
+    parser.add_argument(
+        "--recorded",
+        action="store_true",
+        help="compare with the seconds that the recording rules recorded",
+    )
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    for option, what in (
+        ("--html", "one self-contained page"),
+        ("--csv", "CSV, one row for each disk and day"),
+    ):
+        parser.add_argument(
+            option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"
+        )
+    _add_access(parser)
+    add_config_file(parser)
+
+
+def _add_access(parser: argparse.ArgumentParser) -> None:
+    """Add what a server with TLS and passwords needs; secrets are in files."""
+    for option, what in (
+        ("password-file", "file with USER:PASSWORD"),
+        ("token-file", "file with a bearer token"),
+        (
+            "ca-file",
+            "certificates that the server's has to be signed with (default: the system's)",
+        ),
+    ):
+        parser.add_argument(
+            f"--prometheus.{option}",
+            dest=option.replace("-", "_"),
+            type=Path,
+            metavar="FILE",
+            help=what,
+        )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the report. Return 0 if all tested disks comply, 1 if not, 2 if none was tested."""
+    report = _report(arguments)
+    if arguments.html is not None:
+        _write(arguments.html, report_html(report))
+    if arguments.csv is not None:
+        _write(arguments.csv, report_csv(report))
+    sys.stdout.write(
+        f"{to_json(report)}\n" if arguments.json else escape_control(report_text(report))
+    )
+    return {True: 0, False: 1, None: _COULD_NOT}[report.is_compliant]
+
+
+def _report(arguments: argparse.Namespace) -> Report:
+    period = parse_period(arguments.start, arguments.end, time.time())
+    selection = Selection(parse_matchers(arguments.match), tuple(arguments.disk))
+    objective = arguments.objective
+    share = None if objective is None else parse_option("--objective", objective, _share)
+    catalog = load_catalog(catalog_directory(arguments.config_file))
+    server = _server(arguments)
+    basis = Basis(period, catalog, share)
+    found = carry_out(find_disks(server, selection, period), _WITHIN_S)
+    if not found:
+        raise DiskslaError(
+            "report failed: the server has no such disks in this period; see that"
+            " disksla_disk_info is there, and --disk, --match, --from and --to are right"
+        )
+    disks = []
+    for name, mount_points in found:
+        asked = read_history(server, name, mount_points, period, with_recorded=arguments.recorded)
+        disks.append(disk_report(carry_out(asked, _WITHIN_S), basis))
+    matchers = f"{{{selection.matchers}}}" if selection.matchers else ""
+    selected = [text for text in (matchers, *selection.patterns) if text]
+    version = importlib.metadata.version("disksla-exporter")
+    return report_of(disks, period, selected, version)
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text) / 100
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise ValueError(f"found '{text}'; expected a percentage above 0, up to 100, such as 99.9")
+    return share
+
+
+def _server(arguments: argparse.Namespace) -> Server:
+    """Return the server with its access. Raise DiskslaError."""
+    url = arguments.prometheus.rstrip("/")
+    scheme, _, rest = url.partition("://")
+    if scheme not in {"http", "https"} or not rest or "@" in rest or not url.isprintable():
+        raise DiskslaError(
+            f"found --prometheus '{url.rpartition('@')[2]}'; expected an address such as"
+            " http://localhost:9090, with passwords in --prometheus.password-file"
+        )
+    headers: dict[str, str] = {}
+    if arguments.password_file is not None:
+        credentials = _secret(arguments.password_file).encode()
+        headers["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
+    if arguments.token_file is not None:
+        headers["Authorization"] = f"Bearer {_secret(arguments.token_file)}"
+    authority = None if arguments.ca_file is None else str(arguments.ca_file)
+    return Server(url, headers, authority)
+
+
+def _secret(path: Path) -> str:
+    try:
+        secret = path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DiskslaError(f"cannot read {path}: {error}") from None
+    if not secret or not secret.isprintable():
+        raise DiskslaError(f"cannot use {path}: expected one line")
+    return secret
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise DiskslaError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,125 @@
+"""What is asked of a server for a report, disk by disk."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from disksla.detection import Exchanges
+from disksla.report.disk_report import DiskHistory
+from disksla.report.document import Recorded
+from disksla.report.evidence import EVIDENCE, GAPS, VERIFICATION
+from disksla.report.period import Period
+from disksla.report.query import (
+    MOST_POINTS,
+    Series,
+    Server,
+    find_series,
+    read_instant,
+    read_samples,
+    read_steps,
+    selector,
+)
+from disksla.report.selection import DiskName, disk_name, is_selected
+from disksla.report.step import COUNTERS, FACTS
+
+CHUNK_S = 86_400
+"""Samples are read for a day at a time."""
+_BEFORE_S = 300
+"""The last scrape before the period is searched for in this time."""
+_STEP_S, _HOUR_S = 300, 3600
+_PROVEN = "instance_device:disksla_proven_seconds:increase5m"
+_NONCOMPLIANT = "instance_device:disksla_noncompliant_seconds:increase5m"
+
+
+class Selection(NamedTuple):
+    """Which disks of a server are reported."""
+
+    matchers: str = ""
+    """Label matchers without braces."""
+    patterns: tuple[str, ...] = ()
+
+
+Found = Sequence[tuple[DiskName, tuple[str, ...]]]
+"""Disks with their mount points."""
+
+
+def find_disks(server: Server, selection: Selection, period: Period) -> Exchanges[Found]:
+    """Return the selected disks that have samples in the period. Raise ExchangeError."""
+    infos = yield from _labels(server, "disksla_disk_info", selection, period)
+    mounts = yield from _labels(server, "disksla_mount_info", selection, period)
+    mount_points: dict[tuple[tuple[str, str], ...], set[str]] = {}
+    for mount in mounts:
+        path = mount.pop("mountpoint", "")
+        mount_points.setdefault(disk_name(mount).labels, set()).add(path)
+    names = sorted({disk_name(info) for info in infos})
+    found = [(name, tuple(sorted(mount_points.get(name.labels, ())))) for name in names]
+    return [each for each in found if is_selected(*each, selection.patterns)]
+
+
+def _labels(
+    server: Server, metric: str, selection: Selection, period: Period
+) -> Exchanges[list[dict[str, str]]]:
+    matching = selector([metric], {}, selection.matchers)
+    return (
+        yield from find_series(server, matching, period.start_timestamp_s, period.end_timestamp_s)
+    )
+
+
+def read_history(
+    server: Server,
+    name: DiskName,
+    mount_points: tuple[str, ...],
+    period: Period,
+    *,
+    with_recorded: bool = False,
+) -> Exchanges[DiskHistory]:
+    """Return what the server has of a disk. Raise ExchangeError."""
+    labels = dict(name.labels)
+    of_host = {key: value for key, value in labels.items() if key != "device"}
+    start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
+    samples: list[Series] = []
+    for chunk_s in range(start_s - _BEFORE_S, end_s, CHUNK_S):
+        matching = selector((*COUNTERS, *FACTS), labels)
+        samples += yield from read_samples(
+            server, matching, chunk_s, min(chunk_s + CHUNK_S, end_s)
+        )
+    evidence = yield from _read_steps(server, EVIDENCE, labels, period, _STEP_S)
+    verification = yield from _read_steps(server, VERIFICATION, labels, period, _HOUR_S)
+    gaps = yield from _read_steps(server, GAPS, of_host, period, _STEP_S)
+    recorded = None
+    if with_recorded:
+        proven_s = yield from _recorded(server, _PROVEN, labels, period)
+        noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
+        recorded = Recorded(proven_s, noncompliant_s)
+    return DiskHistory(name, mount_points, samples, evidence, verification, gaps, recorded)
+
+
+def _read_steps(
+    server: Server,
+    names: Iterable[str],
+    labels: Mapping[str, str],
+    period: Period,
+    step_s: int,
+) -> Exchanges[list[Series]]:
+    """Return values at equal steps, which are longer for a period of more than a month."""
+    longer_s = -(-period.seconds // (MOST_POINTS - 1))
+    return (
+        yield from read_steps(
+            server,
+            selector(names, labels),
+            period.start_timestamp_s,
+            period.end_timestamp_s,
+            max(step_s, longer_s),
+        )
+    )
+
+
+def _recorded(
+    server: Server, name: str, labels: Mapping[str, str], period: Period
+) -> Exchanges[float | None]:
+    """Return the sum of a recorded increase over the period; None without the series.
+
+    The sample at the end has the increase of the five minutes before.
+    """
+    expression = f"sum(sum_over_time({selector([name], labels)}[{period.seconds}s]))"
+    found = yield from read_instant(server, expression, period.end_timestamp_s)
+    return found[0].value if found else None

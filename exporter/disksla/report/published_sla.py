@@ -1,0 +1,106 @@
+"""Service level agreements that providers publish, and what they say for stalled time.
+
+They are about disks that do not answer, not about slow ones. A share of the time for which rates
+are stated is in the catalogue (`promised_time_share`).
+"""
+
+from typing import NamedTuple
+
+from disksla.report.document import Allowance, Uptime
+
+
+class Tier(NamedTuple):
+    """A service credit: a share of the price, for an uptime below a share of the time."""
+
+    below_ratio: float
+    credit_ratio: float
+
+
+class PublishedSla(NamedTuple):
+    """The agreement of one provider."""
+
+    title: str
+    url: str
+    date: str
+    """Day of its revision, or of reading a page without one."""
+    says: str
+    objective_ratio: float | None = None
+    """None if it does not count disks that do not answer."""
+    tiers: tuple[Tier, ...] | None = None
+    """From the mildest; None if the credits are not known."""
+
+
+_PUBLISHED = {
+    "vk": PublishedSla(
+        "Volume SLA of VK Cloud",
+        "https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla",
+        "2026-08-21",
+        "States rates and latencies of disks, for requests of a size with a queue depth. It names"
+        " no share of the time and no compensation.",
+    ),
+    "aws": PublishedSla(
+        "Amazon Elastic Block Store Service Level Agreement, volume level",
+        "https://aws.amazon.com/ebs/sla/",
+        "2022-05-31",
+        "Counts the time in which a volume performs no reads and writes while some are pending,"
+        " in a monthly billing cycle. It does not cover rates.",
+        0.999,
+        (Tier(0.999, 0.10), Tier(0.99, 0.30), Tier(0.95, 1.0)),
+    ),
+    "gcp": PublishedSla(
+        "Compute Engine Service Level Agreement, single instance",
+        "https://cloud.google.com/compute/sla",
+        "2026-11-23",
+        "Counts loss of external connectivity or of access to Persistent Disks, in a calendar"
+        " month. 99.95 % for memory-optimized machines. It does not cover rates.",
+        0.999,
+    ),
+    "yandex": PublishedSla(
+        "Service Level for Yandex Compute Cloud, single virtual machine",
+        "https://yandex.com/legal/cloud_sla_compute",
+        "2026-11-23",
+        "Counts loss of connectivity or of the boot disk; for another disk, the line below does"
+        " not apply. It does not cover rates.",
+        0.9995,
+        (Tier(0.9995, 0.10), Tier(0.99, 0.15), Tier(0.95, 0.30)),
+    ),
+    "azure": PublishedSla(
+        "SLA for Virtual Machines",
+        "https://azure.microsoft.com/support/legal/sla/virtual-machines/",
+        "2026-11-23",
+        "Covers connectivity of virtual machines, not disks that do not answer, and not rates.",
+    ),
+}
+
+
+def uptime(provider: str, stalled_s: float, period_s: float) -> Uptime | None:
+    """Return what the agreement of a provider says for stalled time; None if none is known.
+
+    Time that was not assessed counts as uptime.
+    """
+    sla = _PUBLISHED.get(provider)
+    if sla is None:
+        return None
+    if sla.objective_ratio is None:
+        return Uptime(sla.title, sla.url, sla.date, sla.says, None, None, None, None)
+    ratio = 1 - stalled_s / period_s
+    credit = None
+    if sla.tiers is not None:
+        reached = [tier.credit_ratio for tier in sla.tiers if ratio < tier.below_ratio]
+        credit = max(reached, default=0.0)
+    return Uptime(
+        sla.title, sla.url, sla.date, sla.says, stalled_s, ratio, sla.objective_ratio, credit
+    )
+
+
+def allowance(
+    time_share: float | None, noncompliant_s: float, period_s: float
+) -> Allowance | None:
+    """Return how much time the provider may be below its rates; None if it states no share.
+
+    The allowed time is a share of the whole period, so that gaps are in favour of the provider.
+    """
+    if time_share is None:
+        return None
+    allowed_s = round((1 - time_share) * period_s, 3)
+    return Allowance(time_share, allowed_s, noncompliant_s, noncompliant_s > allowed_s)

@@ -1,0 +1,383 @@
+"""The report as one self-contained page, without scripts or other files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from disksla.html import HtmlPage, escape_html
+from disksla.report.document import Day, DiskReport, Incident, Part, Report
+from disksla.report.period import Period
+from disksla.report.wording import (
+    NOTES,
+    allowance_text,
+    compliance_text,
+    conditions_text,
+    credits_text,
+    disk_compliance_text,
+    gap_text,
+    given_facts,
+    identity,
+    incident_seconds,
+    incident_times,
+    largest,
+    limit_text,
+    no_sla_text,
+    period_of,
+    period_text,
+    probes_text,
+    promise_sources,
+    rates_text,
+    recorded_text,
+    sampling_gaps_text,
+    seconds_text,
+    share_text,
+    summary_text,
+    terms_text,
+    throttled_text,
+    uptime_text,
+    verdict_text,
+    verification_text,
+)
+from disksla.verdict import VERDICTS
+from disksla.web import VERDICT_COLOURS
+
+_COLOURS = "".join(
+    f".{verdict} {{ --verdict: {colour}; }}\n" for verdict, colour in VERDICT_COLOURS.items()
+)
+_PAGE = HtmlPage(
+    f"""
+.idle {{ --verdict: var(--line); }}
+.gap {{ --verdict: transparent; }}
+{_COLOURS}"""
+    """\
+body { max-width: 72rem; }
+a { overflow-wrap: anywhere; }
+h1 { margin: 0 0 0.25rem; }
+h2 { border-top: 2px solid var(--line); padding-top: 0.75rem; }
+h3 { font-size: 0.9375rem; margin: 1rem 0 0.25rem; break-after: avoid; }
+.verdict { font-size: 1.125rem; font-weight: 600; border-left: 0.375rem solid; margin: 1rem 0;
+  padding: 0.5rem 0.75rem; background: var(--sheet); }
+.good { color: var(--good); }
+.bad { color: var(--bad); }
+dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr;
+  gap: 0.125rem 1rem; margin: 0.5rem 0; }
+dt { color: var(--soft); }
+dd { margin: 0; overflow-wrap: anywhere; }
+dd p { margin: 0; }
+table { width: 100%; border-collapse: collapse; background: var(--sheet); margin: 0.5rem 0;
+  border: 1px solid var(--line); font-variant-numeric: tabular-nums; }
+th, td { padding: 0.375rem 0.5rem; text-align: left; vertical-align: top;
+  border-top: 1px solid var(--line); }
+thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; }
+tbody { font-size: 0.8125rem; }
+tbody th { font-weight: 600; min-width: 8rem; }
+td span, th span { display: block; }
+.number { text-align: right; white-space: nowrap; }
+ul { margin: 0.25rem 0; padding-left: 1.25rem; }
+figure { margin: 0.5rem 0; }
+figure svg { display: block; width: 100%; height: 6rem; background: var(--sheet);
+  border: 1px solid var(--line); }
+rect { fill: var(--verdict); shape-rendering: crispEdges; forced-color-adjust: none; }
+.ends { display: flex; justify-content: space-between; }
+.key { display: flex; flex-wrap: wrap; gap: 0.125rem 1rem; }
+.key i { display: inline-block; width: 0.75rem; height: 0.75rem; margin-right: 0.25rem;
+  background: var(--verdict); border: 1px solid var(--line); vertical-align: -0.0625rem;
+  forced-color-adjust: none; }
+section { margin-bottom: 2rem; }
+@media screen and (max-width: 48rem) {
+  body { padding: 0.75rem; }
+  table, tbody, tr, th, td { display: block; width: 100%; }
+  table { background: none; border: 0; }
+  thead { display: none; }
+  tr { background: var(--sheet); border: 1px solid var(--line); margin-bottom: 0.75rem;
+    padding: 0.375rem 0; }
+  th, td, .number { border: 0; padding: 0.125rem 0.75rem; text-align: left;
+    white-space: normal; }
+  dl { grid-template-columns: 1fr; }
+  td[data-label] { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.5rem;
+    overflow-wrap: anywhere; }
+  td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
+}
+@media print {
+  .verdict, dl { break-inside: avoid; }
+  tbody, thead th { font-size: 7.5pt; }
+  th, td { padding: 0.125rem 0.25rem; }
+  td .soft, th .soft { font-size: inherit; }
+  figure svg { height: 4rem; }
+}
+"""
+)
+_MOST_DISKS = 20
+"""So many disks are described; of more, only those that do not comply."""
+_MOST_INCIDENTS = 100
+_MOST_SPANS = 20
+_HEIGHT = 100.0
+_DAY_WIDTH = 20.0
+_ORDER = ("stalled", "below", "throttled", "met", "unproven", "idle")
+"""From the bottom of a bar."""
+
+
+def report_html(report: Report) -> str:
+    """Return the page. Names of disks, labels and terms are escaped."""
+    period = period_of(report)
+    title = f"Disk report, {period_text(report)}"
+    verdict = f"{verdict_text(report)}: {summary_text(report)}"
+    selection = ""
+    if report.selection:
+        selection = f"<p>Selected: {escape_html(', '.join(report.selection))}</p>"
+    shown = _described(report)
+    sections = "\n".join(_disk(number, disk, period) for number, disk in shown)
+    notes = "\n".join(f'<p class="soft">{escape_html(note)}</p>' for note in NOTES)
+    body = f"""<h1>{escape_html(title)}</h1>
+<p class="verdict {_class(report.is_compliant)}">{escape_html(verdict)}</p>
+{selection}
+{_disks_table(report, {number for number, _ in shown})}
+{notes}
+{sections}
+<p class="soft">Written by disksla {escape_html(report.disksla_version)} from the series of
+Prometheus. The same series give the same page.</p>"""
+    return _PAGE.page(f"{title}: {verdict}", f"<main>\n{body}\n</main>")
+
+
+def _class(is_compliant: bool | None) -> str:  # noqa: FBT001 -- a value, not an option
+    return {True: "good", False: "bad", None: ""}[is_compliant]
+
+
+def _described(report: Report) -> list[tuple[int, DiskReport]]:
+    """Return the disks that are described one by one, with their numbers."""
+    numbered = list(enumerate(report.disks, 1))
+    if len(numbered) <= _MOST_DISKS:
+        return numbered
+    return [(number, disk) for number, disk in numbered if disk.is_compliant is False]
+
+
+def _disks_table(report: Report, described: set[int]) -> str:
+    columns = ("Disk", "Terms", "Tested", "Below or stalled", "Throttled", "Not assessed")
+    rows = (
+        _row(
+            (*columns, "Compliance"),
+            _disk_name(number, disk, is_link=number in described),
+            (
+                escape_html(terms_text(disk)),
+                seconds_text(disk.totals.proven_s),
+                seconds_text(disk.totals.noncompliant_s),
+                seconds_text(disk.totals.verdict_seconds["throttled"]),
+                seconds_text(disk.totals.unassessed_s),
+                _compliance(disk),
+            ),
+            2,
+        )
+        for number, disk in enumerate(report.disks, 1)
+    )
+    return _table((*columns, "Compliance"), rows, 2)
+
+
+def _compliance(disk: DiskReport) -> str:
+    ratio = share_text(disk.totals.compliance_ratio)
+    return f'<b class="{_class(disk.is_compliant)}">{ratio}</b>'
+
+
+def _disk_name(number: int, disk: DiskReport, *, is_link: bool) -> str:
+    name = escape_html(disk.title)
+    return f'<a href="#disk-{number}">{name}</a>' if is_link else name
+
+
+def _disk(number: int, disk: DiskReport, period: Period) -> str:
+    facts = (
+        ("Disk", [identity(disk)]),
+        ("Compliance", [disk_compliance_text(disk)]),
+        ("Throttled", [throttled_text(disk.totals)]),
+        ("Burst credits", [credits_text(level, period) for level in disk.credits]),
+        ("Verified", [verification_text(each, period) for each in disk.verifications]),
+        ("Provider's own arithmetic", _agreements(disk)),
+    )
+    heading = f"{disk.title}, {terms_text(disk)}: {verdict_text(disk)}"
+    return f"""<section>
+<h2 id="disk-{number}" class="{_class(disk.is_compliant)}">{escape_html(heading)}</h2>
+<dl>
+{_facts(facts)}
+</dl>
+{_days(disk.days)}
+{_promises(disk.parts, period)}
+{_incidents(disk.incidents, period)}
+{_throttled(disk, period)}
+{_gaps(disk, period)}
+</section>"""
+
+
+def _facts(facts: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Return entries of a list; those without text are left out."""
+    lines = []
+    for name, texts in facts:
+        shown = "".join(f"<p>{escape_html(text)}</p>" for text in texts if text)
+        if shown:
+            lines.append(f"<dt>{name}</dt><dd>{shown}</dd>")
+    return "\n".join(lines)
+
+
+def _agreements(disk: DiskReport) -> Iterator[str]:
+    if disk.allowance is not None:
+        yield _sentence(allowance_text(disk.allowance))
+    if disk.uptime is not None:
+        yield from map(_sentence, uptime_text(disk.uptime))
+    yield from map(_sentence, no_sla_text(disk))
+    if disk.recorded is not None:
+        yield _sentence(recorded_text(disk.recorded, disk.totals))
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:].removesuffix('.')}."
+
+
+def _days(days: Sequence[Day]) -> str:
+    """Return a chart of the shares of verdicts by day."""
+    bars = []
+    for index, day in enumerate(days):
+        top = _HEIGHT
+        for verdict in _ORDER:
+            height = _HEIGHT * day.totals.verdict_seconds[verdict] / day.totals.period_s
+            top -= height
+            if height:
+                bars.append(
+                    f'<rect class="{verdict}" x="{index * _DAY_WIDTH:g}" y="{max(top, 0.0):.2f}"'
+                    f' width="{_DAY_WIDTH - 1:g}" height="{height:.2f}"/>'
+                )
+    label = "Share of each verdict by day"
+    key = "".join(
+        f'<span><i class="{verdict}"></i>{verdict}</span>' for verdict in (*VERDICTS, "gap")
+    )
+    return f"""<figure>
+<svg viewBox="0 0 {len(days) * _DAY_WIDTH:g} {_HEIGHT:g}" preserveAspectRatio="none" role="img"
+ aria-label="{label}">{"".join(bars)}</svg>
+<figcaption class="soft"><span class="ends"><span>{days[0].date}</span>
+<span>{days[-1].date}</span></span><span class="key">{key}</span></figcaption>
+</figure>"""
+
+
+def _promises(parts: Sequence[Part], period: Period) -> str:
+    columns = ("Promised", "From", "To", "Compliance", "Source")
+    rows = (
+        _row(
+            columns,
+            _promise(part),
+            (
+                period.text(part.start_timestamp_s),
+                period.text(part.end_timestamp_s),
+                escape_html(compliance_text(part.totals)),
+                _lines((part.facts.terms, *promise_sources(part))),
+            ),
+        )
+        for part in parts
+    )
+    return _part("Promise", _table(columns, rows), is_there=bool(parts))
+
+
+def _promise(part: Part) -> str:
+    rates = rates_text(part.facts.promised, part.facts.promised_latency_s)
+    conditions = escape_html(conditions_text(part))
+    return f'<span>{escape_html(rates)}</span><span class="soft">{conditions}</span>'
+
+
+def _incidents(incidents: Sequence[Incident], period: Period) -> str:
+    shown = largest(incidents, _MOST_INCIDENTS)
+    columns = ("Incident", "Seconds", "Given", "Promised", "Measured")
+    rows = (
+        _row(
+            columns,
+            escape_html(incident_times(incident, period)),
+            (
+                _lines(
+                    (
+                        incident_seconds(incident),
+                        f"of {seconds_text(incident.proven_s)} tested",
+                    )
+                ),
+                escape_html(", ".join(given_facts(incident.given))),
+                escape_html(rates_text(incident.promised, incident.promised_latency_s)),
+                _lines(_measured(incident, period)) or "no probes",
+            ),
+        )
+        for incident in shown
+    )
+    rest = len(incidents) - len(shown)
+    note = f'<p class="soft">And {rest} shorter ones, which are in the JSON.</p>' if rest else ""
+    heading = f"Incidents: {len(incidents)}"
+    return _part(heading, _table(columns, rows) + note, is_there=bool(incidents))
+
+
+def _measured(incident: Incident, period: Period) -> Iterator[str]:
+    yield from map(probes_text, incident.probes)
+    if incident.verification_timestamp_s is not None:
+        yield f"last verified {period.text(incident.verification_timestamp_s)}"
+
+
+def _throttled(disk: DiskReport, period: Period) -> str:
+    longest = sorted(
+        disk.throttled_spans,
+        key=lambda span: (-sum(span.throttled_seconds.values()), span.start_timestamp_s),
+    )[:_MOST_SPANS]
+    shown = sorted(longest, key=lambda span: span.start_timestamp_s)
+    columns = ("Throttled from", "To", "By", "iowait meanwhile")
+    rows = (
+        _row(
+            columns,
+            period.text(span.start_timestamp_s),
+            (
+                period.text(span.end_timestamp_s),
+                _lines(
+                    f"{limit_text(limit)} {seconds_text(seconds)}"
+                    for limit, seconds in span.throttled_seconds.items()
+                ),
+                _iowait(span.throttled_iowait_s),
+            ),
+        )
+        for span in shown
+    )
+    rest = len(disk.throttled_spans) - len(shown)
+    note = f'<p class="soft">And {rest} shorter ones, which are in the JSON.</p>' if rest else ""
+    heading = f"Throttled: {len(disk.throttled_spans)} times"
+    return _part(heading, _table(columns, rows) + note, is_there=bool(shown))
+
+
+def _iowait(seconds: float | None) -> str:
+    return "not counted" if seconds is None else seconds_text(seconds)
+
+
+def _gaps(disk: DiskReport, period: Period) -> str:
+    items = "".join(f"<li>{escape_html(gap_text(gap, period))}</li>" for gap in disk.gaps)
+    listed = f"<ul>{items}</ul>" if items else ""
+    counted = sampling_gaps_text(disk)
+    note = f"<p>{escape_html(_sentence(counted))}</p>" if counted else ""
+    heading = f"Not assessed: {seconds_text(disk.totals.unassessed_s)}"
+    return _part(heading, listed + note, is_there=True)
+
+
+def _part(heading: str, content: str, *, is_there: bool) -> str:
+    return f"<h3>{heading}</h3>\n{content}" if is_there else ""
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "".join(f"<span>{escape_html(text)}</span>" for text in texts if text)
+
+
+def _table(columns: Sequence[str], rows: Iterable[str], numbers_from: int | None = None) -> str:
+    headings = "".join(
+        f'<th scope="col"{_number(index, numbers_from)}>{column}</th>'
+        for index, column in enumerate(columns)
+    )
+    body = "\n".join(rows)
+    return f"<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+def _row(
+    columns: Sequence[str], name: str, cells: Sequence[str], numbers_from: int | None = None
+) -> str:
+    """Return a row; all cells are HTML."""
+    rest = "".join(
+        f'<td data-label="{columns[index]}"{_number(index, numbers_from)}><div>{cell}</div></td>'
+        for index, cell in enumerate(cells, 1)
+    )
+    return f'<tr><th scope="row">{name}</th>{rest}</tr>'
+
+
+def _number(index: int, numbers_from: int | None) -> str:
+    is_number = numbers_from is not None and index >= numbers_from
+    return ' class="number"' if is_number else ""

@@ -1,0 +1,116 @@
+"""Totals of steps: seconds by verdict and limit, compliance, and means of what was given."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from disksla.report.document import Given, Totals
+from disksla.report.step import (
+    IOWAIT_SECONDS,
+    LOAD_COUNT,
+    LOAD_SUM,
+    READ_BYTES,
+    READ_SECONDS,
+    READS,
+    THROTTLED_SECONDS,
+    VERDICT_SECONDS,
+    WAIT_SECONDS,
+    WRITE_SECONDS,
+    WRITES,
+    WRITTEN_BYTES,
+    Step,
+)
+from disksla.verdict import VERDICTS
+
+_DIGITS = 6
+"""Decimals of seconds: sums of binary fractions have an error after that."""
+
+
+def totals_of(steps: Sequence[Step], period_s: float) -> Totals:
+    """Return the totals of the steps of a disk in a time of `period_s`."""
+    limits = sorted({limit for step in steps for limit in step.throttled_by_limit})
+    verdict_seconds: dict[str, float] = {
+        verdict: _sum(steps, VERDICT_SECONDS, verdict) for verdict in VERDICTS
+    }
+    assessed_s = _rounded(verdict_seconds.values())
+    proven_s = _rounded(step.proven_s for step in steps)
+    noncompliant_s = _rounded(step.noncompliant_s for step in steps)
+    return Totals(
+        period_s=period_s,
+        assessed_s=assessed_s,
+        unassessed_s=max(0.0, _rounded((period_s, -assessed_s))),
+        proven_s=proven_s,
+        noncompliant_s=noncompliant_s,
+        compliance_ratio=_compliance_ratio(proven_s, noncompliant_s),
+        verdict_seconds=verdict_seconds,
+        throttled_seconds={limit: _sum(steps, THROTTLED_SECONDS, limit) for limit in limits},
+        throttled_iowait_s=_counted(steps, IOWAIT_SECONDS),
+        throttle_wait_s=_counted(steps, WAIT_SECONDS),
+    )
+
+
+def sum_of(parts: Sequence[Totals]) -> Totals:
+    """Return the totals of several disks, or times, together."""
+    limits = sorted({limit for part in parts for limit in part.throttled_seconds})
+    proven_s = _rounded(part.proven_s for part in parts)
+    noncompliant_s = _rounded(part.noncompliant_s for part in parts)
+    return Totals(
+        period_s=_rounded(part.period_s for part in parts),
+        assessed_s=_rounded(part.assessed_s for part in parts),
+        unassessed_s=_rounded(part.unassessed_s for part in parts),
+        proven_s=proven_s,
+        noncompliant_s=noncompliant_s,
+        compliance_ratio=_compliance_ratio(proven_s, noncompliant_s),
+        verdict_seconds={
+            verdict: _rounded(part.verdict_seconds[verdict] for part in parts)
+            for verdict in VERDICTS
+        },
+        throttled_seconds={
+            limit: _rounded(part.throttled_seconds.get(limit, 0.0) for part in parts)
+            for limit in limits
+        },
+        throttled_iowait_s=_known(part.throttled_iowait_s for part in parts),
+        throttle_wait_s=_known(part.throttle_wait_s for part in parts),
+    )
+
+
+def _compliance_ratio(proven_s: float, noncompliant_s: float) -> float | None:
+    return 1 - noncompliant_s / proven_s if proven_s else None
+
+
+def _counted(steps: Sequence[Step], name: str) -> float | None:
+    return _sum(steps, name) if any(step.has(name) for step in steps) else None
+
+
+def _known(values: Iterable[float | None]) -> float | None:
+    """Return the sum of those that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    return _rounded(known) if known else None
+
+
+def given_of(steps: Sequence[Step]) -> Given:
+    """Return the means over steps: rates, queue depth by Little's law, latency and load."""
+    seconds = math.fsum(step.seconds for step in steps)
+    reads, writes = _sum(steps, READS), _sum(steps, WRITES)
+    read_bytes, written_bytes = _sum(steps, READ_BYTES), _sum(steps, WRITTEN_BYTES)
+    waited_s = _sum(steps, READ_SECONDS) + _sum(steps, WRITE_SECONDS)
+    windows = _sum(steps, LOAD_COUNT)
+    requests = reads + writes
+    return Given(
+        over_s=_rounded((seconds,)),
+        read_iops=reads / seconds,
+        write_iops=writes / seconds,
+        read_bytes_per_second=read_bytes / seconds,
+        write_bytes_per_second=written_bytes / seconds,
+        queue_depth=waited_s / seconds,
+        latency_s=waited_s / requests if requests else None,
+        request_bytes=(read_bytes + written_bytes) / requests if requests else None,
+        load_ratio=_sum(steps, LOAD_SUM) / windows if windows else None,
+    )
+
+
+def _sum(steps: Iterable[Step], name: str, label: str = "") -> float:
+    return _rounded(step.of(name, label) for step in steps)
+
+
+def _rounded(values: Iterable[float]) -> float:
+    return round(math.fsum(values), _DIGITS)

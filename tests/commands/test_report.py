@@ -1,0 +1,137 @@
+"""`disksla report` against a made-up server."""
+
+import json
+import stat
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from disksla.cli import main
+from disksla.detection import Request
+from support.report_series import DiskSeries, Server
+
+PERIOD = ("--from", "2026-10-01", "--to", "2026-10-01T01:00:00Z")
+
+
+class Api(HTTPServer):
+    """The API of Prometheus on loopback."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.answers = server
+        self.headers: list[Mapping[str, str]] = []
+        self.address = f"http://127.0.0.1:{self.server_port}/prometheus"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Api
+
+    def do_GET(self) -> None:
+        self.server.headers.append(dict(self.headers))
+        response = self.server.answers(Request("", "api", "GET", self.path))
+        self.send_response(response.status)
+        self.end_headers()
+        self.wfile.write(response.body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def api() -> Iterator[Api]:
+    disk = DiskSeries()
+    disk.scrape()
+    disk.does(30, met=10.0)
+    disk.does(20, below=6.0)
+    with Api(Server(disk.series)) as api:
+        thread = threading.Thread(target=api.serve_forever)
+        thread.start()
+        yield api
+        api.shutdown()
+        thread.join()
+
+
+def test_all_outputs(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {name: tmp_path / f"report.{name}" for name in ("html", "csv")}
+    options = [word for name, path in files.items() for word in (f"--{name}", str(path))]
+    command = ["report", "--prometheus", api.address + "/", *PERIOD, *options]
+    assert main(command) == 1
+    assert "compliance 71.428 % of 7 min 00 s tested, 2 min 00 s below" in capsys.readouterr().out
+    assert "NOT COMPLIANT" in files["html"].read_text()
+    assert files["csv"].read_bytes().count(b"\r\n") == 2
+    first = {name: path.read_bytes() for name, path in files.items()}
+    assert main(command) == 1
+    assert {name: path.read_bytes() for name, path in files.items()} == first
+
+
+def test_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["report", "--prometheus", api.address, *PERIOD, "--json", "--objective", "70"]
+    assert main(command) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["is_compliant"] is True
+    assert report["disks"][0]["totals"]["noncompliant_s"] == 120
+
+
+def test_nothing_was_tested(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    api.answers.series = DiskSeries().series
+    idle = DiskSeries()
+    idle.scrape()
+    idle.does(30)
+    api.answers.series = idle.series
+    assert main(["report", "--prometheus", api.address, *PERIOD]) == 2
+    assert "NOT TESTED: 1 disk, 0 tested" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("option", "content", "header"),
+    [
+        ("token-file", "secret\n", "Bearer secret"),
+        ("password-file", "me:secret\n", "Basic bWU6c2VjcmV0"),
+    ],
+)
+def test_secrets_are_read_from_files(
+    api: Api, tmp_path: Path, option: str, content: str, header: str
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text(content)
+    command = ["report", "--prometheus", api.address, *PERIOD]
+    assert main([*command, f"--prometheus.{option}", str(file)]) == 1
+    assert {each["Authorization"] for each in api.headers} == {header}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--disk", "db-9:*"], "report failed: the server has no such disks in this period; see"),
+        (["--match", "team"], "found --match 'team'; expected matchers such as {team="),
+        (["--objective", "0"], "--objective: found '0'; expected a percentage above 0, up to 100"),
+        (["--objective", "x"], "--objective: found 'x'; expected a percentage above 0, up to 100"),
+        (["--prometheus", "db-1:9090"], "found --prometheus 'db-1:9090'; expected an address"),
+        (["--prometheus", "http://me:secret@db-1"], "found --prometheus 'db-1'; expected"),
+        (["--prometheus", "http://127.0.0.1:9"], "query of Prometheus failed: 127.0.0.1:9: Conn"),
+        (["--prometheus.token-file", "/nonexistent"], "cannot read /nonexistent: "),
+        (["--html", "/nonexistent/page"], "cannot write /nonexistent/page: No such file"),
+        (["--from", "x"], "found --from 'x'; expected a date such as 2026-10-01"),
+    ],
+)
+def test_failures(
+    api: Api, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    assert main(["report", "--prometheus", api.address, *PERIOD, *options]) == 2
+    problem = capsys.readouterr().err
+    assert message in problem
+    assert "secret" not in problem
+
+
+def test_an_empty_secret_is_a_problem(
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "secret"
+    file.write_text("\n")
+    file.chmod(stat.S_IRUSR)
+    command = ["report", "--prometheus", api.address, *PERIOD]
+    assert main([*command, "--prometheus.token-file", str(file)]) == 2
+    assert f"cannot use {file}: expected one line" in capsys.readouterr().err

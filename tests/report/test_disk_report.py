@@ -1,0 +1,394 @@
+"""The report of disks, from series of a made-up server to records, text, page and CSV."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from disksla.limits.catalog import load_catalog
+from disksla.report import (
+    Basis,
+    DiskReport,
+    Report,
+    Selection,
+    disk_report,
+    find_disks,
+    read_history,
+    report_csv,
+    report_of,
+    report_text,
+)
+from disksla.report import Server as Address
+from disksla.report.document import Recorded
+from disksla.report.period import Period
+from disksla.report.query import Series
+from disksla.report.report_html import report_html
+from disksla.report.step import (
+    IOWAIT_SECONDS,
+    LOAD_COUNT,
+    LOAD_SUM,
+    READ_BYTES,
+    READ_SECONDS,
+    READS,
+    THROTTLED_SECONDS,
+    WAIT_SECONDS,
+)
+from support.exchanges import answered
+from support.report_series import INFO, START_S, DiskSeries, Server, gauge
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = Path(__file__).parent / "golden"
+CATALOG = load_catalog()
+ALL = Selection()
+ADDRESS = Address("http://prometheus:9090")
+DAY = Period(START_S, START_S + 86_400)
+OTHER = INFO | {"device": "vdc", "serial": "vol-2", "provider": "aws", "terms": "aws.gp3"}
+
+
+def reads(disk: DiskSeries, per_second: float, depth: float) -> None:
+    """Count a minute of reads of 4 KiB before the next scrape."""
+    disk.counts(READS, 60 * per_second)
+    disk.counts(READ_BYTES, 60 * per_second * 4096)
+    disk.counts(READ_SECONDS, 60 * depth)
+    disk.counts(LOAD_SUM, 600 * per_second / 1000)
+    disk.counts(LOAD_COUNT, 600)
+
+
+def a_day(info: dict[str, str] = INFO) -> DiskSeries:
+    """Return a day of a disk with each kind of trouble."""
+    disk = DiskSeries(info)
+    disk.gauges["disksla_limit_latency_seconds"] = 0.003
+    disk.gauges["disksla_verification_timestamp_seconds"] = START_S - 3600.0
+    for name in (READS, READ_BYTES, READ_SECONDS, LOAD_SUM, LOAD_COUNT, IOWAIT_SECONDS):
+        disk.counts(name, 0.0)
+    disk.counts(WAIT_SECONDS, 0.0)
+    disk.scrape()
+    disk.does(120)
+    for _ in range(30):
+        reads(disk, 600.0, 32.0)
+        disk.does(below=50.0, met=5.0)
+    disk.does(60, unproven=30.0)
+    for _ in range(20):
+        reads(disk, 1000.0, 32.0)
+        disk.counts(THROTTLED_SECONDS, 30.0, "iops")
+        disk.counts(THROTTLED_SECONDS, 10.0, "machine_iops")
+        disk.counts(IOWAIT_SECONDS, 12.0)
+        disk.counts(WAIT_SECONDS, 1200.0)
+        disk.does(throttled=40.0)
+    disk.does(60)
+    disk.now_s += 1800
+    disk.restart()
+    disk.does(3)
+    disk.gauges["disksla_limit_read_iops"] = 2000.0
+    disk.does(60)
+    disk.does(stalled=30.0)
+    disk.does(1000)
+    disk.now_s = START_S + 86_400
+    disk.does(3, below=60.0)  # after the period
+    return disk
+
+
+def extra() -> list[Series]:
+    """Return the evidence beside the verdicts."""
+    times = [START_S + 600.0 * index for index in range(144)]
+    return [
+        gauge("disksla_mount_info", [(START_S + 60.0, 1.0)], mountpoint="/var/lib/postgresql"),
+        gauge("disksla_burst_credits", [(t, 7.0) for t in times], resource="iops"),
+        gauge("disksla_burst_credits_lower_bound", [(t, 5.0) for t in times], resource="iops"),
+        gauge("disksla_burst_credits_upper_bound", [(t, 9.0) for t in times], resource="iops"),
+        gauge("disksla_burst_credits_capacity", [(t, 1000.0) for t in times], resource="iops"),
+        gauge("disksla_probe_read_latency_seconds_count", [(t, t / 60) for t in times]),
+        gauge("disksla_probe_read_latency_seconds_sum", [(t, t / 60 * 0.004) for t in times]),
+        gauge("disksla_verification_passed", [(t, 0.0) for t in times[::6]], test="randread-4k"),
+        gauge("disksla_verification_ratio", [(t, 0.61) for t in times[::6]], test="randread-4k"),
+        gauge("disksla_gaps_total", [(t, t // 3600) for t in times], reason="late"),
+    ]
+
+
+def reported(
+    series: Sequence[Series],
+    period: Period = DAY,
+    selection: Selection = ALL,
+    objective_share: float | None = None,
+) -> Report:
+    """Return the report of what a server has."""
+    server = Server(series)
+    basis = Basis(period, CATALOG, objective_share)
+    found, _ = answered(find_disks(ADDRESS, selection, period), server)
+    disks = []
+    for name, mount_points in found:
+        history, _ = answered(read_history(ADDRESS, name, mount_points, period), server)
+        disks.append(disk_report(history, basis))
+    return report_of(disks, period, selection.patterns, "0.0.0")
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    quiet = DiskSeries(OTHER)
+    quiet.scrape()
+    quiet.does(1439, met=1.0)
+    return reported([*a_day().series, *extra(), *quiet.series])
+
+
+def of(report: Report, device: str = "vdb") -> DiskReport:
+    [disk] = [each for each in report.disks if each.labels["device"] == device]
+    return disk
+
+
+def test_compliance_is_of_the_tested_time(report: Report) -> None:
+    totals = of(report).totals
+    assert totals.noncompliant_s == 30 * 50 + 30
+    assert totals.proven_s == 30 * 55 + 30 + 20 * 30
+    assert totals.compliance_ratio == pytest.approx(1 - 1530 / 2280)
+    assert totals.throttled_seconds == {"iops": 600, "machine_iops": 200}
+    assert (totals.throttled_iowait_s, totals.throttle_wait_s) == (240, 24_000)
+    assert not of(report).is_compliant
+    assert of(report).objective_share == 1, "the provider states no share of the time"
+
+
+def test_incidents_have_what_was_given_and_promised(report: Report) -> None:
+    first, second = of(report).incidents
+    assert (first.start_timestamp_s, first.end_timestamp_s) == (START_S + 7200, START_S + 9000)
+    assert (first.below_s, first.stalled_s) == (1500, 0)
+    assert first.given.read_iops == pytest.approx(600)
+    assert first.given.queue_depth == pytest.approx(32)
+    assert first.given.request_bytes == 4096
+    assert first.given.latency_s == pytest.approx(32 / 600)
+    assert first.given.load_ratio == pytest.approx(0.6)
+    assert (first.promised.read_iops, first.part) == (1000, 1)
+    assert first.probes[0].during is not None
+    assert first.verification_timestamp_s == START_S - 3600
+    assert (second.stalled_s, second.promised.read_iops, second.part) == (30, 2000, 2)
+    assert second.given.latency_s is None
+
+
+def test_a_change_of_the_limits_divides_the_period(report: Report) -> None:
+    first, second = of(report).parts
+    assert first.facts.promised.read_iops == 1000
+    assert second.facts.promised.read_iops == 2000
+    assert first.end_timestamp_s == second.start_timestamp_s
+    assert first.totals.noncompliant_s + second.totals.noncompliant_s == 1530
+    assert first.sources[0].url.startswith("https://cloud.vk.com/")
+
+
+def test_evidence(report: Report) -> None:
+    disk = of(report)
+    assert disk.mount_points == ("/var/lib/postgresql",)
+    assert [gap.reason for gap in disk.gaps] == ["daemon restarted", "no samples"]
+    assert disk.sampling_gaps == {"late": 23}
+    assert disk.credits[0].empty_s == pytest.approx(86_100, abs=600)
+    assert disk.verifications[0].tests[0].ratio == 0.61
+    assert disk.uptime is not None
+    assert disk.uptime.uptime_ratio is None
+
+
+def test_days_and_disks_add_up(report: Report) -> None:
+    for disk in report.disks:
+        assert sum(day.totals.proven_s for day in disk.days) == disk.totals.proven_s
+        assert sum(day.incidents for day in disk.days) == len(disk.incidents)
+    assert report.totals.proven_s == sum(disk.totals.proven_s for disk in report.disks)
+    assert report.is_compliant is False
+
+
+def test_a_disk_that_complies(report: Report) -> None:
+    disk = of(report, "vdc")
+    assert disk.is_compliant
+    assert disk.objective_share == 0.99
+    assert disk.allowance is not None
+    assert disk.allowance.allowed_s == 864
+    assert disk.uptime is not None
+    assert disk.uptime.credit_ratio == 0
+
+
+def test_objective() -> None:
+    series = a_day().series
+    assert of(reported(series, objective_share=0.3)).is_compliant
+    assert not of(reported(series, objective_share=0.5)).is_compliant
+
+
+def test_a_disk_that_was_not_tested() -> None:
+    disk = DiskSeries(INFO | {"terms": "unknown", "provider": "unknown", "terms_source": "none"})
+    disk.scrape()
+    disk.does(60)
+    found = reported(disk.series)
+    assert found.is_compliant is None
+    assert of(found).totals.compliance_ratio is None
+    assert "nothing says what the disk was sold as" in report_text(found)
+
+
+def test_a_disk_without_steps_in_the_period() -> None:
+    disk = DiskSeries()
+    disk.scrape()
+    found = of(reported(disk.series))
+    assert found.parts == ()
+    assert [gap.reason for gap in found.gaps] == ["no samples"]
+    assert "promised" not in report_text(reported(disk.series))
+
+
+def test_another_disk_of_the_same_name_is_another_disk() -> None:
+    before, after = DiskSeries(), DiskSeries(INFO | {"serial": "vol-9"})
+    before.scrape()
+    before.does(60, met=1.0)
+    after.now_s = before.now_s
+    after.does(60, below=1.0)
+    # one series of each name and labels, as one daemon has them
+    series = {tuple(sorted(each.metric.items())): each for each in before.series}
+    for each in after.series:
+        key = tuple(sorted(each.metric.items()))
+        values = [*series[key].values, *each.values] if key in series else each.values
+        series[key] = Series(each.metric, values)
+    found = reported(list(series.values()))
+    assert [(disk.serial, disk.is_compliant) for disk in found.disks] == [
+        ("vol-9", False),
+        ("vol-1", True),
+    ]
+    selected = reported(list(series.values()), selection=Selection("", ("vol-9",)))
+    assert [disk.serial for disk in selected.disks] == ["vol-9"]
+
+
+def test_recorded_seconds_are_asked_for() -> None:
+    server = Server(a_day().series)
+    found, _ = answered(find_disks(ADDRESS, ALL, DAY), server)
+    [(name, mount_points)] = found
+    asked = read_history(ADDRESS, name, mount_points, DAY, with_recorded=True)
+    history, requests = answered(asked, server)
+    assert history.recorded == Recorded(None, None)
+    assert sum("sum_over_time" in request.url for request in requests) == 2
+
+
+@given(st.lists(st.sampled_from((3600, 7200, 40_000)), max_size=4))
+def test_periods_add_up(cuts: list[int]) -> None:
+    """What is counted in a period is what is counted in its parts."""
+    series = a_day().series
+    ends = [0, *sorted(set(cuts)), 86_400]
+    parts = [
+        of(reported(series, Period(START_S + start_s, START_S + end_s))).totals
+        for start_s, end_s in pairwise(ends)
+    ]
+    whole = of(reported(series)).totals
+    assert sum(part.proven_s for part in parts) == pytest.approx(whole.proven_s)
+    assert sum(part.assessed_s for part in parts) == pytest.approx(whole.assessed_s)
+
+
+def test_text_is_as_expected(report: Report, golden: Callable[[Path, str], None]) -> None:
+    disk = replace(of(report), recorded=Recorded(2275.0, 1529.0))
+    other = replace(of(report, "vdc"), recorded=Recorded(None, None))
+    shown = report_text(report_of([disk, other], DAY, ['{team="orders"}', "db-*:vd?"], "0.0.0"))
+    assert [line for line in shown.splitlines() if len(line) > 80 and "https" not in line] == []
+    golden(GOLDEN / "report.txt", shown)
+
+
+def test_document_shows_a_report() -> None:
+    document = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    found = reported([*a_day().series, *extra()], selection=Selection("", ("db-1:vdb",)))
+    assert f"```console\n{report_text(found)}```\n" in document
+
+
+def many(report: Report, number: int) -> Report:
+    """Return a report of so many disks, each with many incidents, throttled times and gaps."""
+    disk = of(report)
+    full = replace(
+        disk,
+        incidents=disk.incidents * 60,
+        throttled_spans=disk.throttled_spans * 30,
+        gaps=disk.gaps * 4,
+    )
+    disks = [
+        replace(full, labels=full.labels | {"device": f"vd{index}"}) for index in range(number)
+    ]
+    return report_of([*disks, of(report, "vdc")], DAY, [], "0.0.0")
+
+
+def test_the_longest_are_shown_and_the_rest_is_counted(report: Report) -> None:
+    text, page = report_text(many(report, 25)), report_html(many(report, 25))
+    assert "and 110 shorter ones" in text
+    assert "and 3 shorter ones (--json)" in text
+    assert "And 20 shorter ones, which are in the JSON." in page
+    assert "And 10 shorter ones, which are in the JSON." in page
+    assert "vdc, aws.gp3" not in text
+    assert page.count("<section>") == 25
+
+
+class _Elements(HTMLParser):
+    """Collects the elements of a page, which have to be closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.attributes += attributes
+        if tag not in {"meta", "rect"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag != "rect":
+            assert self.open.pop() == tag
+
+
+def test_page_is_self_contained(report: Report) -> None:
+    page = report_html(report)
+    elements = _Elements()
+    elements.feed(page)
+    assert elements.open == []
+    assert "<script" not in page
+    assert {name for name, _ in elements.attributes} & {"src", "style", "onclick"} == set()
+    links = {value for name, value in elements.attributes if name == "href"}
+    assert links == {"#disk-1", "#disk-2"}
+    assert "NOT COMPLIANT: 2 disks, 2 tested, 1 not compliant" in page
+
+
+def test_page_of_a_disk_of_which_little_is_known() -> None:
+    disk = DiskSeries(INFO | {"serial": "", "provider": "sbercloud", "terms": ""})
+    disk.scrape()
+    disk.does(below=60.0)
+    found = of(reported(disk.series))
+    known = report_of([replace(found, recorded=Recorded(60.0, 60.0))], DAY, [], "0.0.0")
+    page = report_html(known)
+    assert "No service level agreement of this provider about disks is known." in page
+    assert "Recording rules, which extrapolate: 1 min 00 s tested" in page
+    assert "no probes" in page
+    assert "serial" not in report_text(known)
+
+
+@pytest.mark.parametrize("text", ["<b>&\"'", "\udcff"])
+def test_names_are_escaped(report: Report, text: str) -> None:
+    disk = of(report)
+    strange = replace(disk, labels=disk.labels | {"team": text}, mount_points=(text,))
+    page = report_html(report_of([strange], DAY, [text], "0.0.0"))
+    assert text not in page
+    page.encode()
+
+
+def test_same_series_make_the_same_bytes(report: Report) -> None:
+    quiet = DiskSeries(OTHER)
+    quiet.scrape()
+    quiet.does(1439, met=1.0)
+    again = reported([*quiet.series, *reversed(extra()), *reversed(a_day().series)])
+    assert report_html(again) == report_html(report)
+    assert report_csv(again) == report_csv(report)
+    assert again == report
+
+
+def test_csv_has_a_row_for_each_disk_and_day(report: Report) -> None:
+    strange = replace(of(report), serial='=1,"2"')
+    two = report_of([strange, of(report, "vdc")], DAY, [], "0.0.0")
+    rows = list(csv.DictReader(io.StringIO(report_csv(two), newline="")))
+    assert [(row["device"], row["date"]) for row in rows] == [
+        ("vdb", "2026-10-01"),
+        ("vdc", "2026-10-01"),
+    ]
+    assert rows[0]["serial"] == '\'=1,"2"', "no formula for a spreadsheet"
+    assert float(rows[0]["noncompliant_s"]) == 1530
+    assert float(rows[0]["throttled_machine_iops_s"]) == 200
+    assert rows[1]["throttled_iowait_s"] == "", "absent, not zero"
+    assert not re.search(r"[^\r]\n", report_csv(two))

@@ -13,8 +13,10 @@ from browser.chromium import Browser, Page, running
 from browser.machine import SimulatedMachine
 from browser.situations import SITUATIONS, Situation
 from disksla.benchmark.sweep_html import sweep_html
+from disksla.report import report_html as provider_html
 from disksla.verification.report_html import report_html
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
+from support.example_report import a_day, extra, reported
 from support.reports import RESULTS, a_report
 from support.sweeps import HEADER, ROWS
 from support.waiting import eventually
@@ -107,6 +109,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     pages = {
         "verify": report_html(a_report(*RESULTS)),
         "sweep": sweep_html(HEADER, ROWS, "2026-11-20"),
+        "report": provider_html(reported([*a_day().series, *extra()])),
     }
     for name, text in pages.items():
         (directory / f"{name}.html").write_text(text, encoding="utf-8")

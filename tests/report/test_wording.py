@@ -23,6 +23,7 @@ from support.report_series import START_S
 
 NOTHING = totals_of([], 60.0)
 HOUR_S = 3600
+PERIOD = Period(0, 60)
 
 
 def test_period_has_times_unless_both_ends_are_midnight() -> None:
@@ -45,9 +46,11 @@ def test_rates_of_reads_and_writes_are_one_where_they_are_equal() -> None:
 
 def test_sources_name_what_is_not_certain() -> None:
     part = Part(0, 1, Facts(terms="x.y"), NOTHING, title="Y", confidence="medium")
-    assert list(promise_sources(part)) == ["confidence in the row of the catalogue: medium"]
+    assert list(promise_sources(part, PERIOD)) == [
+        "confidence in the row of the catalogue: medium"
+    ]
     new = Part(0, 1, Facts(terms="x.new", terms_source="api"), NOTHING)
-    assert list(promise_sources(new)) == [
+    assert list(promise_sources(new, PERIOD)) == [
         "who says what the disk is: the API of the provider",
         "not a type of the catalogue of this version",
     ]

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from disksla.limits import Catalog
 from disksla.report.document import (
     CataloguePage,
@@ -21,6 +23,7 @@ from disksla.report.evidence import (
     probe_steps,
     probes_around,
     sampling_gaps,
+    terms_refreshed,
     verifications,
 )
 from disksla.report.period import Period
@@ -43,7 +46,7 @@ class DiskHistory(NamedTuple):
     """Counters and facts, sample by sample."""
     evidence: Sequence[Series]
     verification: Sequence[Series]
-    gaps: Sequence[Series]
+    daemon: Sequence[Series]
     recorded: Recorded | None = None
 
 
@@ -67,7 +70,7 @@ def disk_report(history: DiskHistory, basis: Basis) -> DiskReport:
         if step.facts.serial == history.name.serial
     ]
     totals = totals_of(steps, period.seconds)
-    parts = _parts(steps, basis.catalog)
+    parts = _parts(steps, basis.catalog, history.daemon)
     last = parts[-1] if parts else None
     share = None if last is None else last.promised_time_share
     objective = basis.objective_share or share or 1.0
@@ -84,7 +87,7 @@ def disk_report(history: DiskHistory, basis: Basis) -> DiskReport:
         incidents=incidents,
         throttled_spans=throttled_spans(steps),
         gaps=gaps(steps, period.start_timestamp_s, period.end_timestamp_s),
-        sampling_gaps=sampling_gaps(history.gaps),
+        sampling_gaps=sampling_gaps(history.daemon),
         credits=credits_of(history.evidence),
         verifications=verifications(history.verification),
         allowance=allowance(share, totals.noncompliant_s, period.seconds),
@@ -125,25 +128,26 @@ def _is_compliant(totals: Totals, objective_share: float) -> bool | None:
     return None if ratio is None else ratio >= objective_share
 
 
-def _parts(steps: Sequence[Step], catalog: Catalog) -> tuple[Part, ...]:
+def _parts(steps: Sequence[Step], catalog: Catalog, daemon: Sequence[Series]) -> tuple[Part, ...]:
     """Return the times in which the facts were the same."""
-    found = []
-    for facts, group in groupby(steps, key=lambda step: step.facts):
-        found.append(_part(facts, list(group), catalog))
-    return tuple(found)
+    groups = groupby(steps, key=lambda step: step.facts)
+    return tuple(_part(facts, list(group), catalog, daemon) for facts, group in groups)
 
 
-def _part(facts: Facts, steps: Sequence[Step], catalog: Catalog) -> Part:
+def _part(facts: Facts, steps: Sequence[Step], catalog: Catalog, daemon: Sequence[Series]) -> Part:
     start_s, end_s = steps[0].start_s, steps[-1].end_s
-    totals = totals_of(steps, end_s - start_s)
+    part = Part(
+        start_s,
+        end_s,
+        facts,
+        totals_of(steps, end_s - start_s),
+        terms_refreshed(daemon, facts.terms_source, end_s),
+    )
     terms = catalog.find(facts.terms)
     if terms is None:
-        return Part(start_s, end_s, facts, totals)
-    return Part(
-        start_timestamp_s=start_s,
-        end_timestamp_s=end_s,
-        facts=facts,
-        totals=totals,
+        return part
+    return replace(
+        part,
         title=terms.title,
         sources=tuple(CataloguePage(page.url, page.date.isoformat()) for page in terms.sources),
         confidence=terms.confidence,

@@ -159,6 +159,8 @@ class Part(msgspec.Struct, frozen=True):
     end_timestamp_s: float
     facts: Facts
     totals: Totals
+    terms_timestamp_s: float | None = None
+    """When the source of the terms was last true; None for the configuration."""
     title: str | None = None
     """The type in the catalogue; None if it is not there."""
     sources: tuple[CataloguePage, ...] = ()

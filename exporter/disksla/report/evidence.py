@@ -33,8 +33,9 @@ _RATIO, _REQUIRED = "disksla_verification_ratio", "disksla_verification_required
 _PASSED = "disksla_verification_passed"
 VERIFICATION = (_VERIFIED, _RATIO, _REQUIRED, _PASSED)
 """Metrics of a disk that are read every hour."""
-GAPS = ("disksla_gaps_total",)
-"""Metrics of the daemon."""
+_REFRESHED = "disksla_terms_last_refresh_timestamp_seconds"
+OF_DAEMON = ("disksla_gaps_total", _REFRESHED)
+"""Metrics of the daemon that are read every five minutes."""
 PROBES_AROUND_S = 3600.0
 _EMPTY_SHARE = 0.01
 
@@ -158,8 +159,8 @@ def _test(by_key: Mapping[tuple[str, str], Curve], test: str, at_s: float) -> Ve
 def sampling_gaps(series: Iterable[Series]) -> dict[str, int]:
     """Return how often the daemon could not assess its disks, by reason."""
     found: dict[str, int] = {}
-    for (_, reason), counts in sorted(curves(series, "reason").items()):
-        times = sorted(counts)
+    for (name, reason), counts in sorted(curves(series, "reason").items()):
+        times = sorted(counts) if name != _REFRESHED else []
         number = sum(
             counts[after] - (counts[before] if counts[after] >= counts[before] else 0.0)
             for before, after in pairwise(times)
@@ -167,3 +168,10 @@ def sampling_gaps(series: Iterable[Series]) -> dict[str, int]:
         if number:
             found[reason] = round(number)
     return found
+
+
+def terms_refreshed(series: Iterable[Series], source: str, end_s: float) -> float | None:
+    """Return when the terms of a source were last true, as known at a time; None if unknown."""
+    times = curves(series, "source").get((_REFRESHED, source), {})
+    known = [at_s for at_s in times if at_s <= end_s]
+    return times[max(known)] if known else None

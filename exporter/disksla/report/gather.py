@@ -6,7 +6,7 @@ from typing import NamedTuple
 from disksla.detection import Exchanges
 from disksla.report.disk_report import DiskHistory
 from disksla.report.document import Recorded
-from disksla.report.evidence import EVIDENCE, GAPS, VERIFICATION
+from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 from disksla.report.period import Period
 from disksla.report.query import (
     MOST_POINTS,
@@ -84,13 +84,13 @@ def read_history(
         )
     evidence = yield from _read_steps(server, EVIDENCE, labels, period, _STEP_S)
     verification = yield from _read_steps(server, VERIFICATION, labels, period, _HOUR_S)
-    gaps = yield from _read_steps(server, GAPS, of_host, period, _STEP_S)
+    daemon = yield from _read_steps(server, OF_DAEMON, of_host, period, _STEP_S)
     recorded = None
     if with_recorded:
         proven_s = yield from _recorded(server, _PROVEN, labels, period)
         noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
         recorded = Recorded(proven_s, noncompliant_s)
-    return DiskHistory(name, mount_points, samples, evidence, verification, gaps, recorded)
+    return DiskHistory(name, mount_points, samples, evidence, verification, daemon, recorded)
 
 
 def _read_steps(

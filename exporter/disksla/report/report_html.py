@@ -262,7 +262,7 @@ def _promises(parts: Sequence[Part], period: Period) -> str:
                 period.text(part.start_timestamp_s),
                 period.text(part.end_timestamp_s),
                 escape_html(compliance_text(part.totals)),
-                _lines((part.facts.terms, *promise_sources(part))),
+                _lines((part.facts.terms, *promise_sources(part, period))),
             ),
         )
         for part in parts
@@ -333,7 +333,7 @@ def _throttled(disk: DiskReport, period: Period) -> str:
     )
     rest = len(disk.throttled_spans) - len(shown)
     note = f'<p class="soft">And {rest} shorter ones, which are in the JSON.</p>' if rest else ""
-    heading = f"Throttled: {len(disk.throttled_spans)} times"
+    heading = f"Times throttled: {len(disk.throttled_spans)}"
     return _part(heading, _table(columns, rows) + note, is_there=bool(shown))
 
 

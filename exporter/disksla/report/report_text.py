@@ -125,7 +125,7 @@ def _parts(disk: DiskReport, period: Period) -> Iterator[str]:
         yield from _fact(f"promised{times}: {promise}")
         if conditions_text(part):
             yield from _fact(conditions_text(part), 4)
-        for source in promise_sources(part):
+        for source in promise_sources(part, period):
             yield from _fact(source, 4)
 
 

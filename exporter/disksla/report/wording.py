@@ -178,11 +178,13 @@ _UNLISTED = {
 }
 
 
-def promise_sources(part: Part) -> Iterator[str]:
+def promise_sources(part: Part, period: Period) -> Iterator[str]:
     """Yield who says what the disk is, and where its promise is written."""
     source = part.facts.terms_source
     if source and source != "none":
-        yield f"who says what the disk is: {_SOURCES.get(source, source)}"
+        as_of_s = part.terms_timestamp_s
+        as_of = "" if as_of_s is None else f", as of {period.text(as_of_s)}"
+        yield f"who says what the disk is: {_SOURCES.get(source, source)}{as_of}"
     for page in part.sources:
         yield f"{page.url} ({page.date})"
     if part.title is not None and part.confidence != "high":

@@ -97,10 +97,12 @@ def test_evidence(report: Report) -> None:
     assert disk.uptime.uptime_ratio is None
 
 
-def test_days_and_disks_add_up(report: Report) -> None:
+def test_hours_and_disks_add_up(report: Report) -> None:
     for disk in report.disks:
-        assert sum(day.totals.proven_s for day in disk.days) == disk.totals.proven_s
-        assert sum(day.incidents for day in disk.days) == len(disk.incidents)
+        proven_s = sum(each.totals.proven_s for each in disk.slices)
+        assert proven_s == pytest.approx(disk.totals.proven_s)
+        assert sum(each.incidents for each in disk.slices) == len(disk.incidents)
+        assert len(disk.slices) == 24
     assert report.totals.proven_s == sum(disk.totals.proven_s for disk in report.disks)
     assert report.is_compliant is False
 
@@ -286,16 +288,18 @@ def test_same_series_make_the_same_bytes(report: Report) -> None:
     assert again == report
 
 
-def test_csv_has_a_row_for_each_disk_and_day(report: Report) -> None:
+def test_csv_has_a_row_for_each_disk_and_hour(report: Report) -> None:
     strange = replace(of(report), serial='=1,"2"')
     two = report_of([strange, of(report, "vdc")], DAY, [], "0.0.0")
     rows = list(csv.DictReader(io.StringIO(report_csv(two), newline="")))
-    assert [(row["device"], row["date"]) for row in rows] == [
-        ("vdb", "2026-10-01"),
-        ("vdc", "2026-10-01"),
+    assert [(row["device"], row["start"]) for row in rows[::12]] == [
+        ("vdb", "2026-10-01 00:00"),
+        ("vdb", "2026-10-01 12:00"),
+        ("vdc", "2026-10-01 00:00"),
+        ("vdc", "2026-10-01 12:00"),
     ]
     assert rows[0]["serial"] == '\'=1,"2"', "no formula for a spreadsheet"
-    assert float(rows[0]["noncompliant_s"]) == 1530
-    assert float(rows[0]["throttled_machine_iops_s"]) == 200
-    assert rows[1]["throttled_iowait_s"] == "", "absent, not zero"
+    assert sum(float(row["noncompliant_s"]) for row in rows) == 1530
+    assert sum(float(row["throttled_machine_iops_s"]) for row in rows) == 200
+    assert rows[-1]["throttled_iowait_s"] == "", "absent, not zero"
     assert not re.search(r"[^\r]\n", report_csv(two))

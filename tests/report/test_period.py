@@ -15,7 +15,7 @@ def test_dates_are_midnight_in_utc() -> None:
     period = parse_period("2026-10-01", "2026-11-01", NOW_S)
     assert period == Period(OCTOBER_S, OCTOBER_S + 31 * 86_400)
     assert period.zone == "UTC"
-    assert list(period.days())[::30] == ["2026-10-01", "2026-10-31"]
+    assert list(period.slices())[::30] == ["2026-10-01", "2026-10-31"]
 
 
 def test_times_are_written_in_the_zone_of_the_start() -> None:
@@ -24,7 +24,10 @@ def test_times_are_written_in_the_zone_of_the_start() -> None:
     assert period.zone == "UTC+03:00"
     assert period.text(period.start_timestamp_s) == "2026-10-01 00:00:00"
     assert period.text(period.end_timestamp_s) == "2026-10-01 15:30:00"
-    assert period.days() == {"2026-10-01": period.seconds}
+    assert list(period.slices().items())[-2:] == [
+        ("2026-10-01 14:00", 3600),
+        ("2026-10-01 15:00", 1800),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -56,9 +59,10 @@ periods = st.builds(
 
 
 @given(periods, st.floats(0.001, 1))
-def test_days_make_up_the_period_and_have_all_its_moments(period: Period, share: float) -> None:
-    days = period.days()
-    assert sum(days.values()) == period.seconds
-    assert all(0 < seconds <= 86_400 for seconds in days.values())
+def test_slices_make_up_the_period_and_have_all_its_moments(period: Period, share: float) -> None:
+    slices = period.slices()
+    assert sum(slices.values()) == period.seconds
+    assert len(slices) <= 73 or period.seconds > 72 * 3600
+    assert all(0 < seconds <= 86_400 for seconds in slices.values())
     moment_s = period.start_timestamp_s + max(0.01, share * period.seconds)
-    assert period.day_of(moment_s) in days
+    assert period.slice_of(moment_s) in slices

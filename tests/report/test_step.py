@@ -13,6 +13,7 @@ from disksla.report.step import (
     steps_of,
     within,
 )
+from disksla.report.totals import totals_of
 from support.report_series import START_S, TARGET, DiskSeries
 
 
@@ -39,8 +40,10 @@ def test_seconds_by_verdict_and_limit() -> None:
     [step] = steps_of(disk.series)
     assert step.seconds == step.assessed_s == 60
     assert step.noncompliant_s == 5
-    assert step.proven_s == 35, "time of a limit of the machine is no evidence about the disk"
-    assert step.throttled_by_limit == {"iops": 20, "machine_iops": 5}
+    assert step.is_throttled
+    totals = totals_of([step], 60.0)
+    assert totals.proven_s == 35, "time of a limit of the machine is no evidence about the disk"
+    assert totals.throttled_seconds == {"iops": 20, "machine_iops": 5}
 
 
 def test_all_counters_of_a_disk_are_reset_together() -> None:
@@ -65,9 +68,9 @@ def test_a_counter_that_appears_started_at_zero() -> None:
     disk.counts(THROTTLED_SECONDS, 3600.0, "machine_iops")
     disk.does()
     first, second = steps_of(disk.series)
-    assert first.throttled_by_limit == {"unknown": 30}
+    assert first.of(THROTTLED_SECONDS, "unknown") == 30
     assert first.of(READS) == 0, "of others it cannot be said"
-    assert second.throttled_by_limit == {}, "more than the time that has passed"
+    assert not second.is_throttled, "more than the time that has passed"
 
 
 def test_iowait_that_is_not_counted_is_not_zero() -> None:
@@ -76,7 +79,11 @@ def test_iowait_that_is_not_counted_is_not_zero() -> None:
     disk.does()
     disk.counts(IOWAIT_SECONDS, 0.0)
     disk.does(2)
-    assert [step.has(IOWAIT_SECONDS) for step in steps_of(disk.series)] == [False, True, True]
+    assert [totals_of([step], 60.0).throttled_iowait_s for step in steps_of(disk.series)] == [
+        None,
+        0,
+        0,
+    ]
 
 
 def test_scrapes_without_a_verdict_are_left_out() -> None:

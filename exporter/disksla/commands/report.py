@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     for option, what in (
         ("--html", "one self-contained page"),
-        ("--csv", "CSV, one row for each disk and day"),
+        ("--csv", "CSV, one row for each disk and day, or hour of a period of up to three days"),
     ):
         parser.add_argument(
             option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 from disksla.limits import Catalog
 from disksla.report.document import (
     CataloguePage,
-    Day,
     DiskReport,
     Incident,
     Part,
     Recorded,
     Report,
+    Slice,
     Totals,
 )
 from disksla.report.evidence import (
@@ -92,7 +92,7 @@ def disk_report(history: DiskHistory, basis: Basis) -> DiskReport:
         verifications=verifications(history.verification),
         allowance=allowance(share, totals.noncompliant_s, period.seconds),
         uptime=uptime(provider, totals.verdict_seconds["stalled"], period.seconds),
-        days=_days(steps, incidents, period),
+        slices=_slices(steps, incidents, period),
         recorded=history.recorded,
     )
 
@@ -190,13 +190,15 @@ def _incident(
     )
 
 
-def _days(steps: Sequence[Step], incidents: Sequence[Incident], period: Period) -> tuple[Day, ...]:
-    seconds = period.days()
-    by_day: dict[str, list[Step]] = {date: [] for date in seconds}
+def _slices(
+    steps: Sequence[Step], incidents: Sequence[Incident], period: Period
+) -> tuple[Slice, ...]:
+    seconds = period.slices()
+    by_start: dict[str, list[Step]] = {start: [] for start in seconds}
     for step in steps:
-        by_day[period.day_of(step.end_s)].append(step)
-    ended = [period.day_of(incident.end_timestamp_s) for incident in incidents]
+        by_start[period.slice_of(step.end_s)].append(step)
+    ended = [period.slice_of(incident.end_timestamp_s) for incident in incidents]
     return tuple(
-        Day(date, ended.count(date), totals_of(of_day, seconds[date]))
-        for date, of_day in by_day.items()
+        Slice(start, ended.count(start), totals_of(inside, seconds[start]))
+        for start, inside in by_start.items()
     )

@@ -171,12 +171,12 @@ class Part(msgspec.Struct, frozen=True):
     """Share of the time for which the provider states the rates."""
 
 
-class Day(msgspec.Struct, frozen=True):
-    """One day of the period."""
+class Slice(msgspec.Struct, frozen=True):
+    """One day of the period, or one hour of a period of up to three days."""
 
-    date: str
+    start: str
     incidents: int
-    """Incidents that end on this day."""
+    """Incidents that end in it."""
     totals: Totals
 
 
@@ -232,7 +232,7 @@ class DiskReport(msgspec.Struct, frozen=True):
     verifications: tuple[Verification, ...]
     allowance: Allowance | None
     uptime: Uptime | None
-    days: tuple[Day, ...]
+    slices: tuple[Slice, ...]
     recorded: Recorded | None = None
 
     @property

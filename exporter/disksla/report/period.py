@@ -7,6 +7,10 @@ import msgspec
 from disksla.errors import DiskslaError
 
 _DAY_S = 86_400
+_HOUR_S = 3600
+_MOST_HOURS = 72
+"""A longer period is divided into days, not hours."""
+_SOON_S = 1e-3
 _DATE_LENGTH = len("2026-10-01")
 _EXPECTED = "a date such as 2026-10-01, or a time with its zone such as 2026-10-01T12:00:00+03:00"
 
@@ -38,22 +42,31 @@ class Period(msgspec.Struct, frozen=True):
         """Return a moment, such as '2026-10-01 12:00:05'."""
         return f"{self.time(timestamp_s):%Y-%m-%d %H:%M:%S}"
 
-    def day_of(self, timestamp_s: float) -> str:
-        """Return the date of the day that ends with a moment, or that it is in.
-
-        Midnight belongs to the day before: what is counted at that moment happened there.
-        """
-        return f"{self.time(timestamp_s - 1e-3):%Y-%m-%d}"
-
-    def days(self) -> dict[str, int]:
-        """Return the seconds of each day of the period, by its date."""
-        start_s = self.start_timestamp_s + self.utc_offset_s
-        end_s = self.end_timestamp_s + self.utc_offset_s
+    def slices(self) -> dict[str, int]:
+        """Return the seconds of each day of the period, or hour of a short one, by its start."""
+        start_s, end_s = (
+            each_s + self.utc_offset_s for each_s in (self.start_timestamp_s, self.end_timestamp_s)
+        )
         return {
-            f"{dt.datetime.fromtimestamp(day_s, dt.UTC):%Y-%m-%d}": min(day_s + _DAY_S, end_s)
-            - max(day_s, start_s)
-            for day_s in range(start_s - start_s % _DAY_S, end_s, _DAY_S)
+            self._slice(slice_s): min(slice_s + self._slice_s, end_s) - max(slice_s, start_s)
+            for slice_s in range(start_s - start_s % self._slice_s, end_s, self._slice_s)
         }
+
+    def slice_of(self, timestamp_s: float) -> str:
+        """Return the slice that a moment is in, or that ends with it.
+
+        What is counted at the end of a slice happened in it.
+        """
+        return self._slice(timestamp_s - _SOON_S + self.utc_offset_s)
+
+    @property
+    def _slice_s(self) -> int:
+        return _HOUR_S if self.seconds <= _MOST_HOURS * _HOUR_S else _DAY_S
+
+    def _slice(self, local_s: float) -> str:
+        """Return the start of the slice of a moment in local seconds."""
+        moment = dt.datetime.fromtimestamp(local_s // self._slice_s * self._slice_s, dt.UTC)
+        return f"{moment:%Y-%m-%d %H:00}" if self._slice_s == _HOUR_S else f"{moment:%Y-%m-%d}"
 
 
 def parse_period(start: str, end: str, now_s: float) -> Period:

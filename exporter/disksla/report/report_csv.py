@@ -1,4 +1,4 @@
-"""The report as CSV (RFC 4180): one row for each disk and day."""
+"""The report as CSV (RFC 4180): one row for each disk and day, or hour of a short period."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,7 +9,7 @@ from disksla.verdict import LIMIT_KINDS, VERDICTS
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that starts like this for a formula."""
 _COLUMNS = (
-    *("instance", "device", "serial", "date", "period_s", "assessed_s", "unassessed_s"),
+    *("instance", "device", "serial", "start", "period_s", "assessed_s", "unassessed_s"),
     *("proven_s", "noncompliant_s", "compliance_ratio", "incidents"),
     *(f"{verdict}_s" for verdict in VERDICTS),
     *(f"throttled_{limit}_s" for limit in LIMIT_KINDS),
@@ -25,16 +25,16 @@ def report_csv(report: Report) -> str:
 
 def _rows(disk: DiskReport) -> Iterator[Iterable[object]]:
     name = [_text(disk.labels.get(label, "")) for label in ("instance", "device")]
-    for day in disk.days:
-        totals = day.totals
+    for each in disk.slices:
+        totals = each.totals
         numbers = (
             *(totals.period_s, totals.assessed_s, totals.unassessed_s),
-            *(totals.proven_s, totals.noncompliant_s, totals.compliance_ratio, day.incidents),
+            *(totals.proven_s, totals.noncompliant_s, totals.compliance_ratio, each.incidents),
             *(totals.verdict_seconds[verdict] for verdict in VERDICTS),
             *(totals.throttled_seconds.get(limit, 0.0) for limit in LIMIT_KINDS),
             *(totals.throttled_iowait_s, totals.throttle_wait_s),
         )
-        yield (*name, _text(disk.serial), day.date, *map(_number, numbers))
+        yield (*name, _text(disk.serial), each.start, *map(_number, numbers))
 
 
 def _text(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from disksla.html import HtmlPage, escape_html
-from disksla.report.document import Day, DiskReport, Incident, Part, Report
+from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.report.period import Period
 from disksla.report.wording import (
     NOTES,
@@ -110,7 +110,7 @@ _MOST_DISKS = 20
 _MOST_INCIDENTS = 100
 _MOST_SPANS = 20
 _HEIGHT = 100.0
-_DAY_WIDTH = 20.0
+_SLICE_WIDTH = 20.0
 _ORDER = ("stalled", "below", "throttled", "met", "unproven", "idle")
 """From the bottom of a bar."""
 
@@ -195,7 +195,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
 <dl>
 {_facts(facts)}
 </dl>
-{_days(disk.days)}
+{_chart(disk.slices)}
 {_promises(disk.parts, period)}
 {_incidents(disk.incidents, period)}
 {_throttled(disk, period)}
@@ -227,28 +227,28 @@ def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:].removesuffix('.')}."
 
 
-def _days(days: Sequence[Day]) -> str:
-    """Return a chart of the shares of verdicts by day."""
+def _chart(slices: Sequence[Slice]) -> str:
+    """Return a chart of the shares of verdicts by day, or hour."""
     bars = []
-    for index, day in enumerate(days):
+    for index, each in enumerate(slices):
         top = _HEIGHT
         for verdict in _ORDER:
-            height = _HEIGHT * day.totals.verdict_seconds[verdict] / day.totals.period_s
+            height = _HEIGHT * each.totals.verdict_seconds[verdict] / each.totals.period_s
             top -= height
             if height:
                 bars.append(
-                    f'<rect class="{verdict}" x="{index * _DAY_WIDTH:g}" y="{max(top, 0.0):.2f}"'
-                    f' width="{_DAY_WIDTH - 1:g}" height="{height:.2f}"/>'
+                    f'<rect class="{verdict}" x="{index * _SLICE_WIDTH:g}" y="{max(top, 0.0):.2f}"'
+                    f' width="{_SLICE_WIDTH - 1:g}" height="{height:.2f}"/>'
                 )
-    label = "Share of each verdict by day"
+    label = "Share of each verdict over time"
     key = "".join(
         f'<span><i class="{verdict}"></i>{verdict}</span>' for verdict in (*VERDICTS, "gap")
     )
     return f"""<figure>
-<svg viewBox="0 0 {len(days) * _DAY_WIDTH:g} {_HEIGHT:g}" preserveAspectRatio="none" role="img"
+<svg viewBox="0 0 {len(slices) * _SLICE_WIDTH:g} {_HEIGHT:g}" preserveAspectRatio="none" role="img"
  aria-label="{label}">{"".join(bars)}</svg>
-<figcaption class="soft"><span class="ends"><span>{days[0].date}</span>
-<span>{days[-1].date}</span></span><span class="key">{key}</span></figcaption>
+<figcaption class="soft"><span class="ends"><span>{slices[0].start}</span>
+<span>{slices[-1].start}</span></span><span class="key">{key}</span></figcaption>
 </figure>"""
 
 

@@ -47,7 +47,7 @@ def worst_steps(incident: Sequence[Step]) -> list[Step]:
 def throttled_spans(steps: Sequence[Step]) -> tuple[ThrottledSpan, ...]:
     """Return the times in which a disk was throttled."""
     found = []
-    for span in spans(steps, lambda step: bool(step.throttled_by_limit)):
+    for span in spans(steps, lambda step: step.is_throttled):
         totals = totals_of(span, span[-1].end_s - span[0].start_s)
         found.append(
             ThrottledSpan(

@@ -82,10 +82,6 @@ class Step(NamedTuple):
         """Time between the scrapes."""
         return self.end_s - self.start_s
 
-    def has(self, name: str) -> bool:
-        """Return whether a counter without a label was there."""
-        return (name, "") in self.increases
-
     def of(self, name: str, label: str = "") -> float:
         """Return the increase of a counter."""
         return self.increases.get((name, label), 0.0)
@@ -103,27 +99,9 @@ class Step(NamedTuple):
         return self.of(VERDICT_SECONDS, "below") + self.of(VERDICT_SECONDS, "stalled")
 
     @property
-    def throttled_by_limit(self) -> dict[str, float]:
-        """Throttled time by limit."""
-        return {
-            limit: increase
-            for (name, limit), increase in self.increases.items()
-            if name == THROTTLED_SECONDS
-        }
-
-    @property
-    def proven_s(self) -> float:
-        """Time in which the promise was tested.
-
-        Seconds throttled by a limit of the machine are not in it: they are no evidence about the
-        disk.
-        """
-        throttled_s = sum(
-            seconds
-            for limit, seconds in self.throttled_by_limit.items()
-            if not limit.startswith("machine_")
-        )
-        return self.of(VERDICT_SECONDS, "met") + self.noncompliant_s + throttled_s
+    def is_throttled(self) -> bool:
+        """Whether it has throttled time."""
+        return any(name == THROTTLED_SECONDS for name, _ in self.increases)
 
 
 class _Scrape(msgspec.Struct):

@@ -1,4 +1,8 @@
-"""Totals of steps: seconds by verdict and limit, compliance, and means of what was given."""
+"""Totals of steps: seconds by verdict and limit, compliance, and means of what was given.
+
+The time in which the promise was tested is that of the verdicts met, below and stalled, and that
+throttled by a limit other than the machine's, which is no evidence about the disk.
+"""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,6 +21,7 @@ from disksla.report.step import (
     WRITE_SECONDS,
     WRITES,
     WRITTEN_BYTES,
+    Key,
     Step,
 )
 from disksla.verdict import VERDICTS
@@ -25,15 +30,19 @@ _DIGITS = 6
 """Decimals of seconds: sums of binary fractions have an error after that."""
 
 
-def totals_of(steps: Sequence[Step], period_s: float) -> Totals:
+def totals_of(steps: Iterable[Step], period_s: float) -> Totals:
     """Return the totals of the steps of a disk in a time of `period_s`."""
-    limits = sorted({limit for step in steps for limit in step.throttled_by_limit})
+    sums = _sums(steps)
+    throttled = {
+        limit: each_s for (name, limit), each_s in sums.items() if name == THROTTLED_SECONDS
+    }
     verdict_seconds: dict[str, float] = {
-        verdict: _sum(steps, VERDICT_SECONDS, verdict) for verdict in VERDICTS
+        verdict: sums.get((VERDICT_SECONDS, verdict), 0.0) for verdict in VERDICTS
     }
     assessed_s = _rounded(verdict_seconds.values())
-    proven_s = _rounded(step.proven_s for step in steps)
-    noncompliant_s = _rounded(step.noncompliant_s for step in steps)
+    noncompliant_s = _rounded((verdict_seconds["below"], verdict_seconds["stalled"]))
+    by_others = (each_s for limit, each_s in throttled.items() if not limit.startswith("machine_"))
+    proven_s = _rounded((verdict_seconds["met"], noncompliant_s, *by_others))
     return Totals(
         period_s=period_s,
         assessed_s=assessed_s,
@@ -42,9 +51,9 @@ def totals_of(steps: Sequence[Step], period_s: float) -> Totals:
         noncompliant_s=noncompliant_s,
         compliance_ratio=_compliance_ratio(proven_s, noncompliant_s),
         verdict_seconds=verdict_seconds,
-        throttled_seconds={limit: _sum(steps, THROTTLED_SECONDS, limit) for limit in limits},
-        throttled_iowait_s=_counted(steps, IOWAIT_SECONDS),
-        throttle_wait_s=_counted(steps, WAIT_SECONDS),
+        throttled_seconds=dict(sorted(throttled.items())),
+        throttled_iowait_s=sums.get((IOWAIT_SECONDS, "")),
+        throttle_wait_s=sums.get((WAIT_SECONDS, "")),
     )
 
 
@@ -77,10 +86,6 @@ def _compliance_ratio(proven_s: float, noncompliant_s: float) -> float | None:
     return 1 - noncompliant_s / proven_s if proven_s else None
 
 
-def _counted(steps: Sequence[Step], name: str) -> float | None:
-    return _sum(steps, name) if any(step.has(name) for step in steps) else None
-
-
 def _known(values: Iterable[float | None]) -> float | None:
     """Return the sum of those that are known; None if none is."""
     known = [value for value in values if value is not None]
@@ -89,11 +94,16 @@ def _known(values: Iterable[float | None]) -> float | None:
 
 def given_of(steps: Sequence[Step]) -> Given:
     """Return the means over steps: rates, queue depth by Little's law, latency and load."""
+    sums = _sums(steps)
+
+    def total(name: str) -> float:
+        return sums.get((name, ""), 0.0)
+
     seconds = math.fsum(step.seconds for step in steps)
-    reads, writes = _sum(steps, READS), _sum(steps, WRITES)
-    read_bytes, written_bytes = _sum(steps, READ_BYTES), _sum(steps, WRITTEN_BYTES)
-    waited_s = _sum(steps, READ_SECONDS) + _sum(steps, WRITE_SECONDS)
-    windows = _sum(steps, LOAD_COUNT)
+    reads, writes = total(READS), total(WRITES)
+    read_bytes, written_bytes = total(READ_BYTES), total(WRITTEN_BYTES)
+    waited_s = total(READ_SECONDS) + total(WRITE_SECONDS)
+    windows = total(LOAD_COUNT)
     requests = reads + writes
     return Given(
         over_s=_rounded((seconds,)),
@@ -104,12 +114,17 @@ def given_of(steps: Sequence[Step]) -> Given:
         queue_depth=waited_s / seconds,
         latency_s=waited_s / requests if requests else None,
         request_bytes=(read_bytes + written_bytes) / requests if requests else None,
-        load_ratio=_sum(steps, LOAD_SUM) / windows if windows else None,
+        load_ratio=total(LOAD_SUM) / windows if windows else None,
     )
 
 
-def _sum(steps: Iterable[Step], name: str, label: str = "") -> float:
-    return _rounded(step.of(name, label) for step in steps)
+def _sums(steps: Iterable[Step]) -> dict[Key, float]:
+    """Return the sum of the increases of each counter."""
+    increases: dict[Key, list[float]] = {}
+    for step in steps:
+        for key, increase in step.increases.items():
+            increases.setdefault(key, []).append(increase)
+    return {key: _rounded(each) for key, each in increases.items()}
 
 
 def _rounded(values: Iterable[float]) -> float:

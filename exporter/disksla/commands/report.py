@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from disksla.commands._console import to_json
+from disksla.commands._console import progress_bar, to_json
 from disksla.commands._options import add_config_file, parse_option
 from disksla.config.settings_file import catalog_directory
 from disksla.detection.http import carry_out
@@ -137,9 +137,14 @@ def _report(arguments: argparse.Namespace) -> Report:
             " disksla_disk_info is there, and --disk, --match, --from and --to are right"
         )
     disks = []
-    for name, mount_points in found:
-        asked = read_history(server, name, mount_points, period, with_recorded=arguments.recorded)
-        disks.append(disk_report(carry_out(asked, _WITHIN_S), basis))
+    with progress_bar(len(found)) as progress:
+        for name, mount_points in found:
+            progress(name.title, 0.0)
+            asked = read_history(
+                server, name, mount_points, period, with_recorded=arguments.recorded
+            )
+            disks.append(disk_report(carry_out(asked, _WITHIN_S), basis))
+            progress(name.title, 1.0)
     matchers = f"{{{selection.matchers}}}" if selection.matchers else ""
     selected = [text for text in (matchers, *selection.patterns) if text]
     version = importlib.metadata.version("disksla-exporter")

@@ -111,6 +111,7 @@ _MOST_INCIDENTS = 100
 _MOST_SPANS = 20
 _HEIGHT = 100.0
 _SLICE_WIDTH = 20.0
+_BREAK = 0.4
 _ORDER = ("stalled", "below", "throttled", "met", "unproven", "idle")
 """From the bottom of a bar."""
 
@@ -238,7 +239,7 @@ def _chart(slices: Sequence[Slice]) -> str:
             if height:
                 bars.append(
                     f'<rect class="{verdict}" x="{index * _SLICE_WIDTH:g}" y="{max(top, 0.0):.2f}"'
-                    f' width="{_SLICE_WIDTH - 1:g}" height="{height:.2f}"/>'
+                    f' width="{_SLICE_WIDTH - _BREAK:g}" height="{height:.2f}"/>'
                 )
     label = "Share of each verdict over time"
     key = "".join(

@@ -24,12 +24,14 @@ from disksla.report import (
     report_text,
 )
 from disksla.report.document import Recorded
+from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 from disksla.report.period import Period
 from disksla.report.query import Series
 from disksla.report.report_html import report_html
+from disksla.report.step import COUNTERS, FACTS
 from support.example_report import ADDRESS, ALL, DAY, a_day, extra, reported
 from support.exchanges import answered
-from support.report_series import INFO, START_S, DiskSeries, Server
+from support.report_series import INFO, START_S, TARGET, DiskSeries, Server
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
@@ -286,6 +288,33 @@ def test_same_series_make_the_same_bytes(report: Report) -> None:
     assert report_html(again) == report_html(report)
     assert report_csv(again) == report_csv(report)
     assert again == report
+
+
+_NAMES = st.sampled_from((*COUNTERS, *FACTS, *EVIDENCE, *VERIFICATION, *OF_DAEMON))
+_VALUES = st.one_of(st.floats(), st.floats(-10, 1e4), st.integers(0, 3).map(float)).map(repr)
+_SERIES = st.builds(
+    lambda name, label, value, samples: Series(
+        TARGET | {"__name__": name, label: value},
+        sorted((START_S + 60.0 * at, text) for at, text in samples.items()),
+    ),
+    _NAMES,
+    st.sampled_from(("verdict", "limit", "resource", "test", "reason", "source", "terms")),
+    st.sampled_from(("met", "below", "machine_iops", "unknown", "api", "aws.gp3", "", "\x1b<")),
+    st.dictionaries(st.integers(0, 30), _VALUES, max_size=12),
+)
+
+
+@given(st.lists(_SERIES, max_size=12))
+def test_any_series_make_a_report(series: list[Series]) -> None:
+    disk = DiskSeries()
+    disk.scrape()
+    disk.does(10)
+    found = reported([*disk.series, *series])
+    assert len(report_text(found)) > 100
+    assert len(report_html(found)) > 100
+    assert report_csv(found).count("\n") > 24
+    for each in found.disks:
+        assert each.totals.noncompliant_s <= each.totals.proven_s
 
 
 def test_csv_has_a_row_for_each_disk_and_hour(report: Report) -> None:

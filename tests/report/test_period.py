@@ -66,3 +66,8 @@ def test_slices_make_up_the_period_and_have_all_its_moments(period: Period, shar
     assert all(0 < seconds <= 86_400 for seconds in slices.values())
     moment_s = period.start_timestamp_s + max(0.01, share * period.seconds)
     assert period.slice_of(moment_s) in slices
+
+
+@given(periods, st.floats(allow_nan=False))
+def test_any_moment_can_be_written(period: Period, timestamp_s: float) -> None:
+    assert len(period.text(timestamp_s)) == len("2026-10-01 00:00:00")

@@ -53,6 +53,16 @@ def test_an_answer_that_is_too_large_is_asked_for_in_halves() -> None:
         )
 
 
+def test_samples_that_are_junk_are_a_problem() -> None:
+    junk = {"metric": {}, "values": [[1.5, "many"]]}
+    [series], _ = answered(read_samples(SERVER, "up", 0, 60), [matrix(junk)])
+    with pytest.raises(ExchangeError, match="the answer is not that of the API"):
+        list(series.samples())
+    vector = reply({"data": {"result": [{"metric": {}, "value": [1, "many"]}]}})
+    with pytest.raises(ExchangeError, match="the answer is not that of the API"):
+        answered(read_instant(SERVER, "up", 1), [vector])
+
+
 def test_a_long_range_is_divided() -> None:
     last_s = 60 * MOST_POINTS
     found, requests = answered(

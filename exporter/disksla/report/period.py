@@ -11,6 +11,8 @@ _HOUR_S = 3600
 _MOST_HOURS = 72
 """A longer period is divided into days, not hours."""
 _SOON_S = 1e-3
+_LAST_S = 253_402_128_000.0
+"""A day before the end of the year 9999."""
 _DATE_LENGTH = len("2026-10-01")
 _EXPECTED = "a date such as 2026-10-01, or a time with its zone such as 2026-10-01T12:00:00+03:00"
 
@@ -34,9 +36,9 @@ class Period(msgspec.Struct, frozen=True):
         return dt.timezone(dt.timedelta(seconds=self.utc_offset_s)).tzname(None)
 
     def time(self, timestamp_s: float) -> dt.datetime:
-        """Return a moment in the zone of the period."""
+        """Return a moment in the zone of the period; one that no calendar has is the nearest."""
         zone = dt.timezone(dt.timedelta(seconds=self.utc_offset_s))
-        return dt.datetime.fromtimestamp(timestamp_s, zone)
+        return dt.datetime.fromtimestamp(min(max(timestamp_s, 0.0), _LAST_S), zone)
 
     def text(self, timestamp_s: float) -> str:
         """Return a moment, such as '2026-10-01 12:00:05'."""

@@ -26,6 +26,7 @@ MOST_POINTS = 11_000
 """Points of a series that Prometheus returns for one range at most."""
 _MOST_TEXT = 300
 _WHAT = "query of Prometheus"
+_NOT_THE_API = "the answer is not that of the API; see that --prometheus is right"
 _WHY: Mapping[Reason, str] = {
     "expired": "it requires a password or a token;"
     " use --prometheus.password-file or --prometheus.token-file",
@@ -66,9 +67,9 @@ class Series(msgspec.Struct, frozen=True):
         return self.metric.get("__name__", "")
 
     def samples(self) -> Iterable[tuple[float, float]]:
-        """Yield time and value of each sample that is a number."""
+        """Yield time and value of each sample that is a number. Raise ExchangeError for junk."""
         for timestamp_s, text in self.values:
-            value = float(text)
+            value = _number(text)
             if math.isfinite(value):
                 yield timestamp_s, value
 
@@ -179,7 +180,7 @@ def read_instant(server: Server, expression: str, time_s: int) -> Exchanges[list
     """Return the values of an expression at a time. Raise ExchangeError."""
     response = yield from _get(server, "query", [("query", expression), ("time", str(time_s))])
     vector = _decoded(response, _VectorAnswer).data.result
-    return [Instant(each.metric, float(each.value[1])) for each in vector]
+    return [Instant(each.metric, _number(each.value[1])) for each in vector]
 
 
 def _get(server: Server, name: str, parameters: list[tuple[str, str]]) -> Exchanges[Response]:
@@ -204,9 +205,15 @@ def _said(response: Response) -> str:
         return ""
 
 
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise failure(_WHAT, "invalid", _NOT_THE_API) from None
+
+
 def _decoded(response: Response, kind: type[_T]) -> _T:
     try:
         return msgspec.json.decode(response.body, type=kind)
     except DECODE_ERRORS:
-        why = "the answer is not that of the API; see that --prometheus is right"
-        raise failure(_WHAT, "invalid", why) from None
+        raise failure(_WHAT, "invalid", _NOT_THE_API) from None

@@ -21,15 +21,16 @@
     // Labels that identify a daemon; add 'cluster' where one store holds several clusters.
     hostLabels: ['job', 'instance'],
 
-    // Evaluation interval. Compliance over long windows is evaluated less often, but more often than
-    // every 5 min: Prometheus does not show values older than that.
+    // Evaluation intervals. Shares of a quarter of an hour or more, and the state of disks, change slowly;
+    // sums by terms, compliance, and alerts that wait for long even more so. All are shorter than 5 min:
+    // Prometheus does not show values older than that.
     ruleInterval: '1m',
+    slowRuleInterval: '2m',
     longRuleInterval: '4m',
     // Window of rates, and suffix of the names of recorded rates. At least four scrape intervals.
     rateWindow: '5m',
     // Compliance adds up increases over this window, first to hours; every second counts once.
     stepWindow: '5m',
-    quantiles: ['0.5', '0.99'],
 
     // DiskBelowPromise: share of the tested time (verdicts met, throttled and below) in which the
     // disk was below its promise, over the last hour and over the last `rateWindow`, and the least
@@ -41,12 +42,14 @@
     belowFor: '2m',
 
     // DiskLatencyAbovePromise: mean latency as a multiple of the guaranteed latency. Only requests
-    // up to this size count, and only while 99 % of the windows have a load below this ratio: at a
-    // higher load, requests wait in the queue of the host itself.
+    // up to this size count, and only while this share of the windows has at most this load, which must
+    // be a bound of the histogram in all profiles: at a higher load, requests wait in the queue of the
+    // host itself.
     // Nor do requests count while a limit of the machine throttles the disk for more than this share.
     latencyFactor: 1.2,
     latencyRequestBytes: 16384,
-    latencyLoadRatio: 0.8,
+    latencyLoadRatio: '0.8',
+    latencyLoadShare: 0.99,
     latencyMachineShare: 0.01,
     latencyProbeWindow: '1h',
     latencyFor: '15m',

@@ -16,8 +16,19 @@ function(config) {
   // disksla_disk_info with exactly one series for each disk, even while its labels change.
   info: 'instance_device:disksla_disk_info:topk',
   // Add these labels of disksla_disk_info to a vector.
-  with_info(added)::
-    '* on (' + self.disk + ') group_left (' + labels(added) + ') ' + self.info,
+  with_info(added, matcher='')::
+    '* on (' + self.disk + ') group_left (' + labels(added) + ') ' + self.info
+    + (if matcher == '' then '' else '{' + matcher + '}'),
+  // Select disks that have limits, and those that have none: there is no budget without a limit.
+  with_limits: 'budget!=""',
+  without_limits: 'budget=""',
+
+  // Seconds per second with a verdict, or throttled by some limits, over `rateWindow`.
+  verdict_rate(matcher)::
+    'rate(' + self.of('disksla_verdict_seconds_total', matcher) + '[' + config.rateWindow + '])',
+  throttled_rate(matcher)::
+    'sum without (limit) (rate(' + self.of('disksla_throttled_seconds_total', matcher)
+    + '[' + config.rateWindow + ']))',
 
   // disksla_machine_info with exactly one series for each group of disks.
   machine_info: 'topk by (' + self.group + ') (1, ' + self.of('disksla_machine_info') + ')',
@@ -27,15 +38,12 @@ function(config) {
 
   // Names of recorded series.
   rate(level, metric):: level + ':' + metric + ':rate' + config.rateWindow,
-  mean(level, metric):: level + ':' + metric + ':mean' + config.rateWindow,
-  quantile(metric)::
-    'instance_device_quantile:' + metric + ':histogram_quantile_rate' + config.rateWindow,
   verdict_share(level)::
     level + ':disksla_verdict_seconds_per_assessed_second:ratio_rate' + config.rateWindow,
-  limit_share(level)::
-    level + ':disksla_throttled_seconds_per_assessed_second:ratio_rate' + config.rateWindow,
   step(level, metric):: level + ':' + metric + ':increase' + config.stepWindow,
   hour(level, metric):: level + ':' + metric + ':increase1h',
+  // Sum of steps over a window; the only way to query them.
+  over_time(parts, window):: 'sum_over_time(' + parts + '[' + window + '])',
   compliance(level, window):: level + ':disksla_sla_compliance:ratio' + window,
   proven(level, window):: level + ':disksla_proven_seconds:sum' + window,
   state: 'instance_device:disksla_state:worst' + config.rateWindow,

@@ -12,25 +12,26 @@
     { value: 7, color: 'dark-red', text: 'The disk: stalled, no request completes' },
   ],
 
-  // `share` is a function that returns the expression of the share of a verdict. The others are
-  // conditions: `at_known_limit` selects disks that are throttled at a limit of their terms,
+  // `share` is a function that returns the expression of the share of a verdict, and `active` that of
+  // all verdicts but idle. The others are conditions: `at_known_limit` selects disks that are throttled at a limit of their terms,
   // `out_of_credits` those whose credits are used up for certain, `at_machine_limit` those that are
   // throttled at a limit of the machine most of the time throttled. `disk` lists the labels that
   // identify a disk.
-  expr(share, at_known_limit, out_of_credits, at_machine_limit, noticeable, disk): |||
+  expr(share, active, at_known_limit, out_of_credits, at_machine_limit, noticeable, disk): |||
     clamp_max(%(stalled)s > %(noticeable)g, 0.99) + 7
     or clamp_max(%(below)s > %(noticeable)g, 0.99) + 6
     or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(at_machine_limit)s, 0.99) + 5
     or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(out_of_credits)s, 0.99) + 4
     or clamp_max(%(throttled)s > %(noticeable)g and on (%(disk)s) %(at_known_limit)s, 0.99) + 3
     or clamp_max(%(throttled)s > %(noticeable)g, 0.99) + 2
-    or clamp_max(1 - %(idle)s > 0.001, 0.99) + 1
-    or %(idle)s * 0
+    or clamp_max(%(active)s > 0.001, 0.99) + 1
+    or (%(idle)s > 0) * 0
   ||| % {
     stalled: share('stalled'),
     below: share('below'),
     throttled: share('throttled'),
     idle: share('idle'),
+    active: active,
     at_known_limit: at_known_limit,
     out_of_credits: out_of_credits,
     at_machine_limit: at_machine_limit,

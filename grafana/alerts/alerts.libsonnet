@@ -6,9 +6,6 @@
   local machine = (import 'machine.libsonnet')(config),
   local of = promql.of,
   local window = config.rateWindow,
-  local verdict_share(verdict) =
-    'sum without (verdict) (' + promql.verdict_share('instance_device_verdict')
-    + '{verdict="' + verdict + '"})',
 
   local alert = text.alert,
   local percent = text.percent,
@@ -23,29 +20,35 @@
   local disk_alert(name, severity, wait, expr, summary, description) =
     alert('disk', name, severity, wait, expr, summary, description + about),
   // Add the labels that identify the disk.
-  local of_disk(expr) = '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity),
+  local of_disk(expr, matcher='') =
+    '(\n' + text.indented(expr) + '\n)\n' + promql.with_info(identity, matcher),
+  local rate(metric) = 'rate(' + of('disksla_' + metric) + '[' + window + '])',
 
   // -- promise --------------------------------------------------------------------------------
 
   // Time throttled by a limit of the machine does not count in compliance, but it counts here:
   // otherwise a few windows in between would be most of the tested time.
+  local seconds_of(verdicts) = 'sum without (verdict) (%s)' % promql.verdict_rate(verdicts),
   local short_share = '%s\n  / (%s > 0)' % [
-    verdict_share('below'),
-    'sum without (verdict) (%s{verdict=~"met|throttled|below"})'
-    % promql.verdict_share('instance_device_verdict'),
+    seconds_of('verdict="below"'),
+    seconds_of('verdict=~"met|throttled|below"'),
   ],
+  local in_hour(metric) = promql.over_time(promql.step('instance_device', metric), '1h'),
+  local now(kind) = 'rate(disksla_' + kind + '_completed_total{@}[' + window + '])',
   local below = disk_alert(
     'DiskBelowPromise',
     'warning',
     config.belowFor,
     of_disk(|||
-      1 - %(compliance)s > %(share)g
+      %(noncompliant)s
+        / (%(proven)s > 0) > %(share)g
       and
       %(short)s > %(share)g
       and
       sum without (verdict) (increase(%(below)s[1h])) >= %(seconds)d
     ||| % {
-      compliance: promql.compliance('instance_device', '1h'),
+      noncompliant: in_hour('disksla_noncompliant_seconds'),
+      proven: in_hour('disksla_proven_seconds'),
       share: config.belowShare,
       short: short_share,
       below: of('disksla_verdict_seconds_total', 'verdict="below"'),
@@ -53,39 +56,52 @@
     }),
     'A disk gives less than its terms promise.',
     disk + ' was below its promise for ' + percent + ' of the tested time of the last hour.'
-    + also(' Reads now: ', promql.rate('instance_device', 'disksla_reads_completed'), 'humanize', '/s.')
+    + also(' Reads now: ', now('reads'), 'humanize', '/s.')
     + also(' Reads promised: ', 'disksla_limit_read_iops', 'humanize', '/s.')
-    + also(' Writes now: ', promql.rate('instance_device', 'disksla_writes_completed'), 'humanize', '/s.')
+    + also(' Writes now: ', now('writes'), 'humanize', '/s.')
     + also(' Writes promised: ', 'disksla_limit_write_iops', 'humanize', '/s.')
   ),
 
   local kinds = [['read', 'read_bytes'], ['write', 'written_bytes']],
   local slow_requests(kind, bytes) = |||
     label_replace(
-      %(latency)s
+      %(time)s
+        / (%(requests)s > 0)
         > %(factor)g * %(limit)s
       and
       %(bytes)s
-        / %(requests)s <= %(size)d
-      and ignoring (quantile)
-      %(load)s{quantile="0.99"} < %(most)g
-      unless
-      sum without (limit) (%(throttled)s{%(by_machine)s}) > %(share)g,
+        / %(requests)s <= %(size)d,
       "requests", "%(kind)ss", "", ""
     )
   ||| % {
     kind: kind,
-    latency: promql.mean('instance_device', 'disksla_%s_latency_seconds' % kind),
+    time: rate(kind + '_time_seconds_total'),
+    requests: rate(kind + 's_completed_total'),
     factor: config.latencyFactor,
     limit: of('disksla_limit_latency_seconds'),
-    bytes: promql.rate('instance_device', 'disksla_' + bytes),
-    requests: promql.rate('instance_device', 'disksla_%ss_completed' % kind),
+    bytes: rate(bytes + '_total'),
     size: config.latencyRequestBytes,
-    load: promql.quantile('disksla_window_load_ratio'),
-    most: config.latencyLoadRatio,
-    throttled: promql.limit_share('instance_device_limit'),
-    by_machine: promql.by_machine,
-    share: config.latencyMachineShare,
+  },
+  local windows(bound) =
+    'sum without (le) (rate(%s[%s]))'
+    % [of('disksla_window_load_ratio_bucket', 'le="%s"' % bound), window],
+  local at_low_load(expr) = |||
+    (
+    %(expr)s
+    )
+    and on (%(disk)s)
+    %(low)s
+      / %(all)s >= %(share)g
+    unless on (%(disk)s)
+    %(throttled)s > %(most)g
+  ||| % {
+    expr: text.indented(expr),
+    disk: promql.disk,
+    low: windows(config.latencyLoadRatio),
+    all: windows('+Inf'),
+    share: config.latencyLoadShare,
+    throttled: promql.throttled_rate(promql.by_machine),
+    most: config.latencyMachineShare,
   },
   local slow_probes(kind) = |||
     label_replace(
@@ -111,9 +127,10 @@
     'warning',
     config.latencyFor,
     of_disk(
-      std.join('or\n', [slow_requests(kind[0], kind[1]) for kind in kinds]
-                       + [slow_probes(kind[0]) for kind in kinds])
-    ) + '{latency_kind="guaranteed"}\n',
+      at_low_load(std.join('or\n', [slow_requests(kind[0], kind[1]) for kind in kinds]))
+      + std.join('', ['or\n' + slow_probes(kind[0]) for kind in kinds]),
+      'latency_kind="guaranteed"'
+    ),
     'The latency of a disk is above the latency that its terms guarantee.',
     disk + ' has a mean latency of ' + duration + ' for {{ $labels.requests }} while its load is'
     + ' below the limit.'
@@ -147,25 +164,11 @@
     config.unexplainedFor,
     of_disk(|||
       sum without (limit) (rate(%(unknown)s[%(window)s])) > %(share)g
-      and on (%(disk)s) (
-        %(reads)s
-        or
-        %(writes)s
-        or
-        %(read_bytes)s
-        or
-        %(written_bytes)s
-      ) > 0
     ||| % {
       unknown: of('disksla_throttled_seconds_total', 'limit="unknown"'),
       window: config.throttledWindow,
       share: config.unexplainedShare,
-      disk: promql.disk,
-      reads: of('disksla_limit_read_iops'),
-      writes: of('disksla_limit_write_iops'),
-      read_bytes: of('disksla_limit_read_bytes_per_second'),
-      written_bytes: of('disksla_limit_written_bytes_per_second'),
-    }),
+    }, promql.with_limits),
     'A disk is throttled at a rate that its terms do not explain.',
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow
     + ' at a constant rate that is not a limit of its terms.'
@@ -321,26 +324,7 @@
     'DiskTermsUnknown',
     'info',
     config.termsUnknownFor,
-    |||
-      %(info)s == 1
-      unless on (%(disk)s)
-      (
-        %(reads)s
-        or
-        %(writes)s
-        or
-        %(read_bytes)s
-        or
-        %(written_bytes)s
-      ) > 0
-    ||| % {
-      info: promql.info,
-      disk: promql.disk,
-      reads: of('disksla_limit_read_iops'),
-      writes: of('disksla_limit_write_iops'),
-      read_bytes: of('disksla_limit_read_bytes_per_second'),
-      written_bytes: of('disksla_limit_written_bytes_per_second'),
-    },
+    promql.info + '{' + promql.without_limits + '} == 1\n',
     'The terms of a disk are not known.',
     disk + ' has no limits to compare with. Add its terms to the configuration of disksla.'
   ),
@@ -390,12 +374,15 @@
     + ' of its samples. Its windows are longer, and short bursts are averaged out.'
   ),
 
-  assert std.member(config.quantiles, '0.99') : 'quantiles: DiskLatencyAbovePromise needs 0.99',
-
   prometheusAlerts+:: {
     groups+: [
-      { name: 'disksla.promise', interval: config.ruleInterval, rules: [below, latency, verification] },
-      { name: 'disksla.limit', interval: config.ruleInterval, rules: [
+      { name: 'disksla.promise', interval: config.ruleInterval, rules: [below] },
+      {
+        name: 'disksla.promise.slow',
+        interval: config.longRuleInterval,
+        rules: [latency, verification],
+      },
+      { name: 'disksla.limit', interval: config.slowRuleInterval, rules: [
         throttled,
         unexplained,
         throttling_impact,
@@ -404,10 +391,11 @@
         machine.limit,
         machine.credits,
       ] },
+      { name: 'disksla.stalled', interval: config.ruleInterval, rules: [stalled] },
       {
         name: 'disksla.probes',
-        interval: config.ruleInterval,
-        rules: [stalled, probe_failing, probe_stale, terms_unknown, terms_old],
+        interval: config.longRuleInterval,
+        rules: [probe_failing, probe_stale, terms_unknown, terms_old],
       },
       { name: 'disksla.exporter', interval: config.ruleInterval, rules: [down, late] },
     ],

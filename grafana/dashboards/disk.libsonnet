@@ -24,11 +24,15 @@ local state = import '../state.libsonnet';
       local quantile(q, metric) =
         'histogram_quantile(' + q + ', sum by (' + lib.perDisk + ', le) ('
         + rate(metric + '_bucket') + '))';
+      // Windows per second up to a load.
+      local windows(bound) =
+        'sum without (le) (' + rate('window_load_ratio_bucket', ', le="' + bound + '"') + ')';
       local mean(kind) =
         rate(kind + '_time_seconds_total') + ' / ' + rate(kind + 's_completed_total') + ' > 0';
 
       local disk_state = 'floor(\n%s)' % state.expr(
         share,
+        active='1 - ' + share('idle'),
         at_known_limit=throttled('limit!="unknown"') + ' > 0',
         out_of_credits='min by (%s) (%s) < %g'
                        % [lib.perDisk, lib.creditsLeft('_upper_bound'), config.creditsEmptyShare],
@@ -103,11 +107,12 @@ local state = import '../state.libsonnet';
             Columns are moments, rows are ranges of latency; a stronger colour means more requests
             per second. Latencies are means of windows, so a single slow request among many does
             not show. The bounds of the rows include the latencies that providers promise (0.5, 1, 3
-            and 20 ms). A band that moves up with the load is queueing at a limit.
+            and 10 ms). A band that moves up with the load is queueing at a limit.
+            The profile `full` has more rows, and `lean` none.
           |||, 's', [
             lib.buckets(rate(kind + '_latency_seconds_bucket')),
           ]
-        ) + lib.noData('no ' + kind + 's');
+        ) + lib.noData('no ' + kind + 's, or %s' % lib.lean);
 
       // The promised latency becomes the label `le`, which selects the bucket.
       local within(kind) = |||
@@ -119,7 +124,7 @@ local state = import '../state.libsonnet';
         perDisk: lib.perDisk,
         buckets: rate(kind + '_latency_seconds_bucket'),
         promised: gauge('limit_latency_seconds'),
-        all: sum(rate(kind + '_latency_seconds_count')),
+        all: sum(rate(kind + '_latency_seconds_bucket', ', le="+Inf"')),
       };
 
       local about = 'One disk in detail: is the load the problem, or the disk?';
@@ -209,18 +214,16 @@ local state = import '../state.libsonnet';
             ),
           ] + [
             lib.query(
-              '1 - %s' % ratio(
-                'sum without (le) (%s)' % rate('window_load_ratio_bucket', ', le="%s"' % bound[0]),
-                rate('window_load_ratio_count')
-              ), 'windows above %s %%' % bound[1]
+              '1 - ' + ratio(windows(bound[0]), windows('+Inf')), 'windows above %s %%' % bound[1]
             )
-            for bound in [['0.9', '90'], ['1.05', '105']]
+            for bound in [['0.8', '80'], ['0.95', '95']]
           ])
-          + lib.lineAt(1, 'orange') + lib.noData('no limits are known, or the disk was idle')
+          + lib.lineAt(1, 'orange')
+          + lib.noData('no limits are known, or the disk was idle')
           + lib.overrides([
             lib.filled('mean load', 'blue'),
-            lib.plain('windows above 90 %', 'purple'),
-            lib.plain('windows above 105 %', 'light-purple'),
+            lib.plain('windows above 80 %', 'light-purple'),
+            lib.plain('windows above 95 %', 'purple'),
           ]),
         ],
         [
@@ -298,7 +301,8 @@ local state = import '../state.libsonnet';
             lib.query(within('read'), 'reads'),
             lib.query(within('write'), 'writes'),
           ])
-          + lib.range(0, 1) + lib.noData('no latency is promised, or no requests') + lib.coloured({
+          + lib.range(0, 1)
+          + lib.noData('no such promise, no requests, or %s' % lib.lean) + lib.coloured({
             reads: 'blue',
             writes: 'purple',
           }),
@@ -319,7 +323,7 @@ local state = import '../state.libsonnet';
               'flushes, mean'
             ),
           ])
-          + lib.noData('no flushes, or not counted by this kernel')
+          + lib.noData('no flushes, not counted by this kernel, or %s' % lib.lean)
           + lib.coloured({ 'flushes, mean': 'orange' }),
           lib.lines('Flushes', |||
             Cache flushes per second. On a disk with a write-back cache the kernel also counts an
@@ -327,7 +331,7 @@ local state = import '../state.libsonnet';
           |||, 'iops', [
             lib.query(rate('flushes_completed_total'), 'flushes'),
           ])
-          + lib.noData('no flushes, or not counted by this kernel')
+          + lib.noData('no flushes, not counted by this kernel, or %s' % lib.lean)
           + lib.coloured({ flushes: 'orange' }),
         ],
 
@@ -360,7 +364,7 @@ local state = import '../state.libsonnet';
           |||, 'short', [
             lib.query(gauge('inflight'), 'in flight'),
             lib.query(rate('throttle_wait_seconds_total'), 'waiting because throttled'),
-          ]) + lib.decimals(1) + lib.noData('no samples') + lib.size(8, 8) + lib.coloured({
+          ]) + lib.decimals(1) + lib.noData('no samples, or %s' % lib.lean) + lib.size(8, 8) + lib.coloured({
             'in flight': 'blue',
             'waiting because throttled': 'orange',
           }),

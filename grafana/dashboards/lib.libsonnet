@@ -155,6 +155,9 @@ function(config) {
   filled(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 20 }),
   plain(name, color): named(name, { color: colour(color), 'custom.fillOpacity': 0 }),
 
+  // Why a panel may be empty whose series the smallest profile does not have.
+  lean: 'the profile is lean',
+
   // Matchers of all queries.
   host: 'job=~"$job", instance=~"$instance"',
   disk: self.host + ', device=~"$device"',

@@ -60,11 +60,12 @@ function(config) {
         ),
         lib.query(
           '1 - sum without (le) (%s) / (%s > 0)'
-          % [ofGroup(rate('load_ratio_bucket', ', le="0.9"')), ofGroup(rate('load_ratio_count'))],
-          '{{group}}: windows above 90 %'
+          % [ofGroup(rate('load_ratio_bucket', ', le="0.95"')), ofGroup(rate('load_ratio_count'))],
+          '{{group}}: windows above 95 %'
         ),
       ])
-      + lib.lineAt(1, 'orange') + lib.size(8, 8) + noLimit,
+      + lib.lineAt(1, 'orange') + lib.size(8, 8)
+      + lib.noData('no limit of the machine is known, or %s' % lib.lean),
       lib.lines('Time at the machine limit', |||
         Share of the time in which requests of these disks waited for a limit of the machine.
       |||, 'percentunit', [

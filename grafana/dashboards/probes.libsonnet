@@ -9,6 +9,8 @@
       local coarse = { interval: '15m' };
       // Per hour, whatever the interval is.
       local hourly(metric, by) = '3600 * sum by (' + by + ') (' + rate(metric) + ')';
+      local runs =
+        'sum by (kind) (changes(' + gauge('probe_last_run_timestamp_seconds') + '[1h]))';
       local buckets(kind) = 'probe_' + kind + '_latency_seconds_bucket';
       local quantile(q, kind) =
         'histogram_quantile(' + q + ', sum by (le) (' + rate(buckets(kind)) + '))';
@@ -21,9 +23,16 @@
         local series = 'probe_' + kind + '_latency_seconds';
         'topk(10, %s / (%s > 0) / %s)'
         % [rate(series + '_sum'), rate(series + '_count'), gauge('limit_latency_seconds')];
-      local mean(latency) =
-        'sum(' + rate(latency + '_seconds_sum') + ') / (sum('
-        + rate(latency + '_seconds_count') + ') > 0)';
+      local mean(seconds, requests) =
+        'sum(' + rate(seconds) + ') / (sum(' + rate(requests) + ') > 0)';
+      local probed(kind) =
+        mean('probe_' + kind + '_latency_seconds_sum', 'probe_' + kind + '_latency_seconds_count');
+      local all(kind) = mean(kind + '_time_seconds_total', kind + 's_completed_total');
+      // Mean latency of the probes of each disk within the selected time range.
+      local latency(kind) =
+        local series = 'probe_' + kind + '_latency_seconds';
+        'label_replace(sum by (%s) (increase(%s[$__range])) / sum by (%s) (increase(%s[$__range])), "kind", "%s-latency", "", "")'
+        % [lib.perDisk, gauge(series + '_sum'), lib.perDisk, gauge(series + '_count'), kind];
       local passed = gauge('verification_passed');
       local verified = gauge('verification_timestamp_seconds');
       local yesNo = lib.mapping([
@@ -39,7 +48,7 @@
           Probes run only while the disk is not busy, so this is the latency of the disk without the
           queue of your load.
         |||, 's', [lib.buckets(rate(buckets(kind)))]
-      ) + coarse + lib.noData('no such probes');
+      ) + coarse + lib.noData('no such probes, or %s' % lib.lean);
 
       // A column by kind of probe, or by test.
       local of(metric, times='') =
@@ -57,18 +66,18 @@
             Time since the last run of the probe that has not run for the longest time. Skipped
             probes do not count as runs: a disk that is always busy is never probed.
           |||, 's', [lib.now('time() - min(%s)' % gauge('probe_last_run_timestamp_seconds'))])
-          + lib.noData('no probes configured')
+          + lib.noData('no probes configured, or %s' % lib.lean)
           + lib.steps([[null, 'green'], [3600, 'orange'], [86400, 'red']]),
           lib.stat('Probed reads, p99', |||
             p99 of the latency of probed reads within the selected time range, of the disk with the
             highest.
           |||, 's', [lib.now(worst('read'))])
-          + lib.noData('no reads were probed'),
+          + lib.noData('no reads probed, or %s' % lib.lean),
           lib.stat('Probed writes, p99', |||
             p99 of the latency of probed writes within the selected time range, of the disk with the
             highest.
           |||, 's', [lib.now(worst('write'))])
-          + lib.noData('no writes were probed'),
+          + lib.noData('no writes probed, or %s' % lib.lean),
           lib.stat('Failed tests', |||
             Failed tests in the last acceptance test of each disk.
           |||, 'short', [lib.counted(passed + ' == 0', passed)])
@@ -88,26 +97,22 @@
           lib.table(
             'Probes',
             |||
-              The last run of each probe. If the reached IOPS are far below the target, the disk was
-              too slow even for this rate. Click on a disk to see its dashboard.
+              The last run of each probe, and the mean latency within the selected time range. Click on
+              a disk to see its dashboard.
             |||,
             ['instance', 'device', 'kind'],
-            ['succeeded', 'last run', 'target', 'reached', 'duration'],
+            ['succeeded', 'last run', 'mean latency'],
             [
               of('probe_success'),
               of('probe_last_run_timestamp_seconds', ' * 1000'),
-              of('probe_target_iops'),
-              of('probe_achieved_iops'),
-              of('probe_duration_seconds'),
+              lib.column('max by (%s, kind) (%s or %s)' % [lib.perDisk, latency('read'), latency('write')]),
             ],
-            order=['device', 'kind', 'succeeded', 'last run', 'instance', 'target', 'reached', 'duration']
+            order=['device', 'kind', 'succeeded', 'last run', 'mean latency', 'instance']
           )
           + lib.size(24, 8) + lib.rowToDisk() + lib.overrides([
             lib.named('succeeded', coloured),
             lib.named('last run', { unit: 'dateTimeFromNow' }),
-            lib.named('target', { unit: 'iops' }),
-            lib.named('reached', { unit: 'iops' }),
-            lib.named('duration', { unit: 's', decimals: 1 }),
+            lib.named('mean latency', { unit: 's', decimals: 2 }),
           ]),
         ],
         [
@@ -124,7 +129,7 @@
             lib.query(quantile('0.5', 'write'), 'writes, p50'),
             lib.query(quantile('0.99', 'write'), 'writes, p99'),
           ])
-          + coarse + lib.size(8, 8) + lib.noData('no probes ran') + lib.overrides([
+          + coarse + lib.size(8, 8) + lib.noData('no probes ran, or %s' % lib.lean) + lib.overrides([
             lib.filled('reads, p50', 'blue'),
             lib.plain('reads, p99', 'light-blue'),
             lib.filled('writes, p50', 'purple'),
@@ -143,10 +148,10 @@
             Mean latency of probes and of all requests of the selected disks. Both high: the disk is
             slow. Only the latency of all requests high: requests wait in the queue of your load.
           |||, 's', [
-            lib.query(mean('probe_read_latency'), 'probed reads'),
-            lib.query(mean('read_latency'), 'all reads'),
-            lib.query(mean('probe_write_latency'), 'probed writes'),
-            lib.query(mean('write_latency'), 'all writes'),
+            lib.query(probed('read'), 'probed reads'),
+            lib.query(all('read'), 'all reads'),
+            lib.query(probed('write'), 'probed writes'),
+            lib.query(all('write'), 'all writes'),
           ]) + coarse + lib.size(8, 8) + lib.noData('no probes ran') + lib.coloured({
             'probed reads': 'blue',
             'all reads': 'light-blue',
@@ -156,24 +161,28 @@
         ],
         [
           lib.lines('Runs per hour', |||
-            Probes that ran, successful or not, by kind.
-          |||, 'short', [lib.query(hourly('probe_runs_total', 'kind'), '{{kind}}')])
-          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes configured'),
+            Probes that ran in the hour before, successful or not, by kind.
+          |||, 'short', [lib.query(runs, '{{kind}}')])
+          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes configured, or %s' % lib.lean),
           lib.lines('Failures per hour, by reason', |||
             Probes that failed, by reason. docs/probes.md explains the reasons.
           |||, 'short', [lib.query(hourly('probe_failures_total', 'reason'), '{{reason}}')])
-          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probe failed'),
+          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probe failed, or %s' % lib.lean),
           lib.lines('Skipped per hour, by reason', |||
             Probes that were skipped, by reason; docs/probes.md explains the reasons. Many with the
             reason `throttled` or `busy` mean that the disk has no capacity left.
           |||, 'short', [
             lib.query(hourly('probe_skipped_total', 'reason') + ' > 0', '{{reason}}'),
           ])
-          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('no probes were skipped'),
-          lib.lines('Throughput of probes', |||
-            Bytes per second that probes transferred, including the writing of their scratch files.
-          |||, 'binBps', [lib.query('sum by (kind) (%s)' % rate('probe_bytes_total'), '{{kind}}')])
-          + coarse + lib.size(6, 7) + lib.noData('no probes configured'),
+          + lib.stacked + coarse + lib.size(6, 7) + lib.noData('none was skipped, or %s' % lib.lean),
+          lib.lines('Requests of probes', |||
+            Requests per second of all probes; each has 4 KiB.
+          |||, 'iops', [
+            lib.query('sum(%s)' % rate('probe_' + kind + '_latency_seconds_count'), kind + 's')
+            for kind in ['read', 'write']
+          ])
+          + lib.decimals(2) + coarse + lib.size(6, 7) + lib.noData('no probes configured')
+          + lib.coloured({ reads: 'blue', writes: 'purple' }),
         ],
 
         lib.row('Verification'),

@@ -1,4 +1,5 @@
-// Recording rules: series of each disk, its compliance, and sums over all disks with the same terms.
+// Recording rules: what lists of ten thousand disks sort by, the compliance of each disk, and sums over
+// all disks with the same terms. Alerts and dashboards compute the rest from scraped series.
 {
   local config = $._config,
   local promql = (import '../promql.libsonnet')(config),
@@ -6,61 +7,6 @@
     { record: name, expr: expr } + (if labels == {} then {} else { labels: labels }),
   local rate_of(metric) = 'rate(' + promql.of(metric) + '[' + config.rateWindow + '])',
   local ratio_of(above, below) = above + ' / (' + below + ' > 0)',
-
-  local counters = ['reads_completed', 'writes_completed', 'read_bytes', 'written_bytes'],
-  local rates = [
-    rule(promql.rate('instance_device', 'disksla_' + counter), rate_of('disksla_' + counter + '_total'))
-    for counter in counters
-  ],
-
-  // Mean latency: time over requests, from the kernel's counters; absent without requests.
-  local latencies = [
-    rule(
-      promql.mean('instance_device', 'disksla_' + kind + '_latency_seconds'),
-      ratio_of(
-        rate_of('disksla_' + kind + '_time_seconds_total'),
-        rate_of('disksla_' + kind + 's_completed_total')
-      )
-    )
-    for kind in ['read', 'write']
-  ],
-  // Without requests a quantile is NaN; `>= 0` drops it.
-  local quantiles = [
-    rule(
-      promql.quantile(metric),
-      'histogram_quantile(' + quantile + ', ' + rate_of(metric + '_bucket') + ') >= 0',
-      { quantile: quantile }
-    )
-    for metric in [
-      'disksla_read_latency_seconds',
-      'disksla_write_latency_seconds',
-      'disksla_window_load_ratio',
-    ]
-    for quantile in config.quantiles
-  ],
-  local load = [
-    rule(
-      promql.mean('instance_device', 'disksla_window_load_ratio'),
-      ratio_of(
-        rate_of('disksla_window_load_ratio_sum'), rate_of('disksla_window_load_ratio_count')
-      )
-    ),
-  ],
-
-  // Shares of the assessed seconds: gaps are in neither part of the ratio.
-  local assessed = 'sum without (verdict) (%s)' % rate_of('disksla_verdict_seconds_total'),
-  local share_of(metric, label) =
-    '%s\n/ ignoring (%s) group_left ()\n(%s > 0)\n' % [rate_of(metric), label, assessed],
-  local shares = [
-    rule(
-      promql.verdict_share('instance_device_verdict'),
-      share_of('disksla_verdict_seconds_total', 'verdict')
-    ),
-    rule(
-      promql.limit_share('instance_device_limit'),
-      share_of('disksla_throttled_seconds_total', 'limit')
-    ),
-  ],
 
   local info = [
     rule(promql.info, 'topk by (%s) (1, %s)' % [promql.disk, promql.of('disksla_disk_info')]),
@@ -97,30 +43,31 @@
     for metric in summed
   ],
   local levels = ['instance_device', 'provider_terms'],
-  local over_time(metric, window) = 'sum_over_time(' + metric + '[' + window + '])',
   local hours = [
-    rule(promql.hour(level, metric), over_time(promql.step(level, metric), '1h'))
+    rule(promql.hour(level, metric), promql.over_time(promql.step(level, metric), '1h'))
     for level in levels
     for metric in summed
   ],
-  // Compliance is absent where the promise was not tested; it is not 100 %.
-  local compliance(level, window, parts) = [
-    rule(
-      promql.proven(level, window),
-      over_time(parts(level, 'disksla_proven_seconds'), window)
-    ),
-    rule(
-      promql.compliance(level, window),
-      '1 - ' + ratio_of(
-        over_time(parts(level, 'disksla_noncompliant_seconds'), window), promql.proven(level, window)
-      )
-    ),
+  // Compliance is absent where the promise was not tested; it is not 100 %. Of one hour, alerts and
+  // dashboards compute that of disks from the steps.
+  local proven(level, window, parts) =
+    promql.over_time(parts(level, 'disksla_proven_seconds'), window),
+  local compliance(level, window, parts) = rule(
+    promql.compliance(level, window),
+    '1 - ' + ratio_of(
+      promql.over_time(parts(level, 'disksla_noncompliant_seconds'), window),
+      proven(level, window, parts)
+    )
+  ),
+  local of_terms(window, parts) = [
+    rule(promql.proven('provider_terms', window), proven('provider_terms', window, parts)),
+    compliance('provider_terms', window, parts),
   ],
-  local short_compliance = std.flattenArrays([compliance(level, '1h', promql.step) for level in levels]),
-  local long_compliance = std.flattenArrays([
-    compliance(level, '1d', promql.step) + compliance(level, '30d', promql.hour)
-    for level in levels
-  ]),
+  local short_compliance = of_terms('1h', promql.step),
+  local long_compliance = [
+    compliance('instance_device', '1d', promql.step),
+    compliance('instance_device', '30d', promql.hour),
+  ] + of_terms('1d', promql.step) + of_terms('30d', promql.hour),
 
   // Sums by provider and terms: a dozen series for ten thousand disks. The panels of the whole fleet
   // read only these.
@@ -136,24 +83,25 @@
     'terms_source',
     'machine_type',
   ],
+  local verdict_seconds = promql.rate('provider_terms_verdict', 'disksla_verdict_seconds'),
   local fleet = [
     rule(
       'provider_terms:disksla_disks:count',
       'count without (%s) (%s)' % [std.join(', ', identity), promql.info]
     ),
+    rule(verdict_seconds, by_terms(promql.verdict_rate(''))),
+    // Shares of the assessed seconds: gaps are in neither part of the ratio.
     rule(
       promql.verdict_share('provider_terms_verdict'),
-      'avg without (instance, device) (\n  %s\n  %s\n)\n' % [
-        promql.verdict_share('instance_device_verdict'),
-        promql.with_info(['provider', 'terms']),
-      ]
+      '%s\n/ ignoring (verdict) group_left ()\n(sum without (verdict) (%s) > 0)\n'
+      % [verdict_seconds, verdict_seconds]
     ),
   ] + [
     rule(
       promql.rate('provider_terms', 'disksla_' + counter),
-      by_terms(promql.rate('instance_device', 'disksla_' + counter))
+      by_terms(rate_of('disksla_' + counter + '_total'))
     )
-    for counter in counters
+    for counter in ['reads_completed', 'writes_completed', 'read_bytes', 'written_bytes']
   ],
 
   prometheusRules+:: {
@@ -161,9 +109,9 @@
       {
         name: 'disksla.disks',
         interval: config.ruleInterval,
-        rules: info + rates + latencies + quantiles + load + shares,
+        rules: info,
       },
-      { name: 'disksla.fleet', interval: config.ruleInterval, rules: fleet },
+      { name: 'disksla.fleet', interval: config.longRuleInterval, rules: fleet },
       { name: 'disksla.sla.steps', interval: config.stepWindow, rules: steps },
       { name: 'disksla.sla.hours', interval: '1h', rules: hours },
       { name: 'disksla.sla.short', interval: config.ruleInterval, rules: short_compliance },

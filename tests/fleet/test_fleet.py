@@ -73,8 +73,8 @@ def test_demo_has_history_and_cleans_up() -> None:
             address, "count(count_over_time(disksla_disk_info[1h] offset 5m) > 30)"
         )
         assert disks == DISKS_PER_HOST
-        for step in ("increase5m", "sum1h"):
-            series = f"instance_device:disksla_proven_seconds:{step}"
+        for record in ("disksla_proven_seconds:increase5m", "disksla_state:worst5m"):
+            series = f"instance_device:{record}"
             recorded = query_value(address, f"count(count_over_time({series}[1h] offset 5m) > 5)")
             assert recorded == DISKS_PER_HOST
         process.send_signal(signal.SIGINT)

@@ -202,7 +202,7 @@ UNEXPLAINED = Case(
     good={**WITH_LIMITS, of_disk("throttled_seconds_total", limit="unknown"): Counter(2.9)},
     also_good={
         "without terms": {
-            info(): Gauge(1),
+            **WITHOUT_LIMITS,
             of_disk("throttled_seconds_total", limit="unknown"): Counter(30),
         },
         "at known limits": {**WITH_LIMITS, **throttled_by(iops=30, machine_iops=30)},
@@ -392,16 +392,11 @@ TERMS_UNKNOWN = Case(
         f"{PREFIX} has no limits to compare with. Add its terms to the configuration of disksla.",
         {
             "provider": "vk",
-            "budget": "separate",
             "latency_kind": "guaranteed",
             "rotational": "false",
         },
     ),
-    good={**WITHOUT_LIMITS, of_disk("limit_written_bytes_per_second"): Gauge(1)},
-    also_good={
-        f"with a limit of {limit}": {**WITHOUT_LIMITS, of_disk(f"limit_{limit}"): Gauge(1)}
-        for limit in ("read_iops", "write_iops", "read_bytes_per_second")
-    },
+    good=WITH_LIMITS,
 )
 EXPIRY = series("disksla_terms_expiry_timestamp_seconds", {**HOST, "source": "api"})
 TERMS_OUT_OF_DATE = Case(

@@ -162,13 +162,14 @@ def throttled_by(**per_minute: float) -> World:
     }
 
 
-WITHOUT_LIMITS: World = {
-    info(): Gauge(1),
+_ANY: World = {
     of_disk("mount_info", mountpoint="/var/lib/postgresql"): Gauge(1),
     of_host("up"): Gauge(1),
 }
+WITHOUT_LIMITS: World = {**_ANY, info(budget=""): Gauge(1)}
 WITH_LIMITS: World = {
-    **WITHOUT_LIMITS,
+    **_ANY,
+    info(): Gauge(1),
     of_disk("limit_read_iops"): Gauge(10000),
     of_disk("limit_write_iops"): Gauge(5000),
     of_disk("limit_latency_seconds"): Gauge(0.0005),
@@ -178,7 +179,7 @@ WITH_LIMITS: World = {
 def requests(latency_s: float, load: str = "0.5", request_bytes: int = 4096) -> World:
     """Return the series of 100 reads per second with one latency, in windows up to one load."""
     per_minute = 6000
-    windows = {"0.5": 0.0, "1": 0.0, "+Inf": 600.0}
+    windows = {"0.8": 0.0, "0.95": 0.0, "1.05": 0.0, "+Inf": 600.0}
     for bound in windows:
         if float(bound) >= float(load):
             windows[bound] = 600.0

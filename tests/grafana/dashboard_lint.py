@@ -161,9 +161,13 @@ def panel_no_targets(dashboard: Dashboard) -> Iterator[str]:
 
 
 def target_rate_interval(dashboard: Dashboard) -> Iterator[str]:
+    """What was recorded has windows of its own, and so has what is shown beside it."""
     for panel, target in targets_of(dashboard):
+        recorded = set(re.findall(r":(?:worst|ratio)(\w+)", target["expr"]))
         for function, window in RANGE.findall(target["expr"]):
             allowed = {"$__rate_interval"} | ({"$__range"} if function == "increase" else set())
+            allowed |= recorded if function == "rate" and target["instant"] else set()
+            allowed |= {"1h"} if function in {"sum_over_time", "changes"} else set()
             if window not in allowed:
                 yield f"{panel['title']}: {function} over {window}"
 

@@ -1,26 +1,48 @@
 """Names of all series that a query may use, and all queries of the rules."""
 
+import math
 import re
 from pathlib import Path
 
 import yaml
 
+from disksla.config.settings import Profile
 from disksla.metrics.metric import Kind
+from disksla.metrics.profile import rows_of
 from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from render import OUT
 
 METRICS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
+ROWS = {metric.name: metric for metric in METRICS}
 KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in METRICS}
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")
 
 
-def exposed() -> set[str]:
-    """Return the names of scraped series, with the suffixes of histograms."""
-    suffixes = {"histogram": ("_bucket", "_count", "_sum")}
-    own = {name + end for name, kind in KINDS.items() for end in suffixes.get(kind, ("",))}
+def exposed(profile: Profile = "full") -> set[str]:
+    """Return the names of the series that a profile has, with the suffixes of histograms."""
+    own: set[str] = set()
+    for metric in rows_of(METRICS, profile):
+        of_histogram = ("_bucket", "_count", "_sum") if metric.has_sum else ("_bucket",)
+        ends = of_histogram if metric.kind == "histogram" else ("",)
+        own |= {metric.name + end for end in ends}
     process = re.findall(r"`(process_\w+)`", METRICS_PAGE.read_text(encoding="utf-8"))
     return {*own, *process, "up"}
+
+
+def is_published(series: str, profile: Profile) -> bool:
+    """Return whether a profile has a series, such as `NAME_bucket{device="vdb",le="0.8"}`."""
+    name, _, labels = series.partition("{")
+    if name not in exposed(profile):
+        return False
+    row = ROWS.get(name) or ROWS.get(re.sub(r"_(bucket|count|sum)$", "", name))
+    if row is None or profile == "full":
+        return True
+    if any(f'"{value}"' in labels for value in row.only_in_full):
+        return False
+    bound = re.search(r'\ble="([^"]+)"', labels)
+    buckets = row.buckets.get(profile)
+    return bound is None or buckets is None or float(bound[1]) in {*buckets.bounds, math.inf}
 
 
 def counters() -> set[str]:

@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import pytest
 import yaml
 
+from disksla.config.settings import Profile
+from disksla.metrics.profile import PROFILES
 from grafana.alert_cases import CASES, OF_COUNTERS, Case, Firing
 from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, Values, World
+from grafana.metric_names import is_published
 from grafana.promtool import (
     ALERTS,
     RECORDING_RULES,
@@ -38,6 +41,12 @@ def also_good_hosts() -> Iterator[HostSeries]:
             yield case, f"{case.name} good {what}", world
 
 
+def also_bad_hosts() -> Iterator[HostSeries]:
+    for case in CASES:
+        for what, firing in case.also_bad.items():
+            yield case, f"{case.name} bad {what}", firing.world
+
+
 def bad_hosts(cases: Iterable[Case] = CASES) -> Iterator[HostSeries]:
     return ((case, f"{case.name} bad", case.bad.world) for case in cases)
 
@@ -49,6 +58,10 @@ def input_series(hosts: Iterable[HostSeries], pattern: str) -> dict[str, str]:
         for _, host, world in hosts
         for name, values in world.items()
     }
+
+
+def published(series: Mapping[str, str], profile: Profile) -> dict[str, str]:
+    return {name: values for name, values in series.items() if is_published(name, profile)}
 
 
 def values_of(values: Values, pattern: str) -> str:
@@ -98,14 +111,13 @@ def alert_of_host(case: Case, firing: Firing, host: str) -> Alert:
     return Alert(renamed(alert.labels), renamed(alert.annotations))
 
 
-def silence_below_the_thresholds() -> list[RuleTest]:
-    hosts = list(good_hosts())
-    return [RuleTest(input_series(hosts, "steady"), silent(hosts, EVAL_AT))]
-
-
-def silence_for_a_reason() -> list[RuleTest]:
-    hosts = list(also_good_hosts())
-    return [RuleTest(input_series(hosts, "steady"), silent(hosts, EVAL_AT))]
+def same_alerts_in_each_profile() -> list[RuleTest]:
+    """They differ in what the text adds, such as the observed ceiling."""
+    bad = [*bad_hosts(), *also_bad_hosts()]
+    good = [*good_hosts(), *also_good_hosts()]
+    expected = fires(bad, EVAL_AT) + silent(good, EVAL_AT)
+    series = input_series([*bad, *good], "steady")
+    return [RuleTest(published(series, profile), expected) for profile in PROFILES]
 
 
 def counter_resets() -> list[RuleTest]:
@@ -130,8 +142,7 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
     function.__name__: function()
     for function in (
         every_alert_with_its_text,
-        silence_below_the_thresholds,
-        silence_for_a_reason,
+        same_alerts_in_each_profile,
         counter_resets,
         daemon_restarts,
         missing_series,

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from disksla.config.settings import Profile
 from grafana.dashboard_lint import Dashboard, filled_in, panels_of, targets_of, violations
-from grafana.metric_names import exposed, recorded
+from grafana.metric_names import exposed, is_published, recorded
 from grafana.promql import metrics_in
 from grafana.promtool import needs_promtool
 from render import OUT, evaluate, project_url
@@ -36,10 +38,24 @@ def test_dashboard_has_no_violations(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DASHBOARDS)
-def test_queries_use_existing_series(name: str) -> None:
-    known = exposed() | recorded()
+def test_queries_use_series_of_the_default_profile(name: str) -> None:
+    """All queries return data, and those of *Fleet* with the smallest profile too."""
+    profile: Profile = "lean" if name == "fleet" else "default"
+    known = exposed(profile) | recorded()
     for _, target in targets_of(DASHBOARDS[name]):
-        assert metrics_in(filled_in(target["expr"])) <= known
+        expr = filled_in(target["expr"])
+        assert metrics_in(expr) <= known
+        for metric, bound in re.findall(r'(\w+)_bucket\{[^}]*le="([^"]+)"', expr):
+            assert is_published(f'{metric}_bucket{{le="{bound}"}}', profile)
+
+
+@pytest.mark.parametrize("name", DASHBOARDS)
+def test_panel_that_is_empty_with_the_smallest_profile_says_so(name: str) -> None:
+    known = exposed("lean") | recorded()
+    for panel in panels_of(DASHBOARDS[name]):
+        needed = [metrics_in(filled_in(target["expr"])) for target in panel["targets"]]
+        if not any(metrics <= known for metrics in needed):
+            assert "lean" in panel["fieldConfig"]["defaults"]["noValue"], panel["title"]
 
 
 @needs_promtool

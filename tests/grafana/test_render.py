@@ -32,11 +32,6 @@ def test_setting_is_overridden() -> None:
     }
 
 
-def test_quantiles_without_99_are_rejected() -> None:
-    with pytest.raises(RuntimeError, match=r"quantiles: DiskLatencyAbovePromise needs 0\.99"):
-        evaluate("prometheusAlerts", "{ quantiles: ['0.5'] }")
-
-
 def test_error_in_settings_names_the_cause() -> None:
     with pytest.raises(RuntimeError, match="Unknown variable: nonsense"):
         evaluate("prometheusAlerts", "{ diskslaSelector: nonsense }")
@@ -51,7 +46,7 @@ def test_error_in_settings_names_the_cause() -> None:
         "{ diskslaSelector: '' }",
         """{ diskslaSelector: 'job=~"disksla-.+", team="db"' }""",
         "{ rateWindow: '2m', stepWindow: '10m', ruleInterval: '30s', throttledWindow: '1h' }",
-        "{ belowShare: 0.01, quantiles: ['0.5', '0.9', '0.99', '0.999'], latencyFactor: 1 }",
+        "{ belowShare: 0.01, latencyLoadRatio: '0.9', latencyFactor: 1 }",
     ],
 )
 def test_promtool_accepts_rules_with_other_settings(config: str, tmp_path: Path) -> None:

@@ -7,7 +7,16 @@ import pytest
 
 from disksla.metrics.disk_metrics import DISK_METRICS
 from grafana.alert_cases import CASES, Case
-from grafana.metric_names import RULE_FILES, counters, exposed, groups, queries, recorded, rules
+from grafana.metric_names import (
+    RULE_FILES,
+    counters,
+    exposed,
+    groups,
+    is_published,
+    queries,
+    recorded,
+    rules,
+)
 from grafana.promql import (
     calls_in,
     matchers_in,
@@ -53,6 +62,14 @@ def test_promtool_accepts_rules(file: str) -> None:
 @EVERY_QUERY
 def test_query_uses_existing_series(query: str) -> None:
     assert metrics_in(query) <= exposed() | recorded()
+
+
+@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("record", rule.get("alert")))
+def test_rule_needs_no_more_than_the_smallest_profile(rule: dict[str, object]) -> None:
+    expr = str(rule["expr"])
+    assert metrics_in(expr) <= exposed("lean") | recorded()
+    for bound in re.findall(r'load_ratio_bucket\{[^}]*le="([^"]+)"', expr):
+        assert is_published(f'disksla_window_load_ratio_bucket{{le="{bound}"}}', "lean")
 
 
 @EVERY_QUERY
@@ -212,16 +229,13 @@ def test_record_is_named_level_metric_operations(rule: dict[str, object]) -> Non
     level, metric, operations = str(rule["record"]).split(":")
     assert level in {
         "instance_device",
-        "instance_device_limit",
-        "instance_device_quantile",
-        "instance_device_verdict",
         "provider_terms",
         "provider_terms_verdict",
     }
     assert metric.startswith("disksla_")
     assert "_total" not in metric
     assert re.fullmatch(
-        r"(rate|mean|increase|histogram_quantile_rate|ratio(_rate)?|sum|worst)\d+[mhd]|topk|count",
+        r"(rate|increase|ratio(_rate)?|sum|worst)\d+[mhd]|topk|count",
         operations,
     )
 

@@ -9,8 +9,10 @@ import msgspec
 import pytest
 
 from disksla.histogram import Histogram
-from disksla.limits.limits import Rates, build_limits
+from disksla.limits.derive import derive_limits
+from disksla.limits.limits import Limits, Rates, build_limits
 from disksla.limits.machine import SharedLimits
+from disksla.limits.terms import Terms
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Labelled, Metric, Value
@@ -23,6 +25,7 @@ from disksla.procfs.iowait import HostWait
 from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verification.report import VerificationReport
 from support.reports import RESULTS, a_report
+from support.simulated_host import CATALOG
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -280,6 +283,26 @@ def test_disk_info_labels() -> None:
     }
     (unknown,) = labelled(row.value(unknown_disk_view()))
     assert dict(zip(row.labels, unknown, strict=True))["rotational"] == ""
+
+
+@pytest.mark.parametrize("row", CATALOG.rows, ids=lambda row: row.id)
+def test_budget_is_empty_without_limits_only(row: Terms) -> None:
+    """Alerts read it instead of the limits."""
+    limits = derive_limits(row, row.examples[0].size_bytes, row.examples[0].provisioned)
+    assert budget_label(limits) == (limits.budget.kind if limits.budget else "")
+    assert bool(budget_label(limits)) == (limits.rates != Rates())
+
+
+@pytest.mark.parametrize("rate", Rates.__struct_fields__)
+def test_any_limit_has_a_budget(rate: str) -> None:
+    assert budget_label(build_limits(Rates(**{rate: 300.0}), "sum")) == "sum"
+    assert budget_label(build_limits(Rates(), "sum")) == ""
+
+
+def budget_label(limits: Limits) -> str:
+    row = DISK_ROWS["disksla_disk_info"]
+    (values,) = labelled(row.value(disk_view(limits=limits)))
+    return dict(zip(row.labels, values, strict=True))["budget"]
 
 
 def test_mount_info() -> None:

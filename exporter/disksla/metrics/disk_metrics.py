@@ -60,7 +60,7 @@ def _disk_info(snapshot: DiskSnapshot) -> Labelled:
             disk.model or "",
             snapshot.assignment.provider,
             snapshot.assignment.terms,
-            limits.budget.kind if limits.budget else "",
+            limits.budget.kind if limits.budget and limits.rates != Rates() else "",
             limits.latency_kind or "",
             _rotational(disk),
             snapshot.assignment.source,
@@ -124,7 +124,7 @@ _DATA = (
 _LATENCIES: Mapping[Profile, Buckets] = {"default": Buckets(SHORT_LATENCY_BOUNDS_S)}
 _LOADS: Mapping[Profile, Buckets] = {
     "lean": Buckets((0.8,), has_sum=False),
-    "default": Buckets((0.8, 0.9, 1.05)),
+    "default": Buckets((0.8, 0.95)),
 }
 """DiskLatencyAbovePromise needs the first bound, the dashboard the others."""
 
@@ -133,6 +133,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_disk_info",
         "gauge",
         "Always 1. Labels describe the disk and its terms; the label of an unknown value is empty."
+        " budget is empty if and only if the disk has no limits."
         " terms_source is who says what the disk is: configuration, file (of terms.d), api,"
         " metadata, or none.",
         _disk_info,

@@ -25,7 +25,7 @@ def _burst_rates(group: GroupSnapshot) -> Rates:
 
 _SHARED = "with the budget sum or time_shared, reads and writes share it. Absent without a limit."
 _UNIT = "in the unit of resource: iops (I/Os) or bytes. Absent if the machine has no burst."
-_LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.9,))}
+_LOADS: Mapping[Profile, Buckets] = {"default": Buckets((0.95,))}
 
 MACHINE_METRICS: tuple[Metric[GroupSnapshot], ...] = (
     Metric(

@@ -14,12 +14,12 @@ from disksla.report.span import (
     throttled_spans,
     worst_steps,
 )
-from disksla.report.step import IOWAIT_SECONDS, THROTTLED_SECONDS, Step, steps_of
+from disksla.report.step import IOWAIT_SECONDS, THROTTLED_SECONDS, Step, scrapes_of, steps_between
 from support.report_series import START_S, DiskSeries
 
 
 def steps(disk: DiskSeries) -> list[Step]:
-    return steps_of(disk.series)
+    return steps_between(scrapes_of(disk.series))
 
 
 def test_incidents_have_breaks_of_less_than_ten_minutes() -> None:

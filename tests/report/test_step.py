@@ -1,5 +1,7 @@
 """Increases of counters between scrapes."""
 
+from collections.abc import Iterable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,11 +12,17 @@ from disksla.report.step import (
     THROTTLED_SECONDS,
     VERDICT_SECONDS,
     Facts,
-    steps_of,
+    Step,
+    scrapes_of,
+    steps_between,
     within,
 )
 from disksla.report.totals import totals_of
 from support.report_series import START_S, TARGET, DiskSeries
+
+
+def steps_of(series: Iterable[Series]) -> list[Step]:
+    return steps_between(scrapes_of(series))
 
 
 def test_facts_are_those_of_the_scrape() -> None:
@@ -137,6 +145,19 @@ def test_increases_add_up(done: list[tuple[float, str, bool]], cut: int) -> None
     before = within(steps, START_S, middle_s)
     after = within(steps, middle_s, disk.now_s)
     assert [*before, *after] == steps
+
+
+@given(_DONE, st.integers(0, 30))
+def test_scrapes_may_be_read_in_parts(done: list[tuple[float, str, bool]], cut: int) -> None:
+    disk = DiskSeries()
+    disk.scrape()
+    for every_s, verdict, _ in done:
+        disk.every_s = every_s
+        disk.does(**{verdict: every_s})
+    scrapes = scrapes_of(disk.series)
+    first, second = scrapes[: cut + 1], scrapes[cut:]
+    parts = steps_between(first) + steps_between([*first[-1:], *second])
+    assert parts == steps_between(scrapes)
 
 
 @given(_DONE)

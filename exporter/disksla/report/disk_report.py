@@ -31,7 +31,7 @@ from disksla.report.published_sla import allowance, uptime
 from disksla.report.query import Series
 from disksla.report.selection import DiskName
 from disksla.report.span import gaps, incident_spans, throttled_spans, worst_steps
-from disksla.report.step import Facts, Step, steps_of, within
+from disksla.report.step import Facts, Step, within
 from disksla.report.totals import given_of, sum_of, totals_of
 
 FORMAT = 1
@@ -42,8 +42,8 @@ class DiskHistory(NamedTuple):
 
     name: DiskName
     mount_points: tuple[str, ...]
-    samples: Sequence[Series]
-    """Counters and facts, sample by sample."""
+    steps: Sequence[Step]
+    """In order of time."""
     evidence: Sequence[Series]
     verification: Sequence[Series]
     daemon: Sequence[Series]
@@ -64,9 +64,7 @@ def disk_report(history: DiskHistory, basis: Basis) -> DiskReport:
     period = basis.period
     steps = [
         step
-        for step in within(
-            steps_of(history.samples), period.start_timestamp_s, period.end_timestamp_s
-        )
+        for step in within(history.steps, period.start_timestamp_s, period.end_timestamp_s)
         if step.facts.serial == history.name.serial
     ]
     totals = totals_of(steps, period.seconds)

@@ -19,10 +19,10 @@ from disksla.report.query import (
     selector,
 )
 from disksla.report.selection import DiskName, disk_name, is_selected
-from disksla.report.step import COUNTERS, FACTS
+from disksla.report.step import COUNTERS, FACTS, Scrape, Step, scrapes_of, steps_between
 
 CHUNK_S = 86_400
-"""Samples are read for a day at a time."""
+"""Samples are read for a day at a time, and only the steps are kept: they are much smaller."""
 _BEFORE_S = 300
 """The last scrape before the period is searched for in this time."""
 _STEP_S, _HOUR_S = 300, 3600
@@ -76,12 +76,15 @@ def read_history(
     labels = dict(name.labels)
     of_host = {key: value for key, value in labels.items() if key != "device"}
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
-    samples: list[Series] = []
+    steps: list[Step] = []
+    last: list[Scrape] = []
     for chunk_s in range(start_s - _BEFORE_S, end_s, CHUNK_S):
         matching = selector((*COUNTERS, *FACTS), labels)
-        samples += yield from read_samples(
-            server, matching, chunk_s, min(chunk_s + CHUNK_S, end_s)
-        )
+        chunk_end_s = min(chunk_s + CHUNK_S, end_s)
+        samples = yield from read_samples(server, matching, chunk_s, chunk_end_s)
+        scrapes = [*last, *scrapes_of(samples)]
+        steps += steps_between(scrapes)
+        last = scrapes[-1:]
     evidence = yield from _read_steps(server, EVIDENCE, labels, period, _STEP_S)
     verification = yield from _read_steps(server, VERIFICATION, labels, period, _HOUR_S)
     daemon = yield from _read_steps(server, OF_DAEMON, of_host, period, _STEP_S)
@@ -90,7 +93,7 @@ def read_history(
         proven_s = yield from _recorded(server, _PROVEN, labels, period)
         noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
         recorded = Recorded(proven_s, noncompliant_s)
-    return DiskHistory(name, mount_points, samples, evidence, verification, daemon, recorded)
+    return DiskHistory(name, mount_points, steps, evidence, verification, daemon, recorded)
 
 
 def _read_steps(

@@ -104,53 +104,61 @@ class Step(NamedTuple):
         return any(name == THROTTLED_SECONDS for name, _ in self.increases)
 
 
-class _Scrape(msgspec.Struct):
+class Scrape(msgspec.Struct):
+    """The samples of a disk at one time."""
+
+    timestamp_s: float
     counters: dict[Key, float]
     gauges: dict[str, float]
-    info: dict[str, str] = {}
+    info: dict[str, str]
 
 
-def steps_of(series: Iterable[Series]) -> list[Step]:
-    """Return the steps between the scrapes of one disk, by the samples of its series.
+def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
+    """Return the scrapes of one disk in order of time, by the samples of its series.
 
     A scrape without any verdict is left out. Samples may be there twice.
     """
-    by_time = _scrapes(series)
-    scrapes = [(at_s, each) for at_s, each in sorted(by_time.items()) if _is_assessed(each)]
-    steps: list[Step] = []
-    known = Facts()
-    for index, (end_s, scrape) in enumerate(scrapes):
-        facts = _facts(scrape)
-        known = known if facts == known else facts
-        if index:
-            start_s, before = scrapes[index - 1]
-            steps.append(_step(start_s, before.counters, end_s, scrape.counters, known))
-    return steps
-
-
-def _scrapes(series: Iterable[Series]) -> dict[float, _Scrape]:
-    scrapes: dict[float, _Scrape] = {}
+    scrapes: dict[float, Scrape] = {}
     for each in series:
         name = each.name
         key = name, each.metric.get(_DIVIDED_BY.get(name, ""), "")
         for timestamp_s, value in each.samples():
             scrape = scrapes.get(timestamp_s)
             if scrape is None:
-                scrape = scrapes[timestamp_s] = _Scrape({}, {})
+                scrape = scrapes[timestamp_s] = Scrape(timestamp_s, {}, {}, {})
             if name in COUNTERS:
                 scrape.counters[key] = value
             elif name == _INFO:
                 scrape.info = each.metric
             else:
                 scrape.gauges[name] = value
-    return scrapes
+    return [
+        scrapes[timestamp_s]
+        for timestamp_s in sorted(scrapes)
+        if _is_assessed(scrapes[timestamp_s])
+    ]
 
 
-def _is_assessed(scrape: _Scrape) -> bool:
+def steps_between(scrapes: Iterable[Scrape]) -> list[Step]:
+    """Return the steps between scrapes in order of time; one that is there twice counts once."""
+    steps: list[Step] = []
+    before: Scrape | None = None
+    known = Facts()
+    for scrape in scrapes:
+        if before is None or scrape.timestamp_s > before.timestamp_s:
+            if before is not None:
+                facts = _facts(scrape)
+                known = known if facts == known else facts
+                steps.append(_step(before, scrape, known))
+            before = scrape
+    return steps
+
+
+def _is_assessed(scrape: Scrape) -> bool:
     return any(name == VERDICT_SECONDS for name, _ in scrape.counters)
 
 
-def _facts(scrape: _Scrape) -> Facts:
+def _facts(scrape: Scrape) -> Facts:
     info, gauges = scrape.info, scrape.gauges
     size = gauges.get(_SIZE)
     return Facts(
@@ -168,25 +176,20 @@ def _facts(scrape: _Scrape) -> Facts:
     )
 
 
-def _step(
-    start_s: float,
-    before: Mapping[Key, float],
-    end_s: float,
-    after: Mapping[Key, float],
-    facts: Facts,
-) -> Step:
-    is_reset = any(value < before.get(key, 0.0) for key, value in after.items())
+def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:
+    known, elapsed_s = before.counters, after.timestamp_s - before.timestamp_s
+    is_reset = any(value < known.get(key, 0.0) for key, value in after.counters.items())
     increases: dict[Key, float] = {}
-    for key, value in after.items():
+    for key, value in after.counters.items():
         if is_reset:
             increase = value
-        elif key in before:
-            increase = value - before[key]
+        elif key in known:
+            increase = value - known[key]
         else:
-            increase = _appeared(key, value, end_s - start_s)
+            increase = _appeared(key, value, elapsed_s)
         if increase > 0 or key[0] in _MAY_BE_ABSENT:
             increases[key] = increase
-    return Step(start_s, end_s, increases, facts, is_reset)
+    return Step(before.timestamp_s, after.timestamp_s, increases, facts, is_reset)
 
 
 def _appeared(key: Key, value: float, elapsed_s: float) -> float:

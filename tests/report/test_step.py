@@ -67,6 +67,18 @@ def test_all_counters_of_a_disk_are_reset_together() -> None:
     assert step.of(VERDICT_SECONDS, "idle") == 10
 
 
+def test_a_counter_that_was_rounded_was_not_reset() -> None:
+    idle = TARGET | {"__name__": VERDICT_SECONDS, "verdict": "idle"}
+    met = TARGET | {"__name__": VERDICT_SECONDS, "verdict": "met"}
+    values = [(0.0, "86400.123456"), (60.0, "86400.12345"), (120.0, "86460.12345")]
+    first, second = steps_of(
+        [Series(idle, values), Series(met, [(each, "7") for each, _ in values])]
+    )
+    assert not first.is_reset
+    assert first.assessed_s == 0
+    assert second.assessed_s == 60
+
+
 def test_a_counter_that_appears_started_at_zero() -> None:
     disk = DiskSeries()
     disk.scrape()

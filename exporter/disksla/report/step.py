@@ -45,6 +45,9 @@ _RATES = {
 _LATENCY = "disksla_limit_latency_seconds"
 _SIZE = "disksla_disk_size_bytes"
 FACTS = (_INFO, _SIZE, _LATENCY, *_RATES)
+_ROUNDING = 1e-6
+"""A counter may be less by this share of it: servers differ in how many digits they store, and
+VictoriaMetrics stores more of them in one block than in another."""
 _LATE_S = 2.5
 """A verdict is decided up to two seconds late, so a step may have that much more time."""
 
@@ -178,7 +181,9 @@ def _facts(scrape: Scrape) -> Facts:
 
 def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:
     known, elapsed_s = before.counters, after.timestamp_s - before.timestamp_s
-    is_reset = any(value < known.get(key, 0.0) for key, value in after.counters.items())
+    is_reset = any(
+        value < (1 - _ROUNDING) * known.get(key, 0.0) for key, value in after.counters.items()
+    )
     increases: dict[Key, float] = {}
     for key, value in after.counters.items():
         if is_reset:

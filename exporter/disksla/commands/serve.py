@@ -12,6 +12,7 @@ from pathlib import Path
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.daemon import Daemon
 from disksla.errors import DiskslaError
+from disksla.system.allocator import share_one_arena
 from disksla.system.log import set_up_logging
 from disksla.system.systemd import ServiceManager, inherited_sockets
 from disksla.web.access import AccessControl
@@ -88,6 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     Signals are blocked in all threads, and this thread waits for them one at a time, so that no
     signal interrupts a system call.
     """
+    share_one_arena()
     set_up_logging(arguments.log_level, arguments.log_format)
     telemetry_path = arguments.telemetry_path
     if not telemetry_path.startswith("/") or telemetry_path == "/":

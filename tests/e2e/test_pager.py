@@ -156,7 +156,7 @@ def check_compliance(server: Prometheus, device: str) -> None:
 
 def check_proven_seconds(server: Prometheus) -> None:
     """Check that the sum over steps equals the counters, except for the step at either end."""
-    [added] = server.query("sum_over_time(instance_device:disksla_proven_seconds:increase5m[1h])")
+    [added] = server.query("sum_over_time(instance_device:disksla_proven_seconds:increase5s[1h])")
     [counted] = server.query('sum(disksla_verdict_seconds_total{verdict=~"met|throttled|below"})')
     assert abs(float(added["value"][1]) - float(counted["value"][1])) < 12
 

@@ -10,6 +10,7 @@ _SHORT = """
 {
   projectUrl: 'https://disksla.test',
   ruleInterval: '1s',
+  slowRuleInterval: '1s',
   longRuleInterval: '1s',
   rateWindow: '5s',
   stepWindow: '5s',

@@ -24,13 +24,13 @@ SOCKETS = {
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
-    "detection/http.py": {"commands/detect.py", "commands/report.py"},
+    "detection/http.py": {"commands/_scrapes.py", "commands/detect.py", "commands/report.py"},
     "doctor/ask_daemon.py": {"commands/_daemon.py", "doctor/gather.py", "top/sources.py"},
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 
-`disksla detect` asks a provider, `disksla report` a Prometheus server, `disksla doctor`, `explain`
-and `top` the daemon.
+`disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
+`disksla doctor`, `explain` and `top` the daemon.
 """
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),

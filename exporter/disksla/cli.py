@@ -21,7 +21,7 @@ COMMANDS = {
     "discover": "list the disks of this host with their terms and limits",
     "detect": "ask the cloud for the types and provisioned values of the disks",
     "explain": "show the limits of a disk and what throttled it lately",
-    "advise": "say which limits would have been enough for a recorded load",
+    "advise": "say which limits would have been enough for a load",
     "limits": "compute the limits of a disk type for a size",
     "catalog": "list the disk types of all providers, with their sources",
     "probe": "measure the latency of a disk once, at a low rate",

@@ -178,3 +178,22 @@ def test_a_recording_without_windows(tmp_path: Path, capsys: Captured) -> None:
     file.write_text("".join(first), encoding="utf-8")
     assert main(["advise", "--recording", str(file)]) == 2
     assert "found no window in the recording" in capsys.readouterr().err
+
+
+SERIES = ("--from", "2026-10-01", "--to", "2026-10-02", "--terms", "aws.gp3", "--size", "1TiB")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "advise needs one of --recording and --prometheus"),
+        (("vdb", "--prometheus", "http://localhost:1"), "--prometheus needs DEVICE"),
+        (("vdb", "--prometheus", "localhost:1", *SERIES), "expected an address such as"),
+        (("vdb", "--prometheus", "http://localhost:1", *SERIES), "--prometheus is right"),
+    ],
+)
+def test_invalid_questions_on_series(
+    arguments: tuple[str, ...], message: str, capsys: Captured
+) -> None:
+    assert main(["advise", *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -1,13 +1,15 @@
 """What would have been enough: which limits a recorded load needs.
 
 - `demand`: what the load asked for, from the windows of a recording.
+- `scrapes`: the same, from the counters that Prometheus has.
 - `simulation`: the share of the time in which other limits would have throttled it, as a range.
 - `search`: the least of what a provider sells that would have been enough.
 - `machines`: the same of the machine types of a family.
 """
 
-from disksla.advice.demand import Demand, Served, demand_of, served_of, together
+from disksla.advice.demand import Demand, Served, Work, demand_of, served_of, together
 from disksla.advice.machines import MachineOutcome, machine_outcomes
+from disksla.advice.scrapes import Scrape, demand_of_scrapes
 from disksla.advice.search import (
     Answer,
     Candidate,
@@ -26,9 +28,12 @@ __all__ = [
     "MachineOutcome",
     "Needs",
     "Outcome",
+    "Scrape",
     "Served",
     "ShareRange",
+    "Work",
     "demand_of",
+    "demand_of_scrapes",
     "least_of",
     "machine_outcomes",
     "outcome_of",

@@ -82,6 +82,8 @@ class DemandWindow(NamedTuple):
     """Requests that completed."""
     most_requests: float
     """Requests that may have completed if nothing had made them wait; infinite if unknown."""
+    burst_times: float = 1.0
+    """How many times the mean rate the highest rate within it may have been."""
 
     @property
     def most_times(self) -> float:

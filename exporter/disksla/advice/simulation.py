@@ -28,6 +28,11 @@ the load may have asked for more than it was given.
 So the range is narrow for limits below those of the recording, and wide for limits above those
 that throttled the load: there, the recording does not contain the answer.
 
+Between two scrapes, the rate within a window is not even (`scrapes`). If it is n times the mean at
+the highest, least is what remains if as much as possible is served at the limit, and the rest at
+the highest rate: e / (d + e) / n. Most is a burst at the highest rate, which waits until it is
+served.
+
 Both ends are zero where no window costs more than it has, and grow as limits shrink. Least is
 never above most, and credits make neither larger. Within a window, requests are taken to be evenly
 spread: a limiter whose windows are much shorter than those of a sample throttles more.
@@ -100,7 +105,8 @@ def least_share(demand: Demand, limits: Limits, tolerance_ratio: float) -> float
     for window, excess in zip(windows, _largest(windows, trials), strict=True):
         if excess:
             waits_s = excess + window.throttled_s
-            throttled_s += window.seconds * waits_s / (window.seconds + excess)
+            whole_s = window.seconds + excess
+            throttled_s += window.seconds * waits_s / (whole_s * window.burst_times)
     return throttled_s / demand.seconds
 
 
@@ -108,7 +114,9 @@ def most_share(demand: Demand, limits: Limits, tolerance_ratio: float) -> float:
     """Return the share of a load that keeps coming, or makes up for it later."""
     windows, at_limit = demand.windows, 1 / (1 - tolerance_ratio)
     works = [each.most for each in windows]
-    factors = [max(at_limit, each.most_times) if each.is_limited else 1.0 for each in windows]
+    factors = [
+        max(at_limit, each.most_times) if each.is_limited else each.burst_times for each in windows
+    ]
     trials = _trials(windows, works, factors, _buckets(limits, is_least=False))
     if not trials:
         return 0.0
@@ -127,8 +135,10 @@ def most_share(demand: Demand, limits: Limits, tolerance_ratio: float) -> float:
             closed_s += window.seconds + longer
         else:
             open_s += min(waited_s, window.seconds)
-            longer = excess
-            closed_s += excess
+            longer = (
+                excess if window.burst_times == 1 else 0.0
+            )  # where it bursts, a backlog is more
+            closed_s += longer
         longer_s += longer
     return max(open_s / demand.seconds, closed_s / (demand.seconds + longer_s))
 
@@ -183,7 +193,9 @@ def _waits(windows: Iterable[DemandWindow], bucket: _Tokens) -> Iterator[tuple[f
         excess_s, level_s, reserve_level_s = _pay(
             bucket, level_s, reserve_level_s, seconds, backlog_s + cost_s
         )
-        if not backlog_s:
+        if window.burst_times > 1 and cost_s * window.burst_times > seconds:
+            yield min(seconds, backlog_s + cost_s), 0.0
+        elif not backlog_s:
             yield 0.0, _after_onset_s(bucket, seconds, cost_s, excess_s) if excess_s else 0.0
         elif excess_s or cost_s >= seconds:
             yield seconds, 0.0

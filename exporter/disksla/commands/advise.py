@@ -1,6 +1,7 @@
-"""`disksla advise`: what would have been enough for the load of a recording."""
+"""`disksla advise`: what would have been enough for a load, by a recording or by series."""
 
 import argparse
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -11,8 +12,10 @@ from disksla.advice import (
     Candidate,
     MachineOutcome,
     Needs,
+    Outcome,
     Served,
     demand_of,
+    demand_of_scrapes,
     machine_outcomes,
     outcome_of,
     outcomes_of_type,
@@ -23,13 +26,19 @@ from disksla.commands._advise_text import Advice, MachineAdvice, advice_document
 from disksla.commands._console import to_json
 from disksla.commands._context import add_device, recorded_context
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
+from disksla.commands._prometheus import add_period, add_server, server_of
 from disksla.commands._provision import add_provision, read_provision
+from disksla.commands._scrapes import read_scrapes
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.config import provision_of
+from disksla.config.settings import AssessmentSettings
+from disksla.config.settings_file import catalog_directory
 from disksla.errors import DiskslaError
-from disksla.limits import Provision, SharedLimits, derive_limits
+from disksla.limits import Catalog, Provision, SharedLimits, Terms, derive_limits
+from disksla.limits.catalog import load_catalog
 from disksla.limits.machine_tables import read_table
 from disksla.pipeline import DiskState, State, WindowRecord, window_records
+from disksla.report import parse_period
 
 _PERCENT = 100
 
@@ -48,9 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         type=Path,
         metavar="FILE",
-        required=True,
         help="recording of the load, written by `disksla record`",
     )
+    add_server(parser, required=False)
+    add_period(parser, required=False)
     parser.add_argument(
         "--terms",
         metavar="ID",
@@ -73,15 +83,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what would have been enough. Return 0 if something certainly would, else 1."""
     tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
-    observed = _observed(replay(arguments.recording, arguments.config_file))
-    disk_state = _disk(observed, arguments.device)
-    present = _present(arguments, observed.state, disk_state)
-    advice = _advice(observed, disk_state, present, tolerated_share)
+    if (arguments.recording is None) == (arguments.prometheus is None):
+        raise DiskslaError("advise needs one of --recording and --prometheus")
+    of_source = _of_recording if arguments.prometheus is None else _of_series
+    advice = of_source(arguments, tolerated_share)
     if arguments.json:
         print(to_json(advice_document(advice)))
     else:
         print_advice(advice)
     return 0 if advice.least("enough") is not None else 1
+
+
+def _of_recording(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
+    """Return the advice for a disk of a recording. Raise DiskslaError."""
+    observed = _observed(replay(arguments.recording, arguments.config_file))
+    disk_state = _disk(observed, arguments.device)
+    present = _present(arguments, observed.state, disk_state)
+    return _advice(observed, disk_state, present, tolerated_share)
+
+
+def _of_series(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
+    """Return the advice for a disk whose series a server has. Raise DiskslaError."""
+    if None in {arguments.device, arguments.start, arguments.end, arguments.terms, arguments.size}:
+        raise DiskslaError(
+            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point), --from, --to,"
+            " --terms and --size"
+        )
+    period = parse_period(arguments.start, arguments.end, time.time())
+    catalog = load_catalog(catalog_directory(arguments.config_file))
+    terms = catalog[arguments.terms]
+    size_bytes = parse_size_of_disk("--size", arguments.size, terms)
+    present = _sold(arguments, terms, size_bytes)
+    title, scrapes = read_scrapes(server_of(arguments), arguments.device, period)
+    needs = Needs(
+        demand_of_scrapes(scrapes), tolerated_share, AssessmentSettings().tolerance_ratio
+    )
+    if not needs.demand.windows:
+        raise DiskslaError(f"advise failed: found no two scrapes of {title} in this period")
+    outcomes = _outcomes(catalog, present, needs)
+    return Advice((title,), needs, outcome_of(present, needs), outcomes, ())
 
 
 def _observed(states: Iterator[State]) -> _Observed:
@@ -122,15 +162,13 @@ def _disk(observed: _Observed, name: str | None) -> DiskState:
 def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState) -> Candidate:
     """Return the disk as it was sold. Raise DiskslaError if the catalogue does not have it."""
     disk, assignment = disk_state.disk, disk_state.assignment
-    chosen = read_provision(arguments)
     if arguments.terms is not None:
         terms = state.catalog[arguments.terms]
         size_bytes = assignment.size_bytes
         if arguments.size is not None:
             size_bytes = parse_size_of_disk("--size", arguments.size, terms)
-        limits = derive_limits(terms, size_bytes, chosen)
-        return Candidate(terms.id, size_bytes, chosen, limits)
-    if arguments.size is not None or chosen != Provision():
+        return _sold(arguments, terms, size_bytes)
+    if arguments.size is not None or read_provision(arguments) != Provision():
         raise DiskslaError("found --size or provisioned values; expected them with --terms")
     found = state.catalog.find(assignment.terms)
     if found is None or found.budget is None:
@@ -141,6 +179,24 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
     entry = recorded_context(state).entry(disk)
     provision = None if entry is None else provision_of(entry)
     return Candidate(found.id, assignment.size_bytes, provision or Provision(), assignment.limits)
+
+
+def _sold(arguments: argparse.Namespace, terms: Terms, size_bytes: int) -> Candidate:
+    """Return the disk of the options. Raise DiskslaError if a value is invalid or missing."""
+    chosen = read_provision(arguments)
+    return Candidate(terms.id, size_bytes, chosen, derive_limits(terms, size_bytes, chosen))
+
+
+def _outcomes(catalog: Catalog, present: Candidate, needs: Needs) -> list[Outcome]:
+    """Return what the disks of the provider would have done, but for the present one."""
+    provider = catalog[present.terms].provider
+    return [
+        outcome
+        for terms in catalog.rows
+        if terms.provider == provider and terms.budget is not None
+        for outcome in outcomes_of_type(terms, present.size_bytes, needs)
+        if outcome.candidate != present
+    ]
 
 
 def _advice(
@@ -158,14 +214,7 @@ def _advice(
     of_type = [group.devices for group in groups if group.shared.of_type]
     devices = of_type[0] if of_type else (name,)
     needs = needs_of(devices)
-    provider = state.catalog[present.terms].provider
-    outcomes = [
-        outcome
-        for terms in state.catalog.rows
-        if terms.provider == provider and terms.budget is not None
-        for outcome in outcomes_of_type(terms, present.size_bytes, needs)
-        if outcome.candidate != present
-    ]
+    outcomes = _outcomes(state.catalog, present, needs)
     machine = [
         MachineAdvice(
             group.devices,

@@ -1,7 +1,6 @@
 """`disksla report`: proof for the provider, from the series of a Prometheus server."""
 
 import argparse
-import base64
 import importlib.metadata
 import sys
 import time
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from disksla.commands._console import progress_bar, to_json
 from disksla.commands._options import add_config_file, parse_option
+from disksla.commands._prometheus import add_period, add_server, server_of
 from disksla.config.settings_file import catalog_directory
 from disksla.detection.http import carry_out
 from disksla.errors import DiskslaError
@@ -17,7 +17,6 @@ from disksla.report import (
     Basis,
     Report,
     Selection,
-    Server,
     disk_report,
     find_disks,
     parse_matchers,
@@ -37,22 +36,8 @@ _COULD_NOT = 2
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the server, the period, the disks and the outputs."""
-    parser.add_argument(
-        "--prometheus",
-        required=True,
-        metavar="URL",
-        help="address of Prometheus, Thanos Query or VictoriaMetrics, such as http://localhost:9090",
-    )
-    parser.add_argument(
-        "--from",
-        dest="start",
-        required=True,
-        metavar="TIME",
-        help="start: a date (midnight in UTC), or a time with its zone",
-    )
-    parser.add_argument(
-        "--to", dest="end", required=True, metavar="TIME", help="end, exclusive; as --from"
-    )
+    add_server(parser, required=True)
+    add_period(parser, required=True)
     parser.add_argument(
         "--disk",
         action="append",
@@ -86,27 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             option, type=Path, metavar="FILE", help=f"also write the report to FILE as {what}"
         )
-    _add_access(parser)
     add_config_file(parser)
-
-
-def _add_access(parser: argparse.ArgumentParser) -> None:
-    """Add what a server with TLS and passwords needs; secrets are in files."""
-    for option, what in (
-        ("password-file", "file with USER:PASSWORD"),
-        ("token-file", "file with a bearer token"),
-        (
-            "ca-file",
-            "certificates that the server's has to be signed with (default: the system's)",
-        ),
-    ):
-        parser.add_argument(
-            f"--prometheus.{option}",
-            dest=option.replace("-", "_"),
-            type=Path,
-            metavar="FILE",
-            help=what,
-        )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,7 +93,7 @@ def _report(arguments: argparse.Namespace) -> Report:
     objective = arguments.objective
     share = None if objective is None else parse_option("--objective", objective, _share)
     catalog = load_catalog(catalog_directory(arguments.config_file))
-    server = _server(arguments)
+    server = server_of(arguments)
     basis = Basis(period, catalog, share)
     found = carry_out(find_disks(server, selection, period), _WITHIN_S)
     if not found:
@@ -159,35 +124,6 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise ValueError(f"found '{text}'; expected a percentage above 0, up to 100, such as 99.9")
     return share
-
-
-def _server(arguments: argparse.Namespace) -> Server:
-    """Return the server with its access. Raise DiskslaError."""
-    url = arguments.prometheus.rstrip("/")
-    scheme, _, rest = url.partition("://")
-    if scheme not in {"http", "https"} or not rest or "@" in rest or not url.isprintable():
-        raise DiskslaError(
-            f"found --prometheus '{url.rpartition('@')[2]}'; expected an address such as"
-            " http://localhost:9090, with passwords in --prometheus.password-file"
-        )
-    headers: dict[str, str] = {}
-    if arguments.password_file is not None:
-        credentials = _secret(arguments.password_file).encode()
-        headers["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
-    if arguments.token_file is not None:
-        headers["Authorization"] = f"Bearer {_secret(arguments.token_file)}"
-    authority = None if arguments.ca_file is None else str(arguments.ca_file)
-    return Server(url, headers, authority)
-
-
-def _secret(path: Path) -> str:
-    try:
-        secret = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DiskslaError(f"cannot read {path}: {error}") from None
-    if not secret or not secret.isprintable():
-        raise DiskslaError(f"cannot use {path}: expected one line")
-    return secret
 
 
 def _write(path: Path, text: str) -> None:

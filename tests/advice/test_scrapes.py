@@ -1,0 +1,108 @@
+"""What a load asked for between scrapes: bounds on what windows of 100 ms would have shown."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.advice.demand import Demand, DemandWindow, Work
+from disksla.advice.scrapes import PEAK_S, Scrape, demand_of_scrapes
+from disksla.advice.simulation import throttled_share
+from disksla.limits import Limits, Rates, build_limits
+
+WINDOW_S = 0.1
+TOLERANCE = 0.05
+WINDOWS = 20
+
+
+def iops(rate: float) -> Limits:
+    return build_limits(Rates(rate, rate, rate * 8192, rate * 8192), "sum")
+
+
+def scrape(seconds: float, reads: float, peak: float | None = None, **fields: Any) -> Scrape:
+    rates = None if peak is None else Work(peak, 0, peak * 4096, 0)
+    return Scrape(seconds, reads, 0, reads * 4096, 0, peak=rates)._replace(**fields)
+
+
+def share(limits: Limits, *scrapes: Scrape) -> tuple[float, float]:
+    return throttled_share(demand_of_scrapes(scrapes), limits, TOLERANCE)
+
+
+def test_a_peak_below_the_limit_is_never_throttled() -> None:
+    assert share(iops(500), scrape(0, 0), scrape(60, 6000, 400)) == (0, 0)
+
+
+def test_a_peak_above_the_limit_may_have_been_throttled() -> None:
+    """6000 reads, 1000 of them per second at most: 6 s of the limit's 20 s."""
+    least, most = share(iops(300), scrape(0, 0), scrape(60, 6000, 1000))
+    assert least == 0
+    assert most == pytest.approx(20 / 60)
+
+
+def test_a_mean_above_the_limit_was_throttled() -> None:
+    """Twice the limit: at the least, a nineteenth of the time has 20 times it, the rest 1."""
+    least, most = share(iops(50), scrape(0, 0), scrape(60, 6000, 1000))
+    assert least == pytest.approx((2 - 1) / 20.2, abs=0.001)
+    assert most == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seconds", [PEAK_S, PEAK_S + 1])
+def test_peaks_are_those_of_a_minute(seconds: float) -> None:
+    _, most = share(iops(500), scrape(0, 0), scrape(seconds, 6000, 400))
+    assert (most > 0) is (seconds > PEAK_S)
+
+
+def test_without_peaks_all_may_have_arrived_at_once() -> None:
+    least, most = share(iops(300), scrape(0, 0), scrape(60, 3000))
+    assert least == 0
+    assert most == pytest.approx(10 / 60)
+
+
+def test_throttled_time_may_need_any_limit() -> None:
+    before, after = scrape(0, 0, 900), scrape(60, 6000, 900, throttled_s=6, limited_s=12)
+    demand = demand_of_scrapes([before, after])
+    assert demand.limited_share == pytest.approx(0.2)
+    assert demand.throttled_share == pytest.approx(0.1)
+    least, most = share(iops(5000), before, after)
+    assert least == 0
+    assert most == pytest.approx(0.2)
+
+
+def test_all_of_the_time_may_have_been_limited() -> None:
+    [window] = demand_of_scrapes([scrape(0, 0), scrape(60, 6000, limited_s=60)]).windows
+    assert (window.seconds, window.is_limited) == (60, True)
+
+
+def test_time_in_which_a_counter_was_reset_is_left_out() -> None:
+    demand = demand_of_scrapes([scrape(0, 100), scrape(60, 10), scrape(120, 20)])
+    assert demand.seconds == pytest.approx(60)
+
+
+@pytest.mark.parametrize(
+    ("fields", "fewest", "most"),
+    [
+        ({"writes": 100.0}, 100, 100),
+        ({"writes": 100.0, "flushes": 20.0}, 50, 100),
+        ({"writes": 100.0, "flushes": 60.0}, 40, 100),
+        ({"writes": 100.0, "flushes": 60.0, "data_writes": 70.0}, 70, 70),
+    ],
+)
+def test_data_writes(fields: dict[str, float], fewest: float, most: float) -> None:
+    demand = demand_of_scrapes([scrape(0, 0, data_writes=0.0), scrape(60, 0, **fields)])
+    assert sum(window.least.writes for window in demand.windows) == pytest.approx(fewest)
+    assert demand.work.writes == pytest.approx(most)
+
+
+@given(st.lists(st.integers(0, 60), min_size=WINDOWS, max_size=WINDOWS), st.integers(50, 700))
+def test_bounds_contain_those_of_the_windows(reads: list[int], rate: int) -> None:
+    """The same load, seen in windows of 100 ms and between two scrapes."""
+    windows = []
+    for each in reads:
+        work = Work(each, 0, each * 4096, 0)
+        windows.append(DemandWindow(WINDOW_S, work, work, 0.0, False, each, each))
+    peak = max(reads) / WINDOW_S
+    seen = throttled_share(Demand(tuple(windows)), iops(rate), TOLERANCE)
+    least, most = share(iops(rate), scrape(0, 0), scrape(WINDOWS * WINDOW_S, sum(reads), peak))
+    assert least <= seen.least + 1e-9
+    assert seen.most <= most + 1e-9

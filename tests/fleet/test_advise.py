@@ -1,0 +1,89 @@
+"""`disksla advise` on a real Prometheus, beside the windows from which its series are."""
+
+import contextlib
+import io
+import json
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from disksla.advice import Needs, demand_of, outcome_of, served_of
+from disksla.advice.search import Candidate
+from disksla.cli import main
+from disksla.limits import Provision, derive_limits
+from disksla.limits.catalog import load_catalog
+from disksla.pipeline import State, WindowRecord, window_records
+from disksla.pipeline.snapshot import take_snapshot
+from fleet.backfill import write_blocks
+from fleet.page import labelled
+from fleet.playback import page_of
+from fleet.stack import NO_TARGETS, missing, prometheus
+from support.long_recording import long_states
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=f"NOT TESTED: {missing()}")
+
+RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
+START_S = 1_790_812_800
+"""2026-10-01 in UTC."""
+SECONDS, EVERY_S = 300.0, 15.0
+SLACK = 0.1
+"""A window that was throttled in part counts as a whole in a recording, and in part in series."""
+PERIOD = ("--from", "2026-10-01", "--to", "2026-10-02")
+
+
+def lines(states: list[State]) -> Iterator[str]:
+    """Yield the samples of scrapes at equal intervals, in OpenMetrics format."""
+    due_s = 0.0
+    for state in states:
+        if state.clocks is None or state.clocks.realtime_s < due_s:
+            continue
+        now_s = state.clocks.realtime_s
+        due_s = now_s + EVERY_S
+        for line in page_of(take_snapshot(state)).splitlines():
+            if not line.startswith("#"):
+                series, _, value = line.rpartition(" ")
+                labels = 'job="disksla",instance="lab:10056"'
+                yield f"{labelled(series, labels)} {value} {now_s:.3f}\n"
+    yield "# EOF\n"
+
+
+def by_windows(states: list[State]) -> Needs:
+    """Return the needs of the same time, by its windows."""
+    records: list[WindowRecord] = []
+    for pair in pairwise(states):
+        records += window_records(*pair)
+    [disk] = states[-1].monitored.values()
+    served = served_of(records, disk.detector.service.shortest_s)
+    return Needs(demand_of(served), 0.001, states[-1].settings.assessment.tolerance_ratio)
+
+
+@pytest.mark.parametrize("recording", ["steady-90", "postgresql-8-fsync", "deep-queue"])
+def test_ranges_contain_those_of_the_windows(tmp_path: Path, recording: str) -> None:
+    data, text = tmp_path / "data", tmp_path / "recording.om"
+    data.mkdir()
+    states = list(islice(long_states(RECORDINGS / recording, SECONDS, START_S), 10, None))
+    with text.open("w") as file:
+        file.writelines(lines(states))
+    write_blocks(text, data)
+    command = ["advise", "lab:*", *PERIOD, "--terms", "vk.ceph-hdd", "--size", "100GiB", "--json"]
+    with (
+        prometheus(NO_TARGETS, tmp_path) as server,
+        contextlib.redirect_stdout(io.StringIO()) as printed,
+    ):
+        assert main([*command, "--prometheus", f"http://{server.address}"]) in {0, 1}
+    found: dict[str, Any] = json.loads(printed.getvalue())
+    assert found["devices"] == ["lab:10056 loop0"]
+    needs = by_windows(states)
+    assert found["seconds"] == pytest.approx(needs.demand.seconds, abs=2 * EVERY_S)
+    assert found["throttled_share"] == pytest.approx(needs.demand.throttled_share, abs=SLACK)
+    catalog = load_catalog()
+    for disk in (found["present"], *found["disks"]):
+        size_bytes = disk["size_bytes"]
+        limits = derive_limits(catalog[disk["terms"]], size_bytes)
+        seen = outcome_of(Candidate(disk["terms"], size_bytes, Provision(), limits), needs)
+        share = disk["throttled_share"]
+        assert share["least"] <= seen.share.least + SLACK
+        assert seen.share.most <= share["most"] + SLACK

@@ -18,6 +18,7 @@ import yaml
 
 from disksla.advice import Demand, ShareRange, demand_of, served_of, throttled_share
 from disksla.commands.replay import replay
+from disksla.config.settings import AssessmentSettings
 from disksla.limits import Limits
 from disksla.pipeline import window_records
 from disksla.units import format_percent
@@ -30,8 +31,7 @@ from lab.template import filled
 HERE = Path(__file__).parent / "advice"
 SLACK = 0.02
 """Share of the time by which two runs of the same load differ."""
-TOLERANCE = 0.05
-"""That of the verdicts, by default."""
+TOLERANCE = AssessmentSettings().tolerance_ratio
 HEADINGS = ("load", "seed", "recorded", "throttled", "limit", "predicted", "measured", "")
 
 

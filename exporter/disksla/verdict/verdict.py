@@ -45,7 +45,7 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     is_confirmed: bool = False
     """The disk was throttled at that level for several windows, so it is not by chance."""
     throttled_share: float = 1.0
-    """Share of the window in which requests waited, if throttled; if that is undecided, too."""
+    """Share of the window in which requests waited, if throttled."""
     otherwise: Verdict = "unproven"
     """Verdict on the rest of the window, if throttled."""
 
@@ -244,19 +244,8 @@ def _decided(
     silent = msgspec.structs.replace(own, wait_s=0.0)
     if not found.covers_undecided:
         return _ended(undecided, silent, own)
-    return (*(_covered(each, own, found) for each in undecided), own)
-
-
-def _covered(undecided: WindowVerdict | None, own: WindowVerdict, found: Finding) -> WindowVerdict:
-    """Return the verdict on an undecided window that was throttled as the release after it.
-
-    At a limit of the terms, its requests waited for a time of their own; a constant rate throttles
-    for all of the time.
-    """
-    if undecided is None:
-        return msgspec.structs.replace(own, wait_s=0.0)
-    share = own.throttled_share if found.flush_share is None else undecided.throttled_share
-    return msgspec.structs.replace(own, wait_s=undecided.wait_s, throttled_share=share)
+    waits_s = (0.0 if each is None else each.wait_s for each in undecided)
+    return (*(msgspec.structs.replace(own, wait_s=each_s) for each_s in waits_s), own)
 
 
 def _ended(
@@ -301,12 +290,7 @@ def _judge(
                 otherwise=verdict,
             )
         else:
-            own = WindowVerdict(verdict)
-            if found.is_open:  # and may yet turn out to be throttled
-                waited_s = wait_s(data, service_s)
-                throttled_s = _throttled_s(data, detector.inflight, waited_s, found)
-                share = min(1.0, throttled_s / part.seconds)
-                own = WindowVerdict(verdict, wait_s=waited_s, throttled_share=share)
+            own = WindowVerdict(verdict, wait_s=wait_s(data, service_s) if found.is_open else 0.0)
     else:
         counted = data if found.counts_data else part
         waited_s = wait_s(counted, service_s)
@@ -357,8 +341,10 @@ def _throttled_s(
     If fewer requests completed than were in flight before, some waited all the time. Otherwise
     those that were in flight waited together, each for that time, so it is the I/O-seconds of
     waiting by their number. Of a varying load, requests that arrive one after another wait until
-    the same time, half as long on average as the first. A service time that explains most of what
-    requests took is not believed where the rate is constant.
+    the same time, half as long on average as the first. Of one writer, one or two are in flight;
+    how many a sample finds depends on its place in the limiter's window, so it is their mean. A
+    service time that explains most of what requests took is not believed where the rate is
+    constant.
     """
     requests = release.reads + release.writes
     waiting = inflight_before or release.inflight / 2  # none, and then more and more
@@ -366,6 +352,8 @@ def _throttled_s(
         return release.seconds
     if found.throttle == UNKNOWN_LIMIT and waited_s < took_s(release) / 2:
         return release.seconds
+    if found.flush_share is not None:
+        return waited_s / max(1.0, took_s(release) / release.seconds)
     if found.is_varying:
         return min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))
     if waiting >= requests:

@@ -27,6 +27,7 @@ from lab.experiment import CONFIG, TICKS, read_truth, run, truth_file
 from lab.options import start, write
 from lab.scenario import SEED, read_scenario
 from lab.template import filled
+from lab.truth import Window
 
 HERE = Path(__file__).parent / "advice"
 SLACK = 0.02
@@ -99,11 +100,12 @@ def compare(path: Path, seed: int, directory: Path) -> Iterator[Comparison]:
     loads = read_loads(path, seed)
     recorded, *others = loads.limits
     demand, _ = _run(loads.text(recorded), directory / "recorded")
-    recorded_share = measured_share(directory / "recorded")
+    idle_s = sum(map(_seconds, filter(_is_idle, _truth(directory / "recorded"))))
+    recorded_share = measured_share(directory / "recorded", idle_s)
     for limit in others:
         _, limits = _run(loads.text(limit), directory / str(limit))
         predicted = throttled_share(demand, limits, TOLERANCE)
-        measured = measured_share(directory / str(limit))
+        measured = measured_share(directory / str(limit), idle_s)
         yield Comparison(path.stem, seed, recorded, recorded_share, limit, predicted, measured)
 
 
@@ -118,7 +120,7 @@ def _run(scenario: str, directory: Path) -> tuple[Demand, Limits]:
 
 def replayed(directory: Path) -> tuple[Demand, Limits]:
     """Return what the load of a run asked for, and the limits of its disk."""
-    truth = read_truth(truth_file(directory, 0))
+    truth = _truth(directory)
     states = list(replay(directory / TICKS, directory / CONFIG))
     records = [each for pair in pairwise(states) for each in window_records(*pair)]
     [disk] = states[-1].monitored.values()
@@ -127,11 +129,26 @@ def replayed(directory: Path) -> tuple[Demand, Limits]:
     return demand_of(served_of(during, service_s)), disk.assignment.limits
 
 
-def measured_share(directory: Path) -> float:
-    """Return the share of the time of a run in which requests waited for the limiter."""
-    truth = read_truth(truth_file(directory, 0))
-    seconds = truth[-1].end_s - truth[0].start_s
-    return sum(window.throttled_s for window in truth) / seconds
+def measured_share(directory: Path, idle_s: float) -> float:
+    """Return the share of the time of a run in which requests waited for the limiter.
+
+    Its time without requests counts as that of the recording: how long fio and PostgreSQL take to
+    start differs from run to run.
+    """
+    busy = [window for window in _truth(directory) if not _is_idle(window)]
+    return sum(window.throttled_s for window in busy) / (sum(map(_seconds, busy)) + idle_s)
+
+
+def _truth(directory: Path) -> list[Window]:
+    return read_truth(truth_file(directory, 0))
+
+
+def _is_idle(window: Window) -> bool:
+    return not (window.reads or window.writes or window.inflight)
+
+
+def _seconds(window: Window) -> float:
+    return window.end_s - window.start_s
 
 
 def with_rows(document: str, comparisons: Iterable[Comparison]) -> str:

@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab advice vm \
-	identity boot alert pictures bench clouds soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	identity boot alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -104,6 +104,10 @@ bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 
 clouds: .venv/check.stamp $(CLOUDS:%=.cache/clouds/%/stamp) ## test disksla detect against moto, Keystone, Cinder and kube-apiserver
 	$(PYTEST) -n 2 --dist loadfile tests/clouds $(ARGS)
+
+engines: .venv/check.stamp .cache/engines/thanos/stamp ## test rules and dashboards on Thanos and VictoriaMetrics
+	@.ci/need engines
+	.venv/bin/python -m pytest -q tests/engines $(ARGS)
 
 soak: .venv/check.stamp ## run a day of ticks in minutes and check that memory stays flat
 	PYTHONPATH=tests .venv/bin/python -W error -m faults $(ARGS)
@@ -204,6 +208,15 @@ clean: ## remove everything that make has created
 	@echo "disksla: building the page with Grafana's components into .cache/dashboard" >&2
 	@tests/pictures/dashboard/build .cache/dashboard \
 		|| echo 'disksla: no dashboard is drawn: it needs npm' >&2
+
+# Three minutes. The tags are those of its releases; without them it crashes.
+.cache/engines/thanos/stamp: export CGO_ENABLED = 0
+.cache/engines/thanos/stamp: tests/engines/thanos/go.mod tests/engines/thanos/go.sum
+	@echo 'disksla: building Thanos into .cache/engines' >&2
+	@rm -rf $(@D)
+	@cd $(<D) && go build -trimpath -tags netgo,slicelabels -ldflags='-s -w' \
+		-o $(abspath $(@D))/bin/ tool && touch $(abspath $@) \
+		|| echo 'disksla: Thanos is missing: it needs Go 1.26 or newer' >&2
 
 # A separate environment: pip-audit needs thirty packages that nothing else needs.
 .cache/audit-$(AUDIT)/bin/pip-audit:

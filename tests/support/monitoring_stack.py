@@ -113,7 +113,7 @@ def prometheus(config: Path, data: Path, *options: str) -> Iterator[Prometheus]:
         *options,
     ]
     service = Prometheus(address)
-    with _running(command, service, data.with_name("prometheus.log")):
+    with running(command, service, data.with_name("prometheus.log")):
         yield service
 
 
@@ -130,12 +130,13 @@ def alertmanager(config: Path, data: Path) -> Iterator[Service]:
         "--cluster.listen-address=",
     ]
     service = Service(address)
-    with _running(command, service, data.with_name("alertmanager.log")):
+    with running(command, service, data.with_name("alertmanager.log")):
         yield service
 
 
 @contextmanager
-def _running(command: list[str], service: Service, log: Path) -> Iterator[None]:
+def running(command: list[str], service: Service, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server until it is ready, and to the end of the context; yield its process."""
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
         try:
@@ -144,7 +145,7 @@ def _running(command: list[str], service: Service, log: Path) -> Iterator[None]:
             )
             assert ready, log.read_text()
             assert process.poll() is None, log.read_text()
-            yield
+            yield process
         finally:
             process.terminate()
             try:

@@ -1,19 +1,14 @@
 """A store is killed while it is written to: nothing is lost that was promised to be kept."""
 
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from subprocess import Popen
 
 import pytest
 
 from engines.answers import Answer, answer_of
-from engines.history import SEED
 from engines.live import INTERVAL_S, scrape
 from engines.programs import Programs, local, needs_engines
 from engines.remote_write import await_ready
-from fleet.server import serve_fleet
 from support.monitoring_stack import Prometheus
 from support.waiting import eventually
 
@@ -24,18 +19,6 @@ PHASE_S = 20.0
 FLUSHED_S = 15.0
 """After so long, what VictoriaMetrics received is on disk; 8.4 s were lost in one run."""
 WITHIN_S = 60.0
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Iterator[Programs]:
-    with ExitStack() as stack:
-        yield Programs(stack, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[str]:
-    with serve_fleet(SEED, time.time()) as address:
-        yield str(address)
 
 
 def samples(api: Prometheus, from_s: float, to_s: float, **options: str) -> Answer:

@@ -1,18 +1,14 @@
 """Two scrapers of each disk: every engine has one answer, with one of them dead as well."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable
 from subprocess import Popen
 
 import pytest
 
 from engines.answers import answer_of
-from engines.history import SEED
 from engines.live import DISKS, INTERVAL_S, scrape
 from engines.programs import Programs, needs_engines
-from fleet.server import serve_fleet
 from support.monitoring_stack import Prometheus
 from support.waiting import eventually
 
@@ -27,18 +23,6 @@ COMPLIANCE = (
 SAMPLES = "max(count_over_time(up[20s]))"
 SCRAPED_S = 40.0
 WITHIN_S = 30.0
-
-
-@pytest.fixture
-def programs(tmp_path: Path) -> Iterator[Programs]:
-    with ExitStack() as stack:
-        yield Programs(stack, tmp_path)
-
-
-@pytest.fixture(scope="module")
-def fleet() -> Iterator[str]:
-    with serve_fleet(SEED, time.time()) as address:
-        yield str(address)
 
 
 def value(api: Prometheus, expression: str, **options: str) -> float | None:

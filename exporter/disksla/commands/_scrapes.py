@@ -7,10 +7,10 @@ from disksla.advice import Scrape, Work
 from disksla.detection.http import carry_out
 from disksla.errors import DiskslaError
 from disksla.report import Period, Selection, Server, find_disks
+from disksla.report.gather import CHUNK_S
 from disksla.report.query import Series, read_samples, selector
 
 _WITHIN_S = 600.0
-_CHUNK_S = 86_400
 _LIMITED = ("throttled", "below", "stalled")
 _VERDICT_SECONDS = "disksla_verdict_seconds_total"
 _COUNTERS = {
@@ -42,8 +42,8 @@ def read_scrapes(server: Server, name: str, period: Period) -> tuple[str, list[S
     matching = selector(names, dict(disk.labels))
     samples: list[Series] = []
     start_s, end_s = period.start_timestamp_s, period.end_timestamp_s
-    for chunk_s in range(start_s, end_s, _CHUNK_S):
-        chunk_end_s = min(chunk_s + _CHUNK_S, end_s)
+    for chunk_s in range(start_s, end_s, CHUNK_S):
+        chunk_end_s = min(chunk_s + CHUNK_S, end_s)
         samples += carry_out(read_samples(server, matching, chunk_s, chunk_end_s), _WITHIN_S)
     return disk.title, scrapes_of(samples)
 

@@ -52,7 +52,8 @@ def configure(state: State, configuration: Configuration) -> State:
 def advance(state: State, tick: Tick) -> State:
     """Return the state after one tick.
 
-    1. Apply the events of the tick: another list of block devices, results of probes.
+    1. Apply the events of the tick: another list of block devices, results of probes, readings of
+       statistics pages.
     2. If /proc/diskstats could not be read, count the error and stop: all time up to the next
        readable sample will be one gap.
     3. Compare the text of /proc/diskstats with the previous one. Only disks whose lines changed,
@@ -199,19 +200,23 @@ def _with_host_wait(judged: Mapping[str, DiskState], window: HostWait) -> dict[s
 
 
 def _with_events(state: State, tick: Tick) -> State:
-    """Return the state with what not every tick has: other block devices, results of probes.
+    """Return the state with what not every tick has.
 
-    Results of a disk that is no longer monitored are dropped.
+    That is other block devices, results of probes, and readings of statistics pages. Those of a
+    disk that is not monitored are dropped.
     """
     if tick.disks is not None:
         state = msgspec.structs.replace(state, cpus=tick.cpus or state.cpus)
         state = _with_inventory(state, tick.disks, tick.clocks)
-    if not tick.probes:
+    if not tick.probes and not tick.provider:
         return state
     monitored = dict(state.monitored)
     for result in tick.probes:
         if result.device in monitored:
             monitored[result.device] = monitored[result.device].with_probe(result)
+    for message in tick.provider:
+        if message.device in monitored:
+            monitored[message.device] = monitored[message.device].with_provider(message)
     return msgspec.structs.replace(state, monitored=monitored)
 
 

@@ -7,6 +7,8 @@ import msgspec
 from disksla.config import ProbeKind
 from disksla.credits import CreditAccount
 from disksla.disks import Disk
+from disksla.ebs import Failure
+from disksla.ebs import Reading as ProviderReading
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import (
     TickContext,
@@ -17,6 +19,7 @@ from disksla.pipeline.assessment import (
 )
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
+from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
     Counters,
@@ -69,6 +72,8 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     """Its burst credits; None if its terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
     data_writes: DataWrites = DataWrites()
+    provider: ProviderState | None = None
+    """What its statistics page says; None if it was never read."""
 
     @property
     def counters(self) -> Counters | None:
@@ -107,6 +112,15 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         """Add the result of a probe."""
         totals = self.probes.get(result.kind, ProbeTotals()).plus(result)
         return msgspec.structs.replace(self, probes={**self.probes, result.kind: totals})
+
+    def with_provider(self, message: ProviderReading | Failure) -> "DiskState":
+        """Add a reading of its statistics page, unless it is that of another volume."""
+        serial = self.disk.serial
+        is_other = isinstance(message, ProviderReading) and serial not in {None, message.serial}
+        if is_other:
+            return self
+        provider = (self.provider or ProviderState()).plus(message)
+        return msgspec.structs.replace(self, provider=provider)
 
     def with_configured_probes(
         self, kinds: Collection[ProbeKind], timestamp_s: float
@@ -222,6 +236,7 @@ def judge_disk(
         assessed.credits,
         disk_state.probes,
         disk_state.data_writes,
+        disk_state.provider,
     )
 
 
@@ -273,6 +288,7 @@ def _without_interval(
         credits=assessed.credits,
         probes=disk_state.probes,
         data_writes=disk_state.data_writes,
+        provider=disk_state.provider,
     )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from disksla.config import Configuration
 from disksla.disks import Disk
 from disksla.disks.data_writes import Counts, data_write_counters
+from disksla.ebs import Failure, Reading
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import next_deadline
@@ -37,8 +38,9 @@ CLOCK_SET_S = 1.0
 log = logging.getLogger("disksla.sampler")
 
 
-Event = tuple[Disk, ...] | Configuration | ProbeResult
-"""A new list of all block devices, a new configuration, or the result of a probe."""
+Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure
+"""A new list of all block devices, a new configuration, the result of a probe, or a reading of a
+statistics page."""
 
 
 class _TickEvents(NamedTuple):
@@ -46,6 +48,7 @@ class _TickEvents(NamedTuple):
 
     disks: tuple[Disk, ...] | None
     probes: tuple[ProbeResult, ...]
+    provider: tuple[Reading | Failure, ...]
 
 
 def read_clocks() -> Clocks:
@@ -182,15 +185,18 @@ class Sampler:
         """Apply a posted configuration; return the other posted events for the tick."""
         disks: tuple[Disk, ...] | None = None
         probes: list[ProbeResult] = []
+        provider: list[Reading | Failure] = []
         while not self._events.empty():
             match self._events.get():
                 case Configuration() as new:
                     state = configure(state, new)
                 case ProbeResult() as result:
                     probes.append(result)
+                case Reading() | Failure() as message:
+                    provider.append(message)
                 case tuple() as disks:
                     pass
-        return state, _TickEvents(disks, tuple(probes))
+        return state, _TickEvents(disks, tuple(probes), tuple(provider))
 
     def _read_tick(
         self, state: State, due_s: float, missed_ticks: int, events: _TickEvents
@@ -220,6 +226,7 @@ class Sampler:
             host=host,
             problems=problems | inflight_problems | data_write_problems,
             probes=events.probes,
+            provider=events.provider,
         )
 
     def _read_data_writes(

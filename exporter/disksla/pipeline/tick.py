@@ -9,6 +9,7 @@ from typing import Annotated
 import msgspec
 
 from disksla.disks import Disk
+from disksla.ebs import Failure, Reading
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.procfs import HostWait
 from disksla.verdict import Clocks
@@ -41,3 +42,5 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     """Sources that could not be read: `source` or `source:device` -> error message."""
     probes: tuple[ProbeResult, ...] = ()
     """Probes that ran or were skipped since the tick before."""
+    provider: tuple[Reading | Failure, ...] = ()
+    """Readings of the statistics pages of disks since the tick before, in the order of time."""

@@ -1,0 +1,49 @@
+"""What AWS says of its disks: the statistics page of EBS volumes and instance store.
+
+- `statistics`: the page, 4096 bytes, parsed.
+- `reading`: a page with its disk and its time; the messages between the helper and its clients.
+- `change`: what lies between two readings of a disk.
+"""
+
+from disksla.ebs.change import Change, change_between
+from disksla.ebs.reading import (
+    FAILURE_REASONS,
+    Failure,
+    FailureReason,
+    Reading,
+    Watch,
+    decode_message,
+    decode_request,
+    encode,
+)
+from disksla.ebs.statistics import (
+    EBS_LIMITS,
+    PAGE_BYTES,
+    BadPageError,
+    Bin,
+    EbsLimit,
+    Statistics,
+    VolumeKind,
+    parse,
+)
+
+__all__ = [
+    "EBS_LIMITS",
+    "FAILURE_REASONS",
+    "PAGE_BYTES",
+    "BadPageError",
+    "Bin",
+    "Change",
+    "EbsLimit",
+    "Failure",
+    "FailureReason",
+    "Reading",
+    "Statistics",
+    "VolumeKind",
+    "Watch",
+    "change_between",
+    "decode_message",
+    "decode_request",
+    "encode",
+    "parse",
+]

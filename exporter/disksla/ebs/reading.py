@@ -1,0 +1,76 @@
+"""Messages between the helper and its clients: one line of JSON each.
+
+The helper sends a Reading or a Failure of one disk. A client may send Watch.
+"""
+
+from typing import Annotated, Literal, get_args
+
+import msgspec
+
+from disksla.ebs.statistics import PageFault, Statistics
+from disksla.errors import DECODE_ERRORS, DiskslaError
+
+LONGEST_LINE_BYTES = 16 * 1024
+"""No message is longer; 128 bins with the largest numbers are 8 kB."""
+
+FailureReason = Literal[PageFault, "permission", "removed", "status", "device"]
+"""Of a page that was read, or why it could not be read: no CAP_SYS_ADMIN; the disk was removed;
+the disk answered with an NVMe status; any other error of the device."""
+FAILURE_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
+Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
+
+
+class Reading(msgspec.Struct, frozen=True, tag="reading", gc=False):
+    """The page of one disk, as it was read."""
+
+    device: Name
+    """Kernel name, such as nvme1n1."""
+    serial: Annotated[str, msgspec.Meta(max_length=64)]
+    """In sysfs: the id of the volume, without its dash."""
+    monotonic_s: Seconds
+    """Middle of the time that reading took, by CLOCK_MONOTONIC."""
+    statistics: Statistics
+    within_s: Seconds = 0.0
+    """Half of the time that reading took: the page is of `monotonic_s`, more or less this."""
+
+
+class Failure(msgspec.Struct, frozen=True, tag="failure", gc=False):
+    """A page that could not be read, or is not used."""
+
+    device: Name
+    reason: FailureReason
+    message: Annotated[str, msgspec.Meta(max_length=1024)] = ""
+
+
+class Watch(msgspec.Struct, frozen=True, tag="watch"):
+    """Request of a client: read these disks ten times a second until the next such request."""
+
+    devices: Annotated[tuple[Name, ...], msgspec.Meta(max_length=128)]
+
+
+_encoder = msgspec.json.Encoder()
+_message_decoder: msgspec.json.Decoder[Reading | Failure] = msgspec.json.Decoder(Reading | Failure)
+_request_decoder = msgspec.json.Decoder(Watch)
+
+
+def encode(message: Reading | Failure | Watch) -> bytes:
+    """Return the line of a message."""
+    return _encoder.encode(message) + b"\n"
+
+
+def decode_message(line: bytes) -> Reading | Failure:
+    """Return the message of a line of the helper. Raise DiskslaError if it is none."""
+    try:
+        return _message_decoder.decode(line)
+    except DECODE_ERRORS as error:
+        raise DiskslaError(f"line of the helper: {error}; expected the same version") from None
+
+
+def decode_request(line: bytes) -> Watch:
+    """Return the request of a line of a client. Raise DiskslaError if it is none."""
+    try:
+        return _request_decoder.decode(line)
+    except DECODE_ERRORS as error:
+        raise DiskslaError(f"line of the client: {error}; expected the same version") from None

@@ -13,7 +13,16 @@ function(config) {
     std.filter(function(part) part != '', [config.diskslaSelector, matchers])
   ) + '}',
 
-  // disksla_disk_info with exactly one series for each disk, even while its labels change.
+  // The last value within `rateWindow`: for gauges in alerts. A single failed scrape, as while a daemon
+  // restarts, would else end an alert, and `for` would start again.
+  recent(metric, matchers=''):: 'last_over_time(' + self.of(metric, matchers) + '[' + config.rateWindow + '])',
+  // An info metric with exactly one series for each disk or group, the present one where there is one.
+  one_info(metric, identity)::
+    local one(vector) = 'topk by (' + identity + ') (1, ' + vector + ')';
+    one(self.of(metric)) + '\nor on (' + identity + ')\n' + one(self.recent(metric)),
+
+  // disksla_disk_info with exactly one series for each disk, even while its labels change, and while a
+  // scrape fails.
   info: 'instance_device:disksla_disk_info:topk',
   // Add these labels of disksla_disk_info to a vector.
   with_info(added, matcher='')::
@@ -31,7 +40,7 @@ function(config) {
     + '[' + config.rateWindow + ']))',
 
   // disksla_machine_info with exactly one series for each group of disks.
-  machine_info: 'topk by (' + self.group + ') (1, ' + self.of('disksla_machine_info') + ')',
+  machine_info: self.one_info('disksla_machine_info', self.group),
   // Select the time throttled by a limit of the machine, and that throttled by others.
   by_machine: 'limit=~"machine_.*"',
   by_others: 'limit!~"machine_.*"',

@@ -5,6 +5,7 @@
   local text = (import 'text.libsonnet')(config),
   local machine = (import 'machine.libsonnet')(config),
   local of = promql.of,
+  local recent = promql.recent,
   local window = config.rateWindow,
 
   local alert = text.alert,
@@ -78,7 +79,7 @@
     time: rate(kind + '_time_seconds_total'),
     requests: rate(kind + 's_completed_total'),
     factor: config.latencyFactor,
-    limit: of('disksla_limit_latency_seconds'),
+    limit: recent('disksla_limit_latency_seconds'),
     bytes: rate(bytes + '_total'),
     size: config.latencyRequestBytes,
   },
@@ -120,7 +121,7 @@
     count: of('disksla_probe_%s_latency_seconds_count' % kind),
     window: config.latencyProbeWindow,
     factor: config.latencyFactor,
-    limit: of('disksla_limit_latency_seconds'),
+    limit: recent('disksla_limit_latency_seconds'),
   },
   local latency = disk_alert(
     'DiskLatencyAbovePromise',
@@ -217,8 +218,8 @@
   // -- credits --------------------------------------------------------------------------------
 
   local bound_share(bound) =
-    of('disksla_burst_credits_' + bound + '_bound') + '\n  / '
-    + of('disksla_burst_credits_capacity'),
+    recent('disksla_burst_credits_' + bound + '_bound') + '\n  / '
+    + recent('disksla_burst_credits_capacity'),
   local exhausted = disk_alert(
     'DiskBurstCreditsExhausted',
     'warning',
@@ -276,7 +277,7 @@
     'DiskProbeFailing',
     'warning',
     config.probeFailingFor,
-    of_disk('%s == 0' % of('disksla_probe_success')),
+    of_disk('%s == 0' % recent('disksla_probe_success')),
     'Probes of a disk fail.',
     disk + ': the last {{ $labels.kind }} probes failed. The latency of single requests is not known.'
   ),
@@ -290,9 +291,9 @@
       or
       (time() - %(attempt)s unless %(interval)s) > %(cron)d
     ||| % {
-      attempt: of('disksla_probe_last_attempt_timestamp_seconds'),
+      attempt: recent('disksla_probe_last_attempt_timestamp_seconds'),
       intervals: config.probeStaleIntervals,
-      interval: of('disksla_probe_interval_seconds'),
+      interval: recent('disksla_probe_interval_seconds'),
       slack: config.probeStaleSlackSeconds,
       cron: config.probeStaleCronSeconds,
     }),
@@ -311,10 +312,10 @@
       and ignoring (test)
       time() - %(at)s < %(news)d
     ||| % {
-      ratio: of('disksla_verification_ratio'),
-      required: of('disksla_verification_required_ratio'),
-      passed: of('disksla_verification_passed'),
-      at: of('disksla_verification_timestamp_seconds'),
+      ratio: recent('disksla_verification_ratio'),
+      required: recent('disksla_verification_required_ratio'),
+      passed: recent('disksla_verification_passed'),
+      at: recent('disksla_verification_timestamp_seconds'),
       news: config.verificationSeconds,
     }),
     'A disk failed its acceptance test.',
@@ -334,7 +335,7 @@
     'DiskSlaTermsOutOfDate',
     'warning',
     config.termsOldFor,
-    'time() - %s > 0\n' % of('disksla_terms_expiry_timestamp_seconds'),
+    'time() - %s > 0\n' % recent('disksla_terms_expiry_timestamp_seconds'),
     'The terms of disks were not refreshed.',
     'The terms on {{ $labels.instance }} (source: {{ $labels.source }}) are ' + duration
     + ' older than they may be. They stay in force, but may have changed.'

@@ -7,7 +7,7 @@ function(config) {
   // Add the labels that describe the group.
   local of_group(expr) =
     '(\n' + text.indented(expr) + '\n)\n* on (' + promql.group
-    + ') group_left (machine, title, budget)\n' + promql.machine_info,
+    + ') group_left (machine, title, budget) (\n' + text.indented(promql.machine_info) + '\n)',
 
   local group = 'On {{ $labels.instance }}{{ with $labels.machine }} ({{ . }}){{ end }},'
                 + ' {{ $labels.title }} ',
@@ -44,10 +44,9 @@ function(config) {
     + ' A larger disk does not help.'
   ),
 
-  local left(bound) =
-    'disksla_machine_burst_credits_' + bound + '_bound{@} / '
-    + 'disksla_machine_burst_credits_capacity{@}',
-  local left_of(bound) = std.strReplace(left(bound), '@', config.diskslaSelector),
+  local left_of(bound) =
+    promql.recent('disksla_machine_burst_credits_' + bound + '_bound') + ' / '
+    + promql.recent('disksla_machine_burst_credits_capacity'),
   credits: text.alert(
     'machine',
     'MachineBurstCreditsLow',

@@ -92,7 +92,7 @@
             over a long time it is more than the baseline.
           |||, 'floor(%s) == 4' % states)
           + lib.alarming('purple'),
-          disks('Throttled by the machine', |||
+          disks('Throttled: machine', |||
             Disks that are throttled at a limit of their machine for several disks. A larger disk does
             not help.
           |||, 'floor(%s) == 5' % states)
@@ -255,7 +255,7 @@
             Daemons whose last scrape failed. Their disks are not in the numbers above.
           |||, 'short', [lib.counted(up + ' == 0', up)])
           + lib.alarming('red') + lib.size(4, 6) + lib.noData('no exporter is scraped'),
-          lib.stat('Invalid configuration', |||
+          lib.stat('Failed reloads', |||
             Daemons that keep the old configuration because the new one is invalid. `disksla
             check-config` lists the problems.
           |||, 'short', [lib.counted(reloaded + ' == 0', reloaded)])

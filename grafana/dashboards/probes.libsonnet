@@ -82,7 +82,7 @@
             Failed tests in the last acceptance test of each disk.
           |||, 'short', [lib.counted(passed + ' == 0', passed)])
           + lib.alarming('red') + lib.noData('never verified'),
-          lib.stat('Disks never verified', |||
+          lib.stat('Never verified', |||
             Disks without a result of `disksla verify`.
           |||, 'short', [
             lib.counted(

@@ -9,7 +9,7 @@
   local ratio_of(above, below) = above + ' / (' + below + ' > 0)',
 
   local info = [
-    rule(promql.info, 'topk by (%s) (1, %s)' % [promql.disk, promql.of('disksla_disk_info')]),
+    rule(promql.info, promql.one_info('disksla_disk_info', promql.disk) + '\n'),
   ],
 
   // Compliance. Increases over `stepWindow` are recorded once and added up, so that an hour reads

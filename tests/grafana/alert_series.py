@@ -43,6 +43,11 @@ class Counter(msgspec.Struct, frozen=True):
         before = f"{500}+{self.per_minute}x{BREAK_MINUTE}"
         return f"{before} stale _x3 0+{self.per_minute}x{MINUTES_AFTER_BREAK}"
 
+    def missed(self) -> str:
+        """Miss the scrape at EVAL_MINUTE, and restart at 0."""
+        before = f"0+{self.per_minute}x{EVAL_MINUTE - 1}"
+        return f"{before} stale 0+{self.per_minute}x{MINUTES - EVAL_MINUTE}"
+
     def ended(self) -> str:
         return f"0+{self.per_minute}x{MINUTES // 4} stale"
 
@@ -60,6 +65,10 @@ class Gauge(msgspec.Struct, frozen=True):
 
     def restarted(self) -> str:
         return f"{self.value}+0x{BREAK_MINUTE} stale _x3 {self.value}+0x{MINUTES_AFTER_BREAK}"
+
+    def missed(self) -> str:
+        value = self.value
+        return f"{value}+0x{EVAL_MINUTE - 1} stale {value}+0x{MINUTES - EVAL_MINUTE}"
 
     def ended(self) -> str:
         return f"{self.value}+0x{MINUTES // 4} stale"
@@ -81,6 +90,10 @@ class ChangedGauge(msgspec.Struct, frozen=True):
     def restarted(self) -> str:
         return Gauge(self.before).restarted()
 
+    def missed(self) -> str:
+        before = f"{self.before}x{EVAL_MINUTE - 1 - self.minutes}"
+        return f"{before} {self.value}x{self.minutes - 1} stale {self.value}x{MINUTES}"
+
     def ended(self) -> str:
         return Gauge(self.before).ended()
 
@@ -98,6 +111,9 @@ class NewCounter(msgspec.Struct, frozen=True):
         return self.steady()
 
     def restarted(self) -> str:
+        return self.steady()
+
+    def missed(self) -> str:
         return self.steady()
 
     def ended(self) -> str:

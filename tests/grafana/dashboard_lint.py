@@ -384,7 +384,7 @@ def rounding_and_names(dashboard: Dashboard) -> Iterator[str]:
             yield f"{panel['title']}: shows rounding noise"
         if panel["type"] == "bargauge" and "displayName" not in defaults:
             yield f"{panel['title']}: hides the name of a single bar"
-        if panel["type"] == "stat" and len(panel["title"]) > 6.5 * panel["gridPos"]["w"]:
+        if panel["type"] == "stat" and len(panel["title"]) > 4.5 * panel["gridPos"]["w"]:
             yield f"{panel['title']}: is cut off"
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from disksla.config.settings import Profile
 from disksla.metrics.profile import PROFILES
-from grafana.alert_cases import CASES, OF_COUNTERS, Case, Firing
+from grafana.alert_cases import CASES, DOWN, OF_COUNTERS, Case, Firing
 from grafana.alert_series import BREAK_MINUTE, EVAL_AT, EVAL_MINUTE, HOST, Values, World
 from grafana.metric_names import is_published
 from grafana.promtool import (
@@ -69,6 +69,7 @@ def values_of(values: Values, pattern: str) -> str:
         "steady": values.steady,
         "reset": values.reset,
         "restarted": values.restarted,
+        "missed": values.missed,
         "ended": values.ended,
     }
     return patterns[pattern]()
@@ -132,6 +133,14 @@ def daemon_restarts() -> list[RuleTest]:
     return [RuleTest(input_series(hosts, "restarted"), silent(hosts, *AFTER_THE_BREAK))]
 
 
+def missed_scrapes() -> list[RuleTest]:
+    """A restart during one scrape ends no alert."""
+    hosts = [each for each in bad_hosts() if each[0] is not DOWN]
+    minutes = range(EVAL_MINUTE, EVAL_MINUTE + 7)
+    expected = [sample for minute in minutes for sample in fires(hosts, f"{minute}m")]
+    return [RuleTest(input_series(hosts, "missed"), expected)]
+
+
 def missing_series() -> list[RuleTest]:
     hosts = list(bad_hosts())
     expected = silent(hosts, EVAL_AT)
@@ -145,6 +154,7 @@ RULE_TESTS: Mapping[str, Sequence[RuleTest]] = {
         same_alerts_in_each_profile,
         counter_resets,
         daemon_restarts,
+        missed_scrapes,
         missing_series,
     )
 }

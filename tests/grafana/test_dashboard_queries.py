@@ -117,7 +117,7 @@ def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
         "Below promise": 1,
         "Stalled": 1,
         "Out of credits": 1,
-        "Throttled by the machine": 1,
+        "Throttled: machine": 1,
         "Throttled": 2,
         "OK": 2,
     }

@@ -50,8 +50,8 @@ published:
 
 The column *profile* has the smallest profile that publishes a metric; larger ones publish it too.
 Smaller profiles have fewer buckets of histograms. The bounds of `lean` are among those of
-`default`, and these among those of `full`, so buckets of disks with different profiles can be
-added up.
+`default`, and these among those of `full`. Add up the buckets of disks only at bounds that all of
+them have.
 
 """
 

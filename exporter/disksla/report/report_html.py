@@ -3,39 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from disksla.html import HtmlPage, escape_html
+from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.report.period import Period
-from disksla.report.wording import (
-    NOTES,
-    allowance_text,
-    compliance_text,
-    conditions_text,
-    credits_text,
-    disk_compliance_text,
-    gap_text,
-    given_facts,
-    identity,
-    incident_seconds,
-    incident_times,
-    largest,
-    limit_text,
-    no_sla_text,
-    period_of,
-    period_text,
-    probes_text,
-    promise_sources,
-    rates_text,
-    recorded_text,
-    sampling_gaps_text,
-    seconds_text,
-    share_text,
-    summary_text,
-    terms_text,
-    throttled_text,
-    uptime_text,
-    verdict_text,
-    verification_text,
-)
 from disksla.verdict import VERDICTS
 from disksla.web import VERDICT_COLOURS
 
@@ -118,15 +88,15 @@ _ORDER = ("stalled", "below", "throttled", "met", "unproven", "idle")
 
 def report_html(report: Report) -> str:
     """Return the page. Names of disks, labels and terms are escaped."""
-    period = period_of(report)
-    title = f"Disk report, {period_text(report)}"
-    verdict = f"{verdict_text(report)}: {summary_text(report)}"
+    period = wording.period_of(report)
+    title = f"Disk report, {wording.period_text(report)}"
+    verdict = f"{wording.verdict_text(report)}: {wording.summary_text(report)}"
     selection = ""
     if report.selection:
         selection = f"<p>Selected: {escape_html(', '.join(report.selection))}</p>"
     shown = _described(report)
     sections = "\n".join(_disk(number, disk, period) for number, disk in shown)
-    notes = "\n".join(f'<p class="soft">{escape_html(note)}</p>' for note in NOTES)
+    notes = "\n".join(f'<p class="soft">{escape_html(note)}</p>' for note in wording.NOTES)
     body = f"""<h1>{escape_html(title)}</h1>
 <p class="verdict {_class(report.is_compliant)}">{escape_html(verdict)}</p>
 {selection}
@@ -157,11 +127,11 @@ def _disks_table(report: Report, described: set[int]) -> str:
             (*columns, "Compliance"),
             _disk_name(number, disk, is_link=number in described),
             (
-                escape_html(terms_text(disk)),
-                seconds_text(disk.totals.proven_s),
-                seconds_text(disk.totals.noncompliant_s),
-                seconds_text(disk.totals.verdict_seconds["throttled"]),
-                seconds_text(disk.totals.unassessed_s),
+                escape_html(wording.terms_text(disk)),
+                wording.seconds_text(disk.totals.proven_s),
+                wording.seconds_text(disk.totals.noncompliant_s),
+                wording.seconds_text(disk.totals.verdict_seconds["throttled"]),
+                wording.seconds_text(disk.totals.unassessed_s),
                 _compliance(disk),
             ),
             2,
@@ -172,7 +142,7 @@ def _disks_table(report: Report, described: set[int]) -> str:
 
 
 def _compliance(disk: DiskReport) -> str:
-    ratio = share_text(disk.totals.compliance_ratio)
+    ratio = wording.share_text(disk.totals.compliance_ratio)
     return f'<b class="{_class(disk.is_compliant)}">{ratio}</b>'
 
 
@@ -183,14 +153,14 @@ def _disk_name(number: int, disk: DiskReport, *, is_link: bool) -> str:
 
 def _disk(number: int, disk: DiskReport, period: Period) -> str:
     facts = (
-        ("Disk", [identity(disk)]),
-        ("Compliance", [disk_compliance_text(disk)]),
-        ("Throttled", [throttled_text(disk.totals)]),
-        ("Burst credits", [credits_text(level, period) for level in disk.credits]),
-        ("Verified", [verification_text(each, period) for each in disk.verifications]),
+        ("Disk", [wording.identity(disk)]),
+        ("Compliance", [wording.disk_compliance_text(disk)]),
+        ("Throttled", [wording.throttled_text(disk.totals)]),
+        ("Burst credits", [wording.credits_text(level, period) for level in disk.credits]),
+        ("Verified", [wording.verification_text(each, period) for each in disk.verifications]),
         ("Provider's own arithmetic", _agreements(disk)),
     )
-    heading = f"{disk.title}, {terms_text(disk)}: {verdict_text(disk)}"
+    heading = f"{disk.title}, {wording.terms_text(disk)}: {wording.verdict_text(disk)}"
     return f"""<section>
 <h2 id="disk-{number}" class="{_class(disk.is_compliant)}">{escape_html(heading)}</h2>
 <dl>
@@ -216,12 +186,12 @@ def _facts(facts: Iterable[tuple[str, Iterable[str]]]) -> str:
 
 def _agreements(disk: DiskReport) -> Iterator[str]:
     if disk.allowance is not None:
-        yield _sentence(allowance_text(disk.allowance))
+        yield _sentence(wording.allowance_text(disk.allowance))
     if disk.uptime is not None:
-        yield from map(_sentence, uptime_text(disk.uptime))
-    yield from map(_sentence, no_sla_text(disk))
+        yield from map(_sentence, wording.uptime_text(disk.uptime))
+    yield from map(_sentence, wording.no_sla_text(disk))
     if disk.recorded is not None:
-        yield _sentence(recorded_text(disk.recorded, disk.totals))
+        yield _sentence(wording.recorded_text(disk.recorded, disk.totals))
 
 
 def _sentence(text: str) -> str:
@@ -262,8 +232,8 @@ def _promises(parts: Sequence[Part], period: Period) -> str:
             (
                 period.text(part.start_timestamp_s),
                 period.text(part.end_timestamp_s),
-                escape_html(compliance_text(part.totals)),
-                _lines((part.facts.terms, *promise_sources(part, period))),
+                escape_html(wording.compliance_text(part.totals)),
+                _lines((part.facts.terms, *wording.promise_sources(part, period))),
             ),
         )
         for part in parts
@@ -272,27 +242,27 @@ def _promises(parts: Sequence[Part], period: Period) -> str:
 
 
 def _promise(part: Part) -> str:
-    rates = rates_text(part.facts.promised, part.facts.promised_latency_s)
-    conditions = escape_html(conditions_text(part))
+    rates = wording.rates_text(part.facts.promised, part.facts.promised_latency_s)
+    conditions = escape_html(wording.conditions_text(part))
     return f'<span>{escape_html(rates)}</span><span class="soft">{conditions}</span>'
 
 
 def _incidents(incidents: Sequence[Incident], period: Period) -> str:
-    shown = largest(incidents, _MOST_INCIDENTS)
+    shown = wording.largest(incidents, _MOST_INCIDENTS)
     columns = ("Incident", "Seconds", "Given", "Promised", "Measured")
     rows = (
         _row(
             columns,
-            escape_html(incident_times(incident, period)),
+            escape_html(wording.incident_times(incident, period)),
             (
                 _lines(
                     (
-                        incident_seconds(incident),
-                        f"of {seconds_text(incident.proven_s)} tested",
+                        wording.incident_seconds(incident),
+                        f"of {wording.seconds_text(incident.proven_s)} tested",
                     )
                 ),
-                escape_html(", ".join(given_facts(incident.given))),
-                escape_html(rates_text(incident.promised, incident.promised_latency_s)),
+                escape_html(", ".join(wording.given_facts(incident.given))),
+                escape_html(wording.rates_text(incident.promised, incident.promised_latency_s)),
                 _lines(_measured(incident, period)) or "no probes",
             ),
         )
@@ -305,7 +275,7 @@ def _incidents(incidents: Sequence[Incident], period: Period) -> str:
 
 
 def _measured(incident: Incident, period: Period) -> Iterator[str]:
-    yield from map(probes_text, incident.probes)
+    yield from map(wording.probes_text, incident.probes)
     if incident.verification_timestamp_s is not None:
         yield f"last verified {period.text(incident.verification_timestamp_s)}"
 
@@ -324,7 +294,7 @@ def _throttled(disk: DiskReport, period: Period) -> str:
             (
                 period.text(span.end_timestamp_s),
                 _lines(
-                    f"{limit_text(limit)} {seconds_text(seconds)}"
+                    f"{wording.limit_text(limit)} {wording.seconds_text(seconds)}"
                     for limit, seconds in span.throttled_seconds.items()
                 ),
                 _iowait(span.throttled_iowait_s),
@@ -339,15 +309,15 @@ def _throttled(disk: DiskReport, period: Period) -> str:
 
 
 def _iowait(seconds: float | None) -> str:
-    return "not counted" if seconds is None else seconds_text(seconds)
+    return "not counted" if seconds is None else wording.seconds_text(seconds)
 
 
 def _gaps(disk: DiskReport, period: Period) -> str:
-    items = "".join(f"<li>{escape_html(gap_text(gap, period))}</li>" for gap in disk.gaps)
+    items = "".join(f"<li>{escape_html(wording.gap_text(gap, period))}</li>" for gap in disk.gaps)
     listed = f"<ul>{items}</ul>" if items else ""
-    counted = sampling_gaps_text(disk)
+    counted = wording.sampling_gaps_text(disk)
     note = f"<p>{escape_html(_sentence(counted))}</p>" if counted else ""
-    heading = f"Not assessed: {seconds_text(disk.totals.unassessed_s)}"
+    heading = f"Not assessed: {wording.seconds_text(disk.totals.unassessed_s)}"
     return _part(heading, listed + note, is_there=True)
 
 

@@ -3,38 +3,9 @@
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Report
 from disksla.report.period import Period
-from disksla.report.wording import (
-    NOTES,
-    allowance_text,
-    compliance_text,
-    conditions_text,
-    credits_text,
-    disk_compliance_text,
-    gap_text,
-    given_facts,
-    identity,
-    incident_seconds,
-    incident_times,
-    largest,
-    no_sla_text,
-    period_of,
-    period_text,
-    probes_text,
-    promise_sources,
-    rates_text,
-    recorded_text,
-    sampling_gaps_text,
-    seconds_text,
-    share_text,
-    summary_text,
-    terms_text,
-    throttled_text,
-    uptime_text,
-    verdict_text,
-    verification_text,
-)
 
 _WIDTH = 80
 _MOST_INCIDENTS = 10
@@ -45,10 +16,10 @@ _MOST_DISKS = 3
 
 def report_text(report: Report) -> str:
     """Return the report in lines of 80 columns where words permit."""
-    period = period_of(report)
+    period = wording.period_of(report)
     lines = [
-        f"disksla report, {period_text(report)}",
-        *_wrapped(f"{verdict_text(report)}: {summary_text(report)}"),
+        f"disksla report, {wording.period_text(report)}",
+        *_wrapped(f"{wording.verdict_text(report)}: {wording.summary_text(report)}"),
     ]
     if report.selection:
         lines += _wrapped(f"selected: {', '.join(report.selection)}")
@@ -56,7 +27,7 @@ def report_text(report: Report) -> str:
     for disk in _described(report):
         lines += ["", *_disk(disk, period)]
     lines.append("")
-    for note in NOTES:
+    for note in wording.NOTES:
         lines += _wrapped(note)
     lines += _wrapped(
         f"Written by disksla {report.disksla_version} from the series of Prometheus."
@@ -80,7 +51,7 @@ def _table(disks: Iterable[DiskReport]) -> Iterator[str]:
             _short(disk.totals.noncompliant_s),
             _short(disk.totals.verdict_seconds["throttled"]),
             _short(disk.totals.unassessed_s),
-            share_text(disk.totals.compliance_ratio),
+            wording.share_text(disk.totals.compliance_ratio),
         )
         for disk in disks
     ]
@@ -97,17 +68,17 @@ def _short(seconds: float) -> str:
 
 
 def _disk(disk: DiskReport, period: Period) -> Iterator[str]:
-    yield from _wrapped(f"{disk.title}, {terms_text(disk)}: {verdict_text(disk)}")
-    if identity(disk):
-        yield from _fact(identity(disk))
-    yield from _fact(f"compliance {disk_compliance_text(disk)}")
+    yield from _wrapped(f"{disk.title}, {wording.terms_text(disk)}: {wording.verdict_text(disk)}")
+    if wording.identity(disk):
+        yield from _fact(wording.identity(disk))
+    yield from _fact(f"compliance {wording.disk_compliance_text(disk)}")
     yield from _parts(disk, period)
-    yield from _fact(f"throttled: {throttled_text(disk.totals)}")
+    yield from _fact(f"throttled: {wording.throttled_text(disk.totals)}")
     yield from _incidents(disk, period)
     for level in disk.credits:
-        yield from _fact(f"burst credits of {credits_text(level, period)}")
+        yield from _fact(f"burst credits of {wording.credits_text(level, period)}")
     for verification in disk.verifications:
-        yield from _fact(f"verified {verification_text(verification, period)}")
+        yield from _fact(f"verified {wording.verification_text(verification, period)}")
     yield from _gaps(disk, period)
     yield from _agreements(disk)
 
@@ -119,20 +90,20 @@ def _parts(disk: DiskReport, period: Period) -> Iterator[str]:
             times = (
                 f" (part {number}, {period.text(part.start_timestamp_s)} to"
                 f" {period.text(part.end_timestamp_s)}, {part.facts.terms or 'unknown type'},"
-                f" compliance {compliance_text(part.totals)})"
+                f" compliance {wording.compliance_text(part.totals)})"
             )
-        promise = rates_text(part.facts.promised, part.facts.promised_latency_s)
+        promise = wording.rates_text(part.facts.promised, part.facts.promised_latency_s)
         yield from _fact(f"promised{times}: {promise}")
-        if conditions_text(part):
-            yield from _fact(conditions_text(part), 4)
-        for source in promise_sources(part, period):
+        if wording.conditions_text(part):
+            yield from _fact(wording.conditions_text(part), 4)
+        for source in wording.promise_sources(part, period):
             yield from _fact(source, 4)
 
 
 def _incidents(disk: DiskReport, period: Period) -> Iterator[str]:
     if not disk.incidents:
         return
-    shown = largest(disk.incidents, _MOST_INCIDENTS)
+    shown = wording.largest(disk.incidents, _MOST_INCIDENTS)
     rest = len(disk.incidents) - len(shown)
     rest_s = sum(each.noncompliant_s for each in disk.incidents) - sum(
         each.noncompliant_s for each in shown
@@ -141,42 +112,44 @@ def _incidents(disk: DiskReport, period: Period) -> Iterator[str]:
     for incident in shown:
         yield from _incident(incident, period)
     if rest:
-        yield from _fact(f"and {rest} shorter ones, {seconds_text(rest_s)} together (--json)", 4)
+        yield from _fact(
+            f"and {rest} shorter ones, {wording.seconds_text(rest_s)} together (--json)", 4
+        )
 
 
 def _incident(incident: Incident, period: Period) -> Iterator[str]:
     yield from _fact(
-        f"{incident_times(incident, period)}: {incident_seconds(incident)}"
-        f" of {seconds_text(incident.proven_s)} tested",
+        f"{wording.incident_times(incident, period)}: {wording.incident_seconds(incident)}"
+        f" of {wording.seconds_text(incident.proven_s)} tested",
         4,
     )
-    yield from _fact(f"given {', '.join(given_facts(incident.given))}", 6)
+    yield from _fact(f"given {', '.join(wording.given_facts(incident.given))}", 6)
     for probe in incident.probes:
-        yield from _fact(f"probes of {probes_text(probe)}", 6)
+        yield from _fact(f"probes of {wording.probes_text(probe)}", 6)
 
 
 def _gaps(disk: DiskReport, period: Period) -> Iterator[str]:
-    yield from _fact(f"not assessed: {seconds_text(disk.totals.unassessed_s)}")
+    yield from _fact(f"not assessed: {wording.seconds_text(disk.totals.unassessed_s)}")
     longest = sorted(disk.gaps, key=lambda gap: (-gap.unassessed_s, gap.start_timestamp_s))
     for gap in longest[:_MOST_GAPS]:
-        yield from _fact(gap_text(gap, period), 4)
+        yield from _fact(wording.gap_text(gap, period), 4)
     if len(disk.gaps) > _MOST_GAPS:
         yield from _fact(f"and {len(disk.gaps) - _MOST_GAPS} shorter ones (--json)", 4)
-    if sampling_gaps_text(disk):
-        yield from _fact(sampling_gaps_text(disk), 4)
+    if wording.sampling_gaps_text(disk):
+        yield from _fact(wording.sampling_gaps_text(disk), 4)
 
 
 def _agreements(disk: DiskReport) -> Iterator[str]:
     yield from _fact("the provider's own arithmetic")
     if disk.allowance is not None:
-        yield from _fact(allowance_text(disk.allowance), 4)
+        yield from _fact(wording.allowance_text(disk.allowance), 4)
     if disk.uptime is not None:
-        for line in uptime_text(disk.uptime):
+        for line in wording.uptime_text(disk.uptime):
             yield from _fact(line, 4)
-    for line in no_sla_text(disk):
+    for line in wording.no_sla_text(disk):
         yield from _fact(line, 4)
     if disk.recorded is not None:
-        yield from _fact(recorded_text(disk.recorded, disk.totals))
+        yield from _fact(wording.recorded_text(disk.recorded, disk.totals))
 
 
 def _fact(text: str, indent: int = 2) -> list[str]:

@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
-from disksla.config import Configuration
+from disksla.config import Configuration, Settings
 from disksla.config.settings_file import (
     read_configuration,
     terms_directories,
@@ -39,12 +40,11 @@ from disksla.pipeline import (
 from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
-from disksla.probes.scheduler import ProbeScheduler
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
+from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.roots import Roots
-from disksla.system.scheduler import Scheduler
 from disksla.system.state_file import StateFile
 from disksla.system.systemd import ServiceManager
 from disksla.verification import VerificationReport
@@ -78,6 +78,19 @@ than 16 ms at this value.
 """
 
 
+class Probes(Protocol):
+    """What the daemon uses of ProbeScheduler."""
+
+    def configure(self, settings: Settings) -> None:
+        """Apply settings."""
+
+    def health(self) -> SourceHealth | None:
+        """Return whether probes can run; None if none are configured."""
+
+    def stop(self) -> None:
+        """Stop, and end a probe that is running."""
+
+
 class Daemon:
     """The parts of the exporter, from `start` until `stop`."""
 
@@ -93,6 +106,7 @@ class Daemon:
         unix_socket: Path | None = None,
     ) -> None:
         """Create all parts; raise DiskslaError if the configuration is invalid."""
+        self._roots = roots
         # Configuration: the settings and the catalogue of disk types, which `reload` reads again.
         self._config_file = config_file
         configuration = read_configuration(config_file)
@@ -121,27 +135,20 @@ class Daemon:
         self._watcher = DiskWatcher(roots, self._sampler.post)
         self._sampler.on_unknown_device = self._watcher.rescan
 
-        # Periodic jobs. The wall clock may be set, so their times may have to be computed again.
-        self._scheduler = Scheduler()
-        self._scheduler.every(SAVE_EVERY_S, self.save, "save state")
-        self._scheduler.every(TERMS_EVERY_S, self.read_terms, "read terms files")
-        self._scheduler.every(REPORTS_EVERY_S, self.read_reports, "read verification reports")
-        self._sampler.on_clock_set = self._scheduler.clock_was_set
+        # Short jobs that are repeated.
+        self._jobs = PeriodicJobs()
+        self._jobs.every(SAVE_EVERY_S, self.save, "save state")
+        self._jobs.every(TERMS_EVERY_S, self.read_terms, "read terms files")
+        self._jobs.every(REPORTS_EVERY_S, self.read_reports, "read verification reports")
 
         # systemd: status messages as a job, and the watchdog, which each tick feeds.
         self._manager = manager
         if manager.is_present:
-            self._scheduler.every(STATUS_EVERY_S, self.notify_status, "notify systemd")
+            self._jobs.every(STATUS_EVERY_S, self.notify_status, "notify systemd")
         self._sampler.on_tick_done = self._on_tick_done
 
-        # Probes: jobs of the scheduler that read the state and post results to the sampler.
-        self._probe_scheduler = ProbeScheduler(
-            roots,
-            self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
-            self._scheduler,
-            lambda: self._sampler.state,
-            self._sampler.post,
-        )
+        # Probes, once some are configured: they read the state and post results to the sampler.
+        self._probes: Probes | None = None
 
         # Web server: metrics and status page from snapshots, health, and reload by POST.
         app = App(
@@ -173,19 +180,20 @@ class Daemon:
         addresses = self._server.start()
         self._watcher.start()
         self._sampler.start()
-        self._scheduler.start()
-        self._probe_scheduler.configure(self._sampler.state.settings)
+        self._jobs.start()
+        self._configure_probes(self._sampler.state.settings)
         gc.freeze()  # what is loaded by now stays: the garbage collector need not visit it
         return addresses
 
     def stop(self) -> None:
         """Stop all parts, a running probe included, and save the state."""
         self._manager.stopping()
-        self._probe_scheduler.stop()
+        if self._probes is not None:
+            self._probes.stop()
         self._server.stop()
         self._watcher.stop()
         self._sampler.stop()
-        self._scheduler.stop()
+        self._jobs.stop()
         self.save()
 
     def reload(self) -> None:
@@ -206,11 +214,31 @@ class Daemon:
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._open_state_directory(directory)
-            self._probe_scheduler.configure(settings)
+            self._configure_probes(settings)
             self._build_info = msgspec.structs.replace(
                 self._build_info, reload_successful=True, reload_success_timestamp_s=time.time()
             )
             log.info("configuration reloaded")
+
+    def _configure_probes(self, settings: Settings) -> None:
+        """Apply settings; what runs probes takes 4 MiB, and is loaded once some are configured."""
+        if self._probes is None and settings.probes:
+            from disksla.probes.scheduler import ProbeScheduler  # noqa: PLC0415 -- see above
+            from disksla.system.scheduler import Scheduler  # noqa: PLC0415
+
+            scheduler = Scheduler()
+            self._sampler.on_clock_set = scheduler.clock_was_set
+            self._probes = ProbeScheduler(
+                self._roots,
+                self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
+                self._jobs,
+                scheduler,
+                lambda: self._sampler.state,
+                self._sampler.post,
+            )
+            scheduler.start()
+        if self._probes is not None:
+            self._probes.configure(settings)
 
     # What the web server shows.
 
@@ -247,16 +275,16 @@ class Daemon:
         )
         state = self._state_file
         yield SourceHealth("state", state.errors, state.problem is None, state.problem)
-        probes = self._probe_scheduler
-        if probes.is_configured:
-            yield SourceHealth("probes", probes.errors, probes.problem is None, probes.problem)
+        probes = None if self._probes is None else self._probes.health()
+        if probes is not None:
+            yield probes
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         if self._manager.is_present:
             yield SourceHealth("systemd", self._manager.errors, works=None)
         if self._access.is_configured:  # the problem is only in the log, because it names files
             yield SourceHealth("web", self._access.errors, self._access.problem is None)
 
-    # Jobs of the scheduler.
+    # Jobs.
 
     def save(self) -> None:
         """Save what the next daemon can use."""

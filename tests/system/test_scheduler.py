@@ -1,6 +1,5 @@
-"""Periodic jobs."""
+"""Jobs at times of the wall clock."""
 
-import logging
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.system.scheduler import JobTimes, OffsetTrigger, RepeatTrigger, Scheduler
-from support.log_events import events
+from disksla.system.scheduler import JobTimes, OffsetTrigger, Scheduler
 
 PATIENCE_S = 10.0
 PERIOD_S = 0.02
@@ -23,85 +21,7 @@ def scheduler() -> Iterator[Scheduler]:
     scheduler.stop()
 
 
-def test_job_repeats_until_stop(scheduler: Scheduler) -> None:
-    done = threading.Semaphore(0)
-    scheduler.every(PERIOD_S, done.release, "counting")
-    scheduler.start()
-    for _ in range(3):
-        assert done.acquire(timeout=PATIENCE_S)
-    scheduler.stop()
-    while done.acquire(blocking=False):
-        pass
-    assert not done.acquire(timeout=5 * PERIOD_S)
-    scheduler.stop()
-
-
-def test_short_jobs_do_not_overlap(scheduler: Scheduler) -> None:
-    running = threading.Lock()
-    done = threading.Semaphore(0)
-    overlaps = []
-
-    def job() -> None:
-        if not running.acquire(blocking=False):
-            overlaps.append(True)
-            return
-        done.release()
-        running.release()
-
-    scheduler.every(PERIOD_S, job, "one")
-    scheduler.every(PERIOD_S, job, "other")
-    scheduler.start()
-    for _ in range(6):
-        assert done.acquire(timeout=PATIENCE_S)
-    assert overlaps == []
-
-
-def test_failing_job_is_logged_once_and_repeated(
-    scheduler: Scheduler, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    attempts, successes = threading.Semaphore(0), threading.Semaphore(0)
-    is_repaired = threading.Event()
-
-    def job() -> None:
-        attempts.release()
-        if not is_repaired.is_set():
-            raise RuntimeError("out of order")
-        successes.release()
-
-    scheduler.every(PERIOD_S, job, "counting")
-    scheduler.start()
-    for _ in range(3):
-        assert attempts.acquire(timeout=PATIENCE_S)
-    is_repaired.set()
-    for _ in range(3):
-        assert successes.acquire(timeout=PATIENCE_S)
-    scheduler.stop()
-    assert events(caplog) == [
-        ("error", "job failed by a bug of disksla, please report it", {"job": "counting"}),
-        ("info", "job recovered", {"job": "counting"}),
-    ]
-    assert caplog.records[0].exc_info is not None
-
-
-def test_long_job_does_not_delay_a_short_one(scheduler: Scheduler) -> None:
-    started, may_end = threading.Event(), threading.Event()
-    done = threading.Semaphore(0)
-
-    def long() -> None:
-        started.set()
-        may_end.wait(PATIENCE_S)
-
-    scheduler.at(JobTimes(every_s=PERIOD_S), long, "long")
-    scheduler.every(PERIOD_S, done.release, "short")
-    scheduler.start()
-    assert started.wait(PATIENCE_S)
-    for _ in range(3):
-        assert done.acquire(timeout=PATIENCE_S)
-    may_end.set()
-
-
-def test_long_jobs_do_not_overlap_and_can_be_removed(scheduler: Scheduler) -> None:
+def test_jobs_do_not_overlap_and_can_be_removed(scheduler: Scheduler) -> None:
     done = threading.Semaphore(0)
     running = threading.Lock()
     overlaps = []
@@ -127,14 +47,6 @@ def test_long_jobs_do_not_overlap_and_can_be_removed(scheduler: Scheduler) -> No
     assert after.acquire(timeout=PATIENCE_S)
     assert not done.acquire(blocking=False)
     assert overlaps == []
-
-
-def test_repeat_trigger_is_never_due_in_the_past() -> None:
-    trigger = RepeatTrigger(60.0)
-    assert trigger.get_next_fire_time(None, NOW) == NOW + timedelta(seconds=60)
-    before = NOW - timedelta(seconds=1)
-    assert trigger.get_next_fire_time(before, NOW) == NOW + timedelta(seconds=59)
-    assert trigger.get_next_fire_time(NOW - timedelta(hours=2), NOW) == NOW + timedelta(seconds=60)
 
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)

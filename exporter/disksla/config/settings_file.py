@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import msgspec
-from apscheduler.triggers.cron import CronTrigger
 
 from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.fields import CATALOG_ID, CRONTAB
@@ -219,6 +218,8 @@ def _overrides(catalog: Catalog | None) -> Overrides:
 
 def _parse_crontab(text: str) -> str:
     """Return a crontab line that the scheduler accepts."""
+    from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 -- 3 MiB, for these lines only
+
     line: str = CRONTAB.parse(text)
     try:
         CronTrigger.from_crontab(line, timezone="UTC")

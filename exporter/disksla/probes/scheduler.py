@@ -21,7 +21,9 @@ from disksla.pipeline import (
 from disksla.probes.plan import failed_result, offset_s, plan_probe, skipped_result
 from disksla.probes.runner import ProbeContext, is_suspended, remove_scratch_leftovers, run_probe
 from disksla.probes.skip import OBSERVATION_S, Observation, observation_s, skip_reasons
+from disksla.system import SourceHealth
 from disksla.system.log import fields
+from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler
 
@@ -41,13 +43,14 @@ class ProbeScheduler:
     """Keeps one job in the scheduler for each probe of each monitored disk.
 
     Without fio there are no jobs: this is logged once, and fio is looked up again at the next
-    reload of the configuration. `stop` ends a probe that is running.
+    reload of the configuration.
     """
 
     def __init__(
         self,
         roots: Roots,
         machine: str,
+        jobs: PeriodicJobs,
         scheduler: Scheduler,
         state: Callable[[], State],
         post: Callable[[ProbeResult], None],
@@ -65,6 +68,7 @@ class ProbeScheduler:
         """How often fio was missing or unusable."""
         self._roots = roots
         self._machine = machine
+        self._periodic_jobs = jobs
         self._scheduler = scheduler
         self._state = state
         self._post = post
@@ -82,17 +86,18 @@ class ProbeScheduler:
         self._update_lock = threading.Lock()
         self._stopping = threading.Event()
 
-    @property
-    def is_configured(self) -> bool:
-        """Whether probes are configured."""
-        return bool(self._settings.probes)
+    def health(self) -> SourceHealth | None:
+        """Return whether probes can run; None if none are configured."""
+        if not self._settings.probes:
+            return None
+        return SourceHealth("probes", self.errors, self.problem is None, self.problem)
 
     def configure(self, settings: Settings) -> None:
         """Apply settings, and look up fio if they contain probes."""
         self._settings = settings
         self._fio = self._find_fio() if settings.probes else None
         if settings.probes and not self._is_updating:
-            self._scheduler.every(UPDATE_EVERY_S, self._update_jobs, "updating probe jobs")
+            self._periodic_jobs.every(UPDATE_EVERY_S, self._update_jobs, "updating probe jobs")
             self._is_updating = True
         self._update_jobs()
 
@@ -127,6 +132,7 @@ class ProbeScheduler:
     def stop(self) -> None:
         """Start no other probe, and end one that is running."""
         self._stopping.set()
+        self._scheduler.stop()
 
     def _find_fio(self) -> Fio | None:
         try:

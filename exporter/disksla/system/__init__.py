@@ -1,4 +1,4 @@
-"""Services of the operating system: state file, scheduler, systemd, log, lock, events, DMI."""
+"""Services of the operating system: state file, jobs, systemd, log, lock, events, DMI."""
 
 from disksla.system.health import SourceHealth
 from disksla.system.provider import provider_of

@@ -1,6 +1,7 @@
-"""Periodic jobs in background threads; the sampling loop is not one of them.
+"""Jobs at times of the wall clock, one after another in one background thread.
 
-The sampler has its own thread, because a job that is late must not delay a tick.
+APScheduler, which takes 3 MiB, is loaded only where there are such jobs (probes). Short jobs of
+every daemon are in `periodic_jobs.py`.
 """
 
 import logging
@@ -8,7 +9,7 @@ import random
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from apscheduler.executors.pool import ThreadPoolExecutor
 from apscheduler.jobstores.base import JobLookupError
@@ -17,18 +18,10 @@ from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from disksla.system.log import fields
-
-log = logging.getLogger("disksla.scheduler")
-
-MAX_DELAY_S = 30
-"""A run of a short job that could not start for this long is skipped."""
+from disksla.system.job import Job
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANT = timedelta(microseconds=1)
-
-Queue = Literal["short", "long"]
-"""Jobs of one queue run one after another, so that long jobs do not delay short ones."""
 
 
 class JobTimes(NamedTuple):
@@ -44,42 +37,28 @@ class JobTimes(NamedTuple):
 
 
 class Scheduler:
-    """Runs jobs in two background threads, one for each queue.
+    """Runs jobs in a thread, however long they take.
 
-    Missed runs are coalesced into one. A job that raises an exception stays in the schedule; the
-    exception is logged when its text changes.
+    Missed runs are coalesced into one. A job that raises an exception stays in the schedule.
     """
 
     def __init__(self) -> None:
-        """Create the threads without jobs; nothing runs before `start`."""
+        """Start without jobs; nothing runs before `start`."""
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # jobs are logged here
-        queues: tuple[Queue, ...] = ("short", "long")
         self._scheduler = BackgroundScheduler(
             timezone="UTC",
-            executors={queue: ThreadPoolExecutor(max_workers=1) for queue in queues},
-            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": MAX_DELAY_S},
-        )
-
-    def every(self, seconds: float, job: Callable[[], object], name: str) -> None:
-        """Run a short job periodically, for the first time after one period."""
-        self._scheduler.add_job(
-            _LoggedJob(job, name), RepeatTrigger(seconds), name=name, executor="short"
+            executors={"default": ThreadPoolExecutor(max_workers=1)},
+            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
         )
 
     def at(self, times: JobTimes, job: Callable[[], object], name: str) -> Callable[[], None]:
-        """Run a long job at these times, however late; return a function that removes the job."""
-        added = self._scheduler.add_job(
-            _LoggedJob(job, name),
-            OffsetTrigger(times),
-            name=name,
-            executor="long",
-            misfire_grace_time=None,
-        )
+        """Run a job at these times, however late; return a function that removes the job."""
+        added = self._scheduler.add_job(Job(job, name), OffsetTrigger(times), name=name)
         remove: Callable[[], None] = added.remove
         return remove
 
     def start(self) -> None:
-        """Start the threads; jobs may be added before and after."""
+        """Start the thread; jobs may be added before and after."""
         self._scheduler.start()
 
     def clock_was_set(self) -> None:
@@ -93,22 +72,9 @@ class Scheduler:
                 job.reschedule(job.trigger)
 
     def stop(self) -> None:
-        """Stop, after the jobs that run have ended."""
+        """Stop, after the job that runs has ended."""
         if self._scheduler.running:
             self._scheduler.shutdown(wait=True)
-
-
-class RepeatTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
-    """One period after the previous run, or after now."""
-
-    def __init__(self, seconds: float) -> None:
-        """Set the period."""
-        self._period = timedelta(seconds=seconds)
-
-    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
-        """Return the time of the next run, which is always in the future."""
-        due = (previous or now) + self._period
-        return due if due > now else now + self._period
 
 
 class OffsetTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types
@@ -136,27 +102,3 @@ class OffsetTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no ty
             return None
         delay_s = random.uniform(0.0, self._times.jitter_s)  # noqa: S311 -- not for cryptography
         return due + offset + timedelta(seconds=delay_s)
-
-
-class _LoggedJob:
-    """A job whose exceptions are logged instead of raised."""
-
-    def __init__(self, job: Callable[[], object], name: str) -> None:
-        self._job = job
-        self._name = name
-        self._failure: str | None = None
-
-    def __call__(self) -> None:
-        try:
-            self._job()
-        except Exception as error:  # any exception: the next run may succeed
-            if self._failure != str(error):
-                self._failure = str(error)
-                log.exception(
-                    "job failed by a bug of disksla, please report it",
-                    extra=fields(job=self._name),
-                )
-            return
-        if self._failure is not None:
-            log.info("job recovered", extra=fields(job=self._name))
-            self._failure = None

@@ -6,7 +6,6 @@ times, and breaks the lines of a synopsis at the spaces inside brackets.
 
 import argparse
 import datetime as dt
-import importlib.metadata
 import os
 import sys
 import textwrap
@@ -14,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from commandline import arguments, commands, explanation, placeholder
+from disksla import VERSION
 from disksla.cli import build_parser
 
 SHARED_BY = 4
@@ -188,5 +188,4 @@ def _day() -> str:
 
 
 if __name__ == "__main__":
-    version = importlib.metadata.version("disksla-exporter")
-    sys.stdout.write(manual(build_parser(), version, _day()))
+    sys.stdout.write(manual(build_parser(), VERSION, _day()))

@@ -1,1 +1,3 @@
 """Prometheus exporter that explains why a cloud disk is slow."""
+
+VERSION = "0.1.0"

@@ -39,6 +39,7 @@ def clone(tmp_path: Path) -> Path:
         "packaging/kubernetes/daemonset.yaml",
         "packaging/kubernetes/podmonitor.yaml",
         "packaging/helm/disksla/Chart.yaml",
+        "exporter/disksla/__init__.py",
         "setup.cfg",
     ):
         copy = path / name
@@ -62,7 +63,8 @@ def test_release_writes_version_and_changelog_and_tags(clone: Path) -> None:
     assert release(clone, "12.3.4").returncode == 0
     assert git(clone, "status", "--porcelain") == ""
     assert git(clone, "describe", "--exact-match").strip() == "v12.3.4"
-    assert "version = 12.3.4\n" in (clone / "setup.cfg").read_text(encoding="utf-8")
+    package = (clone / "exporter" / "disksla" / "__init__.py").read_text(encoding="utf-8")
+    assert 'VERSION = "12.3.4"\n' in package
     manifest = (clone / "packaging" / "kubernetes" / "daemonset.yaml").read_text(encoding="utf-8")
     assert set(re.findall(r"image: .*:(\S+)", manifest)) == {"12.3.4"}
     assert set(re.findall(r"kubernetes.io/version: (.+)", manifest)) == {'"12.3.4"'}

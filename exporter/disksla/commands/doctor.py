@@ -1,11 +1,11 @@
 """`disksla doctor`: check everything that must be right on this machine."""
 
 import argparse
-import importlib.metadata
 import textwrap
 
 from rich.text import Text
 
+from disksla import VERSION
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._daemon import add_url
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     places = Places(roots_of(arguments), config_file, arguments.web_config_file, arguments.url)
     results = list(examine(gather(places)))
     if arguments.json:
-        version = importlib.metadata.version("disksla-exporter")
+        version = VERSION
         print(to_json({"version": version, "status": worst(results), "checks": results}))
     else:
         print_results(results)

@@ -1,7 +1,6 @@
 """`disksla explain`: what disks did lately, and the terms and limits of one disk."""
 
 import argparse
-import importlib.metadata
 import os
 import sys
 import time
@@ -11,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from disksla import VERSION
 from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import (
     HostContext,
@@ -131,7 +131,7 @@ def _document(host: HostContext, recent: Recent, disk: Disk | None) -> dict[str,
     devices = list(recent.disks) if disk is None else [escape_bytes(disk.name)]
     return {
         "host": None if recent.source == "recording" else os.uname().nodename,
-        "version": importlib.metadata.version("disksla-exporter"),
+        "version": VERSION,
         "source": recent.source,
         "timestamp_s": recent.timestamp_s,
         "disks": [

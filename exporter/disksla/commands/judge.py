@@ -1,7 +1,6 @@
 """`disksla judge`: compare a result of fio or DiskSpd that was made elsewhere with terms."""
 
 import argparse
-import importlib.metadata
 import sys
 import time
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from disksla import VERSION
 from disksla.commands._context import add_context_arguments, read_context
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     report = make_report(
         suite,
         VerificationRun(
-            disksla_version=importlib.metadata.version("disksla-exporter"),
+            disksla_version=VERSION,
             disk=contract.disk,
             terms=contract.terms,
             provider=contract.provider,

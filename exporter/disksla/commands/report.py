@@ -1,11 +1,11 @@
 """`disksla report`: proof for the provider, from the series of a Prometheus server."""
 
 import argparse
-import importlib.metadata
 import sys
 import time
 from pathlib import Path
 
+from disksla import VERSION
 from disksla.commands._console import progress_bar, to_json
 from disksla.commands._options import add_config_file, parse_option
 from disksla.commands._prometheus import add_period, add_server, server_of
@@ -112,7 +112,7 @@ def _report(arguments: argparse.Namespace) -> Report:
             progress(name.title, 1.0)
     matchers = f"{{{selection.matchers}}}" if selection.matchers else ""
     selected = [text for text in (matchers, *selection.patterns) if text]
-    version = importlib.metadata.version("disksla-exporter")
+    version = VERSION
     return report_of(disks, period, selected, version)
 
 

@@ -1,7 +1,6 @@
 """Gathers the facts of this machine. Nothing is written, and only loopback is asked."""
 
 import errno
-import importlib.metadata
 import os
 import platform
 import time
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from disksla import VERSION
 from disksla.config import Configuration, with_kubernetes_volumes
 from disksla.config.settings_file import (
     DEFAULT_DIRECTORY,
@@ -85,7 +85,7 @@ def gather(places: Places) -> MachineFacts:
         disks = with_kubernetes_volumes(disks, configuration.configuration.terms_files)
     config_directory = places.config_file.parent if places.config_file else DEFAULT_DIRECTORY
     return MachineFacts(
-        version=importlib.metadata.version("disksla-exporter"),
+        version=VERSION,
         now_s=time.time(),
         cpus=os.cpu_count(),
         is_root=os.geteuid() == 0,

@@ -5,7 +5,6 @@ and become bytes, bytes per second and seconds.
 """
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +70,7 @@ def parse_catalog(data: bytes, name: str) -> Catalog:
 
 
 def _package_files() -> list[Path]:
-    directory = files("disksla.limits").joinpath("providers")
-    paths = (Path(str(path)) for path in directory.iterdir())
-    return sorted(path for path in paths if path.suffix == ".yaml")
+    return sorted(Path(__file__).with_name("providers").glob("*.yaml"))
 
 
 def _loader_of_package() -> "_Loader":

@@ -3,7 +3,6 @@
 Nothing is read before. A table is read whole and searched for the lines of one machine type.
 """
 
-from importlib.resources import files
 from pathlib import Path
 
 from disksla.errors import DiskslaError
@@ -15,7 +14,7 @@ from disksla.limits.machine import (
 )
 from disksla.schema.yaml_file import parse_record
 
-_DIRECTORY = Path(str(files("disksla.limits"))) / "machines"
+_DIRECTORY = Path(__file__).with_name("machines")
 
 
 def providers_with_machines() -> list[str]:

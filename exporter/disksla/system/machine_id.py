@@ -1,7 +1,7 @@
 """Identity of this machine and of its present boot."""
 
 import hashlib
-import uuid
+import os
 from pathlib import Path
 
 from disksla.system.roots import Roots
@@ -36,4 +36,4 @@ def read_boot_id(roots: Roots) -> str:
         boot = roots.procfs / "sys" / "kernel" / "random" / "boot_id"
         return boot.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError):
-        return str(uuid.uuid4())
+        return os.urandom(16).hex()

@@ -1,7 +1,6 @@
 """Run a verification: check the preconditions, run the tests of the suite, return the report."""
 
 import contextlib
-import importlib.metadata
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from disksla import VERSION
 from disksla.config import Configuration
 from disksla.disks import Disk, Transferred
 from disksla.errors import DiskslaError
@@ -108,7 +108,7 @@ def run_verification(
     return make_report(
         plan.suite,
         VerificationRun(
-            disksla_version=importlib.metadata.version("disksla-exporter"),
+            disksla_version=VERSION,
             disk=request.disk,
             terms=request.assignment.terms,
             provider=request.assignment.provider,

@@ -1,8 +1,8 @@
 """HTTP/1.1 in memory: received bytes to requests (by h11), responses to bytes to send."""
 
-import email.utils
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import cast
 
 import h11
@@ -127,7 +127,7 @@ class HttpConnection:
         """
         replaced = {name.lower() for name, _ in replace}
         own = (
-            ("Date", email.utils.formatdate(now_s, usegmt=True)),
+            ("Date", _http_date(now_s)),
             ("Server", "disksla"),
             *response.headers,
             ("Content-Length", str(len(response.body))),
@@ -190,3 +190,8 @@ def _has_body(request: Request) -> bool:
 def _closes_connection(request: Request) -> bool:
     options = request.headers.get("connection", "").lower().split(",")
     return "close" in (option.strip() for option in options)
+
+
+def _http_date(unix_s: float) -> str:
+    """Return a date as in RFC 9110, in English: this program does not set a locale."""
+    return datetime.fromtimestamp(unix_s, UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")

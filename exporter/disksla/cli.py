@@ -2,14 +2,15 @@
 
 import argparse
 import importlib
-import importlib.metadata
 import os
 import signal
 import sys
 from collections.abc import Collection, Sequence
 
+from disksla import VERSION
 from disksla.errors import DiskslaError
 from disksla.system.log import error_lines
+from disksla.system.openssl import load_without_openssl
 from disksla.text import escape_control
 
 COULD_NOT = 2
@@ -49,7 +50,7 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         " what it was sold as.",
         allow_abbrev=False,
     )
-    version = importlib.metadata.version("disksla-exporter")
+    version = VERSION
     parser.add_argument("--version", action="version", version=f"disksla {version}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, caption in COMMANDS.items():
@@ -68,7 +69,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` names and return its exit status."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        arguments = build_parser([word for word in words if word in COMMANDS]).parse_args(words)
+        chosen = [word for word in words if word in COMMANDS]
+        if chosen[:1] == ["serve"]:
+            load_without_openssl()
+        arguments = build_parser(chosen).parse_args(words)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except DiskslaError as error:

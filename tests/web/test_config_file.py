@@ -13,6 +13,7 @@ import pytest
 from disksla.schema.yaml_file import MAX_FILE_BYTES
 from disksla.web.config import CURVES, WebConfig
 from disksla.web.config_file import WebFile, read_web_file
+from disksla.web.tls import TlsContext
 
 FILES = Path(__file__).parent / "configurations"
 
@@ -98,7 +99,7 @@ def test_certificate_and_key_can_be_inline(directory: Path) -> None:
     ):
         text += f"  {key}: |\n    {indent(name)}\n"
     file = read_valid(write(directory, text + "  client_auth_type: RequireAndVerifyClientCert\n"))
-    assert file.context is not None
+    assert isinstance(file.context, TlsContext)
     assert file.context.verify_mode == ssl.CERT_REQUIRED
     assert len(file.context.get_ca_certs()) == 1
     assert set(file.stamps) == {directory / "web.yml"}

@@ -7,18 +7,17 @@ open the port. Removing either takes a restart.
 """
 
 import logging
-import ssl
 from pathlib import Path
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
 from disksla.system.log import fields
 from disksla.web.basic_auth import BasicAuth
-from disksla.web.config import RateLimit, TlsServer, WebConfig, describe
+from disksla.web.config import CertificateFiles, RateLimit, TlsServer, WebConfig, describe
 from disksla.web.config_file import WebFile, read_web_file
+from disksla.web.connection import Encryption
 from disksla.web.http import HeaderLines
 from disksla.web.rate_limit import TokenBucket
-from disksla.web.tls import CertificateFiles
 
 _LOG = logging.getLogger("disksla.web")
 
@@ -28,7 +27,7 @@ class AccessPolicy(NamedTuple):
 
     config: WebConfig | None = WebConfig()
     """None if the file is invalid; no request is answered then."""
-    context: ssl.SSLContext | None = None
+    context: Encryption | None = None
     """The TLS context, the last valid one if the files are invalid; None for no TLS."""
     is_open: bool = True
     """Whether new connections are accepted."""
@@ -78,7 +77,7 @@ class AccessControl:
                 self._log_change()
         return self._policy
 
-    def covers(self, context: ssl.SSLContext | None) -> bool:
+    def covers(self, context: Encryption | None) -> bool:
         """Return whether a connection with this TLS context may stay open."""
         return context is self._policy.context and (context is None) != self._requires_tls
 

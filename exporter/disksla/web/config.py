@@ -8,7 +8,7 @@ would ignore a part of it.
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
@@ -146,6 +146,15 @@ _Hash = Annotated[bytes, FieldType(_HASH_EXPECTED, _parse_hash, is_secret=True)]
 
 class _Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base of all sections: unknown keys are problems."""
+
+
+class CertificateFiles(NamedTuple):
+    """Certificate and key of the server, and the authorities of clients, in PEM."""
+
+    certificate: bytes
+    key: bytes
+    client_ca: bytes | None
+    """None for the authorities that the system trusts."""
 
 
 class TlsServer(_Strict, frozen=True):

@@ -1,7 +1,6 @@
 """Reads the web configuration file, and the certificates that it names."""
 
 import contextlib
-import ssl
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import NamedTuple
 from disksla.errors import DiskslaError
 from disksla.schema import Overrides
 from disksla.schema.yaml_file import open_file, parse_record, read_bounded
-from disksla.web.config import FILE, TlsServer, WebConfig
-from disksla.web.tls import CertificateFiles, make_context
+from disksla.web.config import FILE, CertificateFiles, TlsServer, WebConfig
+from disksla.web.connection import Encryption
 
 _TIMESTAMP_GRAIN_NS = 50_000_000
 """Two changes of a file in less time may leave it with the same stamp."""
@@ -28,7 +27,7 @@ class WebFile(NamedTuple):
     problem: str | None
     """All problems, one per line, those of certificates included."""
     certificates: CertificateFiles | None
-    context: ssl.SSLContext | None
+    context: Encryption | None
     """None if TLS is not configured, or cannot be used."""
     stamps: Mapping[Path, Stamp]
     is_recent: bool
@@ -73,7 +72,7 @@ class _Reader:
         self._contents: dict[str, bytes] = {}
         self.stamps: dict[Path, Stamp] = {}
         self.certificates: CertificateFiles | None = None
-        self.context: ssl.SSLContext | None = None
+        self.context: Encryption | None = None
 
     def rules(self) -> Overrides:
         return {FILE: self._parse_path, TlsServer: self._load}
@@ -102,6 +101,8 @@ class _Reader:
     def _load(self, tls: TlsServer) -> None:
         if not tls.is_enabled:
             return
+        from disksla.web.tls import make_context  # noqa: PLC0415 -- loads OpenSSL
+
         has_client_ca = tls.client_ca_file or tls.client_ca
         self.certificates = CertificateFiles(
             self._contents.get(tls.cert_file, tls.cert.encode()),

@@ -1,12 +1,33 @@
-"""The byte stream of one client connection, unencrypted; `TlsStream` in tls.py encrypts it."""
+"""The byte stream of one client connection, unencrypted; `TlsStream` in tls.py encrypts it.
+
+tls.py, and OpenSSL with it, is loaded only where TLS is configured.
+"""
 
 import asyncio
-import ssl
+from typing import Protocol
+
+from disksla.errors import DiskslaError
 
 CHUNK_BYTES = 16 * 1024
 """The most that is received at once."""
 _SEND_BYTES = 64 * 1024
 """The most that asyncio copies while the kernel does not take it."""
+
+
+class HandshakeError(DiskslaError):
+    """A TLS handshake failed."""
+
+    def __init__(self, message: str, *, is_http: bool = False) -> None:
+        """Set what OpenSSL says, and whether the client sent an unencrypted request."""
+        super().__init__(message)
+        self.is_http = is_http
+
+
+class Encryption(Protocol):
+    """What encrypts connections: `TlsContext`."""
+
+    def stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> "ByteStream":
+        """Wrap a connection that was just accepted."""
 
 
 class ByteStream:
@@ -20,7 +41,7 @@ class ByteStream:
         self.transport.set_write_buffer_limits(0)  # drain() waits until the kernel has it all
 
     @property
-    def context(self) -> ssl.SSLContext | None:
+    def context(self) -> Encryption | None:
         """The TLS context of the connection; None if it is unencrypted."""
         return None
 
@@ -29,6 +50,13 @@ class ByteStream:
         """IP address of the client; empty for a Unix socket."""
         address = self._writer.get_extra_info("peername")
         return str(address[0]) if isinstance(address, tuple) else ""
+
+    async def do_handshake(self) -> None:
+        """Do the TLS handshake. Raise HandshakeError if it fails, after sending the alert."""
+
+    def client_names(self) -> set[str]:
+        """Return the alternative names of the client's certificate; empty without one."""
+        return set()
 
     async def receive(self) -> bytes:
         """Return the next bytes, at least one. Raise EOFError at the end of the stream."""
@@ -44,6 +72,10 @@ class ByteStream:
             self._writer.write(remaining[:_SEND_BYTES])
             await self._writer.drain()
             remaining = remaining[_SEND_BYTES:]
+
+    async def send_unencrypted(self, data: bytes) -> None:
+        """Send to a client that does not use TLS."""
+        await ByteStream.send(self, data)
 
     def close(self) -> None:
         """Close the connection; what was not sent yet is lost."""

@@ -19,7 +19,6 @@ Request bodies are not read. After the response to a request with a body, the co
 import asyncio
 import logging
 import socket
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from disksla.errors import DiskslaError
 from disksla.system.log import fields
 from disksla.web.access import AccessControl, AccessPolicy
 from disksla.web.basic_auth import TooManyAttemptsError
-from disksla.web.connection import ByteStream
+from disksla.web.connection import ByteStream, HandshakeError
 from disksla.web.http import (
     MAX_HEAD_BYTES,
     PLAIN_TEXT,
@@ -43,7 +42,6 @@ from disksla.web.http import (
     Response,
 )
 from disksla.web.listen import BACKLOG, Listen, ListenAddress, bind, bound_address
-from disksla.web.tls import TlsStream, alternative_names
 from disksla.web.unix_socket import UnixSocket
 
 Application = Callable[[Request], Response]
@@ -184,7 +182,7 @@ class WebServer:
         policy = access.policy()
         stream = ByteStream(reader, writer)
         if policy.is_open and policy.context is not None:
-            stream = TlsStream(reader, writer, policy.context)
+            stream = policy.context.stream(reader, writer)
         try:
             with suppress(OSError, TimeoutError, EOFError, asyncio.CancelledError):
                 keep = not access.speaks_tls or await self._handshake(stream, policy)
@@ -201,21 +199,21 @@ class WebServer:
         """Do the TLS handshake; return whether the client may send requests."""
         with self._receiving.add(stream.transport):
             async with asyncio.timeout(self._timeouts.handshake_s):
-                if not isinstance(stream, TlsStream):
+                if stream.context is None:
                     await stream.receive()
                     await stream.send(_TLS_INTERNAL_ERROR)
                     return False
                 try:
                     await stream.do_handshake()
-                except ssl.SSLError as error:
+                except HandshakeError as error:
                     _LOG.debug("TLS handshake failed", extra=fields(client=stream.peer, err=error))
-                    if error.reason == "HTTP_REQUEST":
+                    if error.is_http:
                         for part in HttpConnection().encode(_UNENCRYPTED, time.time()):
                             await stream.send_unencrypted(part)
                     return False
         if policy.allowed_names is None:
             return True
-        names = alternative_names(stream.client_certificate())
+        names = stream.client_names()
         if names & policy.allowed_names:
             return True
         _LOG.debug(

@@ -8,10 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from disksla.web.config import CURVES, TlsServer, TlsVersion
-from disksla.web.connection import CHUNK_BYTES, ByteStream
+from disksla.web.config import CURVES, CertificateFiles, TlsServer, TlsVersion
+from disksla.web.connection import CHUNK_BYTES, ByteStream, HandshakeError
 
 Value = TypeVar("Value")
 
@@ -27,13 +27,12 @@ _VERSIONS: dict[TlsVersion, ssl.TLSVersion] = {
 _SAN_KINDS = {"DNS", "email", "URI", "IP Address"}
 
 
-class CertificateFiles(NamedTuple):
-    """Certificate and key of the server, and the authorities of clients, in PEM."""
+class TlsContext(ssl.SSLContext):
+    """A context that wraps connections in `TlsStream`."""
 
-    certificate: bytes
-    key: bytes
-    client_ca: bytes | None
-    """None for the authorities that the system trusts."""
+    def stream(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> "TlsStream":
+        """Wrap a connection that was just accepted."""
+        return TlsStream(reader, writer, self)
 
 
 class TlsStream(ByteStream):
@@ -44,7 +43,7 @@ class TlsStream(ByteStream):
     """
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: ssl.SSLContext
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, context: TlsContext
     ) -> None:
         """Wrap a connection that was just accepted."""
         super().__init__(reader, writer)
@@ -54,17 +53,20 @@ class TlsStream(ByteStream):
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
 
     @property
-    def context(self) -> ssl.SSLContext | None:
+    def context(self) -> TlsContext:
         """The TLS context of the connection."""
         return self._context
 
     async def do_handshake(self) -> None:
-        """Do the TLS handshake. Raise ssl.SSLError if it fails, after sending the alert."""
-        await self._run(self._tls.do_handshake)
+        """Do the TLS handshake. Raise HandshakeError if it fails, after sending the alert."""
+        try:
+            await self._run(self._tls.do_handshake)
+        except ssl.SSLError as error:
+            raise HandshakeError(str(error), is_http=error.reason == "HTTP_REQUEST") from error
 
-    def client_certificate(self) -> dict[str, Any]:
-        """Return the client's certificate in the form of the ssl module; empty without one."""
-        return dict(self._tls.getpeercert() or {})
+    def client_names(self) -> set[str]:
+        """Return the alternative names of the client's certificate; empty without one."""
+        return alternative_names(dict(self._tls.getpeercert() or {}))
 
     async def receive(self) -> bytes:
         """Return the next bytes, at least one. Raise EOFError at the end of the stream."""
@@ -79,10 +81,6 @@ class TlsStream(ByteStream):
         while remaining:
             written = await self._run(partial(self._tls.write, remaining[:_SEND_BYTES]))
             remaining = remaining[written:]
-
-    async def send_unencrypted(self, data: bytes) -> None:
-        """Send to a client that does not use TLS."""
-        await super().send(data)
 
     def close(self) -> None:
         """Send the client the end of the stream, and close the connection."""
@@ -112,9 +110,9 @@ class TlsStream(ByteStream):
             await super().send(self._outgoing.read())
 
 
-def make_context(tls: TlsServer, files: CertificateFiles) -> ssl.SSLContext:
+def make_context(tls: TlsServer, files: CertificateFiles) -> TlsContext:
     """Return the context. Raise ValueError if certificates or settings cannot be used."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context = TlsContext(ssl.PROTOCOL_TLS_SERVER)
     _load_certificate(context, files)
     try:
         _apply_settings(context, tls)

@@ -106,3 +106,50 @@ def test_bounds_contain_those_of_the_windows(reads: list[int], rate: int) -> Non
     least, most = share(iops(rate), scrape(0, 0), scrape(WINDOWS * WINDOW_S, sum(reads), peak))
     assert least <= seen.least + 1e-9
     assert seen.most <= most + 1e-9
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=WINDOWS, max_size=WINDOWS
+    ),
+    st.integers(50, 1400),
+)
+def test_bounds_of_two_disks_contain_those_of_the_windows(
+    reads: list[tuple[int, int]], rate: int
+) -> None:
+    """The load of two disks that share a limit."""
+    windows = []
+    for both in reads:
+        work = Work(sum(both), 0, sum(both) * 4096, 0)
+        windows.append(DemandWindow(WINDOW_S, work, work, 0.0, False, sum(both), sum(both)))
+    seen = throttled_share(Demand(tuple(windows)), iops(rate), TOLERANCE)
+    scrapes = [
+        (scrape(0, 0), scrape(WINDOWS * WINDOW_S, sum(disk), max(disk) / WINDOW_S))
+        for disk in zip(*reads, strict=True)
+    ]
+    least, most = throttled_share(demand_of_scrapes(*scrapes), iops(rate), TOLERANCE)
+    assert least <= seen.least + 1e-9
+    assert seen.most <= most + 1e-9
+
+
+def test_two_disks_that_were_throttled_at_once_or_in_turn() -> None:
+    one = scrape(0, 0), scrape(60, 600, throttled_s=20, limited_s=25)
+    other = scrape(0, 0), scrape(60, 600, throttled_s=10, limited_s=40)
+    demand = demand_of_scrapes(one, other)
+    assert demand.seconds == pytest.approx(60)
+    assert demand.throttled_share == pytest.approx(20 / 60)
+    assert demand.limited_share == pytest.approx(1.0)
+    assert demand.work.reads == pytest.approx(1200)
+
+
+def test_a_disk_without_peaks_leaves_those_of_both_unknown() -> None:
+    scrapes = (scrape(0, 0), scrape(60, 3000, 50)), (scrape(0, 0), scrape(60, 0))
+    _, most = throttled_share(demand_of_scrapes(*scrapes), iops(300), TOLERANCE)
+    assert most == pytest.approx(10 / 60)
+
+
+def test_a_disk_that_was_attached_later_counts_from_then_on() -> None:
+    first = [scrape(60.0 * minute, 100 * minute, 100) for minute in range(4)]
+    demand = demand_of_scrapes(first, first[2:])
+    assert demand.seconds == pytest.approx(180)
+    assert demand.work.reads == pytest.approx(400)

@@ -8,6 +8,12 @@ from typing import Any
 import pytest
 
 from disksla.cli import main
+from disksla.limits import derive_limits
+from disksla.limits.catalog import load_catalog
+from disksla.report.query import Series
+from disksla.units import GIB, MIB
+from support.report_api import serving
+from support.report_series import INFO, START_S, DiskSeries, Server, gauge
 
 ROOT = Path(__file__).parents[2]
 RECORDINGS = ROOT / "tests" / "lab" / "recordings"
@@ -180,7 +186,132 @@ def test_a_recording_without_windows(tmp_path: Path, capsys: Captured) -> None:
     assert "found no window in the recording" in capsys.readouterr().err
 
 
-SERIES = ("--from", "2026-10-01", "--to", "2026-10-02", "--terms", "aws.gp3", "--size", "1TiB")
+PERIOD = ("--from", "2026-10-01", "--to", "2026-10-01T01:00:00Z")
+SERIES = (*PERIOD, "--terms", "aws.gp3", "--size", "1TiB")
+
+
+def ebs(device: str, terms: str = "aws.gp3", **limits: float) -> DiskSeries:
+    """Return the series of a volume of AWS with 100 GiB, without samples."""
+    disk = DiskSeries(
+        INFO | {"device": device, "serial": device, "provider": "aws", "terms": terms}
+    )
+    iops, bandwidth = limits.get("iops", 3000.0), limits.get("bandwidth", 125.0 * MIB)
+    disk.gauges = {
+        "disksla_disk_size_bytes": 100.0 * GIB,
+        "disksla_limit_read_iops": iops,
+        "disksla_limit_write_iops": iops,
+        "disksla_limit_read_bytes_per_second": bandwidth,
+        "disksla_limit_written_bytes_per_second": bandwidth,
+    }
+    return disk
+
+
+def reads(disk: DiskSeries, per_second: float) -> list[Series]:
+    """Return the series of half an hour of reads, evenly spread."""
+    peaks = {
+        "disksla_peak_read_iops": per_second,
+        "disksla_peak_write_iops": 0.0,
+        "disksla_peak_read_bytes_per_second": per_second * 4096,
+        "disksla_peak_written_bytes_per_second": 0.0,
+    }
+    disk.gauges |= peaks
+    for minute in range(31):
+        for name, rate in {
+            "disksla_reads_completed_total": per_second,
+            "disksla_read_bytes_total": per_second * 4096,
+            "disksla_writes_completed_total": 0.0,
+            "disksla_written_bytes_total": 0.0,
+        }.items():
+            disk.counts(name, rate * disk.every_s if minute else 0.0)
+        if minute:
+            disk.does(1, unproven=disk.every_s)
+        else:
+            disk.scrape()
+    return disk.series
+
+
+def of_series(series: list[Series], *arguments: str) -> int:
+    with serving(Server(series)) as api:
+        return main(["advise", "db-1:vdb", "--prometheus", api.address, *PERIOD, *arguments])
+
+
+def monitored(machine: str) -> Series:
+    """Return the info of the limits of a machine."""
+    samples = [(START_S + 60.0 * minute, 1.0) for minute in range(31)]
+    return gauge("disksla_machine_info", samples, device="", group="ebs", machine=machine)
+
+
+def test_what_a_disk_was_sold_as_is_in_its_series(capsys: Captured) -> None:
+    assert of_series(reads(ebs("vdb", iops=4200, bandwidth=250.0 * MIB), 3900)) == 0
+    out = text(capsys)
+    assert "db-1:10056 vdb, aws.gp3, 100 GiB, with 4200 IOPS, 250 MiB/s: 30 min" in out
+    assert "The disk is enough as it is." in out
+
+
+def test_options_say_more_than_the_series(capsys: Captured) -> None:
+    series = reads(ebs("vdb", terms="unknown"), 3900)
+    assert of_series(series, "--terms", "aws.io1", "--iops", "4000", "--json") == 0
+    found = document(capsys)
+    assert found["present"]["size_bytes"] == 100 * GIB
+    assert found["present"]["provisioned"]["iops"] == 4000
+    assert found["machine"] == []
+
+
+def test_disks_of_the_machine_that_is_monitored(capsys: Captured) -> None:
+    """Of the disks, two are volumes; both read more than the machine allows them together."""
+    disks = [*reads(ebs("vdb"), 2500), *reads(ebs("vdc", terms="aws.gp2"), 2500)]
+    local = reads(ebs("nvme1n1", terms="unknown"), 2500)
+    assert of_series([*disks, *local, monitored("m5.large")], "--json") == 0
+    [group] = document(capsys)["machine"]
+    assert group["devices"] == ["db-1:10056 vdb", "db-1:10056 vdc"]
+    assert group["machines"][0]["machine"] == "m5.large"
+    assert group["machines"][0]["throttled_share"] == {"least": 0, "most": 1}  # has credits
+    assert [each["answer"] for each in group["machines"]] == ["maybe", "enough"]
+
+
+def test_machine_of_the_options(capsys: Captured) -> None:
+    series = [*reads(ebs("vdb"), 2500), monitored("m5.large")]
+    assert of_series(series, "--machine", "t3.nano", "--json") == 0
+    [group] = document(capsys)["machine"]
+    assert group["machines"][0]["machine"] == "t3.nano"
+    assert group["disk_iops"] == 250
+
+
+@pytest.mark.parametrize("machine", ["", "m99.huge"])
+def test_a_machine_that_is_not_in_the_tables_is_not_compared(
+    machine: str, capsys: Captured
+) -> None:
+    assert of_series([*reads(ebs("vdb"), 2500), monitored(machine)], "--json") == 0
+    assert document(capsys)["machine"] == []
+
+
+def test_limits_by_the_vcpus_of_the_machine(capsys: Captured) -> None:
+    series = reads(ebs("vdb"), 2500)
+    sold = ("--terms", "yandex.network-ssd", "--size", "1TiB", "--json")
+    for arguments in (("--vcpus", "2"), ()):
+        assert of_series([*series, monitored("2 vCPUs")], *sold, *arguments) in {0, 1}
+        [group] = document(capsys)["machine"]
+        assert group["machines"][0]["machine"] == "2 vCPUs"
+
+
+def test_disks_of_the_series_that_share_the_limits_of_their_type(capsys: Captured) -> None:
+    series: list[Series] = []
+    for device in ("vdb", "vdc"):
+        disk = ebs(device, terms="gcp.pd-ssd")
+        limits = derive_limits(load_catalog()["gcp.pd-ssd"], 200 * GIB).rates
+        disk.gauges = {
+            "disksla_disk_size_bytes": 100.0 * GIB,
+            "disksla_limit_read_iops": limits.read_iops or 0.0,
+            "disksla_limit_write_iops": limits.write_iops or 0.0,
+            "disksla_limit_read_bytes_per_second": limits.read_bytes_per_second or 0.0,
+            "disksla_limit_written_bytes_per_second": limits.write_bytes_per_second or 0.0,
+        }
+        series += reads(disk, 500)
+    assert of_series(series, "--json") == 0
+    found = document(capsys)
+    assert found["devices"] == ["db-1:10056 vdb", "db-1:10056 vdc"]
+    assert found["present"]["size_bytes"] == 200 * GIB
+    assert found["requests"] == pytest.approx(2 * 500 * 1800)
 
 
 @pytest.mark.parametrize(
@@ -190,6 +321,7 @@ SERIES = ("--from", "2026-10-01", "--to", "2026-10-02", "--terms", "aws.gp3", "-
         (("vdb", "--prometheus", "http://localhost:1"), "--prometheus needs DEVICE"),
         (("vdb", "--prometheus", "localhost:1", *SERIES), "expected an address such as"),
         (("vdb", "--prometheus", "http://localhost:1", *SERIES), "--prometheus is right"),
+        (("--recording", "x", "--machine", "m5.large"), "expected it with --prometheus"),
     ],
 )
 def test_invalid_questions_on_series(
@@ -197,3 +329,30 @@ def test_invalid_questions_on_series(
 ) -> None:
     assert main(["advise", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("terms", "arguments", "message"),
+    [
+        ("unknown", (), "its series do not say of which type of the catalogue it is"),
+        ("aws.io2", (), "its limits do not follow from aws.io2 and its size"),
+        ("aws.gp3", ("--iops", "4000"), "expected them with --terms"),
+        ("aws.gp3", ("--machine", "m99.huge"), "unknown machine type 'm99.huge' of aws"),
+        ("aws.gp3", ("--terms", "vk.ceph-hdd", "--machine", "x"), "of VK Cloud are not known"),
+    ],
+)
+def test_series_that_do_not_say_enough(
+    terms: str, arguments: tuple[str, ...], message: str, capsys: Captured
+) -> None:
+    assert of_series(reads(ebs("vdb", terms=terms, bandwidth=1.0), 100), *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_series_without_size_or_scrapes(capsys: Captured) -> None:
+    disk = ebs("vdb")
+    disk.gauges.pop("disksla_disk_size_bytes")
+    disk.scrape()
+    assert of_series(disk.series) == 2
+    assert "the server has no disksla_disk_size_bytes" in capsys.readouterr().err
+    assert of_series(disk.series, "--terms", "aws.gp3", "--size", "100GiB") == 2
+    assert "found no two scrapes of db-1:10056 vdb" in capsys.readouterr().err

@@ -2,42 +2,16 @@
 
 import json
 import stat
-import threading
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from disksla.cli import main
-from disksla.detection import Request
+from support.report_api import Api, serving
 from support.report_series import DiskSeries, Server
 
 PERIOD = ("--from", "2026-10-01", "--to", "2026-10-01T01:00:00Z")
-
-
-class Api(HTTPServer):
-    """The API of Prometheus on loopback."""
-
-    def __init__(self, server: Server) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.answers = server
-        self.headers: list[Mapping[str, str]] = []
-        self.address = f"http://127.0.0.1:{self.server_port}/prometheus"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Api
-
-    def do_GET(self) -> None:
-        self.server.headers.append(dict(self.headers))
-        response = self.server.answers(Request("", "api", "GET", self.path))
-        self.send_response(response.status)
-        self.end_headers()
-        self.wfile.write(response.body)
-
-    def log_message(self, *_: object) -> None:
-        pass
 
 
 @pytest.fixture
@@ -46,12 +20,8 @@ def api() -> Iterator[Api]:
     disk.scrape()
     disk.does(30, met=10.0)
     disk.does(20, below=6.0)
-    with Api(Server(disk.series)) as api:
-        thread = threading.Thread(target=api.serve_forever)
-        thread.start()
+    with serving(Server(disk.series)) as api:
         yield api
-        api.shutdown()
-        thread.join()
 
 
 def test_all_outputs(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

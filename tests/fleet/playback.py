@@ -67,9 +67,8 @@ class Page(NamedTuple):
 
 
 def page_of(snapshot: Snapshot, report: VerificationReport | None = None) -> str:
-    """Return the page of a snapshot of one disk, and of its report, as the daemon renders it."""
-    [disk] = snapshot.disks
-    reports = {} if report is None else {disk_key(disk.disk) or "": report}
+    """Return the page as the daemon renders it; a report is that of the first disk."""
+    reports = {} if report is None else {disk_key(snapshot.disks[0].disk) or "": report}
     families = page_families(snapshot, ABOUT, USAGE, reports)
     return render_metrics(families, OPENMETRICS).body.decode()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from disksla.advice import Needs, demand_of, outcome_of, served_of
+from disksla.advice import Needs, ShareRange, demand_of, outcome_of, served_of, together
 from disksla.advice.search import Candidate
 from disksla.cli import main
 from disksla.limits import Provision, derive_limits
@@ -51,30 +51,46 @@ def lines(states: list[State]) -> Iterator[str]:
 
 
 def by_windows(states: list[State]) -> Needs:
-    """Return the needs of the same time, by its windows."""
+    """Return the needs of the same time, by the windows of all disks together."""
     records: list[WindowRecord] = []
     for pair in pairwise(states):
         records += window_records(*pair)
-    [disk] = states[-1].monitored.values()
-    served = served_of(records, disk.detector.service.shortest_s)
+    served = together(
+        served_of(
+            [record for record in records if record.device == name],
+            disk.detector.service.shortest_s,
+        )
+        for name, disk in states[-1].monitored.items()
+    )
     return Needs(demand_of(served), 0.001, states[-1].settings.assessment.tolerance_ratio)
 
 
-@pytest.mark.parametrize("recording", ["steady-90", "postgresql-8-fsync", "deep-queue"])
-def test_ranges_contain_those_of_the_windows(tmp_path: Path, recording: str) -> None:
-    data, text = tmp_path / "data", tmp_path / "recording.om"
+def advised(states: list[State], directory: Path, *arguments: str) -> dict[str, Any]:
+    """Return what is advised by the series of states on a real Prometheus."""
+    data, text = directory / "data", directory / "recording.om"
     data.mkdir()
-    states = list(islice(long_states(RECORDINGS / recording, SECONDS, START_S), 10, None))
     with text.open("w") as file:
         file.writelines(lines(states))
     write_blocks(text, data)
-    command = ["advise", "lab:*", *PERIOD, "--terms", "vk.ceph-hdd", "--size", "100GiB", "--json"]
+    command = ["advise", "lab:*loop0", *PERIOD, *arguments, "--json"]
     with (
-        prometheus(NO_TARGETS, tmp_path) as server,
+        prometheus(NO_TARGETS, directory) as server,
         contextlib.redirect_stdout(io.StringIO()) as printed,
     ):
         assert main([*command, "--prometheus", f"http://{server.address}"]) in {0, 1}
     found: dict[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+def assert_contains(share: dict[str, float], seen: ShareRange) -> None:
+    assert share["least"] <= seen.least + SLACK
+    assert seen.most <= share["most"] + SLACK
+
+
+@pytest.mark.parametrize("recording", ["steady-90", "postgresql-8-fsync", "deep-queue"])
+def test_ranges_contain_those_of_the_windows(tmp_path: Path, recording: str) -> None:
+    states = list(islice(long_states(RECORDINGS / recording, SECONDS, START_S), 10, None))
+    found = advised(states, tmp_path, "--terms", "vk.ceph-hdd", "--size", "100GiB")
     assert found["devices"] == ["lab:10056 loop0"]
     needs = by_windows(states)
     assert found["seconds"] == pytest.approx(needs.demand.seconds, abs=2 * EVERY_S)
@@ -84,6 +100,24 @@ def test_ranges_contain_those_of_the_windows(tmp_path: Path, recording: str) -> 
         size_bytes = disk["size_bytes"]
         limits = derive_limits(catalog[disk["terms"]], size_bytes)
         seen = outcome_of(Candidate(disk["terms"], size_bytes, Provision(), limits), needs)
-        share = disk["throttled_share"]
-        assert share["least"] <= seen.share.least + SLACK
-        assert seen.share.most <= share["most"] + SLACK
+        assert_contains(disk["throttled_share"], seen.share)
+
+
+def test_machine_and_terms_of_the_series(tmp_path: Path) -> None:
+    """Two volumes of AWS, of which the daemon knows types and machine."""
+    volumes = [
+        {"match": {"device": device}, "terms": "aws.gp3", "size": "100GiB"}
+        for device in ("loop0", "loop1")
+    ]
+    config = tmp_path / "config.yml"
+    config.write_text(json.dumps({"machine": {"type": "t3.nano"}, "disks": volumes}))
+    recording = RECORDINGS / "machine-two-busy"
+    states = list(islice(long_states(recording, SECONDS, START_S, config), 10, None))
+    found = advised(states, tmp_path)
+    assert found["present"]["terms"] == "aws.gp3"
+    [group] = found["machine"]
+    assert group["devices"] == ["lab:10056 loop0", "lab:10056 loop1"]
+    needs = by_windows(states)
+    assert group["machines"][0]["machine"] == "t3.nano"
+    [shared] = states[-1].groups.values()
+    assert_contains(group["machines"][0]["throttled_share"], needs.share(shared.shared.limits))

@@ -19,9 +19,11 @@ _INFLIGHT = 11
 """Of a line of /proc/diskstats."""
 
 
-def long_states(recording: Path, seconds: float, start_s: float) -> Iterator[State]:
+def long_states(
+    recording: Path, seconds: float, start_s: float, config: Path | None = None
+) -> Iterator[State]:
     """Yield the state after each tick of a recording that repeats for a time from a Unix time."""
-    state = next(replay(recording / "ticks.jsonl.gz", recording / "config.yml"))
+    state = next(replay(recording / "ticks.jsonl.gz", config or recording / "config.yml"))
     with gzip.open(recording / "ticks.jsonl.gz") as lines:
         ticks = [decode_tick(line, number) for number, line in enumerate(lines) if number]
     for tick in _long_ticks(ticks, seconds, start_s):

@@ -4,11 +4,21 @@
 - `scrapes`: the same, from the counters that Prometheus has.
 - `simulation`: the share of the time in which other limits would have throttled it, as a range.
 - `search`: the least of what a provider sells that would have been enough.
+- `published`: what was chosen when the disk was bought, from its published limits.
 - `machines`: the same of the machine types of a family.
 """
 
-from disksla.advice.demand import Demand, Served, Work, demand_of, served_of, together
+from disksla.advice.demand import (
+    LIMITED_VERDICTS,
+    Demand,
+    Served,
+    Work,
+    demand_of,
+    served_of,
+    together,
+)
 from disksla.advice.machines import MachineOutcome, machine_outcomes
+from disksla.advice.published import provision_by_limits
 from disksla.advice.scrapes import Scrape, demand_of_scrapes
 from disksla.advice.search import (
     Answer,
@@ -22,6 +32,7 @@ from disksla.advice.search import (
 from disksla.advice.simulation import ShareRange, throttled_share
 
 __all__ = [
+    "LIMITED_VERDICTS",
     "Answer",
     "Candidate",
     "Demand",
@@ -38,6 +49,7 @@ __all__ = [
     "machine_outcomes",
     "outcome_of",
     "outcomes_of_type",
+    "provision_by_limits",
     "served_of",
     "throttled_share",
     "together",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from disksla.limits import Charge
 from disksla.pipeline import WindowRecord
 
-_LIMITED = {"throttled", "below", "stalled"}
+LIMITED_VERDICTS = ("throttled", "below", "stalled")
 """Verdicts on windows in which requests waited for the disk, so that a load that waits for them
 may have asked for more than was served."""
 _SERVICE_MARGIN = 1.25
@@ -133,7 +133,8 @@ def served_of(records: Iterable[WindowRecord], service_s: float) -> list[Served]
     """
     windows = [record for record in records if record.window_s and record.verdict is not None]
     depth = max(
-        (record.inflight or 0 for record in windows if record.verdict in _LIMITED), default=0
+        (record.inflight or 0 for record in windows if record.verdict in LIMITED_VERDICTS),
+        default=0,
     )
     most_iops = _SERVICE_MARGIN * max(depth, 1) / service_s if service_s else math.inf
     return [_served(record, most_iops) for record in windows]
@@ -178,7 +179,7 @@ def _served(record: WindowRecord, most_iops: float) -> Served:
     fewest = max(writes - flushes, min(1, written_bytes))
     if flushes and (record.inflight or 0) > 1:  # merged; each follows a data write
         fewest = min(fewest, -(-writes // 2))
-    is_limited = record.verdict in _LIMITED
+    is_limited = record.verdict in LIMITED_VERDICTS
     requests = reads + writes
     return Served(
         record.monotonic_s,

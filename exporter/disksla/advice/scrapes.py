@@ -6,6 +6,7 @@ that rate, or after a longer time, all may have completed in one window.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -37,19 +38,32 @@ class Scrape(NamedTuple):
     """Highest rates per second; None if they are not known."""
 
 
-def demand_of_scrapes(scrapes: Sequence[Scrape]) -> Demand:
-    """Return what was asked for between scrapes, in order of time.
+class _Step(NamedTuple):
+    """What one disk, or several together, did between two scrapes."""
 
-    Time in which a counter was reset is left out.
+    seconds: float
+    least: Work
+    """With the fewest data writes."""
+    most: Work
+    throttled_s: float
+    limited_s: float
+    peak: Work | None
+    """Highest rates per second; None if they are not known, or not those of all of the time."""
+
+
+def demand_of_scrapes(*disks: Sequence[Scrape]) -> Demand:
+    """Return what was asked of disks together between their scrapes, in order of time.
+
+    Disks of one daemon have scrapes at the same times. Time in which a counter was reset is left
+    out.
     """
-    return Demand(
-        tuple(
-            window
-            for before, after in pairwise(scrapes)
-            if _is_continued(before, after)
-            for window in _windows(before, after)
-        )
-    )
+    steps: defaultdict[tuple[float, float], list[_Step]] = defaultdict(list)
+    for scrapes in disks:
+        for before, after in pairwise(scrapes):
+            if _is_continued(before, after):
+                steps[before.timestamp_s, after.timestamp_s].append(_step(before, after))
+    together = (_beside(steps[times]) for times in sorted(steps))
+    return Demand(tuple(window for step in together for window in _windows(step)))
 
 
 def _is_continued(before: Scrape, after: Scrape) -> bool:
@@ -58,29 +72,58 @@ def _is_continued(before: Scrape, after: Scrape) -> bool:
     return all(getattr(before, name) <= getattr(after, name) for name in counters)
 
 
-def _windows(before: Scrape, after: Scrape) -> Iterator[DemandWindow]:
-    """Yield the time that was limited, and the rest. Both may have all that completed."""
+def _step(before: Scrape, after: Scrape) -> _Step:
     seconds = after.timestamp_s - before.timestamp_s
-    least, most = _work(before, after)
-    requests = most.reads + most.writes
     limited_s = min(seconds, after.limited_s - before.limited_s)
-    if limited_s:
-        throttled_s = min(limited_s, after.throttled_s - before.throttled_s)
-        share = limited_s / seconds
+    return _Step(
+        seconds,
+        *_work(before, after),
+        min(limited_s, after.throttled_s - before.throttled_s),
+        limited_s,
+        after.peak if seconds <= PEAK_S else None,
+    )
+
+
+def _beside(steps: Sequence[_Step]) -> _Step:
+    """Return what several disks did in the same time.
+
+    When within it each of them was throttled is not known: at least one was for the longest of
+    these times, and perhaps one after the other was limited.
+    """
+    least = most = NOTHING
+    peak: Work | None = NOTHING
+    for step in steps:
+        least, most = least.plus(step.least), most.plus(step.most)
+        peak = None if peak is None or step.peak is None else peak.plus(step.peak)
+    return _Step(
+        steps[0].seconds,
+        least,
+        most,
+        max(step.throttled_s for step in steps),
+        min(steps[0].seconds, sum(step.limited_s for step in steps)),
+        peak,
+    )
+
+
+def _windows(step: _Step) -> Iterator[DemandWindow]:
+    """Yield the time that was limited, and the rest. Both may have all that completed."""
+    least, most = step.least, step.most
+    requests = most.reads + most.writes
+    if step.limited_s:
+        share = step.limited_s / step.seconds
         yield DemandWindow(
-            limited_s,
+            step.limited_s,
             NOTHING.plus(least, share),
             NOTHING.plus(most, share),
-            throttled_s,
+            step.throttled_s,
             is_limited=True,
             requests=requests * share,
             most_requests=math.inf,
         )
-    rest_s = seconds - limited_s
+    rest_s = step.seconds - step.limited_s
     if rest_s:
-        peak = after.peak if seconds <= PEAK_S else None
-        share = rest_s / seconds
-        busy_s = _busy_s(most, peak, rest_s)
+        share = rest_s / step.seconds
+        busy_s = _busy_s(most, step.peak, rest_s)
         yield DemandWindow(
             rest_s,
             NOTHING.plus(least, share),

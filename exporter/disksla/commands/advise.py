@@ -1,7 +1,6 @@
 """`disksla advise`: what would have been enough for a load, by a recording or by series."""
 
 import argparse
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -12,33 +11,27 @@ from disksla.advice import (
     Candidate,
     MachineOutcome,
     Needs,
-    Outcome,
     Served,
     demand_of,
-    demand_of_scrapes,
     machine_outcomes,
-    outcome_of,
-    outcomes_of_type,
     served_of,
     together,
 )
+from disksla.commands._advise_series import advice_of_series
 from disksla.commands._advise_text import Advice, MachineAdvice, advice_document, print_advice
 from disksla.commands._console import to_json
 from disksla.commands._context import add_device, recorded_context
+from disksla.commands._machine_options import add_machine
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
-from disksla.commands._prometheus import add_period, add_server, server_of
-from disksla.commands._provision import add_provision, read_provision
-from disksla.commands._scrapes import read_scrapes
+from disksla.commands._prometheus import add_period, add_server
+from disksla.commands._provision import add_provision
+from disksla.commands._sold import check_alone, outcomes_of_provider, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.config import provision_of
-from disksla.config.settings import AssessmentSettings
-from disksla.config.settings_file import catalog_directory
 from disksla.errors import DiskslaError
-from disksla.limits import Catalog, Provision, SharedLimits, Terms, derive_limits
-from disksla.limits.catalog import load_catalog
+from disksla.limits import Provision, SharedLimits
 from disksla.limits.machine_tables import read_table
 from disksla.pipeline import DiskState, State, WindowRecord, window_records
-from disksla.report import parse_period
 
 _PERCENT = 100
 
@@ -64,12 +57,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--terms",
         metavar="ID",
-        help="what the disk was sold as, such as aws.gp3 (default: as in the recording)",
+        help="what the disk was sold as, such as aws.gp3 (default: as in the recording or the"
+        " series)",
     )
     parser.add_argument(
-        "--size", metavar="SIZE", help="with --terms: size as sold (default: as in the recording)"
+        "--size",
+        metavar="SIZE",
+        help="with --terms: size as sold (default: as in the recording or the series)",
     )
     add_provision(parser)
+    add_machine(parser, "with --prometheus (default: the machine whose limits were monitored)")
     parser.add_argument(
         "--tolerance",
         metavar="PERCENT",
@@ -85,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     tolerated_share = parse_option("--tolerance", arguments.tolerance, _share)
     if (arguments.recording is None) == (arguments.prometheus is None):
         raise DiskslaError("advise needs one of --recording and --prometheus")
-    of_source = _of_recording if arguments.prometheus is None else _of_series
+    of_source = _of_recording if arguments.prometheus is None else advice_of_series
     advice = of_source(arguments, tolerated_share)
     if arguments.json:
         print(to_json(advice_document(advice)))
@@ -96,32 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _of_recording(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
     """Return the advice for a disk of a recording. Raise DiskslaError."""
+    if arguments.machine is not None or arguments.vcpus is not None:
+        raise DiskslaError(
+            "found a machine; expected it with --prometheus: a recording has it in its"
+            " configuration"
+        )
     observed = _observed(replay(arguments.recording, arguments.config_file))
     disk_state = _disk(observed, arguments.device)
     present = _present(arguments, observed.state, disk_state)
     return _advice(observed, disk_state, present, tolerated_share)
-
-
-def _of_series(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
-    """Return the advice for a disk whose series a server has. Raise DiskslaError."""
-    if None in {arguments.device, arguments.start, arguments.end, arguments.terms, arguments.size}:
-        raise DiskslaError(
-            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point), --from, --to,"
-            " --terms and --size"
-        )
-    period = parse_period(arguments.start, arguments.end, time.time())
-    catalog = load_catalog(catalog_directory(arguments.config_file))
-    terms = catalog[arguments.terms]
-    size_bytes = parse_size_of_disk("--size", arguments.size, terms)
-    present = _sold(arguments, terms, size_bytes)
-    title, scrapes = read_scrapes(server_of(arguments), arguments.device, period)
-    needs = Needs(
-        demand_of_scrapes(scrapes), tolerated_share, AssessmentSettings().tolerance_ratio
-    )
-    if not needs.demand.windows:
-        raise DiskslaError(f"advise failed: found no two scrapes of {title} in this period")
-    outcomes = _outcomes(catalog, present, needs)
-    return Advice((title,), needs, outcome_of(present, needs), outcomes, ())
 
 
 def _observed(states: Iterator[State]) -> _Observed:
@@ -167,9 +147,8 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
         size_bytes = assignment.size_bytes
         if arguments.size is not None:
             size_bytes = parse_size_of_disk("--size", arguments.size, terms)
-        return _sold(arguments, terms, size_bytes)
-    if arguments.size is not None or read_provision(arguments) != Provision():
-        raise DiskslaError("found --size or provisioned values; expected them with --terms")
+        return sold_by_options(arguments, terms, size_bytes)
+    check_alone(arguments)
     found = state.catalog.find(assignment.terms)
     if found is None or found.budget is None:
         raise DiskslaError(
@@ -179,24 +158,6 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
     entry = recorded_context(state).entry(disk)
     provision = None if entry is None else provision_of(entry)
     return Candidate(found.id, assignment.size_bytes, provision or Provision(), assignment.limits)
-
-
-def _sold(arguments: argparse.Namespace, terms: Terms, size_bytes: int) -> Candidate:
-    """Return the disk of the options. Raise DiskslaError if a value is invalid or missing."""
-    chosen = read_provision(arguments)
-    return Candidate(terms.id, size_bytes, chosen, derive_limits(terms, size_bytes, chosen))
-
-
-def _outcomes(catalog: Catalog, present: Candidate, needs: Needs) -> list[Outcome]:
-    """Return what the disks of the provider would have done, but for the present one."""
-    provider = catalog[present.terms].provider
-    return [
-        outcome
-        for terms in catalog.rows
-        if terms.provider == provider and terms.budget is not None
-        for outcome in outcomes_of_type(terms, present.size_bytes, needs)
-        if outcome.candidate != present
-    ]
 
 
 def _advice(
@@ -214,7 +175,7 @@ def _advice(
     of_type = [group.devices for group in groups if group.shared.of_type]
     devices = of_type[0] if of_type else (name,)
     needs = needs_of(devices)
-    outcomes = _outcomes(state.catalog, present, needs)
+    outcomes = outcomes_of_provider(state.catalog, present, needs)
     machine = [
         MachineAdvice(
             group.devices,
@@ -224,7 +185,7 @@ def _advice(
         for group in groups
         if not (group.shared.of_type or group.shared.is_cache)
     ]
-    return Advice(devices, needs, outcome_of(present, needs), outcomes, machine)
+    return Advice(devices, needs, outcomes[0], outcomes[1:], machine)
 
 
 def _machines(state: State, shared: SharedLimits, needs: Needs) -> list[MachineOutcome]:

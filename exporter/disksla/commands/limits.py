@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import re
 from typing import Any
 
 from disksla.commands._console import to_json
@@ -13,6 +12,7 @@ from disksla.commands._limits_text import (
     notes_on,
     print_limits,
 )
+from disksla.commands._machine_options import add_machine, chosen_machine
 from disksla.commands._machine_text import (
     DiskOnMachine,
     machine_document,
@@ -23,7 +23,6 @@ from disksla.commands._options import add_config_file, parse_optional, parse_siz
 from disksla.commands._provision import add_provision, read_provision
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
-from disksla.errors import DiskslaError
 from disksla.limits import (
     USUAL_IOPS_CONDITIONS,
     EffectiveIops,
@@ -34,7 +33,7 @@ from disksla.limits import (
 )
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import MachineRules, machine_groups
-from disksla.limits.machine_tables import load_machine_rules, read_machine
+from disksla.limits.machine_tables import load_machine_rules
 from disksla.limits.options import effective_options
 from disksla.units import parse_size_bytes
 
@@ -49,17 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("--write-share", "A", "share of writes in that load, from 0 to 1 (default: 0)"),
     ):
         parser.add_argument(option, metavar=metavar, help=help_text)
-    machine = parser.add_mutually_exclusive_group()
-    machine.add_argument(
-        "--machine",
-        metavar="TYPE",
-        help="machine type, such as m5.large, to print its limits over its disks too",
-    )
-    machine.add_argument(
-        "--vcpus",
-        metavar="N",
-        help="vCPUs of the machine, where its limits follow from them (yandex)",
-    )
+    add_machine(parser, "to print its limits over its disks too")
     parser.add_argument("--json", action="store_true", help="print a JSON object, in base units")
     add_config_file(parser, CONFIG_FILE_HELP)
 
@@ -87,15 +76,9 @@ def _machine(
     arguments: argparse.Namespace, terms: Terms, rules: MachineRules | None, limits: Limits
 ) -> DiskOnMachine | None:
     """Return the disk on the machine of the arguments; None without a machine."""
-    name, vcpus = arguments.machine, parse_optional("--vcpus", arguments.vcpus, _vcpus)
-    if name is None and vcpus is None:
+    machine = chosen_machine(arguments, terms, rules)
+    if machine is None or rules is None:
         return None
-    if rules is None:
-        raise DiskslaError(
-            "found a machine; expected none: limits of the machines of"
-            f" {terms.provider_name} are not known"
-        )
-    machine = read_machine(rules, name, vcpus)
     return DiskOnMachine(terms, limits, machine, rules, machine_groups(rules, machine))
 
 
@@ -124,12 +107,6 @@ def _size(text: str) -> int:
     if not size_bytes:
         raise ValueError(f"found '{text}'; expected a size above zero, such as 500GiB")
     return size_bytes
-
-
-def _vcpus(text: str) -> int:
-    if not re.fullmatch("[1-9][0-9]{0,4}", text):
-        raise ValueError(f"found '{text}'; expected a whole number above zero, such as 4")
-    return int(text)
 
 
 def _share(text: str) -> float:

@@ -150,7 +150,7 @@ def steps_between(scrapes: Iterable[Scrape]) -> list[Step]:
     for scrape in scrapes:
         if before is None or scrape.timestamp_s > before.timestamp_s:
             if before is not None:
-                facts = _facts(scrape)
+                facts = facts_of(scrape.info, scrape.gauges)
                 known = known if facts == known else facts
                 steps.append(_step(before, scrape, known))
             before = scrape
@@ -161,8 +161,8 @@ def _is_assessed(scrape: Scrape) -> bool:
     return any(name == VERDICT_SECONDS for name, _ in scrape.counters)
 
 
-def _facts(scrape: Scrape) -> Facts:
-    info, gauges = scrape.info, scrape.gauges
+def facts_of(info: Mapping[str, str], gauges: Mapping[str, float]) -> Facts:
+    """Return what the labels of an info and the values of gauges say of a disk."""
     size = gauges.get(_SIZE)
     return Facts(
         serial=info.get("serial", ""),

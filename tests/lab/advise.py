@@ -1,9 +1,9 @@
 """`make advice`: record a load under one limit, predict for others, and run it under those.
 
 A file in `advice/` has a scenario (`scenario.py`) in which LIMIT stands for the limit of the disk,
-and a list of limits. The load is recorded under the first. The share of time that
-`disksla advise` predicts for the others is compared with the log of the limiter, while the same
-load runs under them.
+or of the machine over its disks, and a list of limits. The load is recorded under the first. The
+share of time that `disksla advise` predicts for the others is compared with the log of the
+limiter, while the same load runs under them.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from disksla.advice import Demand, ShareRange, demand_of, served_of, throttled_share
+from disksla.advice import Demand, ShareRange, demand_of, served_of, throttled_share, together
 from disksla.commands.replay import replay
 from disksla.config.settings import AssessmentSettings
 from disksla.limits import Limits
 from disksla.pipeline import window_records
 from disksla.units import format_percent
 from lab.__main__ import missing, missing_for
-from lab.experiment import CONFIG, TICKS, read_truth, run, truth_file
+from lab.experiment import CONFIG, TICKS, machine_truth_file, read_truth, run, truth_file
 from lab.options import start, write
 from lab.scenario import SEED, read_scenario
 from lab.template import filled
@@ -110,7 +110,7 @@ def compare(path: Path, seed: int, directory: Path) -> Iterator[Comparison]:
 
 
 def _run(scenario: str, directory: Path) -> tuple[Demand, Limits]:
-    """Run a scenario of one disk, and return what its load asked for, and its limits."""
+    """Run a scenario, and return what its load asked for, and the limits in question."""
     directory.mkdir(parents=True)
     file = directory / "load.yml"
     file.write_text(scenario, encoding="utf-8")
@@ -119,14 +119,22 @@ def _run(scenario: str, directory: Path) -> tuple[Demand, Limits]:
 
 
 def replayed(directory: Path) -> tuple[Demand, Limits]:
-    """Return what the load of a run asked for, and the limits of its disk."""
+    """Return what the load of a run asked for, and the limits of its disk or of its machine."""
     truth = _truth(directory)
     states = list(replay(directory / TICKS, directory / CONFIG))
     records = [each for pair in pairwise(states) for each in window_records(*pair)]
-    [disk] = states[-1].monitored.values()
     during = [each for each in records if truth[0].start_s < each.monotonic_s <= truth[-1].end_s]
-    service_s = disk.detector.service.shortest_s
-    return demand_of(served_of(during, service_s)), disk.assignment.limits
+    last = states[-1]
+    served = [
+        served_of(
+            [each for each in during if each.device == name], disk.detector.service.shortest_s
+        )
+        for name, disk in last.monitored.items()
+    ]
+    of_machine = [group.shared.limits for group in last.groups.values()]
+    of_disks = [disk.assignment.limits for disk in last.monitored.values()]
+    [limits] = of_machine or of_disks
+    return demand_of(together(served)), limits
 
 
 def measured_share(directory: Path, idle_s: float) -> float:
@@ -140,7 +148,9 @@ def measured_share(directory: Path, idle_s: float) -> float:
 
 
 def _truth(directory: Path) -> list[Window]:
-    return read_truth(truth_file(directory, 0))
+    """Return the log of the limiter in question: that of the machine, if there is one."""
+    of_machine = machine_truth_file(directory)
+    return read_truth(of_machine if of_machine.exists() else truth_file(directory, 0))
 
 
 def _is_idle(window: Window) -> bool:

@@ -8,7 +8,9 @@ from lab.advise import all_loads, compare, why_not
 from lab.scenario import SEED
 
 
-@pytest.mark.parametrize("name", ["closed-one-deep", "open-poisson", "postgresql-rate"])
+@pytest.mark.parametrize(
+    "name", ["closed-one-deep", "machine-open", "open-poisson", "postgresql-rate"]
+)
 def test_measured_share_is_in_the_predicted_range(name: str, tmp_path: Path) -> None:
     path = all_loads()[name]
     reason = why_not(path)

@@ -11,12 +11,6 @@ _STYLE = """
   --ground: #f6f7f9; --sheet: #ffffff; --link: #0b5cad; --good: #1d7a46; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #333c48;
   --ground: #14181e; --sheet: #1c222a; --link: #7db8f5; --good: #4fc481; --bad: #ff8a80; } }
-@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb;
-  --ground: #fff; --sheet: #fff; --link: #000; --good: #1d7a46; --bad: #b3261e; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  body { max-width: none; padding: 0; font-size: 9.5pt; }
-  tr, figure, svg, pre { break-inside: avoid; }
-  h1, h2 { break-after: avoid; } }
 @media (forced-colors: active) { :root { --ink: CanvasText; --soft: CanvasText; --line: GrayText;
   --ground: Canvas; --sheet: Canvas; --link: LinkText; --good: CanvasText; --bad: CanvasText; } }
 * { box-sizing: border-box; }
@@ -28,6 +22,12 @@ h2 { font-size: 1.0625rem; margin: 1.75rem 0 0.5rem; }
 p { margin: 0.25rem 0; }
 pre { white-space: pre-wrap; }
 .soft { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
+@media print { :root { color-scheme: light; --ink: #000; --soft: #444; --line: #bbb;
+  --ground: #fff; --sheet: #fff; --link: #000; --good: #1d7a46; --bad: #b3261e; }
+  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  body { max-width: none; padding: 0; font-size: 9.5pt; }
+  tr, figure, svg, pre { break-inside: avoid; }
+  h1, h2 { break-after: avoid; } }
 """
 
 

@@ -41,6 +41,7 @@ tbody { font-size: 0.8125rem; }
 tbody th { font-weight: 600; min-width: 8rem; }
 td span, th span { display: block; }
 .number { text-align: right; white-space: nowrap; }
+.whole { white-space: nowrap; }
 ul { margin: 0.25rem 0; padding-left: 1.25rem; }
 figure { margin: 0.5rem 0; }
 figure svg { display: block; width: 100%; height: 6rem; background: var(--sheet);
@@ -62,6 +63,7 @@ section { margin-bottom: 2rem; }
   th, td, .number { border: 0; padding: 0.125rem 0.75rem; text-align: left;
     white-space: normal; }
   dl { grid-template-columns: 1fr; }
+  .whole { white-space: normal; }
   td[data-label] { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.5rem;
     overflow-wrap: anywhere; }
   td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
@@ -230,8 +232,8 @@ def _promises(parts: Sequence[Part], period: Period) -> str:
             columns,
             _promise(part),
             (
-                period.text(part.start_timestamp_s),
-                period.text(part.end_timestamp_s),
+                _whole(*period.text(part.start_timestamp_s).split()),
+                _whole(*period.text(part.end_timestamp_s).split()),
                 escape_html(wording.compliance_text(part.totals)),
                 _lines((part.facts.terms, *wording.promise_sources(part, period))),
             ),
@@ -255,11 +257,9 @@ def _incidents(incidents: Sequence[Incident], period: Period) -> str:
             columns,
             escape_html(wording.incident_times(incident, period)),
             (
-                _lines(
-                    (
-                        wording.incident_seconds(incident),
-                        f"of {wording.seconds_text(incident.proven_s)} tested",
-                    )
+                _whole(
+                    *wording.incident_seconds(incident),
+                    f"of {wording.seconds_text(incident.proven_s)} tested",
                 ),
                 escape_html(", ".join(wording.given_facts(incident.given))),
                 escape_html(wording.rates_text(incident.promised, incident.promised_latency_s)),
@@ -323,6 +323,11 @@ def _gaps(disk: DiskReport, period: Period) -> str:
 
 def _part(heading: str, content: str, *, is_there: bool) -> str:
     return f"<h3>{heading}</h3>\n{content}" if is_there else ""
+
+
+def _whole(*texts: str) -> str:
+    """Return lines that are not broken."""
+    return "".join(f'<span class="whole">{escape_html(text)}</span>' for text in texts)
 
 
 def _lines(texts: Iterable[str]) -> str:

@@ -119,7 +119,8 @@ def _incidents(disk: DiskReport, period: Period) -> Iterator[str]:
 
 def _incident(incident: Incident, period: Period) -> Iterator[str]:
     yield from _fact(
-        f"{wording.incident_times(incident, period)}: {wording.incident_seconds(incident)}"
+        f"{wording.incident_times(incident, period)}:"
+        f" {', '.join(wording.incident_seconds(incident))}"
         f" of {wording.seconds_text(incident.proven_s)} tested",
         4,
     )

@@ -251,10 +251,10 @@ def incident_times(incident: Incident, period: Period) -> str:
     return f"{start} to {end.removeprefix(start[:11])}"
 
 
-def incident_seconds(incident: Incident) -> str:
-    """Return how long the disk was below its promise, and stalled."""
+def incident_seconds(incident: Incident) -> list[str]:
+    """Return how long the disk was below its promise, and how long stalled."""
     parts = (("below", incident.below_s), ("stalled", incident.stalled_s))
-    return ", ".join(f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S)
+    return [f"{name} {seconds_text(each)}" for name, each in parts if each >= _EMPTY_S]
 
 
 def probes_text(evidence: ProbeEvidence) -> str:

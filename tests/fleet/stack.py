@@ -11,6 +11,8 @@ from fleet.schedule import host_name
 from support import monitoring_stack as monitoring
 from support.monitoring_stack import Prometheus
 
+_RETENTION = "--storage.tsdb.retention.time=1y"
+"""By default, Prometheus deletes what is older than 15 days."""
 MIXIN = Path(__file__).parents[2] / "grafana" / "out"
 
 
@@ -48,7 +50,7 @@ NO_TARGETS = ScrapeConfig("127.0.0.1:9", hosts=0, rules=())
 def prometheus(scrape: ScrapeConfig, home: Path) -> Iterator[Prometheus]:
     """Run Prometheus with its data in `home`/data."""
     config = write_configuration(scrape, home)
-    options = ["--log.level=warn", "--web.enable-lifecycle"]
+    options = ["--log.level=warn", "--web.enable-lifecycle", _RETENTION]
     if scrape.block_minutes is not None:
         options.append(f"--storage.tsdb.min-block-duration={scrape.block_minutes}m")
         options.append(f"--storage.tsdb.max-block-duration={scrape.block_minutes}m")

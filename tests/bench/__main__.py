@@ -39,6 +39,7 @@ BUSY = 8
 LIBRARIES = (
     "threading",
     "logging",
+    "disksla.system.openssl",
     "msgspec",
     "yaml",
     "pyudev",
@@ -167,7 +168,8 @@ def measure_memory() -> None:
     script = (
         "import importlib, sys\n"
         "for name in ['sys', *sys.argv[1:]]:\n"
-        "    importlib.import_module(name)\n"
+        "    module = importlib.import_module(name)\n"
+        "    getattr(module, 'load_without_openssl', bool)()\n"
         "    pages = int(open('/proc/self/statm').read().split()[1])\n"
         "    print(name, pages / 256)\n"
     )
@@ -177,7 +179,11 @@ def measure_memory() -> None:
     before = 0.0
     for line in output.splitlines():
         name, total = line.split()
-        labels = {"sys": "Python itself", "disksla.commands.serve": "disksla and the rest"}
+        labels = {
+            "sys": "Python itself",
+            "disksla.system.openssl": "asyncio and hashlib, without OpenSSL",
+            "disksla.commands.serve": "disksla and the rest",
+        }
         print(f"| {labels.get(name, name)} | {float(total) - before:.1f} | {float(total):.1f} |")
         before = float(total)
 

@@ -71,6 +71,23 @@ def test_daemon_probes_a_disk(start_daemon: StartDaemon, loop_device: str, tmp_p
     assert daemon.end() == 0
 
 
+@needs_fio
+def test_probes_that_a_reload_configures_run(
+    start_daemon: StartDaemon, loop_device: str, tmp_path: Path
+) -> None:
+    """What runs them is not loaded before."""
+    config = Path(config_for(loop_device, tmp_path))
+    with_probes = config.read_text()
+    config.write_text(with_probes.partition("probes:")[0])
+    daemon = start_daemon("--config.file", str(config))
+    assert eventually(lambda: daemon.devices() == {loop_device}, PATIENCE_S)
+    assert daemon.samples(collector="probes") == {}
+    config.write_text(with_probes)
+    assert daemon.request("POST", "/-/reload")[0] == 200
+    assert eventually(lambda: runs(daemon) >= 1, DUE_WITHIN_S), daemon.log()
+    assert daemon.end() == 0
+
+
 def test_daemon_without_fio_works_without_probes(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:

@@ -1,5 +1,6 @@
 """HTTP/1.1 in memory: requests from bytes, responses to bytes."""
 
+import email.utils
 import time
 
 import pytest
@@ -266,6 +267,14 @@ def test_response_has_date_server_and_length() -> None:
         b"\r\n"
         b"ready\n"
     )
+
+
+@given(st.floats(0, 253402300799))
+def test_date_is_as_mail_and_http_write_it(now_s: float) -> None:
+    http = received(GET)
+    http.next_request()
+    lines = http.encode(READY, now_s)[0].split(b"\r\n")
+    assert lines[1] == f"Date: {email.utils.formatdate(now_s, usegmt=True)}".encode()
 
 
 def test_response_to_head_has_the_length_and_no_body() -> None:

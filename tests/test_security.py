@@ -16,10 +16,12 @@ CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", DOCUMENT)))
 
 SOCKETS = {
     "doctor/ask_daemon.py": "connects to the Unix socket of the daemon",
+    "ebs/client.py": "connects to the Unix socket of the helper",
+    "ebs/helper.py": "serves the clients of the helper",
+    "system/unix_socket.py": "binds the Unix sockets of the daemon and the helper",
     "system/systemd.py": "notifies systemd, and uses the sockets that systemd passes",
     "web/listen.py": "binds the listen addresses",
     "web/server.py": "serves the bound sockets",
-    "web/unix_socket.py": "binds the Unix socket",
 }
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
@@ -32,6 +34,8 @@ CONNECTING = {
 `disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
 `disksla doctor`, `explain` and `top` the daemon.
 """
+LOCAL = {"ebs/client.py"}
+"""Modules that connect to Unix sockets only, of which the daemon imports one."""
 CLIENTS = {
     *("aiohttp", "ftplib", "http.client", "httpx", "imaplib", "poplib", "requests", "smtplib"),
     *("socketserver", "telnetlib", "urllib.request", "urllib3", "xmlrpc.client"),
@@ -80,5 +84,8 @@ def test_the_daemon_opens_no_connections() -> None:
         module = f"disksla.{file.removesuffix('.py').replace('/', '.')}"
         assert {file for file, names in by_file.items() if module in names} == importers
     assert {file for file, names in by_file.items() if "socket" in names} <= SOCKETS.keys()
-    for file in SOCKETS.keys() - CONNECTING.keys() - {"system/systemd.py"}:
+    for file in SOCKETS.keys() - CONNECTING.keys() - LOCAL - {"system/systemd.py"}:
         assert not called(SOURCE / file) & CONNECT, file
+    for file in LOCAL:
+        families = re.findall(r"\bAF_\w+", (SOURCE / file).read_text(encoding="utf-8"))
+        assert set(families) == {"AF_UNIX"}, file

@@ -1,7 +1,7 @@
 """The daemon of `disksla serve`: creates the parts, connects them, starts and stops them.
 
-Ticks flow in one direction: DiskWatcher and ProbeScheduler post what they find to the Sampler,
-the Sampler advances the State, and the WebServer takes snapshots of it.
+Ticks flow in one direction: DiskWatcher, EbsClient and ProbeScheduler post what they find to the
+Sampler, the Sampler advances the State, and the WebServer takes snapshots of it.
 """
 
 import gc
@@ -24,6 +24,7 @@ from disksla.config.settings_file import (
 )
 from disksla.config.terms_directory import TermsDirectories
 from disksla.disks.hotplug import DiskWatcher
+from disksla.ebs.client import EbsClient
 from disksla.errors import DiskslaError
 from disksla.history import History
 from disksla.history.machine_limit import machine_limit
@@ -35,6 +36,7 @@ from disksla.pipeline import (
     Tick,
     initial_state,
     take_snapshot,
+    to_read_often,
     to_saved_state,
 )
 from disksla.pipeline.deadlines import is_alive
@@ -47,6 +49,7 @@ from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.roots import Roots
 from disksla.system.state_file import StateFile
 from disksla.system.systemd import ServiceManager
+from disksla.system.unix_socket import UnixSocket
 from disksla.verification import VerificationReport
 from disksla.verification.store import ReportStore
 from disksla.web.access import AccessControl
@@ -55,7 +58,6 @@ from disksla.web.disk_card import Past
 from disksla.web.listen import Listen, ListenAddress
 from disksla.web.page_cache import PageCache
 from disksla.web.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
-from disksla.web.unix_socket import UnixSocket
 
 log = logging.getLogger("disksla.daemon")
 
@@ -135,6 +137,13 @@ class Daemon:
         self._watcher = DiskWatcher(roots, self._sampler.post)
         self._sampler.on_unknown_device = self._watcher.rescan
 
+        # What AWS counts of its disks: a thread posts the readings of a helper, if one runs.
+        self._ebs = EbsClient(
+            Path(settings.ebs.socket),
+            self._sampler.post,
+            lambda: to_read_often(self._sampler.state),
+        )
+
         # Short jobs that are repeated.
         self._jobs = PeriodicJobs()
         self._jobs.every(SAVE_EVERY_S, self.save, "save state")
@@ -180,6 +189,7 @@ class Daemon:
         addresses = self._server.start()
         self._watcher.start()
         self._sampler.start()
+        self._ebs.start()
         self._jobs.start()
         self._configure_probes(self._sampler.state.settings)
         gc.freeze()  # what is loaded by now stays: the garbage collector need not visit it
@@ -192,6 +202,7 @@ class Daemon:
             self._probes.stop()
         self._server.stop()
         self._watcher.stop()
+        self._ebs.stop()
         self._sampler.stop()
         self._jobs.stop()
         self.save()
@@ -215,6 +226,7 @@ class Daemon:
             if directory != self._state_file.path.parent:
                 self._open_state_directory(directory)
             self._configure_probes(settings)
+            self._ebs.path = Path(settings.ebs.socket)
             self._build_info = msgspec.structs.replace(
                 self._build_info, reload_successful=True, reload_success_timestamp_s=time.time()
             )
@@ -278,6 +290,8 @@ class Daemon:
         probes = None if self._probes is None else self._probes.health()
         if probes is not None:
             yield probes
+        if (ebs := self._ebs.health) is not None:
+            yield ebs
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         if self._manager.is_present:
             yield SourceHealth("systemd", self._manager.errors, works=None)

@@ -186,7 +186,7 @@ def test_daemon_that_was_killed_is_replaced(machine: Machine) -> None:
 def test_second_daemon_leaves_the_socket_to_the_first(machine: Machine) -> None:
     machine.start("--web.listen-address", "127.0.0.1:1")
     log = machine.start("--web.listen-address", "127.0.0.1:2")
-    assert 'err="another daemon listens on it"' in log.read_text()
+    assert 'err="another process listens on it"' in log.read_text()
     machine.kill(signal.SIGTERM)
     assert machine.explain() == ("daemon", "")
 

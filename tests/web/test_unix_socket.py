@@ -11,11 +11,11 @@ from pathlib import Path
 import bcrypt
 import pytest
 
+from disksla.system.unix_socket import UnixSocket
 from disksla.web.access import AccessControl
 from disksla.web.http import Request, Response
 from disksla.web.listen import ListenAddress
 from disksla.web.server import WebServer
-from disksla.web.unix_socket import UnixSocket
 from support.log_events import events
 
 LOOPBACK = ListenAddress("127.0.0.1", 0)
@@ -101,7 +101,7 @@ def test_socket_of_a_running_daemon_is_not_taken(tmp_path: Path, caplog: Capture
             assert second is None
         assert path.stat().st_ino == inode
         [event] = events(caplog)
-        assert (event.level, event.fields["err"]) == ("warning", "another daemon listens on it")
+        assert (event.level, event.fields["err"]) == ("warning", "another process listens on it")
     with opened(path) as third:
         assert third is not None
 

@@ -4,8 +4,9 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
+from pathlib import Path
 
 import msgspec
 
@@ -26,6 +27,7 @@ from disksla.config import (
 from disksla.config.terms_directory import read_with_terms
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
+from disksla.ebs.client import EbsClient
 from disksla.errors import DiskslaError
 from disksla.limits import Assignment, Catalog, SharedLimits
 from disksla.pipeline import State, Tick, initial_state
@@ -162,3 +164,14 @@ def prepare_sampler(
     sampler = Sampler(roots, initial_state(configuration or read_all(arguments)), on_tick)
     sampler.post(read_disks(roots).disks)
     return sampler
+
+
+@contextlib.contextmanager
+def with_ebs_readings(sampler: Sampler) -> Iterator[None]:
+    """Post to a sampler what the helper of `disksla ebs-statistics` reads, if it runs."""
+    client = EbsClient(Path(sampler.state.settings.ebs.socket), sampler.post)
+    client.start()
+    try:
+        yield
+    finally:
+        client.stop()

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from disksla.commands._context import prepare_sampler
+from disksla.commands._context import prepare_sampler, with_ebs_readings
 from disksla.commands._options import add_config_file, add_duration, add_paths
 from disksla.metrics import page_families
 from disksla.metrics.build_info import read_build_info
@@ -22,7 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Sample, then print the metrics in the text format."""
     sampler = prepare_sampler(arguments)
-    sampler.run_for(arguments.duration_s)
+    with with_ebs_readings(sampler):
+        sampler.run_for(arguments.duration_s)
     families = page_families(take_snapshot(sampler.state), read_build_info(), read_process_usage())
     sys.stdout.buffer.write(render_metrics(families).body)
     sys.stdout.buffer.flush()

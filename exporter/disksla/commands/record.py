@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from disksla.commands._context import prepare_sampler
+from disksla.commands._context import prepare_sampler, with_ebs_readings
 from disksla.commands._options import add_config_file, add_duration, add_paths, roots_of
 from disksla.config.settings_file import read_text
 from disksla.disks.hotplug import DiskWatcher
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         watcher = DiskWatcher(roots_of(arguments), sampler.post)
         sampler.on_unknown_device = watcher.rescan
         watcher.start()
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(KeyboardInterrupt), with_ebs_readings(sampler):
             sampler.run_for(arguments.duration_s)
         watcher.stop()
     if failure is not None:

@@ -15,10 +15,10 @@ from disksla.errors import DiskslaError
 from disksla.system.allocator import share_one_arena
 from disksla.system.log import set_up_logging
 from disksla.system.systemd import ServiceManager, inherited_sockets
+from disksla.system.unix_socket import DEFAULT_SOCKET
 from disksla.web.access import AccessControl
 from disksla.web.listen import DEFAULT_LISTEN_ADDRESS, Listen, ListenAddress, parse_listen_address
 from disksla.web.server import DEFAULT_SCRAPE_LIMIT
-from disksla.web.unix_socket import DEFAULT_SOCKET
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 

@@ -251,6 +251,13 @@ class StateSettings(Strict, frozen=True):
     directory: AbsolutePath = "/var/lib/disksla"
 
 
+class EbsSettings(Strict, frozen=True):
+    """What AWS counts of its disks, by `disksla ebs-statistics`."""
+
+    socket: AbsolutePath = "/run/disksla-ebs/ebs.sock"
+    """Unix socket of the helper; without it, there are no such statistics."""
+
+
 class Settings(Strict, frozen=True):
     """The whole configuration; the default applies without a file."""
 
@@ -261,6 +268,7 @@ class Settings(Strict, frozen=True):
     machine: MachineSettings = MachineSettings()
     probes: tuple[ProbeEntry, ...] = ()
     metrics: MetricsSettings = MetricsSettings()
+    ebs: EbsSettings = EbsSettings()
     state: StateSettings = StateSettings()
     common: Any = None
     """Anchors, for aliases and merge keys elsewhere in the file; always None here."""

@@ -19,9 +19,9 @@ from disksla.doctor.daemon import METRICS, REFUSALS
 from disksla.doctor.facts import DaemonFacts
 from disksla.doctor.samples import parse_samples
 from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.system.unix_socket import DEFAULT_SOCKET
 from disksla.units import MIB
 from disksla.web import DISKS_PATH, DisksDocument
-from disksla.web.unix_socket import DEFAULT_SOCKET
 
 SOCKET_URL = f"unix://{DEFAULT_SOCKET}"
 DEFAULT_URL = "http://127.0.0.1:10056/metrics"

@@ -55,6 +55,17 @@ _message_decoder: msgspec.json.Decoder[Reading | Failure] = msgspec.json.Decoder
 _request_decoder = msgspec.json.Decoder(Watch)
 
 
+def split_lines(received: bytes, more: bytes) -> tuple[list[bytes], bytes]:
+    """Return the lines that are complete, and what was received of the next.
+
+    Raise DiskslaError if that is longer than any message.
+    """
+    *lines, rest = (received + more).split(b"\n")
+    if len(rest) > LONGEST_LINE_BYTES:
+        raise DiskslaError(f"found a line of more than {LONGEST_LINE_BYTES} bytes")
+    return lines, rest
+
+
 def encode(message: Reading | Failure | Watch) -> bytes:
     """Return the line of a message."""
     return _encoder.encode(message) + b"\n"

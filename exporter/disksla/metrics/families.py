@@ -19,6 +19,7 @@ from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Kind, Metric, Subject
 from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.profile import PROFILES, rows_of
+from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.self_metrics import (
     BUILD_METRICS,
     PROCESS_METRICS,
@@ -58,7 +59,7 @@ def rows_by_profile() -> Mapping[Profile, Rows]:
     """Return the rows of each profile."""
     return {
         profile: Rows(
-            rows_of((*DISK_METRICS, *PROBE_METRICS), profile),
+            rows_of((*DISK_METRICS, *PROVIDER_METRICS, *PROBE_METRICS), profile),
             rows_of(VERIFICATION_METRICS, profile),
             rows_of(MACHINE_METRICS, profile),
             rows_of(SAMPLER_METRICS, profile),

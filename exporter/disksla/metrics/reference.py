@@ -8,11 +8,17 @@ from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric
 from disksla.metrics.probe_metrics import PROBE_METRICS
+from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, PROCESS_METRICS, SAMPLER_METRICS
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 
-OF_DISKS: tuple[Metric[Any], ...] = (*DISK_METRICS, *PROBE_METRICS, *VERIFICATION_METRICS)
+OF_DISKS: tuple[Metric[Any], ...] = (
+    *DISK_METRICS,
+    *PROVIDER_METRICS,
+    *PROBE_METRICS,
+    *VERIFICATION_METRICS,
+)
 OF_THE_MACHINE: tuple[Metric[Any], ...] = MACHINE_METRICS
 OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *TERMS_METRICS, *BUILD_METRICS)
 

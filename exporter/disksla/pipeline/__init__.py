@@ -22,6 +22,7 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
+from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import (
     DiskSnapshot,
@@ -33,7 +34,13 @@ from disksla.pipeline.snapshot import (
     disk_snapshot,
     take_snapshot,
 )
-from disksla.pipeline.state import State, initial_state, needs_host_wait, to_saved_state
+from disksla.pipeline.state import (
+    State,
+    initial_state,
+    needs_host_wait,
+    to_read_often,
+    to_saved_state,
+)
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 
@@ -45,6 +52,7 @@ __all__ = [
     "ProbeFailure",
     "ProbeResult",
     "ProbeTotals",
+    "ProviderState",
     "SamplerSnapshot",
     "Skip",
     "SkipReason",
@@ -60,6 +68,7 @@ __all__ = [
     "initial_state",
     "needs_host_wait",
     "take_snapshot",
+    "to_read_often",
     "to_saved_state",
     "window_records",
 ]

@@ -57,6 +57,11 @@ class ProviderState(msgspec.Struct, frozen=True, gc=False):
             write_latency_s=_observed(self.write_latency_s, change.write_latency, change.write_us),
         )
 
+    @property
+    def is_throttled(self) -> bool:
+        """Whether a limit was exceeded between the last two readings."""
+        return self.change is not None and any(self.change.exceeded_us.values())
+
     def is_current(self, now_s: float) -> bool:
         """Return whether there was a reading lately; `now_s` is monotonic time."""
         return self.last is not None and now_s - self.last.monotonic_s < STALE_S

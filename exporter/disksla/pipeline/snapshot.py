@@ -18,6 +18,7 @@ from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import highest
 from disksla.pipeline.probe_results import ProbeTotals
+from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.sampler_stats import SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.totals import VerdictTotals, sum_recent
@@ -85,6 +86,10 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Of the provider, by the best source; None if it is not known."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
+    provider: ProviderState | None = None
+    """What its statistics page says; None if it was never read."""
+    provider_is_current: bool = False
+    """Whether the page was read lately."""
 
 
 class GroupSnapshot(msgspec.Struct, frozen=True):
@@ -288,6 +293,9 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         ),
         present_load=load_of(recent, promise),
         data_writes=disk_state.data_writes.exact_total,
+        provider=disk_state.provider,
+        provider_is_current=disk_state.provider is not None
+        and disk_state.provider.is_current(now_s),
     )
 
 

@@ -90,6 +90,19 @@ def to_saved_state(state: State, machine: str, boot: str) -> SavedState | None:
     return SavedState(machine, boot, state.clocks, disks, groups) if disks or groups else None
 
 
+def to_read_often(state: State) -> frozenset[str]:
+    """Return the disks whose statistics page is to be read at every tick: those at a limit.
+
+    They are at one by our own verdict on the last window, or by the last two readings.
+    """
+    return frozenset(
+        device
+        for device, disk_state in state.monitored.items()
+        if disk_state.provider is not None
+        and (disk_state.provider.is_throttled or _is_at_limit(state, device))
+    )
+
+
 def needs_host_wait(state: State) -> bool:
     """Return whether iowait and PSI have to be read at the next tick.
 
@@ -99,12 +112,13 @@ def needs_host_wait(state: State) -> bool:
     """
     if state.clocks is None:
         return True
-    window_verdicts = [
-        state.monitored[device].window_verdict
-        for device in state.active
-        if device in state.monitored
-    ]
-    return any(
-        window_verdict is not None and window_verdict.verdict in {"throttled", "met"}
-        for window_verdict in window_verdicts
+    return any(_is_at_limit(state, device) for device in state.active if device in state.monitored)
+
+
+def _is_at_limit(state: State, device: str) -> bool:
+    window_verdict = state.monitored[device].window_verdict
+    return (
+        device in state.active
+        and window_verdict is not None
+        and window_verdict.verdict in {"throttled", "met"}
     )

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 from disksla.errors import DiskslaError
 from disksla.system.log import fields
+from disksla.system.unix_socket import UnixSocket
 from disksla.web.access import AccessControl, AccessPolicy
 from disksla.web.basic_auth import TooManyAttemptsError
 from disksla.web.connection import ByteStream, HandshakeError
@@ -42,7 +43,6 @@ from disksla.web.http import (
     Response,
 )
 from disksla.web.listen import BACKLOG, Listen, ListenAddress, bind, bound_address
-from disksla.web.unix_socket import UnixSocket
 
 Application = Callable[[Request], Response]
 """Called by several threads."""

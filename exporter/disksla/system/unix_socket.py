@@ -1,4 +1,4 @@
-"""The Unix socket: the file permissions of its path decide who may ask the daemon."""
+"""Unix sockets: the file permissions of the path decide who may connect."""
 
 import errno
 import fcntl
@@ -11,20 +11,24 @@ from pathlib import Path
 
 from disksla.errors import DiskslaError
 from disksla.system.log import fields
-from disksla.web.listen import BACKLOG
 
 DEFAULT_SOCKET = Path("/run/disksla/disksla.sock")
+"""That of the daemon."""
+DEFAULT_EBS_SOCKET = Path("/run/disksla-ebs/ebs.sock")
+"""That of the helper, `disksla ebs-statistics`."""
 _MODE = 0o660
-"""The user and the group of the daemon may connect, and root."""
+"""The user and the group of the process may connect, and root."""
 
-_LOG = logging.getLogger("disksla.web")
+_BACKLOG = 1024
+
+_LOG = logging.getLogger("disksla.socket")
 
 
 class UnixSocket:
-    """A path to listen on, while no other daemon does.
+    """A path to listen on, while no other process does.
 
-    A lock file beside the socket is locked (flock(2)) as long as the daemon runs. With the lock,
-    an existing socket is that of a daemon that was killed, and is replaced.
+    A lock file beside the socket is locked (flock(2)) as long as the process runs. With the lock,
+    an existing socket is that of a process that was killed, and is replaced.
     """
 
     def __init__(self, path: Path) -> None:
@@ -51,7 +55,7 @@ class UnixSocket:
         return listening
 
     def close(self) -> None:
-        """Remove the socket, unless it is that of another daemon, and release the lock."""
+        """Remove the socket, unless it is that of another process, and release the lock."""
         lock, self._lock = self._lock, None
         if lock is not None:
             with suppress(OSError):
@@ -68,7 +72,7 @@ def _lock(path: Path) -> int:
     except OSError as error:
         os.close(descriptor)
         if error.errno == errno.EWOULDBLOCK:
-            raise DiskslaError("another daemon listens on it") from error
+            raise DiskslaError("another process listens on it") from error
         raise
     return descriptor
 
@@ -81,7 +85,7 @@ def _listen(path: Path) -> socket.socket:
         os.fchmod(listening.fileno(), _MODE)  # the file gets it, less the umask
         listening.bind(os.fspath(path))
         path.chmod(_MODE)
-        listening.listen(BACKLOG)
+        listening.listen(_BACKLOG)
     except OSError:
         listening.close()
         raise

@@ -1,0 +1,93 @@
+"""`disksla ebs-statistics`: read what AWS counts of its disks, for the daemon."""
+
+import argparse
+import signal
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+from disksla.ebs import Failure, encode
+from disksla.ebs.devices import find_devices
+from disksla.ebs.helper import Helper
+from disksla.ebs.nvme import read_statistics
+from disksla.errors import DiskslaError
+from disksla.system.log import set_up_logging
+from disksla.system.roots import Roots
+from disksla.system.unix_socket import DEFAULT_EBS_SOCKET, UnixSocket
+
+_SIGNALS = {signal.SIGINT, signal.SIGTERM}
+_STACK_BYTES = 256 * 1024
+"""Of each thread: they call little."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add --socket, --once, --path.sysfs, --path.dev, --log.level and --log.format."""
+    parser.add_argument(
+        "--socket",
+        type=Path,
+        default=DEFAULT_EBS_SOCKET,
+        metavar="FILE",
+        help="Unix socket to listen on, for the user and the group of the process and for root"
+        " (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="read each disk once, print what its page says as a line of JSON, and end",
+    )
+    for option, default, what in (
+        ("sysfs", Roots().sysfs, "sysfs"),
+        ("dev", Path("/dev"), "the device nodes"),
+    ):
+        parser.add_argument(
+            f"--path.{option}",
+            dest=f"path_{option}",
+            type=Path,
+            default=default,
+            metavar="DIR",
+            help=f"directory of {what} (default: %(default)s)",
+        )
+    parser.add_argument(
+        "--log.level",
+        dest="log_level",
+        choices=("debug", "info", "warning", "error"),
+        default="info",
+        help="minimum severity of log lines (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log.format",
+        dest="log_format",
+        choices=("logfmt", "json"),
+        default="logfmt",
+        help="format of log lines (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read until SIGTERM or SIGINT; with --once, return 1 if a page could not be read."""
+    find = partial(find_devices, arguments.path_sysfs)
+    read = partial(read_statistics, sysfs=arguments.path_sysfs, dev=arguments.path_dev)
+    if arguments.once:
+        messages = [read(device) for device in find()]
+        sys.stdout.write("".join(encode(message).decode() for message in messages))
+        return int(any(isinstance(message, Failure) for message in messages))
+    set_up_logging(arguments.log_level, arguments.log_format)
+    threading.stack_size(_STACK_BYTES)
+    unix_socket = UnixSocket(arguments.socket)
+    listening = unix_socket.open()
+    if listening is None:
+        raise DiskslaError(
+            f"cannot listen on {arguments.socket}: the log has the reason; choose another with"
+            " --socket, in a directory that exists"
+        )
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    helper = Helper(listening, find, read)
+    helper.start()
+    try:
+        signal.sigwait(_SIGNALS)
+    finally:
+        helper.stop()
+        listening.close()
+        unix_socket.close()
+    return 0

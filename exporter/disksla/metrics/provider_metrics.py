@@ -1,0 +1,82 @@
+"""Metrics of what the provider counts itself, on disks that have a statistics page.
+
+The page is that of EBS and of instance store on AWS (docs/ebs.md).
+"""
+
+from collections.abc import Callable
+
+from disksla.metrics.metric import Metric, Value, keyed
+from disksla.pipeline import DiskSnapshot, ProviderState
+
+
+def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:
+    """Return a function that has no value unless the page was read lately."""
+
+    def of_disk(snapshot: DiskSnapshot) -> Value:
+        if snapshot.provider is None or not snapshot.provider_is_current:
+            return None
+        return value(snapshot.provider)
+
+    return of_disk
+
+
+def _throttled_s(provider: ProviderState) -> Value:
+    return keyed({limit: us / 1e6 for limit, us in provider.throttled_us.items()})
+
+
+def _queue_length(provider: ProviderState) -> Value:
+    return None if provider.last is None else provider.last.statistics.queue_length
+
+
+def _failures(snapshot: DiskSnapshot) -> Value:
+    provider = snapshot.provider
+    return None if provider is None else keyed(provider.failures)
+
+
+_ABSENT = "Absent without the page, and while it was not read for 10 s (docs/ebs.md)."
+_LATENCY = (
+    "as the provider counted each request since the first reading of the statistics page. A bin of"
+    " the page that is not within one bucket counts in that of its upper bound."
+)
+
+PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
+    Metric(
+        "disksla_provider_throttled_seconds_total",
+        "counter",
+        "Seconds in which the provider saw more demand than a limit allows, by its own count since"
+        " the first reading of the statistics page, by limit: iops or bandwidth of the volume,"
+        f" machine_iops or machine_bandwidth of the instance (not on instance store). {_ABSENT}",
+        _current(_throttled_s),
+        ("limit",),
+    ),
+    Metric(
+        "disksla_provider_queue_length",
+        "gauge",
+        f"Requests at the volume when its statistics page was read last. {_ABSENT}",
+        _current(_queue_length),
+    ),
+    Metric(
+        "disksla_provider_read_latency_seconds",
+        "histogram",
+        f"Seconds that reads took {_LATENCY} {_ABSENT}",
+        _current(lambda provider: provider.read_latency_s),
+        profile="full",
+    ),
+    Metric(
+        "disksla_provider_write_latency_seconds",
+        "histogram",
+        f"Seconds that writes took {_LATENCY} {_ABSENT}",
+        _current(lambda provider: provider.write_latency_s),
+        profile="full",
+    ),
+    Metric(
+        "disksla_provider_statistics_failures_total",
+        "counter",
+        "Readings of the statistics page that gave no numbers, by reason: permission, removed,"
+        " status (the disk refused) or device (another error); short, magic, version, bins or"
+        " counter (a page that cannot be right); reset (its counters began again). Absent while"
+        " there was none.",
+        _failures,
+        ("reason",),
+    ),
+)

@@ -1,0 +1,299 @@
+"""The helper with its clients: a real Unix socket, disks whose answers the test sets."""
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from disksla.ebs.client import EbsClient
+from disksla.ebs.devices import find_devices
+from disksla.ebs.helper import MOST_CLIENTS, Helper
+from disksla.ebs.nvme import read_statistics
+from disksla.ebs.reading import Failure, Reading, Watch, decode_message, encode
+from disksla.system.unix_socket import UnixSocket
+from support.ebs_disks import Disks
+from support.ebs_pages import Page
+from support.log_events import Event, events
+from support.waiting import eventually
+
+Captured = pytest.LogCaptureFixture
+WITHIN_S = 20
+PAGE = Page(total_read_ops=5).written()
+
+
+@contextmanager
+def helping(disks: Disks, path: Path) -> Iterator[Helper]:
+    """Run a helper for the disks, on a socket."""
+    unix_socket = UnixSocket(path)
+    listening = unix_socket.open()
+    assert listening is not None
+    read = partial(read_statistics, sysfs=disks.sysfs, dev=disks.dev, ioctl=disks.ioctl)
+    helper = Helper(listening, partial(find_devices, disks.sysfs), read)
+    helper.start()
+    try:
+        yield helper
+    finally:
+        helper.stop()
+        listening.close()
+        unix_socket.close()
+
+
+@contextmanager
+def connected(path: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WITHIN_S)
+        client.connect(str(path))
+        yield client
+
+
+def received(client: socket.socket, messages: int) -> list[Reading | Failure]:
+    with client.makefile("rb") as lines:
+        return [decode_message(lines.readline()) for _ in range(messages)]
+
+
+def of_ebs(caplog: Captured, message: str) -> list[Event]:
+    return [event for event in events(caplog) if event.message == message]
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Disks:
+    return Disks(tmp_path)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ebs.sock"
+
+
+def test_every_client_gets_every_disk(disks: Disks, path: Path) -> None:
+    disks.add("nvme1", PAGE, serial="vol1")
+    disks.add("nvme2", PAGE, serial="vol2")
+    with helping(disks, path), connected(path) as first, connected(path) as second:
+        for client in (first, second):
+            found = received(client, 4)
+            assert {message.device for message in found} == {"nvme1n1", "nvme2n1"}
+            assert all(isinstance(message, Reading) for message in found)
+
+
+def test_nothing_is_read_without_a_client(disks: Disks, path: Path) -> None:
+    disks.add("nvme1", PAGE)
+    with helping(disks, path):
+        with connected(path) as client:
+            received(client, 1)
+        assert eventually(lambda: not helper_threads("client"), WITHIN_S)
+        count = len(disks.commands)
+        assert count <= 2
+        with connected(path) as client:
+            received(client, 1)
+        assert len(disks.commands) > count
+
+
+def helper_threads(name: str) -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == name]
+
+
+def test_a_watched_disk_is_read_ten_times_a_second(disks: Disks, path: Path) -> None:
+    disks.add("nvme1", PAGE)
+    with helping(disks, path), connected(path) as client:
+        client.sendall(encode(Watch(("nvme1n1",))))
+        times_s = of_readings(received(client, 13)[2:])
+        assert len(times_s) == 11
+        assert times_s[-1] - times_s[0] < 9  # once a second, it is 10
+        client.sendall(encode(Watch(())))
+
+
+def of_readings(messages: list[Reading | Failure]) -> list[float]:
+    return [message.monotonic_s for message in messages if isinstance(message, Reading)]
+
+
+def is_read(message: Reading | Failure) -> bool:
+    return isinstance(message, Reading)
+
+
+def test_a_problem_is_passed_on_and_logged_once(
+    disks: Disks, path: Path, caplog: Captured
+) -> None:
+    caplog.set_level("INFO")
+    answers = [OSError(errno.EACCES, "Permission denied")] * 2 + [PAGE] * 100
+    disks.add("nvme1", lambda: answers.pop(0))
+    with helping(disks, path), connected(path) as client:
+        first, second, third = received(client, 3)
+        assert isinstance(first, Failure)
+        assert isinstance(second, Failure)
+        assert first.reason == second.reason == "permission"
+        assert isinstance(third, Reading)
+        assert eventually(
+            lambda: len(of_ebs(caplog, "statistics page readable again")) == 1, WITHIN_S
+        )
+    [event] = of_ebs(caplog, "statistics page not read")
+    assert (event.level, event.fields["device"]) == ("warning", "nvme1n1")
+    assert event.fields["reason"] == "permission"
+
+
+def test_a_disk_that_is_removed_and_one_that_is_added(disks: Disks, path: Path) -> None:
+    disks.add("nvme1", PAGE, serial="vol1")
+    with helping(disks, path), connected(path) as client, client.makefile("rb") as lines:
+        assert is_read(decode_message(lines.readline()))
+        disks.remove("nvme1")
+        last = decode_message(lines.readline())
+        while not isinstance(last, Failure):
+            last = decode_message(lines.readline())
+        assert last.reason == "removed"
+        disks.add("nvme2", PAGE, serial="vol2")
+        found = decode_message(lines.readline())
+        assert isinstance(found, Reading)
+        assert (found.device, found.serial) == ("nvme2n1", "vol2")
+
+
+def test_a_disk_that_does_not_answer_delays_no_other(disks: Disks, path: Path) -> None:
+    never = threading.Event()
+
+    def blocked() -> bytes:
+        never.wait(WITHIN_S)
+        return PAGE
+
+    disks.add("nvme1", blocked)
+    disks.add("nvme2", PAGE)
+    with helping(disks, path), connected(path) as client:
+        assert {message.device for message in received(client, 3)} == {"nvme2n1"}
+        never.set()
+
+
+def test_a_client_that_does_not_read_is_disconnected(
+    disks: Disks, path: Path, caplog: Captured
+) -> None:
+    disks.add("nvme1", PAGE)
+    with helping(disks, path) as helper, connected(path) as slow, connected(path) as client:
+        received(client, 1)
+        message = Failure("nvme9n1", "status", "x" * 1000)
+        for _ in range(5000):
+            helper._send(message)  # noqa: SLF001 -- what a thread of a disk does, only faster
+            client.recv(1 << 20)
+        assert eventually(lambda: len(helper_threads("client")) == 1, WITHIN_S)
+        assert of_ebs(caplog, "client is too slow")
+        while slow.recv(1 << 20):
+            pass  # it was closed
+        received_before = len(disks.commands)
+        assert eventually(lambda: len(disks.commands) > received_before, WITHIN_S)
+
+
+@pytest.mark.parametrize("junk", [b"hello\n", b"x" * 40_000])
+def test_a_client_that_sends_junk_is_disconnected(
+    disks: Disks, path: Path, caplog: Captured, junk: bytes
+) -> None:
+    with helping(disks, path), connected(path) as client:
+        client.sendall(junk)
+        with pytest.raises(OSError, match="reset") if len(junk) > 16384 else no_error():
+            while client.recv(1 << 20):
+                pass
+        assert eventually(lambda: bool(of_ebs(caplog, "client disconnected")), WITHIN_S)
+
+
+@contextmanager
+def no_error() -> Iterator[None]:
+    yield
+
+
+def test_more_clients_than_are_served(disks: Disks, path: Path, caplog: Captured) -> None:
+    with helping(disks, path):
+        clients = [socket.socket(socket.AF_UNIX) for _ in range(MOST_CLIENTS + 1)]
+        for client in clients:
+            client.settimeout(WITHIN_S)
+            client.connect(str(path))
+        assert clients[-1].recv(1) == b""
+        assert of_ebs(caplog, "client refused")
+        for client in clients:
+            client.close()
+        assert eventually(lambda: not helper_threads("client"), WITHIN_S)
+
+
+def test_the_client_of_the_daemon_posts_and_asks(
+    disks: Disks, path: Path, caplog: Captured
+) -> None:
+    caplog.set_level("INFO")
+    disks.add("nvme1", PAGE)
+    posted: list[Reading | Failure] = []
+    watched: list[frozenset[str]] = [frozenset()]
+    client = EbsClient(path, posted.append, lambda: watched[0], retry_s=0.05)
+    assert works(client) is None
+    client.start()
+    assert not eventually(lambda: works(client) is not None, 0.3)
+    with helping(disks, path):
+        assert eventually(lambda: len(posted) >= 2, WITHIN_S)
+        assert works(client)
+        watched[0] = frozenset({"nvme1n1"})
+        count = len(posted)
+        assert eventually(lambda: is_fast(posted[count:]), WITHIN_S)
+    assert eventually(lambda: works(client) is None, WITHIN_S)
+    with helping(disks, path):
+        count = len(posted)
+        assert eventually(lambda: len(posted) > count, WITHIN_S)
+    client.stop()
+    assert [event.message for event in events(caplog) if "helper" in event.message][:2] == [
+        "connected to the helper",
+        "the helper has ended",
+    ]
+
+
+def works(client: EbsClient) -> bool | None:
+    return None if client.health is None else client.health.works
+
+
+def is_fast(messages: list[Reading | Failure]) -> bool:
+    times_s = of_readings(messages)
+    return any(later - earlier < 0.5 for earlier, later in pairwise(times_s))
+
+
+def test_another_socket_of_a_reloaded_configuration(tmp_path: Path, disks: Disks) -> None:
+    disks.add("nvme1", PAGE)
+    posted: list[Reading | Failure] = []
+    client = EbsClient(tmp_path / "none.sock", posted.append, retry_s=0.05)
+    client.start()
+    with helping(disks, tmp_path / "ebs.sock"):
+        client.path = tmp_path / "ebs.sock"
+        assert eventually(lambda: bool(posted), WITHIN_S)
+        client.path = tmp_path / "none.sock"
+        assert eventually(lambda: client.health is None, WITHIN_S)
+    client.stop()
+
+
+def test_a_helper_of_another_version_is_a_problem(path: Path, caplog: Captured) -> None:
+    posted: list[Reading | Failure] = []
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        client = EbsClient(path, posted.append, retry_s=0.05)
+        client.start()
+        for _ in range(3):
+            connection, _ = listening.accept()
+            connection.sendall(b'{"type":"greeting"}\n')
+            connection.close()
+        assert eventually(
+            lambda: client.health is not None and client.health.errors >= 3, WITHIN_S
+        )
+        client.stop()
+    assert client.health is not None
+    assert client.health.problem is not None
+    assert "expected the same version" in client.health.problem
+    assert posted == []
+    assert len(of_ebs(caplog, "no readings from the helper")) <= 3
+
+
+def test_a_socket_that_nothing_listens_on_is_a_problem(path: Path, caplog: Captured) -> None:
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(path))
+    client = EbsClient(path, lambda _: None, retry_s=0.01)
+    client.start()
+    assert eventually(lambda: client.health is not None and client.health.errors >= 3, WITHIN_S)
+    client.stop()
+    assert client.health is not None
+    assert client.health.works is False
+    [event] = of_ebs(caplog, "no readings from the helper")
+    assert event.fields["err"] == f"cannot connect to {path}: {os.strerror(errno.ECONNREFUSED)}"

@@ -6,19 +6,15 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from disksla.ebs.client import EbsClient
-from disksla.ebs.devices import find_devices
-from disksla.ebs.helper import MOST_CLIENTS, Helper
-from disksla.ebs.nvme import read_statistics
+from disksla.ebs.helper import MOST_CLIENTS
 from disksla.ebs.reading import Failure, Reading, Watch, decode_message, encode
-from disksla.system.unix_socket import UnixSocket
-from support.ebs_disks import Disks
+from support.ebs_disks import Disks, helping
 from support.ebs_pages import Page
 from support.log_events import Event, events
 from support.waiting import eventually
@@ -26,23 +22,6 @@ from support.waiting import eventually
 Captured = pytest.LogCaptureFixture
 WITHIN_S = 20
 PAGE = Page(total_read_ops=5).written()
-
-
-@contextmanager
-def helping(disks: Disks, path: Path) -> Iterator[Helper]:
-    """Run a helper for the disks, on a socket."""
-    unix_socket = UnixSocket(path)
-    listening = unix_socket.open()
-    assert listening is not None
-    read = partial(read_statistics, sysfs=disks.sysfs, dev=disks.dev, ioctl=disks.ioctl)
-    helper = Helper(listening, partial(find_devices, disks.sysfs), read)
-    helper.start()
-    try:
-        yield helper
-    finally:
-        helper.stop()
-        listening.close()
-        unix_socket.close()
 
 
 @contextmanager

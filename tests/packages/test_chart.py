@@ -120,6 +120,7 @@ def test_schemas_of_kubernetes(
     "option",
     [
         "detect.kubernetes.enable=true",
+        "ebs.enable=true",
         "detect.kubernetes.intervalSeconds=5",
         "detect.kubernetes.cinder=x; reboot",
         "detect.cloud.provider=other",
@@ -141,6 +142,21 @@ def test_without_detection_nothing_of_the_cluster_is_used(helm: str) -> None:
     pod = found["DaemonSet"]["spec"]["template"]["spec"]
     assert [each["name"] for each in pod["containers"]] == ["disksla"]
     assert not [each for each in pod["volumes"] if "projected" in each or each["name"] == "terms"]
+
+
+def test_one_container_is_privileged_and_only_if_asked_for(helm: str) -> None:
+    """The others stay as they are, but for the socket that the daemon connects to."""
+    before = documents(render(helm))["DaemonSet"]["spec"]["template"]["spec"]
+    after = documents(render(helm, "--set", "ebs.enabled=true"))["DaemonSet"]["spec"]["template"]
+    [*others, helper] = after["spec"]["containers"]
+    assert helper["name"] == "ebs"
+    assert helper["securityContext"]["privileged"]
+    assert not any(each["securityContext"]["privileged"] for each in others)
+    socket = {"name": "ebs", "mountPath": "/run/disksla-ebs"}
+    assert socket in helper["volumeMounts"]
+    others[0]["volumeMounts"].remove(socket)
+    assert others == before["containers"]
+    assert not any(each["name"] in {"ebs", "dev"} for each in before["volumes"])
 
 
 def test_account_of_the_operator(helm: str) -> None:

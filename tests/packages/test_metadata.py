@@ -108,6 +108,7 @@ def test_packages_install_every_systemd_file() -> None:
         "disksla-detect.service.d",
         "disksla-detect.timer",
         "disksla-detect.default",
+        "disksla-ebs.service",
         "90-disksla-detect.rules",
     }
     assert files == expected, "update packaging/tree, debian/install and the spec too"

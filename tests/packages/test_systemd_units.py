@@ -16,9 +16,10 @@ UNITS = (
     "disksla-exporter.socket",
     "disksla-detect.service",
     "disksla-detect.timer",
+    "disksla-ebs.service",
 )
 DROP_INS = sorted((SYSTEMD / "disksla-exporter.service.d").glob("*.conf"))
-MAX_EXPOSURE_OF_DETECT = 1.7
+MAX_EXPOSURE_OF_OTHERS = {"disksla-detect.service": 1.7, "disksla-ebs.service": 1.5}
 MAX_EXPOSURE = {
     "": 1.5,
     "10-probe-devices.conf": 1.9,
@@ -83,9 +84,22 @@ def test_exposure_is_low(tmp_path: Path, name: str) -> None:
 
 
 @needs_systemd
-def test_exposure_of_detection_is_low(tmp_path: Path) -> None:
-    (service,) = (unit for unit in installed(tmp_path) if unit.endswith("disksla-detect.service"))
-    assert exposure_of(service) <= MAX_EXPOSURE_OF_DETECT
+@pytest.mark.parametrize("name", MAX_EXPOSURE_OF_OTHERS)
+def test_exposure_of_other_services_is_low(tmp_path: Path, name: str) -> None:
+    (service,) = (unit for unit in installed(tmp_path) if unit.endswith(name))
+    assert exposure_of(service) <= MAX_EXPOSURE_OF_OTHERS[name]
+
+
+def test_the_helper_has_one_capability_and_one_class_of_devices() -> None:
+    lines = (SYSTEMD / "disksla-ebs.service").read_text().splitlines()
+    assert [line for line in lines if "CAP_" in line and not line.startswith("#")] == [
+        "CapabilityBoundingSet=CAP_SYS_ADMIN"
+    ]
+    assert [line for line in lines if line.startswith("Device")] == [
+        "DevicePolicy=closed",
+        "DeviceAllow=char-nvme r",
+    ]
+    assert {"PrivateNetwork=yes", "RestrictAddressFamilies=AF_UNIX"} <= {*lines}
 
 
 def exposure_of(service: str) -> float:
@@ -101,7 +115,7 @@ def test_exposure_of_every_drop_in_is_checked() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [SYSTEMD / "disksla-exporter.service", SYSTEMD / "disksla-detect.service", *DROP_INS],
+    [*sorted(SYSTEMD.glob("*.service")), *DROP_INS],
     ids=lambda path: path.name,
 )
 def test_every_directive_has_a_comment(path: Path) -> None:

@@ -5,8 +5,15 @@ The ioctl is a function that reads the command as the kernel documents it (linux
 
 import ctypes
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+
+from disksla.ebs.devices import find_devices
+from disksla.ebs.helper import Helper
+from disksla.ebs.nvme import read_statistics
+from disksla.system.unix_socket import UnixSocket
 
 EBS = "Amazon Elastic Block Store"
 INSTANCE_STORE = "Amazon EC2 NVMe Instance Storage"
@@ -37,9 +44,12 @@ class Disks:
         directory = self.sysfs / "devices" / "pci0000:00" / "nvme" / controller
         name = namespace or f"{controller}n1"
         (directory / name).mkdir(parents=True)
+        (directory / name / "dev").write_text(f"259:{len(self.answers)}\n")
+        (directory / name / "size").write_text(f"{2**21}\n")
+        (directory / name / "inflight").write_text("0 0\n")
         (directory / "model").write_text(f"{model:40}\n")  # padded, as by the controller
         (directory / "serial").write_text(f"{serial:20}\n")
-        (directory / name / "device").symlink_to("..")
+        (directory / name / "device").symlink_to(f"../../{controller}")
         (self.sysfs / "class" / "block" / name).symlink_to(directory / name)
         (self.dev / controller).touch()
         self.answers[controller] = answer if callable(answer) else lambda: answer
@@ -70,3 +80,20 @@ class Disks:
         assert asked <= data_length, "more is asked for than there is space"
         ctypes.memmove(address, answer[:asked], len(answer[:asked]))
         return 0
+
+
+@contextmanager
+def helping(disks: Disks, path: Path) -> Iterator[Helper]:
+    """Run a helper for the disks, on a socket."""
+    unix_socket = UnixSocket(path)
+    listening = unix_socket.open()
+    assert listening is not None
+    read = partial(read_statistics, sysfs=disks.sysfs, dev=disks.dev, ioctl=disks.ioctl)
+    helper = Helper(listening, partial(find_devices, disks.sysfs), read)
+    helper.start()
+    try:
+        yield helper
+    finally:
+        helper.stop()
+        listening.close()
+        unix_socket.close()

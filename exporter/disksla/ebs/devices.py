@@ -1,6 +1,5 @@
 """NVMe disks that may have the statistics page, by sysfs, which needs no privilege."""
 
-import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -37,9 +36,11 @@ def find_device(sysfs: Path, name: str) -> EbsDevice | None:
     """
     directory = sysfs / "class" / "block" / name / "device"
     try:
-        controller = Path(os.path.realpath(directory, strict=True)).name
-        model = (directory / "model").read_text(encoding="utf-8", errors="replace").strip()
-        serial = (directory / "serial").read_text(encoding="utf-8", errors="replace").strip()
+        controller = directory.readlink().name
+        model, serial = (
+            (directory / attribute).read_bytes().decode(errors="replace").strip()
+            for attribute in ("model", "serial")
+        )
     except OSError:
         return None
     if model not in MODELS or not _CONTROLLER.fullmatch(controller):

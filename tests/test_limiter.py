@@ -186,7 +186,7 @@ def test_free_scenarios_are_never_throttled(name: str) -> None:
 
 @pytest.mark.parametrize("name", AT_TIMES)
 def test_intermittent_scenarios_are_sometimes_throttled(name: str) -> None:
-    assert 0.05 < run(SCENARIOS[name]).throttled_share(1.0) < 0.5
+    assert 0.05 < run(SCENARIOS[name]).throttled_share(1.0) < 0.7
 
 
 @pytest.mark.parametrize(

@@ -160,6 +160,8 @@ THROTTLED: dict[str, Scenario] = {
 AT_TIMES: dict[str, Scenario] = {
     "iops-300-poisson-90": _iops_limited(300, Open(per_second=270, poisson=True), seconds=60.0),
     "iops-1000-poisson-90": _iops_limited(1000, Open(per_second=900, poisson=True), seconds=60.0),
+    "iops-300-poisson-95": _iops_limited(300, Open(per_second=285, poisson=True), seconds=60.0),
+    "iops-1000-poisson-95": _iops_limited(1000, Open(per_second=950, poisson=True), seconds=60.0),
     "iops-300-bursts": _iops_limited(300, Closed(depth=8, active=_EVERY_SECOND)),
     "iops-300-bursts-open": _iops_limited(300, Open(per_second=2000, active=_EVERY_SECOND)),
 }

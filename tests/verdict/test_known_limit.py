@@ -10,6 +10,7 @@ from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
     is_far_below,
+    is_near_limit,
     throttled_at_limit,
     throttled_now_and_then,
 )
@@ -82,6 +83,14 @@ def test_throttled_now_and_then() -> None:
 )
 def test_far_below_is_a_quarter_of_the_limit(reads: int, flushes: int, is_far: bool) -> None:
     assert is_far_below(release(reads, flushes=flushes), LIMITS, 0.03, 0.1) is is_far
+
+
+@pytest.mark.parametrize(
+    ("reads", "is_near"),
+    [(3, False), (15, False), (18, True), (30, True), (55, True), (62, False)],
+)
+def test_near_limit(reads: int, is_near: bool) -> None:
+    assert is_near_limit(release(reads), LIMITS, 0.03, 0.1) is is_near
 
 
 releases = st.builds(

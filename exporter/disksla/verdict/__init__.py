@@ -27,6 +27,7 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
 - **A limit of the terms** (`known_limit`). The disk is throttled if requests wait and a span of
   the last releases has the rate of the limit, and none is far from it. It is throttled for as long
   as requests waited, not for the whole window: those that are in flight together wait together.
+  Those of a load that was near the limit before, and did not wait, arrive one after another.
 - **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
   limiter differs from a straight line by less than a request; that of a disk drifts off. After two
   seconds on a straight line, with requests in flight all the time, the disk is throttled at an

@@ -1,6 +1,7 @@
 """What throttles a disk, as far as its last releases tell."""
 
 import math
+from itertools import islice
 
 import msgspec
 
@@ -16,12 +17,14 @@ from disksla.verdict.flush_share import (
 from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
+    is_near_limit,
     throttled_at_limit,
     throttled_charges,
     throttled_now_and_then,
 )
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import is_below_promise
+from disksla.verdict.service_time import has_long_wait, took_s
 from disksla.verdict.span import last_seconds, span_of
 from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
@@ -72,6 +75,8 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     ceiling: Ceiling | None
     far_below: int
     """How many releases, counted from the last, waited far below the limits of the terms."""
+    service_s: float
+    """What a request takes that does not wait; 0 if unknown."""
 
     @property
     def counts(self) -> tuple[tuple[Interval, ...], ...]:
@@ -93,7 +98,7 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     is_steady: bool = False
     """The rate is that of a limit of the terms."""
     is_varying: bool = False
-    """The load touches the limit now and then."""
+    """The load touches the limit now and then; if it is steady, too, it did so before."""
     longest_s: float = math.inf
     """Longest time in which requests can have waited."""
     is_below: bool = False
@@ -221,7 +226,32 @@ def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding
     before = 0
     if seen.throttle is not None and seen.throttle.level == throttle.level:
         before = seen.throttled
-    return Finding(throttle, releases[-1 - before :], is_steady=True)
+    is_varying = not seen.flushes and _is_varying(seen, rules)
+    return Finding(throttle, releases[-1 - before :], is_steady=True, is_varying=is_varying)
+
+
+def _is_varying(seen: Seen, rules: Rules) -> bool:
+    """Return whether requests that wait at a limit arrive whether or not others wait.
+
+    Before they waited, the load was near the limit, and it was not that of a program that has one
+    request at a time in flight.
+    """
+    if not seen.service_s or rules.limits.burst_charges:
+        return False
+    served = (
+        release
+        for release in seen.releases[: -seen.waiting]
+        if is_near_limit(release, rules.limits, rules.tolerance_ratio, rules.tick_s)
+        and not has_long_wait(release, seen.service_s)
+    )
+    if next(islice(served, P.varying_served - 1, None), None) is None:
+        return False
+    return not all(map(_is_one_at_most, seen.releases))
+
+
+def _is_one_at_most(release: Interval) -> bool:
+    """Return whether no more than one request at a time was in flight."""
+    return release.inflight <= 1 and took_s(release) <= (1 + P.batch_share) * release.seconds
 
 
 def _now_and_then(seen: Seen, rules: Rules) -> Finding | None:

@@ -126,6 +126,12 @@ def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: flo
     return load - (1 - tolerance - rate_uncertainty(requests, release.seconds, tick_s))
 
 
+def is_near_limit(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> bool:
+    """Return whether the load of a release is near the limit, but no burst beyond it."""
+    over = _over_limit(release, limits, tolerance, tick_s)
+    return -P.varying_near_share <= over <= P.varying_peak_ratio
+
+
 def is_far_below(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> bool:
     """Return whether a release is so far below the limits that it reaches none by uncertainty.
 

@@ -65,6 +65,11 @@ class Parameters(msgspec.Struct, frozen=True):
     varying_peak_ratio: float = 1.0
     """Greatest load of one such release beyond the limit: at most two windows of the limiter fall
     into it."""
+    varying_near_share: float = 0.4
+    """Of a limit, from which on a release below it is near it."""
+    varying_served: int = 2
+    """Releases near the limit, before requests waited, from which on a load varies (simulation:
+    Poisson arrivals at 95 % of a limit)."""
     mixed_releases: int = 10
     mixed_occupied_ratio: float = 1.5
     mixed_share: float = 0.7

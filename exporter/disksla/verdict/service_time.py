@@ -146,11 +146,16 @@ def wait_s(release: Interval, service_s: float) -> float:
 
 def has_waiting(release: Interval, service_s: float) -> bool:
     """Return whether requests waited in a release, beyond `service_s` each (0 if unknown)."""
-    requests = release.reads + release.writes
     if release.inflight > 1:
         return True
     if not service_s:
         return took_s(release) > P.occupied_share * release.seconds
+    return has_long_wait(release, service_s)
+
+
+def has_long_wait(release: Interval, service_s: float) -> bool:
+    """Return whether completed requests took longer than service times vary."""
+    requests = release.reads + release.writes
     explained_s = P.wait_floor_s + P.wait_share * requests * service_s
     return wait_s(release, service_s) > max(explained_s, P.batch_share * release.seconds)
 

@@ -341,24 +341,25 @@ def _throttled_s(
     If fewer requests completed than were in flight before, some waited all the time. Otherwise
     those that were in flight waited together, each for that time, so it is the I/O-seconds of
     waiting by their number. Of a varying load, requests that arrive one after another wait until
-    the same time, half as long on average as the first. Of one writer, one or two are in flight;
-    how many a sample finds depends on its place in the limiter's window, so it is their mean. A
-    service time that explains most of what requests took is not believed where the rate is
-    constant.
+    the same time, half as long on average as the first; while some are in flight at both samples,
+    they may have waited together. Of one writer, one or two are in flight; how many a sample finds
+    depends on its place in the limiter's window, so it is their mean. A service time that explains
+    most of what requests took is not believed where the rate is constant.
     """
-    requests = release.reads + release.writes
-    waiting = inflight_before or release.inflight / 2  # none, and then more and more
     if release.read_ms is None:
         return release.seconds
     if found.throttle == UNKNOWN_LIMIT and waited_s < took_s(release) / 2:
         return release.seconds
     if found.flush_share is not None:
         return waited_s / max(1.0, took_s(release) / release.seconds)
-    if found.is_varying:
-        return min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))
-    if waiting >= requests:
-        return release.seconds
-    return waited_s / max(1, waiting)
+    requests = release.reads + release.writes
+    waiting = inflight_before or release.inflight / 2  # none, and then more and more
+    together_s = release.seconds if waiting >= requests else waited_s / max(1, waiting)
+    if not found.is_varying:
+        return together_s
+    in_turn_s = min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))
+    may_wait_together = found.is_steady and inflight_before and release.inflight
+    return max(in_turn_s, together_s) if may_wait_together else in_turn_s
 
 
 def _see(detector: DetectorState, release: Interval, service_s: float, rules: Rules) -> Seen:
@@ -402,4 +403,5 @@ def _see(detector: DetectorState, release: Interval, service_s: float, rules: Ru
         detector.flush_share,
         detector.ceiling,
         far_below,
+        service_s,
     )

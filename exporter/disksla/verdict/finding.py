@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from disksla.limits import Limits
+from disksla.limits import Charge, Limits
 from disksla.verdict.ceiling import Ceiling, is_at_ceiling
 from disksla.verdict.constant_rate import Line
 from disksla.verdict.flush_share import (
@@ -140,9 +140,13 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
 
     Where both are near, it is the one that is used more in the same time. That the disk is at its
     own limit may be seen some releases later than that the group is: it has fewer requests. And a
-    sample that is late may hide it for a release. A group that is throttled uses its limit once;
-    what it did beyond that were tokens saved before.
+    sample that is late may hide it for a release, or the end of the load: after a release at its
+    own limit, it suffices if it was used more until then. A group that is throttled uses its limit
+    once; what it did beyond that were tokens saved before. So its first release tells nothing of a
+    disk that did not reach its own.
     """
+    if found is None and len(shared.releases) == 1:
+        return True
     number = min(seen.waiting, P.longest_span)
     if found is None and number == P.longest_span and seen.throttle is None:
         return False
@@ -151,11 +155,27 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
     if found is not None and found.throttle is not None:
         releases = seen.data if found.counts_data else seen.releases
         level = found.throttle.level
-    span = span_of(releases[-number:])
-    own = span.load(throttled_charges(rules.limits, level)) or 0.0
-    beside = last_seconds(shared.releases, span.seconds - rules.tick_s / 2)
-    of_group = min(1.0, span_of(beside).load(shared.charges) or 0.0)
-    return own * (1 + span.uncertainty(rules.tick_s)) >= (1 - P.same_load_share) * of_group
+    charges = throttled_charges(rules.limits, level)
+    if _uses_more(releases[-number:], charges, shared, rules.tick_s):
+        return True
+    if seen.throttle is None or len(releases) == 1:
+        return False
+    earlier = msgspec.structs.replace(shared, releases=shared.releases[:-1])
+    return _uses_more(releases[:-1][-number:], charges, earlier, rules.tick_s)
+
+
+def _uses_more(
+    releases: tuple[Interval, ...],
+    charges: tuple[Charge, ...],
+    shared: SharedThrottle,
+    tick_s: float,
+) -> bool:
+    """Return whether a disk uses its limit as much as its group, or more, in the same time."""
+    span = span_of(releases)
+    beside = last_seconds(shared.releases, span.seconds - tick_s / 2)
+    own = (span.load(charges) or 0.0) * (1 + span.uncertainty(tick_s))
+    of_group = span_of(beside).load(shared.charges) or 0.0 if beside else 0.0
+    return own >= (1 - P.same_load_share) * min(1.0, of_group)
 
 
 def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:

@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab advice vm \
-	identity boot alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
+	identity boot ebs alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -88,6 +88,10 @@ identity: .venv/check.stamp ## compare disks of virtual machines that look like 
 boot: .venv/check.stamp ## boot machines of providers, without configuration, to the right limits
 	@.ci/need vm
 	PYTHONPATH=tests .venv/bin/python -m vm.boot $(ARGS)
+
+ebs: .venv/check.stamp ## from a throttled volume that looks like EBS to the metrics, in a virtual machine
+	@.ci/need vm
+	PYTHONPATH=tests .venv/bin/python -m vm.ebs $(ARGS)
 
 alert: .venv/check.stamp ## from a new Debian to the first alert, on a disk that QEMU throttles
 	@.ci/need vm

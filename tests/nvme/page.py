@@ -44,7 +44,7 @@ class Usage:
         self.operations = [0, 0]
         self.size_bytes = [0, 0]
         self.latency_s = [0.0, 0.0]
-        self.exceeded_s: dict[Limit, float] = dict.fromkeys(LIMITS, 0.0)
+        self.exceeded_s: dict[str, float] = dict.fromkeys(LIMITS, 0.0)
         """Time in which requests waited for a limit."""
         self.counts = [[0] * len(BINS), [0] * len(BINS)]
         """Requests by latency."""

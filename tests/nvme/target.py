@@ -20,7 +20,7 @@ from lab.limiter import Request
 from lab.model import Meter, Service
 from lab.quantity import Duration
 from nvme import identify
-from nvme.page import EBS, Limit, page
+from nvme.page import EBS, page
 from nvme.protocol import (
     HEADER_BYTES,
     Command,
@@ -419,7 +419,7 @@ class Target:
         """Change the limits that all volumes share."""
         self._do(lambda: self._state.volumes.limit_machine(meters, time.monotonic()))
 
-    def exceeded_s(self, serial: str) -> dict[Limit, float]:
+    def exceeded_s(self, serial: str) -> dict[str, float]:
         """Return the time for which requests of a volume have waited, by limit."""
         volumes, number = self._state.volumes, self._by_serial[serial].number
         return self._do(lambda: dict(volumes.usage(number, time.monotonic()).exceeded_s))

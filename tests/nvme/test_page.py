@@ -2,7 +2,7 @@
 
 import struct
 
-from nvme.page import BINS, EBS, INSTANCE_STORE, SIZES, Limit, Usage, page
+from nvme.page import BINS, EBS, INSTANCE_STORE, LIMITS, SIZES, Usage, page
 
 
 def used() -> Usage:
@@ -10,13 +10,7 @@ def used() -> Usage:
     usage.add(is_write=False, size_bytes=4096, latency_s=0.0005)
     usage.add(is_write=True, size_bytes=2**20, latency_s=3.0)
     usage.add(is_write=True, size_bytes=16384, latency_s=0.0)
-    limits: tuple[tuple[Limit, float], ...] = (
-        ("iops", 1.5),
-        ("bandwidth", 2.5),
-        ("machine_iops", 3.5),
-        ("machine_bandwidth", 0.000001),
-    )
-    usage.exceeded_s.update(limits)
+    usage.exceeded_s |= dict(zip(LIMITS, (1.5, 2.5, 3.5, 0.000001), strict=True))
     return usage
 
 

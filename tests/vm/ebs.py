@@ -1,0 +1,434 @@
+"""`make ebs`: the statistics page of EBS, from a throttled volume to the metrics.
+
+A target on this machine (tests/nvme) serves volumes by NVMe/TCP, throttles them, and counts into
+their pages for how long. The driver of Linux attaches them in a virtual machine, where the Debian
+package runs: the helper reads the pages by ioctl, and the daemon says what they say. fio and
+PostgreSQL load the volumes. What the metrics say must be what the target has counted, to the
+microsecond; what verdicts say without the page is compared with it.
+"""
+
+import json
+import shlex
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import NamedTuple, TypeVar
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from lab.model import Meter
+from lab.options import start, write
+from lab.quantity import Bandwidth, Duration
+from lab.scenario import SEED
+from nvme.page import EBS, INSTANCE_STORE, Limit
+from nvme.target import INSTANCE_STORE_MODEL, Fault, Served, Target, serving
+from support.waiting import eventually
+from vm import build
+from vm.checks import is_skipped, report
+from vm.experiment import PACKAGE
+from vm.guest import Guest
+from vm.load import clean_up, prepare
+from vm.machine import booted
+from vm.scenario import Phase
+
+_GIB = 2**30
+_FIRST = Served("vol0123456789abcdef0", _GIB)
+_SECOND = Served("vol0123456789abcdef1", _GIB, magic=EBS, version=0)
+_LOCAL = Served("AWS6AC3B2D1E0F9A8B7", _GIB, INSTANCE_STORE_MODEL, INSTANCE_STORE)
+_OTHER = Served("vol0123456789abcdef2", _GIB, "Another Elastic Block Store")
+_SERVED = (_FIRST, _SECOND, _LOCAL, _OTHER)
+_QEMU_SERIAL = "vol0123456789abcdef3"
+"""Of a disk of QEMU's own NVMe controller, whose model cannot be changed."""
+_ADDRESS = "10.0.2.100"
+_PORT = 4420
+_RELAY = Path(__file__).with_name("relay.py")
+_NETWORKD = "[Match]\nName=en*\n[Network]\nDHCP=ipv4\n"
+_UNIT = "disksla-ebs"
+_CONTINUOUSLY = Duration(0)
+_LOAD_S = 15
+_SETTLED_S = 8.0
+"""From the end of a load until its last second has been read and compared."""
+_WITHIN_S = 60.0
+_CLIENTS = 8
+_ROUNDING_S = 1e-5
+_LEAST_EXCEEDED = 0.6
+"""Share of the time of a load in which its limit must have been exceeded."""
+_TOLERANCE = 0.25
+"""Of throttled seconds by verdicts; software emulation delays the guest by tens of ms."""
+_Key = TypeVar("_Key")
+_UNPRIVILEGED = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+_COST_S = 20
+_CLIENT = Path(__file__).with_name("ebs_client.py").read_bytes()
+_WITHOUT_CAPABILITY = "setpriv --bounding-set -sys_admin"
+
+Seconds = Mapping[str, float]
+"""By limit."""
+
+
+class Load(NamedTuple):
+    """A load, the limits that it meets, and the limit that must be counted."""
+
+    name: str
+    limit: Limit
+    volumes: tuple[Served, ...]
+    meter: Meter
+    """Of each volume, or of the machine."""
+    fio: str
+
+
+def loads(random: Random) -> list[Load]:
+    """Return one load for each limit, and one on instance store."""
+    small = f"--rw=randread --bs=4k --iodepth={random.randint(8, 32)}"
+    large = f"--rw=write --bs=16k --iodepth={random.randint(8, 16)}"
+
+    def iops() -> Meter:
+        return Meter("iops", iops=random.randint(60, 150), window=_CONTINUOUSLY)
+
+    def bandwidth() -> Meter:
+        rate = Bandwidth(random.randint(1000, 2000) * 1000)
+        return Meter("bandwidth", bandwidth=rate, window=_CONTINUOUSLY)
+
+    return [
+        Load("volume, IOPS", "iops", (_FIRST,), iops(), small),
+        Load("volume, bandwidth", "bandwidth", (_SECOND,), bandwidth(), large),
+        Load("machine, IOPS", "machine_iops", (_FIRST, _SECOND), iops(), small),
+        Load("machine, bandwidth", "machine_bandwidth", (_FIRST, _SECOND), bandwidth(), large),
+        Load("instance store", "iops", (_LOCAL,), iops(), small),
+    ]
+
+
+class Metrics(NamedTuple):
+    """What the daemon says of one disk, in seconds by limit."""
+
+    provider: Seconds
+    throttled: Seconds
+    agreement: Mapping[tuple[str, str], float]
+    """By the limit of the verdict and that of the provider."""
+    failures: Seconds
+    """Readings that failed, by reason."""
+
+
+class _Ebs:
+    """A virtual machine with volumes of the target."""
+
+    def __init__(self, guest: Guest, target: Target) -> None:
+        self.guest = guest
+        self.target = target
+
+    def attach(self, served: Served) -> None:
+        """Connect the machine with a volume."""
+        options = f"transport=tcp,traddr={_ADDRESS},trsvcid={_PORT},nqn={served.name}"
+        self.guest.run(f"echo {options},nr_io_queues=1,reconnect_delay=1 >/dev/nvme-fabrics")
+
+    def device(self, serial: str) -> str:
+        """Return the kernel name of the disk with a serial number."""
+        return self.guest.run(
+            f"for disk in /sys/block/nvme*; do"
+            f" ! grep -q {serial} $disk/device/serial || basename $disk; done"
+        )
+
+    def metrics(self, served: Served) -> Metrics:
+        """Return what the daemon says of a volume."""
+        page = self.guest.run(
+            "curl --silent --show-error --fail --max-time 30 http://localhost:10056/metrics"
+            f" | grep 'device=\"{self.device(served.serial)}\"' | grep -v _bucket"
+        )
+        return read_metrics(f"{page}\n")
+
+    def helper(self, prefix: str) -> list[dict[str, object]]:
+        """Return what the helper says once when it is run by a command."""
+        command = self.guest.start(f"{prefix} disksla ebs-statistics --once")
+        lines = command.output(check=False).decode().splitlines()
+        return [json.loads(line) for line in lines]
+
+
+def read_metrics(page: str) -> Metrics:
+    """Return the metrics of one disk from lines of a page."""
+    provider: dict[str, float] = {}
+    throttled: dict[str, float] = {}
+    agreement: dict[tuple[str, str], float] = {}
+    failures: dict[str, float] = {}
+    for family in text_string_to_metric_families(page):
+        for sample in family.samples:
+            labels = sample.labels
+            match sample.name:
+                case "disksla_provider_throttled_seconds_total":
+                    provider[labels["limit"]] = sample.value
+                case "disksla_throttled_seconds_total":
+                    throttled[labels["limit"]] = sample.value
+                case "disksla_provider_agreement_seconds_total":
+                    agreement[labels["limit"], labels["provider_limit"]] = sample.value
+                case "disksla_provider_statistics_failures_total":
+                    failures[labels["reason"]] = sample.value
+    return Metrics(provider, throttled, agreement, failures)
+
+
+def since(after: Mapping[_Key, float], before: Mapping[_Key, float]) -> dict[_Key, float]:
+    """Return by how much counters have grown."""
+    return {key: value - before.get(key, 0.0) for key, value in after.items()}
+
+
+def unlike_truth(truth: Seconds, provider: Seconds) -> Iterator[str]:
+    """Yield how the provider's seconds by the metrics differ from those of the target."""
+    for limit, seconds in truth.items():
+        found = provider.get(limit, 0.0)
+        if abs(found - seconds) > _ROUNDING_S:
+            yield f"{found:.6f} s at {limit}; the target has counted {seconds:.6f} s"
+
+
+def unlike_limit(
+    limit: str, truth: Seconds, throttled: Seconds, agreement: Mapping[tuple[str, str], float]
+) -> Iterator[str]:
+    """Yield how throttled seconds differ from those of the target at a limit."""
+    expected = truth[limit]
+    if abs(throttled.get(limit, 0.0) - expected) > _TOLERANCE * expected:
+        yield f"{throttled} throttled; expected {expected:.1f} s at {limit}"
+    elsewhere = sum(seconds for other, seconds in throttled.items() if other != limit)
+    if elsewhere > _TOLERANCE * expected:
+        yield f"{elsewhere:.1f} s throttled at other limits than {limit}: {throttled}"
+    counted = sum(seconds for (_, provider), seconds in agreement.items() if provider == limit)
+    if abs(counted - expected) > _TOLERANCE * expected:
+        yield f"agreement of {counted:.1f} s at {limit}; expected {expected:.1f} s: {agreement}"
+
+
+def _measured(
+    ebs: _Ebs, volumes: Sequence[Served], load: Callable[[], None]
+) -> Iterator[tuple[Served, dict[str, float], Metrics]]:
+    """Run a load; yield by how much the target's counters and the metrics of volumes grew."""
+    truths = [ebs.target.exceeded_s(volume.serial) for volume in volumes]
+    before = [ebs.metrics(volume) for volume in volumes]
+    load()
+    time.sleep(_SETTLED_S)
+    for volume, truth, first in zip(volumes, truths, before, strict=True):
+        counted = since(ebs.target.exceeded_s(volume.serial), truth)
+        last = ebs.metrics(volume)
+        yield (
+            volume,
+            counted,
+            Metrics(
+                since(last.provider, first.provider),
+                since(last.throttled, first.throttled),
+                since(last.agreement, first.agreement),
+                since(last.failures, first.failures),
+            ),
+        )
+
+
+def _said(seconds: Mapping[str, float] | Mapping[tuple[str, str], float]) -> str:
+    kept = {key: value for key, value in seconds.items() if value > _ROUNDING_S}
+    names = {key: key if isinstance(key, str) else "/".join(key) for key in kept}
+    return ", ".join(f"{names[key]} {value:.2f}" for key, value in kept.items()) or "none"
+
+
+def _first_reading(ebs: _Ebs) -> Iterator[str]:
+    """Yield what differs from metrics of the provider."""
+    if not eventually(lambda: bool(ebs.metrics(_FIRST).provider), _WITHIN_S, 1.0):
+        yield "no metrics of the provider"
+
+
+def _under_load(ebs: _Ebs, load: Load) -> Iterator[str]:
+    """Yield what differs after a load of fio."""
+    is_of_machine = load.limit.startswith("machine_")
+
+    def run() -> None:
+        for volume in () if is_of_machine else load.volumes:
+            ebs.target.limit(volume.serial, load.meter)
+        ebs.target.limit_machine(*[load.meter] * is_of_machine)
+        commands = [
+            ebs.guest.start(
+                f"fio --name=ebs --filename=/dev/{ebs.device(volume.serial)} --direct=1 --thread"
+                f" --ioengine=libaio --time_based --runtime={_LOAD_S} {load.fio} >/dev/null"
+            )
+            for volume in load.volumes
+        ]
+        for command in commands:
+            command.output()
+        for volume in load.volumes:
+            ebs.target.limit(volume.serial)
+        ebs.target.limit_machine()
+
+    for volume, truth, found in _measured(ebs, load.volumes, run):
+        yield from _differences(f"{load.name}, {volume.serial}", load.limit, truth, found)
+
+
+def _differences(name: str, limit: Limit, truth: Seconds, found: Metrics) -> Iterator[str]:
+    write(f"{name}: {_said(truth)} s by the target; verdicts {_said(found.throttled)} s;")
+    write(f"    verdict/provider {_said(found.agreement)} s")
+    if truth[limit] < _LEAST_EXCEEDED * _LOAD_S:
+        yield f"{name}: {limit} was exceeded for {truth[limit]:.1f} s only"
+    for difference in (
+        *unlike_truth(truth, found.provider),
+        *unlike_limit(limit, truth, found.throttled, found.agreement),
+    ):
+        yield f"{name}: {difference}"
+
+
+def _under_postgresql(ebs: _Ebs, random: Random) -> Iterator[str]:
+    """Yield what differs after PostgreSQL has loaded the first volume."""
+    phases = (Phase(seconds=Duration(2 * _LOAD_S), pgbench=_CLIENTS),)
+    meter = Meter("iops", iops=random.randint(12, 20), window=_CONTINUOUSLY)
+    prepare(ebs.guest, ebs.device(_FIRST.serial), phases)
+
+    def run() -> None:
+        ebs.target.limit(_FIRST.serial, meter)
+        ebs.guest.run(
+            f"su postgres -c 'pgbench --host /tmp --no-vacuum --client {_CLIENTS}"
+            f" --time {2 * _LOAD_S} postgres' >/dev/null"
+        )
+        ebs.target.limit(_FIRST.serial)
+
+    [(_, truth, found)] = _measured(ebs, [_FIRST], run)
+    clean_up(ebs.guest, phases)
+    yield from _differences("PostgreSQL", "iops", truth, found)
+
+
+def _with_bad_pages(ebs: _Ebs) -> Iterator[str]:
+    """Yield what differs when pages of the first volume are wrong, and then right again.
+
+    The driver does not say that a page is short: the rest of it is 0, so its counters have fallen.
+    """
+    own_reasons: tuple[Fault, ...] = ("magic", "version", "bins", "status")
+    reasons: dict[Fault | None, str] = dict(zip(own_reasons, own_reasons, strict=True))
+    reasons |= {"short": "reset", None: "reset"}
+    for fault, reason in reasons.items():
+        before = ebs.metrics(_FIRST)
+        if fault is None:
+            ebs.target.clear(_FIRST.serial)
+        ebs.target.spoil(_FIRST.serial, fault)
+        if not eventually(partial(_has_failed, ebs, reason, before), _WITHIN_S, 1.0):
+            yield f"{fault}: no failure of {reason}"
+        ebs.target.spoil(_FIRST.serial, None)
+        if not _is_read_again(ebs, _FIRST):
+            yield f"{fault}: not read again"
+        found = ebs.metrics(_FIRST).provider
+        if found != before.provider:
+            yield f"{fault}: {found} after a bad page; {before.provider} before"
+
+
+def _has_failed(ebs: _Ebs, reason: str, before: Metrics) -> bool:
+    failures = ebs.metrics(_FIRST).failures
+    return failures.get(reason, 0.0) > before.failures.get(reason, 0.0)
+
+
+def _is_read_again(ebs: _Ebs, served: Served) -> bool:
+    """Wait until the page of a volume has been read, and is in the metrics; return whether."""
+    asked = ebs.target.asked(served.serial)
+    is_read = eventually(lambda: ebs.target.asked(served.serial) > asked + 1, _WITHIN_S, 1.0)
+    return is_read and eventually(lambda: bool(ebs.metrics(served).provider), _WITHIN_S, 1.0)
+
+
+def _again(ebs: _Ebs) -> Iterator[str]:
+    """Yield what differs after connections were lost, and after the volume was attached again.
+
+    Then it is another disk for the daemon, whose counters begin at 0.
+    """
+    before = ebs.metrics(_SECOND).provider
+    ebs.target.drop(_SECOND.serial)
+    if not _is_read_again(ebs, _SECOND):
+        yield "the page is not read again after the connections were lost"
+    if ebs.metrics(_SECOND).provider != before:
+        yield f"{ebs.metrics(_SECOND).provider} after connections were lost; {before} before"
+    controller = ebs.device(_SECOND.serial).partition("n1")[0]
+    ebs.guest.run(f"echo 1 >/sys/class/nvme/{controller}/delete_controller")
+    time.sleep(_SETTLED_S)
+    ebs.target.clear(_SECOND.serial)
+    ebs.attach(_SECOND)
+    if not _is_read_again(ebs, _SECOND):
+        yield "the page is not read after the volume was attached again"
+    if any(ebs.metrics(_SECOND).provider.values()):
+        yield f"{ebs.metrics(_SECOND).provider} after the volume was attached again; expected 0"
+
+
+def _permissions(ebs: _Ebs) -> Iterator[str]:
+    """Yield what differs when the helper runs with and without its privilege."""
+    found = {str(each["device"]): each["type"] for each in ebs.helper("")}
+    expected = {ebs.device(each.serial): "reading" for each in (_FIRST, _SECOND, _LOCAL)}
+    if found != expected:
+        yield f"the helper has read {found}; expected {expected}"
+    for prefix in (_UNPRIVILEGED, _WITHOUT_CAPABILITY):
+        for each in ebs.helper(prefix):
+            if each.get("reason") != "permission" or "CAP_SYS_ADMIN" not in str(each["message"]):
+                yield f"{prefix}: found {each}; expected an error with CAP_SYS_ADMIN"
+    if ebs.target.asked(_OTHER.serial):
+        yield f"{_OTHER.model} was asked for its page"
+
+
+def _cost(ebs: _Ebs) -> Iterator[str]:
+    """Write what readings cost; yield nothing, as that is not compared."""
+    devices = [ebs.device(each.serial) for each in (_FIRST, _SECOND, _LOCAL)]
+    for watched in ([], devices):
+        request = json.dumps({"type": "watch", "devices": watched})
+        said = ebs.guest.run(f"python3 - {shlex.quote(request)} {_COST_S}", _CLIENT)
+        write(f"    {len(watched)} of {len(devices)} disks watched: {said}")
+    yield from ()
+
+
+def _install(guest: Guest, package: Path) -> None:
+    """Install the package, a network, and switch the helper on."""
+    guest.write("/etc/systemd/network/all.network", _NETWORKD)
+    guest.run(
+        f"systemctl start systemd-networkd; cd /root; modprobe nvme-tcp;"
+        f"head -c {package.stat().st_size} {PACKAGE} >package.deb; dpkg --install package.deb"
+    )
+    guest.run(f"systemctl enable --now {_UNIT}")
+
+
+def check(random: Random, image: Path, package: Path) -> Iterator[tuple[str, list[str]]]:
+    """Boot a machine; yield each step with what differed."""
+    with ExitStack() as undo:
+        directory = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-vm-")))
+        target = undo.enter_context(serving(_SERVED))
+        file = directory / "disk"
+        with file.open("wb") as content:
+            content.truncate(_GIB)
+        relay = shlex.join([sys.executable, "-I", "-S", str(_RELAY)])
+        forward = f"guestfwd=tcp:{_ADDRESS}:{_PORT}-cmd:{relay} {target.port}"
+        options = [
+            *("-netdev", f"user,id=net,restrict=on,{forward}"),
+            *("-device", "virtio-net,netdev=net"),
+            *("-drive", f"file={file},format=raw,if=none,id=disk"),
+            *("-device", f"nvme,drive=disk,serial={_QEMU_SERIAL}"),
+        ]
+        machine = undo.enter_context(booted(image, package, directory, options))
+        _install(machine.guest, package)
+        ebs = _Ebs(machine.guest, target)
+        for served in _SERVED:
+            ebs.attach(served)
+        for name, step in _steps(ebs, random):
+            try:
+                different = list(step())
+            except OSError as error:
+                different = [str(error)]
+            yield name, [*different, *(machine.guest.run(_LOGS).splitlines() if different else ())]
+
+
+def _steps(ebs: _Ebs, random: Random) -> Iterator[tuple[str, Callable[[], Iterable[str]]]]:
+    yield "permissions", partial(_permissions, ebs)
+    yield "first reading", partial(_first_reading, ebs)
+    for load in loads(random):
+        yield load.name, partial(_under_load, ebs, load)
+    yield "PostgreSQL", partial(_under_postgresql, ebs, random)
+    yield "bad pages", partial(_with_bad_pages, ebs)
+    yield "attached again", partial(_again, ebs)
+    yield "cost", partial(_cost, ebs)
+
+
+_LOGS = f"journalctl --no-pager --boot -u {_UNIT} -u disksla-exporter | tail -n 20"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check all steps; return 1 if anything differed, else 0."""
+    [*given] = sys.argv[1:] if arguments is None else arguments
+    seed = int(given[0]) if given else SEED
+    if is_skipped("ebs"):
+        return 0
+    return report(check(Random(f"{seed} ebs"), build.image(), build.package()))
+
+
+if __name__ == "__main__":
+    start(main)

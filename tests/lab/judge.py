@@ -33,6 +33,9 @@ class Facts(msgspec.Struct, frozen=True):
     """iowait of all CPUs, for any reason."""
     limiter_window_s: float | None = None
     """0 if tokens are added continuously; None without a limiter."""
+    slower_before_s: float = 0.0
+    """I/O-seconds by which all requests would take longer at the service time of a lighter load
+    before."""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -68,6 +71,8 @@ class Findings(msgspec.Struct, frozen=True):
     true_stalled_s: float = 0.0
     true_wait_s: float = 0.0
     reported_wait_s: float | None = None
+    slower_before_s: float = 0.0
+    """I/O-seconds of waiting that samples of a leaky bucket need not show (`Facts`)."""
     below_delay_s: float | None = None
     below_early_s: float = 0.0
     below_share: float | None = None
@@ -150,6 +155,7 @@ def judge(
         sum(window.end_s - window.start_s for window in truth if window.stalled),
         sum(window.wait_s for window in truth),
         _total(row.throttle_wait_s for row in judged),
+        facts.slower_before_s if facts.is_smooth else 0.0,
         *below,
         *credit,
         _empty_error(truth, judged, expectation.empty_since),

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from disksla.credits.account import CreditLevel
 from disksla.pipeline.window_records import WindowRecord
 from lab.judge import Facts, episodes_of, judge
+from lab.load import PhaseResult
 from lab.quantity import Duration
 from lab.requirements import unmet_requirements
 from lab.scenario import Expectation
 from lab.truth import Window
+from lab.verdict import slower_before_s
 
 ALL = Expectation(throttled="seconds", limit="iops", ceiling=True, wait=True, prompt=True)
 
@@ -213,3 +215,23 @@ def test_limits_that_must_not_occur_are_reported() -> None:
     expected = Expectation(never=("machine_iops", "machine_bandwidth"))
     findings = judge(truth, rows, Facts(), expected)
     assert unmet_requirements(findings, expected) == ["machine_iops for 0.1 s, expected never"]
+
+
+@pytest.mark.parametrize(("waited_s", "is_met"), [(3.1, True), (2.9, True), (2.6, False)])
+def test_service_time_of_a_light_load_may_be_missing_at_a_leaky_bucket(
+    waited_s: float, is_met: bool
+) -> None:
+    truth = windows_of([True] * 30)
+    light, full = PhaseResult(0.0, 1.0, None, 1.0), PhaseResult(1.0, 3.0, None, 0.5)
+    before = [msgspec.structs.replace(window, wait_s=0.0) for window in truth[:10]]
+    after = [msgspec.structs.replace(window, wait_s=12.0) for window in truth[10:]]
+    assert slower_before_s(before + after, [light, full]) == pytest.approx(540.0)
+    assert slower_before_s(before + after, [full]) == 0.0
+    rows = [row_of(window, "throttled", throttle_wait_s=waited_s) for window in truth]
+    facts = Facts(limit_rate=300.0, slower_before_s=4.8)
+    smooth = judge(truth, rows, msgspec.structs.replace(facts, is_smooth=True), ALL)
+    problems = unmet_requirements(smooth, ALL)
+    assert any("throttle wait" in problem for problem in problems) is not is_met
+    windows = judge(truth, rows, facts, ALL)
+    is_near = waited_s > 0.93 * 3.2
+    assert any("throttle wait" in each for each in unmet_requirements(windows, ALL)) is not is_near

@@ -1,7 +1,8 @@
 """Verdict on a scenario from the files of its run; needs no disk."""
 
 import gzip
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ from lab.experiment import (
 )
 from lab.judge import Facts, Findings, judge
 from lab.limiter import RESOURCES
+from lab.load import PhaseResult
 from lab.model import Meter
 from lab.replay import group_records, replay_records
 from lab.requirements import unmet_requirements
@@ -53,6 +55,9 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         log = truth_file(directory, number)
         truth = read_truth(log) if log.exists() else assumed_truth(own, disk)
         facts = facts_of(disk, scenario.machine, result.machine_iowait_s)
+        if log.exists():
+            slower_s = slower_before_s(truth, result.phases)
+            facts = msgspec.structs.replace(facts, slower_before_s=slower_s)
         findings = judge(truth, own, facts, disk.expect)
         problems = unmet_requirements(findings, disk.expect)
         if log.exists():
@@ -128,6 +133,29 @@ def facts_of(disk: LabDisk, machine: Machine | None, machine_iowait_s: float | N
         machine_iowait_s,
         meters[-1].window if meters else None,
     )
+
+
+def slower_before_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> float:
+    """Return by how much longer requests would take at the service time of a phase before.
+
+    The sum over all requests, in I/O-seconds. The service time is the latency by fio less the
+    waiting in the log.
+    """
+    shortest_s, slower_s = math.inf, 0.0
+    for phase in phases:
+        own = [
+            window
+            for window in truth
+            if phase.begun_s <= window.start_s and window.end_s <= phase.ended_s
+        ]
+        requests = sum(window.reads + window.writes for window in own)
+        if phase.mean_latency_s is None or not requests:
+            continue
+        service_s = phase.mean_latency_s - sum(window.wait_s for window in own) / requests
+        if shortest_s < math.inf:
+            slower_s += requests * max(0.0, shortest_s - service_s)
+        shortest_s = min(shortest_s, service_s)
+    return slower_s
 
 
 def flush_share(ticks: Path, device: str) -> float | None:

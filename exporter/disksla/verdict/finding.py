@@ -142,8 +142,8 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
     own limit may be seen some releases later than that the group is: it has fewer requests. And a
     sample that is late may hide it for a release, or the end of the load: after a release at its
     own limit, it suffices if it was used more until then. A group that is throttled uses its limit
-    once; what it did beyond that were tokens saved before. So its first release tells nothing of a
-    disk that did not reach its own.
+    once; what it did beyond that were tokens saved before. So its first release does not show
+    that a disk waits for it, unless the disk reached its own.
     """
     if found is None and len(shared.releases) == 1:
         return True

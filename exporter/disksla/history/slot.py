@@ -190,7 +190,7 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> Totals:
             totals.verdict_totals.wait_s,
             totals.verdict_totals.burst_s,
         )
-    return Totals(*counted, *by_verdict, *totals.verdict_totals.throttled_s)
+    return Totals(*counted, *by_verdict, *disk_state.throttled_s)
 
 
 def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | None:

@@ -23,6 +23,7 @@ from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
 from disksla.pipeline.disk_state import (
     DiskState,
     Sample,
+    compare_disk,
     judge_disk,
     keep_reading,
     read_disk,
@@ -64,7 +65,8 @@ def advance(state: State, tick: Tick) -> State:
        but whose I/O counts for a group, are read, too.
     6. Update the groups of disks that share a limit of the machine (`update_group`).
     7. Judge each of the disks (`judge_disk`): verdict, credits, totals.
-    8. Attribute the iowait and PSI of this window to the disks that were throttled in it.
+    8. Compare the verdicts with what the provider says (`compare_disk`), where it says anything.
+    9. Attribute the iowait and PSI of this window to the disks that were throttled in it.
     """
     state = _with_events(state, tick)
     stats = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
@@ -119,6 +121,8 @@ def advance(state: State, tick: Tick) -> State:
             stats = stats.with_gap(sample.gap)
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
+    judged |= _compared(state, judged, samples, tick, context)
+    active |= {device for device in judged if judged[device].has_waiting_seconds}
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
     return State(
@@ -181,6 +185,28 @@ def _windows(
             if device in devices and (device not in windows or windows[device].throttle is None):
                 windows[device] = window
     return windows
+
+
+def _compared(
+    state: State,
+    judged: Mapping[str, DiskState],
+    samples: Mapping[str, Sample],
+    tick: Tick,
+    context: TickContext,
+) -> dict[str, DiskState]:
+    """Return the disks of which the provider says something, after the comparison.
+
+    Those that are idle are compared when their page was read; at a gap, all are.
+    """
+    devices = {*judged, *(message.device for message in tick.provider)}
+    if not context.elapsed_s:
+        devices.update(state.monitored)
+    compared = {}
+    for device in devices:
+        disk_state = judged.get(device) or state.monitored.get(device)
+        if disk_state is not None and disk_state.comparison is not None:
+            compared[device] = compare_disk(disk_state, samples.get(device), context)
+    return compared
 
 
 def _with_host_wait(judged: Mapping[str, DiskState], window: HostWait) -> dict[str, DiskState]:

@@ -17,6 +17,7 @@ from disksla.pipeline.assessment import (
     credits_at,
     credits_at_last_sample,
 )
+from disksla.pipeline.comparison import Comparison, span_of
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.provider_state import ProviderState
@@ -74,6 +75,8 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     data_writes: DataWrites = DataWrites()
     provider: ProviderState | None = None
     """What its statistics page says; None if it was never read."""
+    comparison: Comparison | None = None
+    """Its verdicts beside what that page says; None if it was never read."""
 
     @property
     def counters(self) -> Counters | None:
@@ -90,6 +93,18 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         """Return the time between two releases of the limiter that throttled it last, if known."""
         ceiling = self.detector.ceiling
         return None if ceiling is None else ceiling.limiter_window_s(tick_s)
+
+    @property
+    def throttled_s(self) -> tuple[float, ...]:
+        """Throttled seconds by limit, which the provider names where it can, by LIMIT_KINDS."""
+        if self.comparison is not None:
+            return self.comparison.throttled_s
+        return self.totals.verdict_totals.throttled_s
+
+    @property
+    def has_waiting_seconds(self) -> bool:
+        """Whether throttled seconds wait for the provider, so that it is updated while idle."""
+        return self.comparison is not None and bool(self.comparison.windows)
 
     @property
     def throttle_wait_s(self) -> float | None:
@@ -120,7 +135,12 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         if is_other:
             return self
         provider = (self.provider or ProviderState()).plus(message)
-        return msgspec.structs.replace(self, provider=provider)
+        comparison = self.comparison
+        if isinstance(message, ProviderReading):
+            comparison = comparison or Comparison(message.monotonic_s, self.throttled_s)
+            if provider.change is not None:
+                comparison = comparison.with_span(span_of(provider.change))
+        return msgspec.structs.replace(self, provider=provider, comparison=comparison)
 
     def with_configured_probes(
         self, kinds: Collection[ProbeKind], timestamp_s: float
@@ -237,7 +257,30 @@ def judge_disk(
         disk_state.probes,
         disk_state.data_writes,
         disk_state.provider,
+        disk_state.comparison,
     )
+
+
+def compare_disk(disk_state: DiskState, sample: Sample | None, context: TickContext) -> DiskState:
+    """Return the state of a disk after its verdicts are compared with what the provider says.
+
+    `sample` is the one that it was judged by; None if it was idle.
+    """
+    comparison, now_s = disk_state.comparison, context.now_s
+    if comparison is None:
+        return disk_state
+    interval = sample.interval if sample is not None else None
+    has_window = sample is None or (interval is not None and interval.seconds > 0)
+    if not (context.elapsed_s and disk_state.is_listed and has_window):
+        return msgspec.structs.replace(disk_state, comparison=comparison.interrupted(now_s))
+    if sample is not None and interval is not None:
+        windows = (*sample.disk_state.totals.undecided.windows, interval)
+        decided = zip(windows, disk_state.decided, strict=False)
+        comparison = comparison.with_verdicts(decided)
+    undecided = disk_state.totals.undecided.windows
+    decided_to_s = undecided[0].end_s - undecided[0].seconds if undecided else now_s
+    comparison = comparison.until(now_s, decided_to_s)
+    return msgspec.structs.replace(disk_state, comparison=comparison)
 
 
 def keep_reading(sample: Sample) -> DiskState:
@@ -289,6 +332,7 @@ def _without_interval(
         probes=disk_state.probes,
         data_writes=disk_state.data_writes,
         provider=disk_state.provider,
+        comparison=disk_state.comparison,
     )
 
 

@@ -26,6 +26,7 @@ from disksla.procfs import Counters
 from disksla.system import SourceHealth
 from disksla.verdict import (
     MACHINE_LIMITS,
+    Agreement,
     Ceiling,
     Clocks,
     Interval,
@@ -84,6 +85,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Counted exactly since the first count; None while they are not counted."""
     machine_type: str | None = None
     """Of the provider, by the best source; None if it is not known."""
+    agreement: Agreement | None = None
+    """Seconds by its verdicts and by what the provider says; None if that is not known."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
     provider: ProviderState | None = None
@@ -270,10 +273,13 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         else window_verdict.verdict
         if window_verdict is not None
         else None,
-        throttle=None if is_idle or window_verdict is None else window_verdict.throttle,
+        throttle=None if is_idle else _named_throttle(disk_state, now_s),
         verdict_totals=msgspec.structs.replace(
-            totals.verdict_totals, host=totals.verdict_totals.host.where_known(state.last_host)
+            totals.verdict_totals,
+            throttled_s=disk_state.throttled_s,
+            host=totals.verdict_totals.host.where_known(state.last_host),
         ),
+        agreement=disk_state.comparison.agreement if disk_state.comparison else None,
         ceiling=disk_state.detector.ceiling,
         limiter_window_s=disk_state.limiter_window_s(state.settings.sampling.interval_s),
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
@@ -297,6 +303,16 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         provider_is_current=disk_state.provider is not None
         and disk_state.provider.is_current(now_s),
     )
+
+
+def _named_throttle(disk_state: DiskState, now_s: float) -> Throttle | None:
+    """Return where a disk is throttled; the limit is the one that the provider counts, if any."""
+    window_verdict, comparison = disk_state.window_verdict, disk_state.comparison
+    throttle = window_verdict.throttle if window_verdict is not None else None
+    limit = comparison.limit_at(now_s) if throttle is not None and comparison is not None else None
+    if throttle is None or limit in {None, throttle.limit}:
+        return throttle
+    return Throttle(throttle.level, limit)
 
 
 def _levels(

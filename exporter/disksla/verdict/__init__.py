@@ -54,7 +54,7 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   second.
 
 `finding` asks these in order, `verdict.classify` makes the verdicts, and `parameters` has every
-constant.
+constant. `agreement` compares their seconds with those that a provider counts.
 
 Sources: Le Boudec and Thiran, "Network Calculus" (2001), for curves and envelopes; Kanuparthy and
 Dovrolis, "ShaperProbe: end-to-end detection of ISP traffic shaping using active methods" (IMC
@@ -62,6 +62,17 @@ Dovrolis, "ShaperProbe: end-to-end detection of ISP traffic shaping using active
 https://yandex.cloud/en/docs/compute/concepts/storage-read-write.
 """
 
+from disksla.verdict.agreement import (
+    ANSWERS,
+    NO_SECONDS,
+    NOT_THROTTLED,
+    PAIRS,
+    PROVIDER_ANSWERS,
+    PROVIDER_LIMITS,
+    Agreement,
+    agreement_of,
+    named_seconds,
+)
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import (
     GAP_REASONS,
@@ -94,12 +105,19 @@ from disksla.verdict.verdict import (
 )
 
 __all__ = [
+    "ANSWERS",
     "GAP_REASONS",
     "LIMIT_KINDS",
     "MACHINE_LIMITS",
+    "NOT_THROTTLED",
+    "NO_SECONDS",
     "OF_MACHINE",
+    "PAIRS",
+    "PROVIDER_ANSWERS",
+    "PROVIDER_LIMITS",
     "UNKNOWN_LIMIT",
     "VERDICTS",
+    "Agreement",
     "Ceiling",
     "Clocks",
     "DetectorState",
@@ -113,9 +131,11 @@ __all__ = [
     "Verdict",
     "WindowVerdict",
     "after_gap",
+    "agreement_of",
     "classify",
     "elapsed_or_gap",
     "interval_of",
     "load_of",
+    "named_seconds",
     "shared_throttle",
 ]

@@ -1,0 +1,112 @@
+"""How long this program and the provider say that a disk was throttled, and whether they agree.
+
+Both are seconds by limit in the same time. When within it a disk was throttled is not known of the
+provider, so both are laid over each other as far as they can be: the same limit first.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind
+
+PROVIDER_LIMITS: tuple[LimitKind, ...] = tuple(
+    limit for limit in LIMIT_KINDS if limit != UNKNOWN_LIMIT.limit
+)
+"""The limits that a provider can name."""
+NOT_THROTTLED = "none"
+ANSWERS: tuple[str, ...] = (NOT_THROTTLED, *LIMIT_KINDS)
+"""What this program says of a disk at one moment."""
+PROVIDER_ANSWERS: tuple[str, ...] = (NOT_THROTTLED, *PROVIDER_LIMITS)
+"""What the provider says of it."""
+PAIRS: tuple[tuple[str, str], ...] = tuple(
+    (own, provider) for own in ANSWERS for provider in PROVIDER_ANSWERS
+)
+"""Both answers, in the order of `Agreement.seconds`."""
+NO_SECONDS: tuple[float, ...] = (0.0,) * len(PROVIDER_LIMITS)
+"""Seconds by limit of the provider, if it did not throttle."""
+
+
+class Agreement(msgspec.Struct, frozen=True, gc=False):
+    """Seconds by both answers; their sum is the time in which both are known."""
+
+    seconds: tuple[float, ...] = (0.0,) * len(PAIRS)
+    """In the order of PAIRS."""
+
+    def plus(self, other: "Agreement") -> "Agreement":
+        """Return the sum."""
+        return Agreement(
+            tuple(ours + more for ours, more in zip(self.seconds, other.seconds, strict=True))
+        )
+
+    def by_pair(self) -> dict[tuple[str, str], float]:
+        """Return the seconds by both answers, own first."""
+        return dict(zip(PAIRS, self.seconds, strict=True))
+
+
+def agreement_of(
+    duration_s: float, own_s: Sequence[float], provider_s: Sequence[float]
+) -> Agreement:
+    """Return the agreement in a time.
+
+    `own_s` are the throttled seconds by limit in the order of LIMIT_KINDS, of which the sum is at
+    most the duration; `provider_s` are those of the provider in the order of PROVIDER_LIMITS. The
+    provider may count the same time for several limits: what is beyond the duration is taken from
+    the limits about which both disagree.
+
+    Both are matched as far as they can be, which is the most that they may agree; the rest of one
+    is divided over the rest of the other in proportion.
+    """
+    own = _with_none(duration_s, own_s)
+    provider = _with_none(duration_s, [min(each_s, duration_s) for each_s in provider_s])
+    both = [min(pair) for pair in zip(own, provider, strict=False)]
+    own_left = [*own]
+    for index, matched_s in enumerate(both):
+        own_left[index] -= matched_s
+    provider_left = [
+        total_s - matched_s for total_s, matched_s in zip(provider, both, strict=True)
+    ]
+    whole_s = sum(provider_left)
+    shares = [left_s / whole_s if whole_s else 0.0 for left_s in provider_left]
+    if not whole_s:  # rounding has left nothing to divide
+        shares[0] = 1.0
+    return Agreement(
+        tuple(
+            own_left[row] * share + (both[row] if row == column else 0.0)
+            for row in range(len(ANSWERS))
+            for column, share in enumerate(shares)
+        )
+    )
+
+
+def named_seconds(
+    agreement: Agreement, provider_s: Sequence[float], around_s: Sequence[float]
+) -> tuple[float, ...]:
+    """Return the throttled seconds of this program by the limit that the provider names.
+
+    They are in the order of LIMIT_KINDS. What the provider counts for a limit is of that limit.
+    Where it counts less time than this program, the rest is of the own limit if the provider names
+    it at all, else of the one that it counts most. `around_s` are its seconds right before and
+    after; they decide where it counts none. If these have none either, no limit that the provider
+    knows was reached, and the limit is unknown.
+    """
+    named_s: dict[str, float] = dict.fromkeys(LIMIT_KINDS, 0.0)
+    reached_s = provider_s if any(provider_s) else around_s
+    by_limit_s: dict[str, float] = dict(zip(PROVIDER_LIMITS, reached_s, strict=True))
+    most = max(PROVIDER_LIMITS, key=by_limit_s.__getitem__)
+    for (own, provider), seconds in agreement.by_pair().items():
+        if own == NOT_THROTTLED:
+            continue
+        if provider != NOT_THROTTLED:
+            named = provider
+        elif by_limit_s.get(own, 0.0):
+            named = own
+        else:
+            named = most if by_limit_s[most] else UNKNOWN_LIMIT.limit
+        named_s[named] += seconds
+    return tuple(named_s.values())
+
+
+def _with_none(duration_s: float, by_limit_s: Sequence[float]) -> tuple[float, ...]:
+    """Return seconds by answer: those by limit, after the time in which it is not throttled."""
+    return (max(0.0, duration_s - sum(by_limit_s)), *by_limit_s)

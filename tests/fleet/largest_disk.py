@@ -3,8 +3,10 @@
 from msgspec.structs import replace
 
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
+from disksla.pipeline.contradiction import CONTRADICTIONS
 from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.pipeline.snapshot import DiskSnapshot
+from disksla.verdict.agreement import agreement_of
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
 from support.reports import a_report, a_result
@@ -30,6 +32,8 @@ def largest_disk() -> DiskSnapshot:
         probes=probes,
         limiter_window_s=0.5,
         data_writes=1,
+        agreement=agreement_of(9.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0)),
+        contradicted_s=dict.fromkeys(CONTRADICTIONS, 1.0),
     )
 
 
@@ -44,7 +48,8 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    volume = replace(largest_disk(), limiter_window_s=None, data_writes=None)
+    read = replace(largest_disk(), limiter_window_s=None, data_writes=None, contradicted_s={})
+    volume = replace(read, agreement=None)
     full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
@@ -78,11 +83,12 @@ def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | Non
         "with probes of reads": replace(bursting, **probed),
         "with probes of writes too": full,
         "that is a volume of Kubernetes": volume,
+        "whose statistics page is read (AWS)": read,
     }
     steps: dict[str, tuple[DiskSnapshot, VerificationReport | None]] = {
         what: (disk, None) for what, disk in unreported.items()
     }
-    return {**steps, "after `disksla verify` with VK's suite": (volume, longest_report())}
+    return {**steps, "after `disksla verify` with VK's suite": (read, longest_report())}
 
 
 def _probed(totals: ProbeTotals) -> ProbeTotals:

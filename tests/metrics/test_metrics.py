@@ -22,6 +22,7 @@ from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
+from disksla.verdict.agreement import Agreement, agreement_of
 from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verification.report import VerificationReport
 from support.reports import RESULTS, a_report
@@ -98,6 +99,8 @@ CONTRACT = {
     "disksla_observed_limiter_window_seconds": "gauge",
     "disksla_verdict_seconds_total": "counter",
     "disksla_throttled_seconds_total": "counter",
+    "disksla_provider_agreement_seconds_total": "counter",
+    "disksla_provider_contradicted_seconds_total": "counter",
     "disksla_throttle_wait_seconds_total": "counter",
     "disksla_throttled_iowait_seconds_total": "counter",
     "disksla_throttled_pressure_seconds_total": "counter",
@@ -363,6 +366,28 @@ def test_verdicts_throttling_and_ceiling() -> None:
     assert DISK_ROWS["disksla_throttled_iowait_seconds_total"].value(disk) == 31.5
     assert DISK_ROWS["disksla_observed_ceiling_iops"].value(disk) == 300.0
     assert DISK_ROWS["disksla_observed_ceiling_iops"].value(unknown_disk_view()) is None
+
+
+def test_agreement_with_the_provider() -> None:
+    agreement, contradicted = (
+        DISK_ROWS[f"disksla_provider_{name}_seconds_total"].value
+        for name in ("agreement", "contradicted")
+    )
+    disk = disk_view()
+    assert (agreement(disk), contradicted(disk)) == (None, None)
+    disk = msgspec.structs.replace(disk, agreement=Agreement())
+    assert labelled(agreement(disk)) == {("none", "none"): 0.0}
+    compared = agreement_of(10.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0))
+    disk = msgspec.structs.replace(disk, agreement=compared, contradicted_s={"limit_too_low": 1.0})
+    assert labelled(agreement(disk)) == pytest.approx(
+        {
+            ("none", "none"): 5.0,
+            ("iops", "iops"): 3.0,
+            ("iops", "machine_bandwidth"): 1.0,
+            ("none", "machine_bandwidth"): 1.0,
+        }
+    )
+    assert labelled(contradicted(disk)) == {("limit_too_low",): 1.0}
 
 
 @pytest.mark.parametrize(

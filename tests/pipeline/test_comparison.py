@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from disksla.pipeline.comparison import (
     LATE_S,
-    LONGEST_SPAN_S,
     LONGEST_WAIT_S,
     Comparison,
-    ProviderSpan,
 )
+from disksla.pipeline.provider_span import LONGEST_SPAN_S, ProviderSpan
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttle import LIMIT_KINDS, LimitKind, Throttle
 from disksla.verdict.verdict import WindowVerdict

@@ -1,4 +1,7 @@
-"""Readings of the statistics page of a simulated disk: the limiter's own count of its truth."""
+"""Readings of the statistics page of a simulated disk: the limiter's own count of its truth.
+
+All requests are counted as reads.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -50,7 +53,11 @@ def readings(
         for limit, seconds in exceeded_s(truth, time_s).items():
             field = _FIELDS[(limits or {}).get(limit, limit)]
             counters[field] += round((seconds - before_s.get(limit, 0.0)) * 1e6)
-        page = Page()
+        admitted = [window for window in truth if window.end_s <= time_s]
+        page = Page(
+            total_read_ops=sum(window.ops for window in admitted),
+            total_read_bytes=sum(window.bytes for window in admitted),
+        )
         for field, count_us in counters.items():
             page = page._replace(**{field: count_us})  # type: ignore[arg-type]
         found.append(Reading(DEVICE, DISK.serial or "", time_s, parse(page.written())))

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from disksla.ebs import EBS_LIMITS, Change
+from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
+from disksla.pipeline.provider_span import SHORTEST_SPAN_S, ProviderSpan
 from disksla.verdict import (
     LIMIT_KINDS,
     NO_SECONDS,
@@ -22,41 +23,11 @@ from disksla.verdict import (
     named_seconds,
 )
 
-SHORTEST_SPAN_S = 0.9
-"""Shorter times between readings are put together: verdicts are on windows of 100 ms, of which a
-part may be throttled."""
-LONGEST_SPAN_S = 2.0
-"""In a longer time, verdicts and what the provider counts need not belong together."""
 LATE_S = 2.0
 """After this time, the next span is not waited for."""
 LONGEST_WAIT_S = 3.0
 """Longest time that throttled seconds wait for a reading. A verdict waits for two seconds at most
 (`disksla.verdict`), and a span ends after half as long again as between two readings."""
-
-
-class ProviderSpan(msgspec.Struct, frozen=True, gc=False):
-    """What the provider says of the time between two readings."""
-
-    begin_s: float
-    end_s: float
-    throttled_s: tuple[float, ...]
-    """Seconds by limit, in the order of PROVIDER_LIMITS."""
-
-    @property
-    def seconds(self) -> float:
-        """Duration."""
-        return self.end_s - self.begin_s
-
-    def plus(self, later: "ProviderSpan") -> "ProviderSpan":
-        """Return this span and the one that follows it as one."""
-        throttled_s = zip(self.throttled_s, later.throttled_s, strict=True)
-        return ProviderSpan(self.begin_s, later.end_s, tuple(a + b for a, b in throttled_s))
-
-
-def span_of(change: Change) -> ProviderSpan:
-    """Return what a page says of the time between two readings of it."""
-    throttled_s = tuple(change.exceeded_us.get(limit, 0) / 1e6 for limit in EBS_LIMITS)
-    return ProviderSpan(change.begin_s, change.end_s, throttled_s)
 
 
 class ThrottledWindow(msgspec.Struct, frozen=True, gc=False):
@@ -97,6 +68,8 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     """Spans that wait, the oldest first; the last may become longer."""
     last: ProviderSpan | None = None
     """The last span that was compared."""
+    contradicted_s: tuple[float, ...] = (0.0,) * len(CONTRADICTIONS)
+    """Seconds that contradict limits or credits, in the order of CONTRADICTIONS."""
 
     def with_verdicts(self, decided: Iterable[tuple[Interval, WindowVerdict]]) -> "Comparison":
         """Add windows with their verdicts, the oldest first."""
@@ -122,6 +95,20 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         else:
             spans = (*self.spans, span)
         return msgspec.structs.replace(self, spans=spans)
+
+    def with_contradictions(
+        self, span: ProviderSpan, found: Iterable[Contradiction]
+    ) -> "Comparison":
+        """Add what a span contradicts."""
+        seconds = list(self.contradicted_s)
+        for each in found:
+            seconds[CONTRADICTIONS.index(each)] += span.seconds
+        return msgspec.structs.replace(self, contradicted_s=tuple(seconds))
+
+    def by_contradiction(self) -> dict[Contradiction, float]:
+        """Return the seconds by what they contradict, without zeros."""
+        by_kind = zip(CONTRADICTIONS, self.contradicted_s, strict=True)
+        return {kind: seconds for kind, seconds in by_kind if seconds}
 
     def until(self, now_s: float, decided_to_s: float) -> "Comparison":
         """Return the comparison after everything that waits no longer has been named.
@@ -156,7 +143,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         """Return the comparison after the first span, which is left out if it is not usable."""
         span, *later = self.spans
         without = msgspec.structs.replace(self, spans=tuple(later))
-        if span.begin_s < self.since_s or not SHORTEST_SPAN_S <= span.seconds <= LONGEST_SPAN_S:
+        if span.begin_s < self.since_s or not span.is_whole:
             return without
         before = without.named_until(span.begin_s)
         inside, after = _cut(before.windows, span.end_s)
@@ -171,6 +158,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
             after,
             before.spans,
             span,
+            before.contradicted_s,
         )
 
     def named_until(self, time_s: float) -> "Comparison":

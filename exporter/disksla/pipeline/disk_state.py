@@ -17,9 +17,11 @@ from disksla.pipeline.assessment import (
     credits_at,
     credits_at_last_sample,
 )
-from disksla.pipeline.comparison import Comparison, span_of
+from disksla.pipeline.comparison import Comparison
+from disksla.pipeline.contradiction import contradictions
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
+from disksla.pipeline.provider_span import span_of
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
@@ -140,6 +142,10 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
             comparison = comparison or Comparison(message.monotonic_s, self.throttled_s)
             if provider.change is not None:
                 comparison = comparison.with_span(span_of(provider.change))
+                span = comparison.spans[-1]
+                if span.is_whole:
+                    found = contradictions(span, self.assignment.limits, self.credits)
+                    comparison = comparison.with_contradictions(span, found)
         return msgspec.structs.replace(self, provider=provider, comparison=comparison)
 
     def with_configured_probes(

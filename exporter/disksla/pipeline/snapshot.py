@@ -14,6 +14,7 @@ from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
 from disksla.limits import Assignment, Limits, SharedLimits, TermsSource
+from disksla.pipeline.contradiction import Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import highest
@@ -87,6 +88,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Of the provider, by the best source; None if it is not known."""
     agreement: Agreement | None = None
     """Seconds by its verdicts and by what the provider says; None if that is not known."""
+    contradicted_s: Mapping[Contradiction, float] = {}
+    """Seconds in which the provider's count contradicts limits or credits; without zeros."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
     provider: ProviderState | None = None
@@ -253,6 +256,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
     promise = disk_state.assignment.limits.promise_charges
     is_idle = disk_state.is_listed and disk_state.disk.name not in state.active
     window_verdict = disk_state.window_verdict
+    comparison = disk_state.comparison
     configured = state.settings.probes_of(disk_state.disk.name)
     return DiskSnapshot(
         disk=disk_state.disk,
@@ -279,7 +283,8 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
             throttled_s=disk_state.throttled_s,
             host=totals.verdict_totals.host.where_known(state.last_host),
         ),
-        agreement=disk_state.comparison.agreement if disk_state.comparison else None,
+        agreement=None if comparison is None else comparison.agreement,
+        contradicted_s={} if comparison is None else comparison.by_contradiction(),
         ceiling=disk_state.detector.ceiling,
         limiter_window_s=disk_state.limiter_window_s(state.settings.sampling.interval_s),
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +105,22 @@ def test_limit_of_the_machine_is_not_blamed_on_the_disk(
         summary_of_records([throttled_by_machine(limit, level)], 60.0), assignment
     )
     assert without.endswith("A larger or faster disk would not help.")
+
+
+@pytest.mark.parametrize("limit", ["iops", "bandwidth"])
+def test_limit_that_only_the_provider_names(limit: str) -> None:
+    without = msgspec.structs.replace(assignment(), limits=NO_LIMITS)
+    [sentence] = sentences_on([throttled_by_machine(limit, "base")], without)
+    kind = "bandwidth" if limit == "bandwidth" else "IOPS"
+    assert f"throttled at its limit of {kind}, by the provider's count: requests" in sentence
+    assert "Its terms have no such limit" in sentence
+
+
+def test_limit_of_the_machine_that_only_the_provider_names() -> None:
+    shared = SharedLimits("ebs", "all", "", custom_limits(SumTerms(iops=3600)))
+    record = throttled_by_machine("machine_bandwidth", "base")
+    [sentence] = sentences_on([record], assignment(), MachineLimit(shared, {}))
+    assert sentence.endswith(". A larger or faster disk would not help.")
 
 
 def test_limits_of_the_machine_in_words() -> None:

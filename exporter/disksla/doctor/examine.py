@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from disksla.doctor.agreement import check_agreement
 from disksla.doctor.clock import check_clock
 from disksla.doctor.daemon import check_daemon
 from disksla.doctor.disks import check_disks
@@ -18,6 +19,7 @@ def examine(machine: MachineFacts) -> Iterator[CheckResult]:
     yield from check_kernel(machine.kernel)
     yield from check_disks(machine)
     yield from check_provider(machine)
+    yield from check_agreement(machine)
     yield from check_configuration(machine)
     yield from check_state(machine.state, machine.access)
     yield from check_measuring(machine)

@@ -6,9 +6,15 @@
   daemon updates it once a second; it takes at most `BYTES_PER_DISK` for a disk.
 - `summary`: slots, or the windows of a recording, by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?".
+- `provider`: what the provider counts of a disk.
 """
 
 from disksla.history.history import BYTES_PER_DISK, DiskHistory, History
+from disksla.history.provider import (
+    CONTRADICTION_TEXTS,
+    LEAST_CONTRADICTED_S,
+    explain_provider,
+)
 from disksla.history.sentences import (
     LargerMachine,
     MachineLimit,
@@ -22,6 +28,8 @@ from disksla.history.summary import Part, Summary, summary_of_records, summary_o
 
 __all__ = [
     "BYTES_PER_DISK",
+    "CONTRADICTION_TEXTS",
+    "LEAST_CONTRADICTED_S",
     "DiskHistory",
     "History",
     "LargerMachine",
@@ -31,6 +39,7 @@ __all__ = [
     "Summary",
     "describe_machine",
     "explain",
+    "explain_provider",
     "explain_writes",
     "headline",
     "joined",

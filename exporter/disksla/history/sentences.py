@@ -151,7 +151,7 @@ def _throttled_by_machine(
 ) -> str:
     found = f"{how_long} the disk was throttled at the limit of the machine: {_served(part)}"
     relief = "A larger or faster disk would not help"
-    if machine is None:
+    if machine is None or _read_and_write(machine.shared.limits.rates, limit) == (None, None):
         return f"{found}. {relief}."
     limits = machine.shared.limits
     allowed = f"{_owner(machine.shared)} allows {machine.shared.title}"
@@ -182,6 +182,13 @@ def _throttled(
     served = _served(part)
     if part.limiter_window_s is not None:
         served += f", at intervals of {format_duration(part.limiter_window_s)}"
+    if limit != "unknown" and _read_and_write(limits.rates, limit) == (None, None):
+        kind = "bandwidth" if limit == "bandwidth" else "IOPS"
+        return (
+            f"{how_long} the disk was throttled at its limit of {kind}, by the provider's count:"
+            f" {served}. Its terms have no such limit; configure them to compare this with what"
+            " was sold."
+        )
     if level == "base":
         relief = "fewer bytes" if limit == "bandwidth" else "fewer requests"
         return (

@@ -188,7 +188,7 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> Totals:
             (counters.flush_ms or 0) / _MS_PER_S,
             (counters.queue_ms or 0) / _MS_PER_S,
             totals.verdict_totals.wait_s,
-            totals.verdict_totals.burst_s,
+            disk_state.burst_s,
         )
     return Totals(*counted, *by_verdict, *disk_state.throttled_s)
 

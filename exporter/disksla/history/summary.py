@@ -10,6 +10,7 @@ from disksla.pipeline import WindowRecord
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
+_THROTTLED = VERDICTS.index("throttled")
 _MOST_SHARE = 0.5
 """What applies for this share of a slot or longer dominates it."""
 
@@ -63,7 +64,7 @@ def summary_of_slots(slots: Sequence[Slot], limiter_window_s: float | None = Non
         sum(joined(slots).verdict_s),
         {each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
         {
-            each: _of_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
+            each: _of_throttled_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
             for each in _ORDER
             if each in by_limit
         },
@@ -93,6 +94,17 @@ def _of_slots(applied: _Applied) -> Part:
         whole.wait_s,
         has_flushes=whole.least_iops < whole.iops,
     )
+
+
+def _of_throttled_slots(applied: _Applied) -> Part:
+    """Return what was done while a limit applied.
+
+    Where the provider names the limit, its seconds are a few slots late. The rates are those of
+    slots in which the verdict is throttled, unless there are none.
+    """
+    throttled = [(slot, seconds) for slot, seconds in applied if slot.verdict_s[_THROTTLED]]
+    part = _of_slots(throttled or applied)
+    return part._replace(seconds=sum(seconds for _, seconds in applied))
 
 
 def summary_of_records(records: Iterable[WindowRecord], longest_s: float) -> Summary:

@@ -20,6 +20,7 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 """
 
 from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.provider_state import ProviderState
@@ -45,6 +46,8 @@ from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 
 __all__ = [
+    "CONTRADICTIONS",
+    "Contradiction",
     "DiskSnapshot",
     "DiskState",
     "GroupSnapshot",

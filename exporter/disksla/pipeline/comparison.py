@@ -37,6 +37,8 @@ class ThrottledWindow(msgspec.Struct, frozen=True, gc=False):
     end_s: float
     limit: int
     """By the verdict: place in LIMIT_KINDS."""
+    is_burst: bool
+    """Throttled at the burst rate."""
     throttled_s: float
 
     def cut(self, at_s: float) -> tuple["ThrottledWindow | None", "ThrottledWindow | None"]:
@@ -48,9 +50,12 @@ class ThrottledWindow(msgspec.Struct, frozen=True, gc=False):
         share = (at_s - self.begin_s) / (self.end_s - self.begin_s)
         before_s = self.throttled_s * min(1.0, share)
         return (
-            ThrottledWindow(self.begin_s, at_s, self.limit, before_s),
-            ThrottledWindow(at_s, self.end_s, self.limit, self.throttled_s - before_s),
+            self._part(self.begin_s, at_s, before_s),
+            self._part(at_s, self.end_s, self.throttled_s - before_s),
         )
+
+    def _part(self, begin_s: float, end_s: float, throttled_s: float) -> "ThrottledWindow":
+        return ThrottledWindow(begin_s, end_s, self.limit, self.is_burst, throttled_s)
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
@@ -61,6 +66,8 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     throttled_s: tuple[float, ...]
     """Throttled seconds of the verdicts by limit, as far as they are named, in the order of
     LIMIT_KINDS: by the provider, where it was read."""
+    burst_s: float = 0.0
+    """Those of them at the burst rate."""
     agreement: Agreement = Agreement()
     windows: tuple[ThrottledWindow, ...] = ()
     """Throttled windows that wait, the oldest first."""
@@ -78,6 +85,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
                 window.end_s - window.seconds,
                 window.end_s,
                 LIMIT_KINDS.index(found.throttle.limit),
+                found.throttle.level == "burst",
                 found.throttled_share * window.seconds,
             )
             for window, found in decided
@@ -154,6 +162,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         return Comparison(
             span.end_s,
             _plus(before.throttled_s, named_s),
+            before.burst_s + _burst_s(inside),
             self.agreement.plus(agreement),
             after,
             before.spans,
@@ -167,7 +176,11 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         named, windows = _cut(self.windows, time_s)
         throttled_s = _plus(self.throttled_s, _by_limit(named)) if named else self.throttled_s
         return msgspec.structs.replace(
-            self, since_s=time_s, throttled_s=throttled_s, windows=windows
+            self,
+            since_s=time_s,
+            throttled_s=throttled_s,
+            burst_s=self.burst_s + _burst_s(named),
+            windows=windows,
         )
 
 
@@ -187,6 +200,10 @@ def _by_limit(windows: tuple[ThrottledWindow, ...]) -> tuple[float, ...]:
     for window in windows:
         seconds[window.limit] += window.throttled_s
     return tuple(seconds)
+
+
+def _burst_s(windows: tuple[ThrottledWindow, ...]) -> float:
+    return sum(window.throttled_s for window in windows if window.is_burst)
 
 
 def _plus(amounts: tuple[float, ...], more: tuple[float, ...]) -> tuple[float, ...]:

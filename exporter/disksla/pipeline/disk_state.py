@@ -104,6 +104,13 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         return self.totals.verdict_totals.throttled_s
 
     @property
+    def burst_s(self) -> float:
+        """Those of `throttled_s` that were at the burst rate."""
+        if self.comparison is not None:
+            return self.comparison.burst_s
+        return self.totals.verdict_totals.burst_s
+
+    @property
     def has_waiting_seconds(self) -> bool:
         """Whether throttled seconds wait for the provider, so that it is updated while idle."""
         return self.comparison is not None and bool(self.comparison.windows)
@@ -139,7 +146,9 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         provider = (self.provider or ProviderState()).plus(message)
         comparison = self.comparison
         if isinstance(message, ProviderReading):
-            comparison = comparison or Comparison(message.monotonic_s, self.throttled_s)
+            comparison = comparison or Comparison(
+                message.monotonic_s, self.throttled_s, self.burst_s
+            )
             if provider.change is not None:
                 comparison = comparison.with_span(span_of(provider.change))
                 span = comparison.spans[-1]

@@ -10,6 +10,7 @@ from disksla.history import (
     Slot,
     describe_machine,
     explain,
+    explain_provider,
     joined,
     summary_of_slots,
 )
@@ -145,8 +146,9 @@ def shared_limits(limits: Limits) -> tuple[float | None, float | None]:
 
 
 def notes(snapshot: DiskSnapshot) -> str:
-    """Return the burst credits of a disk, with the time until they are used up."""
-    lines = [credits_document(level).describe() for level in snapshot.credits]
+    """Return what the provider counts of a disk, and its burst credits."""
+    lines = list(explain_provider(snapshot))
+    lines += [credits_document(level).describe() for level in snapshot.credits]
     return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
 
 

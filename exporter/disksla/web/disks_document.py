@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from disksla.history import Slot, describe_machine, joined
+from disksla.history import Slot, describe_machine, explain_provider, joined
 from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.text import escape_bytes
@@ -189,7 +189,7 @@ def disk_document(
         inflight=snapshot.inflight,
         latency_s=latency_s,
         credits=tuple(map(credits_document, snapshot.credits)),
-        sentences=tuple(sentences),
+        sentences=(*sentences, *explain_provider(snapshot)),
         verdict_seconds={verdict: verdict_seconds.get(verdict, 0.0) for verdict in VERDICTS},
         throttled_seconds={limit: each for limit, each in throttled_seconds.items() if each},
     )

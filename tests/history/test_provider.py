@@ -1,0 +1,54 @@
+"""Sentences on what the provider counts of a disk."""
+
+import msgspec
+import pytest
+
+from disksla.history.provider import explain_provider
+from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
+from disksla.verdict.agreement import Agreement, agreement_of
+from support.snapshots import disk_view
+
+
+def sentences(agreement: Agreement | None, **contradicted_s: float) -> list[str]:
+    found: dict[Contradiction, float] = {
+        kind: contradicted_s[kind] for kind in CONTRADICTIONS if kind in contradicted_s
+    }
+    disk = msgspec.structs.replace(disk_view(), agreement=agreement, contradicted_s=found)
+    return list(explain_provider(disk))
+
+
+def test_nothing_is_said_without_a_count() -> None:
+    assert sentences(None) == []
+    assert sentences(Agreement()) == []
+
+
+def test_disk_that_was_not_throttled() -> None:
+    [sentence] = sentences(agreement_of(3600.0, [0.0] * 5, [0.0] * 4))
+    assert sentence == (
+        "The provider counts how long it throttles this disk: in 60 min not at all, and the"
+        " verdicts agree."
+    )
+
+
+def test_limits_by_the_count() -> None:
+    agreement = agreement_of(3600.0, (80.0, 0, 0, 0, 20.0), (75.0, 0, 25.0, 0))
+    [sentence] = sentences(agreement)
+    assert sentence == (
+        "The provider counts how long it throttles this disk: in 60 min 75 s by the IOPS of the"
+        " disk, 25 s by the IOPS of the machine. The limits named here are those that it counts;"
+        " by themselves, the verdicts agree in 75 % of the throttled time."
+    )
+
+
+def test_throttled_only_by_the_verdicts() -> None:
+    [sentence] = sentences(agreement_of(3600.0, (80.0, 0, 0, 0, 0), [0.0] * 4))
+    assert "in 60 min not at all. The limits named" in sentence
+    assert sentence.endswith("agree in 0 % of the throttled time.")
+
+
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+def test_contradictions(kind: Contradiction) -> None:
+    agreement = agreement_of(60.0, [0.0] * 5, [0.0] * 4)
+    assert len(sentences(agreement, **{kind: 9.0})) == 1
+    _, sentence = sentences(agreement, **{kind: 42.0})
+    assert sentence.startswith("For 42 s the ")

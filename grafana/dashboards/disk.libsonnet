@@ -30,6 +30,8 @@ local state = import '../state.libsonnet';
       local mean(kind) =
         rate(kind + '_time_seconds_total') + ' / ' + rate(kind + 's_completed_total') + ' > 0';
 
+      local agreement(matcher) = rate('provider_agreement_seconds_total', ', ' + matcher);
+
       local disk_state = 'floor(\n%s)' % state.expr(
         share,
         active='1 - ' + share('idle'),
@@ -381,6 +383,51 @@ local state = import '../state.libsonnet';
             'tasks stalled: full': 'dark-purple',
           }),
         ],
+
+        lib.collapsed('What the provider counts', [[
+          lib.lines('Throttled time by the provider', |||
+            Share of the time in which the provider itself counted the disk as throttled, by limit
+            (the statistics page of EBS). It counts the time in which more was demanded than the
+            limit allows. The throttled time by limit above has these limits.
+          |||, 'percentunit', [
+            lib.query(
+              'sum by (provider_limit) (' + agreement('provider_limit!="none"') + ')',
+              '{{provider_limit}}'
+            ),
+          ])
+          + lib.stacked + lib.range(0, 1) + lib.size(8, 8) + lib.byLimit
+          + lib.noData('not throttled, not counted, or %s' % lib.lean),
+          lib.lines('Agreement with the provider', |||
+            Share of the time that is throttled by the verdicts and by the provider, or only by one of
+            them. The verdicts are those without the count of the provider. Both are compared within
+            a second, so a little of both at the beginning and the end of throttled times is no
+            disagreement.
+          |||, 'percentunit', [
+            lib.query('sum(' + agreement('limit!="none", provider_limit!="none"') + ')', 'both'),
+            lib.query(
+              'sum(' + agreement('limit!="none", provider_limit="none"') + ')', 'only the verdicts'
+            ),
+            lib.query(
+              'sum(' + agreement('limit="none", provider_limit!="none"') + ')', 'only the provider'
+            ),
+          ])
+          + lib.stacked + lib.range(0, 1) + lib.size(8, 8)
+          + lib.noData('not throttled, not counted, or %s' % lib.lean)
+          + lib.coloured({
+            both: 'green',
+            'only the verdicts': 'orange',
+            'only the provider': 'purple',
+          }),
+          lib.lines('Contradicted by the provider', |||
+            Share of the time in which the count of the provider contradicts the terms of the disk or
+            its burst credits. limit_too_high: it throttles below the limits of the terms.
+            limit_too_low: it allows more. credits_too_high: it throttles below the burst rate
+            although credits should be left.
+          |||, 'percentunit', [
+            lib.query(rate('provider_contradicted_seconds_total'), '{{contradiction}}'),
+          ])
+          + lib.range(0, 1) + lib.size(8, 8) + lib.noData('no contradiction, or %s' % lib.lean),
+        ]]),
       ] + machine.ofDisk, one=true),
   },
 }

@@ -13,6 +13,7 @@ from disksla.metrics.families import Family, page_families
 from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
+from disksla.verdict.agreement import agreement_of
 from disksla.verdict.throttle import LIMIT_KINDS, MACHINE_LIMITS
 from disksla.verdict.verdict import VERDICTS
 from support.reports import RESULTS, a_report
@@ -72,6 +73,17 @@ def probed(disk: DiskSnapshot) -> DiskSnapshot:
     return msgspec.structs.replace(disk, probes=both)
 
 
+def compared(disk: DiskSnapshot) -> DiskSnapshot:
+    """Return the disk with what the provider counted: less, and partly at the machine's limit."""
+    own_s = disk.verdict_totals.throttled_s
+    agreement = agreement_of(HOUR_S, own_s, (0.5 * sum(own_s), 0.0, 0.2 * sum(own_s), 0.0))
+    only_theirs = agreement_of(HOUR_S / 10, (0.0,) * len(own_s), (HOUR_S / 20, 0.0, 0.0, 0.0))
+    contradicted = {"limit_too_high": HOUR_S / 50}
+    return msgspec.structs.replace(
+        disk, agreement=agreement.plus(only_theirs), contradicted_s=contradicted
+    )
+
+
 def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapshot:
     """Return a group after an hour, in which it was at its limits for these shares of the time."""
     group = group_view()
@@ -85,7 +97,7 @@ def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapsh
 
 FLEET: dict[str, Snapshot] = {
     "db-1:10056": view(
-        probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3)),
+        compared(probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3))),
         make_disk("vdb", BURST_LIMITS, (EMPTY,), throttled=0.8, met=0.1),
         make_disk("vdc", throttled=0.4, unproven=0.5),
         make_disk("vdd", met=0.1, stalled=0.2),

@@ -2,13 +2,17 @@
 
 from msgspec.structs import replace
 
+from disksla.ebs.reading import Reading
+from disksla.ebs.statistics import parse
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
 from disksla.pipeline.contradiction import CONTRADICTIONS
 from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
+from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.snapshot import DiskSnapshot
 from disksla.verdict.agreement import agreement_of
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
+from support.ebs_pages import Page, bins_of
 from support.reports import a_report, a_result
 from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
 
@@ -32,6 +36,8 @@ def largest_disk() -> DiskSnapshot:
         probes=probes,
         limiter_window_s=0.5,
         data_writes=1,
+        provider=_read(),
+        provider_is_current=True,
         agreement=agreement_of(9.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0)),
         contradicted_s=dict.fromkeys(CONTRADICTIONS, 1.0),
     )
@@ -49,7 +55,7 @@ def longest_report() -> VerificationReport:
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
     read = replace(largest_disk(), limiter_window_s=None, data_writes=None, contradicted_s={})
-    volume = replace(read, agreement=None)
+    volume = replace(read, provider=None, agreement=None)
     full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {
         name: {"read-latency": getattr(full, name)["read-latency"]}
@@ -89,6 +95,13 @@ def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | Non
         what: (disk, None) for what, disk in unreported.items()
     }
     return {**steps, "after `disksla verify` with VK's suite": (read, longest_report())}
+
+
+def _read() -> ProviderState:
+    """Return what a page of EBS says; it was attached again once."""
+    page = parse(Page(read_bins=bins_of({256: 1}), write_bins=bins_of({256: 1})).written())
+    once = ProviderState().plus(Reading("nvme1n1", "vol0a1b2c3d", 1000.0, page))
+    return once.counted("reset")
 
 
 def _probed(totals: ProbeTotals) -> ProbeTotals:

@@ -80,7 +80,10 @@ def compared(disk: DiskSnapshot) -> DiskSnapshot:
     only_theirs = agreement_of(HOUR_S / 10, (0.0,) * len(own_s), (HOUR_S / 20, 0.0, 0.0, 0.0))
     contradicted = {"limit_too_high": HOUR_S / 50}
     return msgspec.structs.replace(
-        disk, agreement=agreement.plus(only_theirs), contradicted_s=contradicted
+        disk,
+        provider_is_current=True,
+        agreement=agreement.plus(only_theirs),
+        contradicted_s=contradicted,
     )
 
 

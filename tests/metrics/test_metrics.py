@@ -17,6 +17,7 @@ from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Labelled, Metric, Value
 from disksla.metrics.probe_metrics import PROBE_METRICS
+from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 from disksla.pipeline.totals import VerdictTotals
@@ -40,7 +41,7 @@ from support.snapshots import (
 )
 
 VERIFICATION_RATIOS = ("ratio", "required_ratio", "passed")
-DISK_ROWS = {metric.name: metric for metric in (*DISK_METRICS, *PROBE_METRICS)}
+DISK_ROWS = {metric.name: metric for metric in (*DISK_METRICS, *PROVIDER_METRICS, *PROBE_METRICS)}
 REPORT_ROWS = {metric.name: metric for metric in VERIFICATION_METRICS}
 SAMPLER_ROWS = {metric.name: metric for metric in SAMPLER_METRICS}
 MACHINE_ROWS = {metric.name: metric for metric in MACHINE_METRICS}
@@ -194,6 +195,7 @@ def test_limits_of_the_machine_are_counted_where_they_apply() -> None:
 def test_names_are_unique() -> None:
     tables = (
         DISK_METRICS,
+        PROVIDER_METRICS,
         PROBE_METRICS,
         VERIFICATION_METRICS,
         SAMPLER_METRICS,
@@ -376,6 +378,8 @@ def test_agreement_with_the_provider() -> None:
     disk = disk_view()
     assert (agreement(disk), contradicted(disk)) == (None, None)
     disk = msgspec.structs.replace(disk, agreement=Agreement())
+    assert agreement(disk) is None
+    disk = msgspec.structs.replace(disk, provider_is_current=True)
     assert labelled(agreement(disk)) == {("none", "none"): 0.0}
     compared = agreement_of(10.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0))
     disk = msgspec.structs.replace(disk, agreement=compared, contradicted_s={"limit_too_low": 1.0})

@@ -68,6 +68,7 @@ def test_counters_begin_at_zero_with_the_first_reading() -> None:
         "throttled_seconds_total machine_iops": 0.0,
         "throttled_seconds_total machine_bandwidth": 0.0,
         "queue_length": 7.0,
+        "agreement_seconds_total none none": 0.0,
     }
 
 

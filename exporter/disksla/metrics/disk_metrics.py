@@ -20,7 +20,7 @@ from disksla.metrics.metric import (
 )
 from disksla.pipeline import DiskSnapshot
 from disksla.procfs import SECTOR_BYTES, Counters
-from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, NOT_THROTTLED, VERDICTS
+from disksla.verdict import LIMIT_KINDS, MACHINE_LIMITS, VERDICTS
 
 
 def _total(
@@ -94,14 +94,6 @@ def _throttled_s(snapshot: DiskSnapshot) -> Value:
             if seconds or snapshot.groups or limit not in of_machine
         }
     )
-
-
-def _agreement(snapshot: DiskSnapshot) -> Labelled | None:
-    if snapshot.agreement is None:
-        return None
-    agreed = (NOT_THROTTLED, NOT_THROTTLED)
-    by_pair = snapshot.agreement.by_pair()
-    return {pair: seconds for pair, seconds in by_pair.items() if seconds or pair == agreed}
 
 
 def _pressure(snapshot: DiskSnapshot) -> Value:
@@ -345,27 +337,6 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         _if_sampled(_throttled_s),
         ("limit",),
         profile="lean",
-    ),
-    Metric(
-        "disksla_provider_agreement_seconds_total",
-        "counter",
-        "Seconds by the limit at which the verdicts say that the disk was throttled, without the"
-        " provider's count, and by the limit that the provider counts at the same time"
-        " (provider_limit); none where it was not throttled. The sum is the time in which both are"
-        " known. Absent where the provider says nothing; pairs that did not occur are absent.",
-        _agreement,
-        ("limit", "provider_limit"),
-    ),
-    Metric(
-        "disksla_provider_contradicted_seconds_total",
-        "counter",
-        "Seconds in which the provider's count contradicts what disksla assumes: limit_too_high"
-        " (it throttles at a limit of the disk, and less than 0.8 of that limit of the terms was"
-        " served), limit_too_low (it does not throttle, and more than 1.2 times the limits of the"
-        " terms was served), or credits_too_high (it throttles below the burst rate, and the lower"
-        " bound of the burst credits is above zero). Absent until it happens.",
-        lambda snapshot: {(kind,): s for kind, s in snapshot.contradicted_s.items()} or None,
-        ("contradiction",),
     ),
     Metric(
         "disksla_throttle_wait_seconds_total",

@@ -5,8 +5,9 @@ The page is that of EBS and of instance store on AWS (docs/ebs.md).
 
 from collections.abc import Callable
 
-from disksla.metrics.metric import Metric, Value, keyed
+from disksla.metrics.metric import Labelled, Metric, Value, keyed
 from disksla.pipeline import DiskSnapshot, ProviderState
+from disksla.verdict import NOT_THROTTLED
 
 
 def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:
@@ -31,6 +32,14 @@ def _queue_length(provider: ProviderState) -> Value:
 def _failures(snapshot: DiskSnapshot) -> Value:
     provider = snapshot.provider
     return None if provider is None else keyed(provider.failures)
+
+
+def _agreement(snapshot: DiskSnapshot) -> Labelled | None:
+    if snapshot.agreement is None or not snapshot.provider_is_current:
+        return None
+    agreed = (NOT_THROTTLED, NOT_THROTTLED)
+    by_pair = snapshot.agreement.by_pair()
+    return {pair: seconds for pair, seconds in by_pair.items() if seconds or pair == agreed}
 
 
 _ABSENT = "Absent without the page, and while it was not read for 10 s (docs/ebs.md)."
@@ -78,5 +87,26 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         " there was none.",
         _failures,
         ("reason",),
+    ),
+    Metric(
+        "disksla_provider_agreement_seconds_total",
+        "counter",
+        "Seconds by the limit at which the verdicts say that the disk was throttled, without the"
+        " provider's count, and by the limit that the provider counts at the same time"
+        " (provider_limit); none where it was not throttled. The sum is the time in which both are"
+        f" known. Pairs that did not occur are absent. {_ABSENT}",
+        _agreement,
+        ("limit", "provider_limit"),
+    ),
+    Metric(
+        "disksla_provider_contradicted_seconds_total",
+        "counter",
+        "Seconds in which the provider's count contradicts what disksla assumes: limit_too_high"
+        " (it throttles at a limit of the disk, and less than 0.8 of that limit of the terms was"
+        " served), limit_too_low (it does not throttle, and more than 1.2 times the limits of the"
+        " terms was served), or credits_too_high (it throttles below the burst rate, and the lower"
+        " bound of the burst credits is above zero). Absent until it happens.",
+        lambda snapshot: {(kind,): s for kind, s in snapshot.contradicted_s.items()} or None,
+        ("contradiction",),
     ),
 )

@@ -14,7 +14,7 @@ from disksla.pipeline.comparison import (
 )
 from disksla.pipeline.provider_span import LONGEST_SPAN_S, ProviderSpan
 from disksla.verdict.interval import Interval
-from disksla.verdict.throttle import LIMIT_KINDS, LimitKind, Throttle
+from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
 from disksla.verdict.verdict import WindowVerdict
 
 NONE = (0.0,) * len(LIMIT_KINDS)
@@ -149,10 +149,12 @@ def test_windows_before_the_first_reading_keep_their_limit() -> None:
 
 def test_limit_that_was_counted_lately() -> None:
     comparison = START.with_span(span(0, 1, iops=0.1)).with_span(span(1, 2, machine_iops=0.5))
-    assert comparison.limit_at(2.1) == "machine_iops"
-    assert comparison.limit_at(1.5 + LATE_S) == "machine_iops"
-    assert comparison.limit_at(2 + LATE_S) is None
-    assert START.limit_at(0.0) is None
+    own, machine = Throttle("base", "iops"), Throttle("base", "machine_iops")
+    assert comparison.present(own, 2.1) == own
+    assert comparison.present(UNKNOWN_LIMIT, 2.1) == machine
+    assert comparison.present(own, 1.5 + LATE_S) == machine
+    assert comparison.present(UNKNOWN_LIMIT, 2 + LATE_S) == UNKNOWN_LIMIT
+    assert START.present(own, 0.0) == own
 
 
 class Truth:

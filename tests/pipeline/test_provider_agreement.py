@@ -1,6 +1,6 @@
 """Verdicts of a disk behind a limiter that counts its own throttled time, through `advance`."""
 
-from collections.abc import Callable
+from itertools import pairwise
 from random import Random
 
 import msgspec
@@ -15,6 +15,7 @@ from disksla.pipeline.recording import decode_tick, encode
 from disksla.pipeline.snapshot import DiskSnapshot, disk_snapshot
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
+from disksla.pipeline.window_records import window_records, with_named_limits
 from disksla.units import KIB, MIB
 from disksla.verdict.agreement import NOT_THROTTLED
 from disksla.verdict.throttle import LIMIT_KINDS
@@ -158,9 +159,25 @@ def test_snapshot_names_the_limit_of_the_page() -> None:
     assert totals[LIMIT_KINDS.index("machine_iops")] == sum(totals)
 
 
-def without_some(ticks: list[Tick], drop: Callable[[int], bool]) -> list[Tick]:
-    """Return the ticks without those that the sampler missed."""
-    return [tick for number, tick in enumerate(ticks) if number == 0 or not drop(number)]
+@pytest.mark.parametrize("limit", ["iops", "machine_iops"])
+def test_records_have_the_limit_of_the_page(limit: str) -> None:
+    scenario = a_scenario(iops=500.0)
+    simulated = run(scenario)
+    times_s = seconds_apart(scenario, 1.0)
+    messages = readings(simulated.truth, times_s, limits={"iops": limit})
+    run_states = states(scenario, with_readings(simulated.ticks, messages))
+    spans = {
+        last.end_s: last
+        for state in run_states
+        if (comparison := state.monitored[DEVICE].comparison) and (last := comparison.last)
+    }
+    records = [each for two in pairwise(run_states) for each in window_records(*two)]
+    by_limit: dict[str | None, float] = {}
+    for record in with_named_limits(records, spans.values()):
+        by_limit[record.limit] = by_limit.get(record.limit, 0.0) + (record.throttled_s or 0.0)
+        assert (record.level is None) == (record.limit is None)
+    assert by_limit[limit] == pytest.approx(sum(by_limit.values()))
+    assert with_named_limits(records, []) == records
 
 
 @settings(deadline=None)

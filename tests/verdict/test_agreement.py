@@ -14,8 +14,9 @@ from disksla.verdict.agreement import (
     Agreement,
     agreement_of,
     named_seconds,
+    with_limit,
 )
-from disksla.verdict.throttle import LIMIT_KINDS
+from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
 
 SHARES = st.lists(st.floats(0, 1), min_size=6, max_size=6).filter(any)
 
@@ -145,3 +146,18 @@ def test_no_throttled_second_is_lost_or_added(
     seconds = named_seconds(agreement_of(1.0, own, provider_s), provider_s, around_s)
     assert sum(seconds) == pytest.approx(sum(own), abs=1e-9)
     assert min(seconds) >= 0
+
+
+@pytest.mark.parametrize(
+    ("throttle", "limit", "expected"),
+    [
+        (Throttle("base", "iops"), "machine_iops", Throttle("base", "machine_iops")),
+        (Throttle("burst", "iops"), "bandwidth", Throttle("burst", "bandwidth")),
+        (UNKNOWN_LIMIT, "iops", Throttle("base", "iops")),
+        (Throttle("burst", "iops"), "unknown", UNKNOWN_LIMIT),
+    ],
+)
+def test_level_with_the_limit_of_the_provider(
+    throttle: Throttle, limit: LimitKind, expected: Throttle
+) -> None:
+    assert with_limit(throttle, limit) == expected

@@ -14,7 +14,16 @@ from disksla.history import Summary, explain, explain_writes, summary_of_records
 from disksla.history.machine_limit import machine_limit
 from disksla.history.slot import slot_between, totals_of
 from disksla.limits import SharedLimits
-from disksla.pipeline import State, Tick, WindowRecord, advance, take_snapshot, window_records
+from disksla.pipeline import (
+    ProviderSpan,
+    State,
+    Tick,
+    WindowRecord,
+    advance,
+    take_snapshot,
+    window_records,
+    with_named_limits,
+)
 from disksla.units import format_duration
 from disksla.verdict import LimitKind
 from disksla.web import DiskDocument, disk_document
@@ -97,7 +106,8 @@ def _of_states(
     for snapshot in take_snapshot(last).disks:
         device = snapshot.disk.name
         limit = machine_limit(last, device)
-        summary = summary_of_records(records[device], seconds)
+        named = with_named_limits(records[device], _spans(states, device))
+        summary = summary_of_records(named, seconds)
         document = disk_document(
             snapshot,
             _latency_s(states, device),
@@ -111,6 +121,18 @@ def _of_states(
     timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
     return Recent(period, seconds, timestamp_s, disks, source, machine, writes)
+
+
+def _spans(states: Sequence[State], device: str) -> list[ProviderSpan]:
+    """Return the times of which the provider's count was compared with the verdicts."""
+    spans = {}
+    for state in states:
+        disk_state = state.monitored.get(device)
+        if disk_state is not None and disk_state.comparison is not None:
+            last = disk_state.comparison.last
+            if last is not None:
+                spans[last.end_s] = last
+    return list(spans.values())
 
 
 def _throttled_seconds(summary: Summary) -> dict[LimitKind, float]:

@@ -62,9 +62,10 @@ def _counted(agreement: Agreement) -> str:
     throttled_s = sum(agreement.seconds) - by_pair[NOT_THROTTLED, NOT_THROTTLED]
     if not throttled_s:
         return f"{counts} not at all, and the verdicts agree."
+    both_s = sum(seconds for pair, seconds in by_pair.items() if NOT_THROTTLED not in pair)
     same_s = sum(by_pair[limit, limit] for limit in _LIMIT_NAMES)
     return (
-        f"{counts} {counted or 'not at all'}. The limits named here are those that it counts; by"
-        f" themselves, the verdicts agree in {format_percent(same_s / throttled_s)} of the"
-        " throttled time."
+        f"{counts} {counted or 'not at all'}. The limits named here are those that it counts. By"
+        f" themselves, the verdicts agree in {format_percent(both_s / throttled_s)} of the"
+        f" throttled time, and name the same limit in {format_percent(same_s / throttled_s)}."
     )

@@ -23,6 +23,7 @@ from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
+from disksla.pipeline.provider_span import ProviderSpan
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import (
@@ -43,7 +44,7 @@ from disksla.pipeline.state import (
     to_saved_state,
 )
 from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord, window_records
+from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
 
 __all__ = [
     "CONTRADICTIONS",
@@ -55,6 +56,7 @@ __all__ = [
     "ProbeFailure",
     "ProbeResult",
     "ProbeTotals",
+    "ProviderSpan",
     "ProviderState",
     "SamplerSnapshot",
     "Skip",
@@ -74,4 +76,5 @@ __all__ = [
     "to_read_often",
     "to_saved_state",
     "window_records",
+    "with_named_limits",
 ]

@@ -14,13 +14,14 @@ from disksla.pipeline.provider_span import SHORTEST_SPAN_S, ProviderSpan
 from disksla.verdict import (
     LIMIT_KINDS,
     NO_SECONDS,
-    PROVIDER_LIMITS,
     Agreement,
     Interval,
-    LimitKind,
+    Throttle,
     WindowVerdict,
     agreement_of,
+    named_limit,
     named_seconds,
+    with_limit,
 )
 
 LATE_S = 2.0
@@ -126,20 +127,27 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         comparison = self
         while comparison.spans and comparison._is_ready(now_s, decided_to_s):
             comparison = comparison._compared()
-        waiting_s = [span.begin_s for span in comparison.spans[:1]]
-        return comparison.named_until(min([now_s - LONGEST_WAIT_S, *waiting_s]))
+        until_s = now_s - LONGEST_WAIT_S
+        if comparison.spans:
+            until_s = min(until_s, comparison.spans[0].begin_s)
+        if not comparison.windows or comparison.windows[0].begin_s >= until_s:
+            return comparison
+        return comparison.named_until(until_s)
 
     def interrupted(self, now_s: float) -> "Comparison":
         """Return the comparison after a gap: nothing that waits can be compared."""
         return msgspec.structs.replace(self.named_until(now_s), spans=(), last=None)
 
-    def limit_at(self, now_s: float) -> LimitKind | None:
-        """Return the limit that the provider counted most lately; None if it counted none."""
+    def present(self, throttle: Throttle, now_s: float) -> Throttle:
+        """Return where a disk is throttled now, with the limit that the provider counted lately.
+
+        If it counted none, that is not known yet, and the limit is the own one.
+        """
         spans = [span for span in (self.last, *self.spans) if span is not None]
-        lately = [span.throttled_s for span in spans if now_s - span.end_s < LATE_S]
-        by_limit_s = dict(zip(PROVIDER_LIMITS, _sum(lately), strict=True))
-        most = max(PROVIDER_LIMITS, key=by_limit_s.__getitem__)
-        return most if by_limit_s[most] else None
+        lately_s = _sum(span.throttled_s for span in spans if now_s - span.end_s < LATE_S)
+        if not any(lately_s):
+            return throttle
+        return with_limit(throttle, named_limit(throttle.limit, lately_s))
 
     def _is_ready(self, now_s: float, decided_to_s: float) -> bool:
         """Return whether the first span can be compared."""
@@ -156,7 +164,8 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         before = without.named_until(span.begin_s)
         inside, after = _cut(before.windows, span.end_s)
         agreement = agreement_of(span.seconds, _by_limit(inside), span.throttled_s)
-        around = [each for each in (self.last, *later[:1]) if each is not None]
+        nearest = (self.last, *later[:1])
+        around = [each for each in nearest if each is not None and each.is_beside(span)]
         around_s = _sum(each.throttled_s for each in around)
         named_s = named_seconds(agreement, span.throttled_s, around_s)
         return Comparison(

@@ -33,6 +33,10 @@ class ProviderSpan(msgspec.Struct, frozen=True, gc=False):
         """Whether it is long enough, and not too long, for a comparison."""
         return SHORTEST_SPAN_S <= self.seconds <= LONGEST_SPAN_S
 
+    def is_beside(self, other: "ProviderSpan") -> bool:
+        """Return whether one begins where the other ends."""
+        return self.end_s == other.begin_s or self.begin_s == other.end_s
+
     def plus(self, later: "ProviderSpan") -> "ProviderSpan":
         """Return this span and the one that follows it as one."""
         reads, writes, read_bytes, written_bytes = self.served

@@ -314,10 +314,9 @@ def _named_throttle(disk_state: DiskState, now_s: float) -> Throttle | None:
     """Return where a disk is throttled; the limit is the one that the provider counts, if any."""
     window_verdict, comparison = disk_state.window_verdict, disk_state.comparison
     throttle = window_verdict.throttle if window_verdict is not None else None
-    limit = comparison.limit_at(now_s) if throttle is not None and comparison is not None else None
-    if throttle is None or limit in {None, throttle.limit}:
+    if throttle is None or comparison is None:
         return throttle
-    return Throttle(throttle.level, limit)
+    return comparison.present(throttle, now_s)
 
 
 def _levels(

@@ -1,12 +1,26 @@
 """One disk at one tick, as a flat record: what `disksla replay --json` prints."""
 
+from bisect import bisect_left
+from collections.abc import Iterable
+
 import msgspec
 
 from disksla.credits import CreditLevel
 from disksla.limits import Charge
 from disksla.pipeline.disk_state import DiskState
+from disksla.pipeline.provider_span import ProviderSpan
 from disksla.pipeline.state import State
-from disksla.verdict import Interval, LimitKind, ThrottleLevel, Verdict, WindowVerdict, load_of
+from disksla.verdict import (
+    Interval,
+    LimitKind,
+    Throttle,
+    ThrottleLevel,
+    Verdict,
+    WindowVerdict,
+    load_of,
+    named_limit,
+    with_limit,
+)
 
 
 class WindowRecord(msgspec.Struct, frozen=True):
@@ -155,3 +169,31 @@ def _window_record(
         limiter_window_s=disk_state.limiter_window_s(after.settings.sampling.interval_s),
         credits=account.levels(limits, window) if account is not None else (),
     )
+
+
+def with_named_limits(
+    records: Iterable[WindowRecord], spans: Iterable[ProviderSpan]
+) -> list[WindowRecord]:
+    """Return the records of one disk with the limits that the provider counts.
+
+    `spans` are those that were compared, in the order of time. A window is of the span in which it
+    ends. Windows outside of all spans keep their limits.
+    """
+    known = list(spans)
+    ends_s = [span.end_s for span in known]
+    named = []
+    for record in records:
+        index = bisect_left(ends_s, record.monotonic_s)
+        is_within = index < len(known) and known[index].begin_s < record.monotonic_s
+        if record.limit is None or record.level is None or not is_within:
+            named.append(record)
+            continue
+        span, nearest = known[index], known[max(0, index - 1) : index + 2]
+        counted = span.throttled_s
+        if not any(counted):
+            around = [each.throttled_s for each in nearest if each.is_beside(span)]
+            counted = tuple(map(sum, zip(counted, *around, strict=True)))
+        limit = named_limit(record.limit, counted)
+        throttle = with_limit(Throttle(record.level, record.limit), limit)
+        named.append(msgspec.structs.replace(record, limit=throttle.limit, level=throttle.level))
+    return named

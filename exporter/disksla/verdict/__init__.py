@@ -71,7 +71,9 @@ from disksla.verdict.agreement import (
     PROVIDER_LIMITS,
     Agreement,
     agreement_of,
+    named_limit,
     named_seconds,
+    with_limit,
 )
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import (
@@ -136,6 +138,8 @@ __all__ = [
     "elapsed_or_gap",
     "interval_of",
     "load_of",
+    "named_limit",
     "named_seconds",
     "shared_throttle",
+    "with_limit",
 ]

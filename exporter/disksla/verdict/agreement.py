@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind
+from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
 
 PROVIDER_LIMITS: tuple[LimitKind, ...] = tuple(
     limit for limit in LIMIT_KINDS if limit != UNKNOWN_LIMIT.limit
@@ -92,19 +92,31 @@ def named_seconds(
     """
     named_s: dict[str, float] = dict.fromkeys(LIMIT_KINDS, 0.0)
     reached_s = provider_s if any(provider_s) else around_s
-    by_limit_s: dict[str, float] = dict(zip(PROVIDER_LIMITS, reached_s, strict=True))
-    most = max(PROVIDER_LIMITS, key=by_limit_s.__getitem__)
     for (own, provider), seconds in agreement.by_pair().items():
         if own == NOT_THROTTLED:
             continue
-        if provider != NOT_THROTTLED:
-            named = provider
-        elif by_limit_s.get(own, 0.0):
-            named = own
-        else:
-            named = most if by_limit_s[most] else UNKNOWN_LIMIT.limit
+        named = provider if provider != NOT_THROTTLED else named_limit(own, reached_s)
         named_s[named] += seconds
     return tuple(named_s.values())
+
+
+def named_limit(own: str, provider_s: Sequence[float]) -> LimitKind:
+    """Return the limit at which a verdict says that a disk was throttled, by the provider's count.
+
+    It is the own one if the provider counts it, else the one that it counts most; unknown if none.
+    """
+    by_limit_s = dict(zip(PROVIDER_LIMITS, provider_s, strict=True))
+    counted = [limit for limit in PROVIDER_LIMITS if by_limit_s[limit]]
+    if not counted:
+        return UNKNOWN_LIMIT.limit
+    return max(counted, key=lambda limit: (limit == own, by_limit_s[limit]))
+
+
+def with_limit(throttle: Throttle, limit: LimitKind) -> Throttle:
+    """Return where a disk is throttled, with the limit that the provider counts."""
+    if limit == UNKNOWN_LIMIT.limit:
+        return UNKNOWN_LIMIT
+    return Throttle("base" if throttle.level == "unknown" else throttle.level, limit)
 
 
 def _with_none(duration_s: float, by_limit_s: Sequence[float]) -> tuple[float, ...]:

@@ -1,5 +1,6 @@
 """Verdicts of a disk behind a limiter that counts its own throttled time, through `advance`."""
 
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.pipeline.advance import advance
 from disksla.pipeline.comparison import Comparison
 from disksla.pipeline.disk_state import DiskState
@@ -157,6 +159,20 @@ def test_snapshot_names_the_limit_of_the_page() -> None:
     assert found[-1].agreement is not None
     totals = found[-1].verdict_totals.throttled_s
     assert totals[LIMIT_KINDS.index("machine_iops")] == sum(totals)
+
+
+def test_seconds_at_the_burst_rate_wait_with_the_others() -> None:
+    scenario = replace(
+        a_scenario(iops=500.0),
+        limiter=Limiter(buckets=summed(500.0, peak_per_second=1500.0, capacity=3000.0)),
+        terms=SumTerms(iops=500.0, burst=SumBurst(iops=1500.0, iops_credits=3000.0)),
+    )
+    simulated = run(scenario)
+    messages = readings(simulated.truth, seconds_apart(scenario, 1.0))
+    disk_state = last_of(scenario, with_readings(simulated.ticks, messages))
+    own_burst_s = disk_state.totals.verdict_totals.burst_s
+    assert 2 < own_burst_s < own_s(disk_state) - 2
+    assert disk_state.burst_s == pytest.approx(own_burst_s)
 
 
 @pytest.mark.parametrize("limit", ["iops", "machine_iops"])

@@ -65,8 +65,8 @@ def advance(state: State, tick: Tick) -> State:
        but whose I/O counts for a group, are read, too.
     6. Update the groups of disks that share a limit of the machine (`update_group`).
     7. Judge each of the disks (`judge_disk`): verdict, credits, totals.
-    8. Compare the verdicts with what the provider says (`compare_disk`), where it says anything.
-    9. Attribute the iowait and PSI of this window to the disks that were throttled in it.
+    8. Attribute the iowait and PSI of this window to the disks that were throttled in it.
+    9. Compare the verdicts with what the provider says (`compare_disk`), where it says anything.
     """
     state = _with_events(state, tick)
     stats = state.sampler_stats.ticked(tick.lateness_s, tick.missed_ticks)
@@ -121,16 +121,16 @@ def advance(state: State, tick: Tick) -> State:
             stats = stats.with_gap(sample.gap)
         if sample.problem is not None:
             problems[f"diskstats:{device}"] = sample.problem
-    judged |= _compared(state, judged, samples, tick, context)
-    active |= {device for device in judged if judged[device].has_waiting_seconds}
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
+    compared = _compared(state, judged, samples, tick, context)
+    active |= {device for device in compared if compared[device].has_waiting_seconds}
     return State(
         state.settings,
         state.catalog,
         state.previous_run,
         state.inventory,
-        {**state.monitored, **judged} if judged else state.monitored,
+        {**state.monitored, **judged, **compared} if judged or compared else state.monitored,
         {**state.others, **others} if others else state.others,
         frozenset(active),
         lines,
@@ -205,7 +205,9 @@ def _compared(
     for device in devices:
         disk_state = judged.get(device) or state.monitored.get(device)
         if disk_state is not None and disk_state.comparison is not None:
-            compared[device] = compare_disk(disk_state, samples.get(device), context)
+            compared[device] = compare_disk(
+                disk_state, disk_state.comparison, samples.get(device), context
+            )
     return compared
 
 

@@ -276,14 +276,17 @@ def judge_disk(
     )
 
 
-def compare_disk(disk_state: DiskState, sample: Sample | None, context: TickContext) -> DiskState:
+def compare_disk(
+    disk_state: DiskState,
+    comparison: Comparison,
+    sample: Sample | None,
+    context: TickContext,
+) -> DiskState:
     """Return the state of a disk after its verdicts are compared with what the provider says.
 
     `sample` is the one that it was judged by; None if it was idle.
     """
-    comparison, now_s = disk_state.comparison, context.now_s
-    if comparison is None:
-        return disk_state
+    now_s = context.now_s
     interval = sample.interval if sample is not None else None
     has_window = sample is None or (interval is not None and interval.seconds > 0)
     if not (context.elapsed_s and disk_state.is_listed and has_window):

@@ -83,7 +83,7 @@ _MOST_INCIDENTS = 100
 _MOST_SPANS = 20
 _HEIGHT = 100.0
 _SLICE_WIDTH = 20.0
-_BREAK = 1.2
+_BREAK = 2.0
 _ORDER = ("stalled", "below", "throttled", "met", "unproven", "idle")
 """From the bottom of a bar."""
 

@@ -21,6 +21,7 @@ from disksla.pipeline.window_records import window_records, with_named_limits
 from disksla.units import KIB, MIB
 from disksla.verdict.agreement import NOT_THROTTLED
 from disksla.verdict.throttle import LIMIT_KINDS
+from disksla.verdict.verdict import VERDICTS
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import (
@@ -130,6 +131,45 @@ def test_verdicts_are_the_same_with_a_page(name: str) -> None:
     assert now.verdict_totals.seconds == pytest.approx(was.verdict_totals.seconds)
     assert now.verdict_totals.wait_s == was.verdict_totals.wait_s
     assert now.ceiling == was.ceiling
+
+
+@pytest.mark.parametrize("page", ["iops", "machine_iops"])
+@pytest.mark.parametrize("name", ["below-600-of-1000", "below-600-of-vk-1000"])
+def test_below_the_promise_is_of_the_machine_where_the_page_counts_its_limit(
+    name: str, page: str
+) -> None:
+    """Half of the promise is not the volume's fault, if the instance gives no more."""
+    scenario = SCENARIOS[name]
+    simulated = run(scenario)
+    without = last_of(scenario, simulated.ticks)
+    below_s = without.totals.verdict_totals.seconds[VERDICTS.index("below")]
+    assert below_s > 3
+    messages = readings(simulated.truth, seconds_apart(scenario, 0.1), limits={"iops": page})
+    ticks = with_readings(simulated.ticks, messages)
+    disk_state = last_of(scenario, ticks)
+    now_s = dict(zip(VERDICTS, disk_state.totals.verdict_totals.seconds, strict=True))
+    assert both_s(disk_state) == 0  # the own answer is that it is not throttled
+    if page == "iops":
+        assert now_s["below"] == pytest.approx(below_s)
+        return
+    assert now_s["below"] < 0.4
+    assert now_s["throttled"] == pytest.approx(below_s, rel=0.1)
+    waiting_s = sum(each.throttled_s for each in comparison_of(disk_state).windows)
+    assert named(disk_state).get("machine_iops", 0.0) + waiting_s == pytest.approx(
+        now_s["throttled"]
+    )
+    assert disk_state.totals.verdict_totals.wait_s > without.totals.verdict_totals.wait_s
+
+
+def test_rest_of_a_throttled_window_is_not_below_either() -> None:
+    """The volume is throttled as promised first, and then the instance gives less."""
+    scenario = SCENARIOS["below-600-lowered"]
+    simulated = run(scenario)
+    times_s = seconds_apart(scenario, 0.1)
+    messages = readings(simulated.truth, times_s, limits={"iops": "machine_iops"})
+    disk_state = last_of(scenario, with_readings(simulated.ticks, messages))
+    assert disk_state.totals.verdict_totals.seconds[VERDICTS.index("below")] == 0
+    assert set(named(disk_state)) == {"machine_iops"}
 
 
 def test_recording_has_the_readings() -> None:

@@ -10,6 +10,7 @@ from disksla.pipeline.totals import AssessedTime, DiskTotals
 from disksla.verdict import (
     DetectorState,
     Interval,
+    LimitKind,
     SharedWindow,
     Throttle,
     WindowVerdict,
@@ -85,6 +86,7 @@ def assess(
     context: TickContext,
     fewest: Interval | None = None,
     shared: SharedWindow | None = None,
+    counted: LimitKind | None = None,
     *,
     is_certain: bool = True,
 ) -> Assessment:
@@ -92,7 +94,8 @@ def assess(
 
     Of a gap, requests and bytes are counted, without verdict, load and rate. `fewest` is the
     interval with the least number of data writes, if that is not certain, and `shared` is the
-    same window of the group of a disk. Credits are known to be used up where the limit throttles,
+    same window of the group of a disk. `counted` is the limit of the machine that the provider
+    counts, if it does. Credits are known to be used up where the limit throttles,
     unless the rate may be that of the limit for another reason (not `is_certain`).
     """
     totals, detector = before.totals, before.detector
@@ -107,7 +110,7 @@ def assess(
     account = before.credits or open_account(limits, context.boottime_s)
     if interval.seconds:
         detector, decided = classify(
-            detector, interval, limits, context.tolerance_ratio, context.tick_s, shared
+            detector, interval, limits, context.tolerance_ratio, context.tick_s, shared, counted
         )
         window_verdict = decided[-1] if decided else before.window_verdict
         if account is not None:

@@ -2,7 +2,7 @@
 
 Verdicts are on windows, of 100 ms by default, and the provider is read less often: windows wait
 until a span between two readings covers them, and the next span has been read, or until that can
-no longer be. Then their throttled seconds get the name of the limit (docs/adr/0029).
+no longer be. Then their throttled seconds get the name of the limit (docs/adr/0030).
 """
 
 from collections.abc import Iterable
@@ -14,8 +14,11 @@ from disksla.pipeline.provider_span import SHORTEST_SPAN_S, ProviderSpan
 from disksla.verdict import (
     LIMIT_KINDS,
     NO_SECONDS,
+    OF_MACHINE,
+    PROVIDER_LIMITS,
     Agreement,
     Interval,
+    LimitKind,
     Throttle,
     WindowVerdict,
     agreement_of,
@@ -41,6 +44,8 @@ class ThrottledWindow(msgspec.Struct, frozen=True, gc=False):
     is_burst: bool
     """Throttled at the burst rate."""
     throttled_s: float
+    is_own: bool = True
+    """Throttled by the verdict without the provider, too; else the provider names the limit."""
 
     def cut(self, at_s: float) -> tuple["ThrottledWindow | None", "ThrottledWindow | None"]:
         """Return the parts before and after a time; its throttled time is spread evenly."""
@@ -56,7 +61,7 @@ class ThrottledWindow(msgspec.Struct, frozen=True, gc=False):
         )
 
     def _part(self, begin_s: float, end_s: float, throttled_s: float) -> "ThrottledWindow":
-        return ThrottledWindow(begin_s, end_s, self.limit, self.is_burst, throttled_s)
+        return ThrottledWindow(begin_s, end_s, self.limit, self.is_burst, throttled_s, self.is_own)
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
@@ -88,6 +93,7 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
                 LIMIT_KINDS.index(found.throttle.limit),
                 found.throttle.level == "burst",
                 found.throttled_share * window.seconds,
+                not found.is_by_provider,
             )
             for window, found in decided
             if found.throttle is not None and window.seconds
@@ -143,11 +149,21 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
 
         If it counted none, that is not known yet, and the limit is the own one.
         """
-        spans = [span for span in (self.last, *self.spans) if span is not None]
-        lately_s = _sum(span.throttled_s for span in spans if now_s - span.end_s < LATE_S)
+        lately_s = self._lately_s(now_s)
         if not any(lately_s):
             return throttle
         return with_limit(throttle, named_limit(throttle.limit, lately_s))
+
+    def machine_limit(self, now_s: float) -> LimitKind | None:
+        """Return the limit of the machine, if the provider counted it most lately; else None."""
+        by_limit_s = dict(zip(PROVIDER_LIMITS, self._lately_s(now_s), strict=True))
+        most = max(PROVIDER_LIMITS, key=by_limit_s.__getitem__)
+        return most if by_limit_s[most] and most in OF_MACHINE else None
+
+    def _lately_s(self, now_s: float) -> tuple[float, ...]:
+        """Return the seconds that the provider counted lately, in the order of PROVIDER_LIMITS."""
+        spans = [span for span in (self.last, *self.spans) if span is not None]
+        return _sum(span.throttled_s for span in spans if now_s - span.end_s < LATE_S)
 
     def _is_ready(self, now_s: float, decided_to_s: float) -> bool:
         """Return whether the first span can be compared."""
@@ -163,14 +179,16 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
             return without
         before = without.named_until(span.begin_s)
         inside, after = _cut(before.windows, span.end_s)
-        agreement = agreement_of(span.seconds, _by_limit(inside), span.throttled_s)
+        own = tuple(window for window in inside if window.is_own)
+        others = tuple(window for window in inside if not window.is_own)
+        agreement = agreement_of(span.seconds, _by_limit(own), span.throttled_s)
         nearest = (self.last, *later[:1])
         around = [each for each in nearest if each is not None and each.is_beside(span)]
         around_s = _sum(each.throttled_s for each in around)
         named_s = named_seconds(agreement, span.throttled_s, around_s)
         return Comparison(
             span.end_s,
-            _plus(before.throttled_s, named_s),
+            _plus(_plus(before.throttled_s, named_s), _by_limit(others)),
             before.burst_s + _burst_s(inside),
             self.agreement.plus(agreement),
             after,

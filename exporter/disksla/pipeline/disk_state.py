@@ -256,7 +256,9 @@ def judge_disk(
         return disk_state
     limits = disk_state.assignment.limits
     fewest = sample.fewest if limits.burst is not None else None
-    assessed = assess(disk_state, limits, interval, context, fewest, shared)
+    comparison = disk_state.comparison
+    counted = None if comparison is None else comparison.machine_limit(context.now_s)
+    assessed = assess(disk_state, limits, interval, context, fewest, shared, counted)
     return DiskState(
         disk_state.disk,
         disk_state.assignment,
@@ -272,7 +274,7 @@ def judge_disk(
         disk_state.probes,
         disk_state.data_writes,
         disk_state.provider,
-        disk_state.comparison,
+        comparison,
     )
 
 

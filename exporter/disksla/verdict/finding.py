@@ -28,6 +28,7 @@ from disksla.verdict.service_time import has_long_wait, took_s
 from disksla.verdict.span import last_seconds, span_of
 from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
+    LimitKind,
     SharedThrottle,
     SharedWindow,
     Throttle,
@@ -43,6 +44,8 @@ class Rules(msgspec.Struct, frozen=True, gc=False):
     tick_s: float
     group: SharedWindow | None = None
     """The same window of the group of the disk, if it is in one."""
+    counted: LimitKind | None = None
+    """Limit of the machine that the provider counts, if it does."""
 
     @property
     def shared(self) -> SharedThrottle | None:

@@ -24,6 +24,7 @@ from disksla.verdict.service_time import (
 from disksla.verdict.throttle import (
     MACHINE_LIMITS,
     UNKNOWN_LIMIT,
+    LimitKind,
     SharedThrottle,
     SharedWindow,
     Throttle,
@@ -48,6 +49,8 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     """Share of the window in which requests waited, if throttled."""
     otherwise: Verdict = "unproven"
     """Verdict on the rest of the window, if throttled."""
+    is_by_provider: bool = False
+    """Below the promise, if the provider did not count a limit of the machine."""
 
 
 _UNPROVEN = WindowVerdict("unproven")
@@ -104,19 +107,21 @@ def classify(
     tolerance: float,
     tick_s: float,
     group: SharedWindow | None = None,
+    counted: LimitKind | None = None,
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
     These are the verdicts on the undecided windows and on this one, the oldest first, as far as
     they are decided. The others remain undecided, for P.longest_wait_s at most. `group` is
-    the same window of the group of the disk, if it is in one.
+    the same window of the group of the disk, if it is in one. `counted` is the limit of the
+    machine that the provider counts, if it does: there, a disk below its promise is throttled.
     """
     longest_silence_s = P.longest_limiter_window_s + tick_s
     if not window.reads + window.writes:
         state, verdicts = _without_completion(detector, window, longest_silence_s)
     else:
         state, verdicts = _with_completions(
-            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s, group)
+            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s, group, counted)
         )
     oldest = state.undecided[0] if state.undecided else None
     if oldest is not None and len(state.undecided) > P.longest_wait_s / tick_s:
@@ -300,6 +305,8 @@ def _judge(
         uncounted_s = min(rules.tick_s, max(0.0, time_s - share * part.seconds))
         is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
         own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
+    if rules.counted is not None:
+        own = _with_counted(own, rules.counted, data, detector.inflight, service_s, found)
     ceiling = detector.ceiling
     if found.is_steady and not found.run:
         ceiling = None  # the number of data writes is known as a range only
@@ -326,6 +333,31 @@ def _judge(
         lines=seen.lines,
     )
     return state, own, found
+
+
+def _with_counted(
+    own: WindowVerdict,
+    limit: LimitKind,
+    part: Interval,
+    inflight_before: int | None,
+    service_s: float,
+    found: Finding,
+) -> WindowVerdict:
+    """Return the verdict where the provider counts a limit of the machine: never below."""
+    if own.otherwise == "below":
+        return msgspec.structs.replace(own, otherwise="unproven")
+    if own.verdict != "below":
+        return own
+    waited_s = wait_s(part, service_s)
+    throttled_s = _throttled_s(part, inflight_before, waited_s, found)
+    share = min(1.0, throttled_s / part.seconds)
+    return WindowVerdict(
+        "throttled",
+        Throttle("base", limit),
+        waited_s,
+        throttled_share=share,
+        is_by_provider=True,
+    )
 
 
 def _is_confirmed(run: tuple[Interval, ...], tick_s: float) -> bool:

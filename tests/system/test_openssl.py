@@ -35,7 +35,7 @@ def test_hashes_are_the_same() -> None:
 
 
 def test_a_python_without_its_own_hashes_keeps_those_of_openssl() -> None:
-    """As those of Fedora and Red Hat, which leave them out."""
+    """As built with --with-builtin-hashlib-hashes=blake2."""
     leave_out = "import sys; sys.modules.update(_md5=None, _sha2=None, _sha256=None)"
     shown = "import hashlib; print(hashlib.sha256(b'disk').hexdigest())"
     assert run(leave_out, LOAD, shown) == run(shown)

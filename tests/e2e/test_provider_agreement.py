@@ -67,7 +67,7 @@ def test_agreement_is_published_and_examined(
 
     explained = run("explain", "nvme1n1", "--url", f"http://{daemon.address}", *flags)
     text = " ".join(explained.stdout.split())
-    assert "The provider counts how long it throttles this disk: in " in text
+    assert "The provider counts how long it throttles this disk: of " in text
     assert " s by the IOPS of the machine. " in text
     examined = run("doctor", "--url", f"http://{daemon.address}/metrics", *flags, status=1)
     text = " ".join(examined.stdout.split())

@@ -49,7 +49,7 @@ def _counted(agreement: Agreement) -> str:
     """Return how long the provider throttled the disk, and how well the verdicts agree."""
     by_pair = agreement.by_pair()
     whole = format_duration(sum(agreement.seconds))
-    counts = f"The provider counts how long it throttles this disk: in {whole}"
+    counts = f"The provider counts how long it throttles this disk: of {whole},"
     by_limit = {
         limit: sum(seconds for (_, named), seconds in by_pair.items() if named == limit)
         for limit in _LIMIT_NAMES
@@ -61,11 +61,11 @@ def _counted(agreement: Agreement) -> str:
     )
     throttled_s = sum(agreement.seconds) - by_pair[NOT_THROTTLED, NOT_THROTTLED]
     if not throttled_s:
-        return f"{counts} not at all, and the verdicts agree."
+        return f"{counts} none, and the verdicts agree."
     both_s = sum(seconds for pair, seconds in by_pair.items() if NOT_THROTTLED not in pair)
     same_s = sum(by_pair[limit, limit] for limit in _LIMIT_NAMES)
     return (
-        f"{counts} {counted or 'not at all'}. The limits named here are those that it counts. By"
+        f"{counts} {counted or 'none'}. The limits named here are those that it counts. By"
         f" themselves, the verdicts agree in {format_percent(both_s / throttled_s)} of the"
         f" throttled time, and name the same limit in {format_percent(same_s / throttled_s)}."
     )

@@ -56,10 +56,12 @@ _SETTLED_S = 8.0
 _WITHIN_S = 60.0
 _CLIENTS = 8
 _ROUNDING_S = 1e-5
-_LEAST_EXCEEDED = 0.6
-"""Share of the time of a load in which its limit must have been exceeded."""
-_TOLERANCE = 0.25
-"""Of throttled seconds by verdicts; software emulation delays the guest by tens of ms."""
+_LEAST_EXCEEDED_S = 1.0
+"""Time for which a load must exceed its limit, or it shows nothing."""
+_TOLERANCE = 0.05
+_LEAST_FOUND = 0.5
+"""Share of throttled seconds that verdicts must find. There are no terms, so the limit must be
+learned first, and software emulation delays requests by tens of milliseconds."""
 _Key = TypeVar("_Key")
 _UNPRIVILEGED = "setpriv --reuid 65534 --regid 65534 --clear-groups"
 _COST_S = 20
@@ -181,19 +183,25 @@ def unlike_truth(truth: Seconds, provider: Seconds) -> Iterator[str]:
             yield f"{found:.6f} s at {limit}; the target has counted {seconds:.6f} s"
 
 
-def unlike_limit(
-    limit: str, truth: Seconds, throttled: Seconds, agreement: Mapping[tuple[str, str], float]
+def unlike_agreement(
+    limit: str, truth: Seconds, agreement: Mapping[tuple[str, str], float]
 ) -> Iterator[str]:
-    """Yield how throttled seconds differ from those of the target at a limit."""
+    """Yield how the provider's side of the agreement differs from the target's seconds."""
     expected = truth[limit]
-    if abs(throttled.get(limit, 0.0) - expected) > _TOLERANCE * expected:
-        yield f"{throttled} throttled; expected {expected:.1f} s at {limit}"
-    elsewhere = sum(seconds for other, seconds in throttled.items() if other != limit)
-    if elsewhere > _TOLERANCE * expected:
-        yield f"{elsewhere:.1f} s throttled at other limits than {limit}: {throttled}"
     counted = sum(seconds for (_, provider), seconds in agreement.items() if provider == limit)
     if abs(counted - expected) > _TOLERANCE * expected:
         yield f"agreement of {counted:.1f} s at {limit}; expected {expected:.1f} s: {agreement}"
+
+
+def unlike_verdicts(limit: str, truth: Seconds, throttled: Seconds) -> Iterator[str]:
+    """Yield how throttled seconds by verdicts differ from those of the target at a limit."""
+    expected = truth[limit]
+    found = throttled.get(limit, 0.0)
+    if not _LEAST_FOUND * expected <= found <= (1.0 + _TOLERANCE) * expected:
+        yield f"{found:.1f} s throttled at {limit}; expected {expected:.1f} s, or half of it"
+    elsewhere = sum(seconds for other, seconds in throttled.items() if other != limit)
+    if elsewhere > _TOLERANCE * expected:
+        yield f"{elsewhere:.1f} s throttled at other limits than {limit}: {throttled}"
 
 
 def _measured(
@@ -254,24 +262,25 @@ def _under_load(ebs: _Ebs, load: Load) -> Iterator[str]:
 
     for volume, truth, found in _measured(ebs, load.volumes, run):
         yield from _differences(f"{load.name}, {volume.serial}", load.limit, truth, found)
+        yield from unlike_verdicts(load.limit, truth, found.throttled)
 
 
 def _differences(name: str, limit: Limit, truth: Seconds, found: Metrics) -> Iterator[str]:
     write(f"{name}: {_said(truth)} s by the target; verdicts {_said(found.throttled)} s;")
     write(f"    verdict/provider {_said(found.agreement)} s")
-    if truth[limit] < _LEAST_EXCEEDED * _LOAD_S:
+    if truth[limit] < _LEAST_EXCEEDED_S:
         yield f"{name}: {limit} was exceeded for {truth[limit]:.1f} s only"
-    for difference in (
-        *unlike_truth(truth, found.provider),
-        *unlike_limit(limit, truth, found.throttled, found.agreement),
-    ):
-        yield f"{name}: {difference}"
+    yield from unlike_truth(truth, found.provider)
+    yield from unlike_agreement(limit, truth, found.agreement)
 
 
 def _under_postgresql(ebs: _Ebs, random: Random) -> Iterator[str]:
-    """Yield what differs after PostgreSQL has loaded the first volume."""
+    """Yield what differs after PostgreSQL has loaded the first volume.
+
+    Nothing is required of the verdicts: the emulation leaves the clients little to ask for.
+    """
     phases = (Phase(seconds=Duration(2 * _LOAD_S), pgbench=_CLIENTS),)
-    meter = Meter("iops", iops=random.randint(12, 20), window=_CONTINUOUSLY)
+    meter = Meter("iops", iops=random.randint(8, 12), window=_CONTINUOUSLY)
     prepare(ebs.guest, ebs.device(_FIRST.serial), phases)
 
     def run() -> None:

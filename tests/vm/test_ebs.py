@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from nvme.page import LIMITS
-from vm.ebs import loads, read_metrics, since, unlike_limit, unlike_truth
+from vm.ebs import loads, read_metrics, since, unlike_agreement, unlike_truth, unlike_verdicts
 
 PAGE = """\
 disksla_provider_throttled_seconds_total{device="nvme0n1",limit="iops"} 12.5
@@ -33,7 +33,8 @@ def test_growth_is_by_key() -> None:
 
 def test_expected_seconds_do_not_differ() -> None:
     assert list(unlike_truth(TRUTH, {"iops": 12.500001})) == []
-    assert list(unlike_limit("iops", TRUTH, {"iops": 12.1}, AGREED)) == []
+    assert list(unlike_agreement("iops", TRUTH, AGREED)) == []
+    assert list(unlike_verdicts("iops", TRUTH, {"iops": 12.1})) == []
 
 
 @pytest.mark.parametrize("provider", [{}, {"iops": 12.51}, {"iops": 12.5, "bandwidth": 0.1}])
@@ -42,17 +43,17 @@ def test_each_difference_from_the_target_is_found(provider: dict[str, float]) ->
 
 
 @pytest.mark.parametrize(
-    ("throttled", "agreement"),
-    [
-        ({"iops": 8.0}, AGREED),
-        ({"iops": 12.5, "unknown": 4.0}, AGREED),
-        ({"iops": 12.5}, {("iops", "none"): 12.0}),
-    ],
+    "throttled", [{"iops": 6.0}, {"iops": 14.0}, {"iops": 12.5, "unknown": 1.0}]
 )
-def test_each_difference_of_the_verdicts_is_found(
-    throttled: dict[str, float], agreement: dict[tuple[str, str], float]
+def test_each_difference_of_the_verdicts_is_found(throttled: dict[str, float]) -> None:
+    assert len(list(unlike_verdicts("iops", TRUTH, throttled))) == 1
+
+
+@pytest.mark.parametrize("agreement", [{}, {("iops", "none"): 12.5}, {("none", "iops"): 14.0}])
+def test_each_difference_of_the_agreement_is_found(
+    agreement: dict[tuple[str, str], float],
 ) -> None:
-    assert len(list(unlike_limit("iops", TRUTH, throttled, agreement))) == 1
+    assert len(list(unlike_agreement("iops", TRUTH, agreement))) == 1
 
 
 def test_each_limit_has_a_load() -> None:

@@ -2,6 +2,11 @@
 
 import struct
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from disksla.ebs import parse
 from nvme.page import BINS, EBS, INSTANCE_STORE, LIMITS, SIZES, Usage, page
 
 
@@ -51,3 +56,33 @@ def test_a_bin_wraps_at_32_bits() -> None:
     usage = Usage()
     usage.counts[0][0] = 2**32 + 5
     assert bins_at(page(usage, 0), 512) == {(0, 1): 5}
+
+
+REQUESTS = st.tuples(
+    st.booleans(), st.integers(512, 2**21), st.floats(min_value=0.0, max_value=100.0)
+)
+SECONDS = st.tuples(*[st.integers(0, 2**40)] * 4)
+
+
+@pytest.mark.parametrize("magic", [EBS, INSTANCE_STORE])
+@pytest.mark.parametrize("version", [0, 1])
+@given(requests=st.lists(REQUESTS, max_size=20), exceeded_us=SECONDS)
+def test_parser_reads_what_was_written(
+    magic: int, version: int, requests: list[tuple[bool, int, float]], exceeded_us: tuple[int, ...]
+) -> None:
+    usage = Usage()
+    for is_write, size_bytes, latency_s in requests:
+        usage.add(is_write=is_write, size_bytes=size_bytes, latency_s=latency_s)
+    exceeded = dict(zip(LIMITS, exceeded_us, strict=True))
+    usage.exceeded_s |= {limit: us / 1e6 for limit, us in exceeded.items()}
+    read = parse(page(usage, 3, magic=magic, version=version)[:4096])
+    of_volume = {"iops", "bandwidth"}
+    assert read.exceeded_us == {
+        limit: us for limit, us in exceeded.items() if magic == EBS or limit in of_volume
+    }
+    assert [read.read_operations, read.write_operations] == usage.operations
+    assert [read.read_bytes, read.write_bytes] == usage.size_bytes
+    assert [read.read_us, read.write_us] == [round(time_s * 1e6) for time_s in usage.latency_s]
+    assert [each.count for each in read.read_latency] == usage.counts[0]
+    assert [each.count for each in read.write_latency] == usage.counts[1]
+    assert (read.version, read.queue_length) == (version, 3)

@@ -1,6 +1,7 @@
 """Cost of a fleet for Prometheus: a measurement on a real server, printed as in docs/fleet.md."""
 
 import gzip
+import math
 import os
 import time
 import urllib.request
@@ -21,6 +22,8 @@ from support.monitoring_stack import Prometheus
 SEED = 1
 _POLL_S = 1.0
 _PATIENCE_POLLS = 300
+_HOSTS_PER_SECOND = 100
+_SPARE_MINUTES = 60
 
 
 class Figure(NamedTuple):
@@ -46,22 +49,67 @@ class Measurement(NamedTuple):
     """Number of hosts, with ten disks each."""
     interval_s: float = 60.0
     """Scrape interval."""
-    rounds: int = 10
+    rounds: int = 16
     rules_interval_s: float | None = None
     block_minutes: int | None = None
     rounds_without_rules: int = 3
     """Scrapes after the others, without rules: what their CPU time lacks is that of the rules."""
+    history_s: float = 0.0
+    """Length of the history that is scraped first, faster than it was."""
+
+    @property
+    def fast_interval_s(self) -> float:
+        """Scrape interval of the history: a hundred hosts a second keep half of a core busy."""
+        return max(1.0, self.hosts / _HOSTS_PER_SECOND)
+
+    @property
+    def speed(self) -> float:
+        """How much faster than it was the history is scraped."""
+        return self.interval_s / self.fast_interval_s
+
+
+class CatchingUp:
+    """A clock that begins in the past, runs faster until it has caught up, and goes on."""
+
+    def __init__(self, history_s: float, speed: float, real_s: Callable[[], float]) -> None:
+        self._real_s = real_s
+        self._speed = speed
+        self._started_s = real_s()
+        self.begun_s = self._started_s - history_s
+
+    def __call__(self) -> float:
+        """Return the Unix time."""
+        now_s = self._real_s()
+        return min(now_s, self.begun_s + self._speed * (now_s - self._started_s))
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has not caught up."""
+        now_s = self._real_s()
+        return self.begun_s + self._speed * (now_s - self._started_s) < now_s
 
 
 def measure(measurement: Measurement, home: Path, wait: Callable[[float], None]) -> list[Figure]:
     """Scrape the fleet and evaluate the mixin with Prometheus, and return its cost."""
-    hosts, interval_s, rounds, rules_interval_s, block_minutes, _ = measurement
-    fleet_start_s = time.time()
+    hosts, interval_s, rounds, rules_interval_s, block_minutes, *_ = measurement
+    clock = CatchingUp(measurement.history_s, measurement.speed, time.time)
+    fleet_start_s = clock.begun_s
+    with_history = bool(measurement.history_s)
+    if with_history:  # the head takes no samples that are older than half of a block
+        block_minutes = math.ceil(measurement.history_s / 60) * 2 + _SPARE_MINUTES
     with ExitStack() as stack:
-        fleet = stack.enter_context(serve_fleet(SEED, fleet_start_s))
+        fleet = stack.enter_context(
+            serve_fleet(SEED, fleet_start_s, clock, with_times=with_history)
+        )
         scrape = ScrapeConfig(str(fleet), hosts, interval_s, rules_interval_s, block_minutes)
-        server = stack.enter_context(prometheus(scrape, home))
+        fast = scrape._replace(interval_s=measurement.fast_interval_s, rules=())
+        server = stack.enter_context(prometheus(fast if with_history else scrape, home))
         await_hosts(server, hosts, wait)
+        while clock.is_late:
+            wait(_POLL_S)
+        if with_history:
+            write_configuration(scrape, home)
+            server.post("/-/reload", None)
         started_s, first = time.monotonic(), OwnMetrics(server)
         simulator_s = time.process_time()
         rule_s, resident_bytes = [], []
@@ -85,8 +133,11 @@ def measure(measurement: Measurement, home: Path, wait: Callable[[float], None])
             *of_prometheus,
             Figure("highest resident memory", max(resident_bytes) / MIB, "MiB"),
             Figure("blocks cut", own.total(_COMPACTIONS), ""),
+            Figure("history in the head", _head_s(own) / 3600, "h"),
+            Figure("samples per series in the head", own.total(_APPENDED) / own.total(_HEAD), ""),
             Figure("samples ingested per second", samples / elapsed_s, ""),
             *_of_rules(rule_s),
+            _fewest_evaluations(first, own),
             Figure("CPU of Prometheus", cpu_s / elapsed_s * 100, "%"),
             Figure("CPU of scraping a round", scraping * interval_s, "s"),
             Figure(
@@ -147,9 +198,13 @@ class OwnMetrics:
 
 _RULE_SECONDS = "prometheus_rule_group_last_duration_seconds"
 _CPU = "process_cpu_seconds_total"
+_EVALUATIONS = "prometheus_rule_group_iterations_total"
 _HEAD = "prometheus_tsdb_head_series"
+_HEAD_FIRST = "prometheus_tsdb_head_min_time_seconds"
+_HEAD_LAST = "prometheus_tsdb_head_max_time_seconds"
 _APPENDED = "prometheus_tsdb_head_samples_appended_total"
 _RESIDENT = "process_resident_memory_bytes"
+_HOURLY = ";disksla.sla.hours"
 _COMPACTIONS = "prometheus_tsdb_compactions_total"
 
 
@@ -199,6 +254,22 @@ def _of_rules(rule_s: list[dict[str, float]]) -> Iterator[Figure]:
         yield Figure(f"rule group `{group.rpartition(';')[2]}`, mean", mean_s * 1000, "ms")
     slowest_s = max(sum(each.values()) for each in rule_s)
     yield Figure("all rule groups, slowest evaluation", slowest_s * 1000, "ms")
+
+
+def _fewest_evaluations(first: OwnMetrics, last: OwnMetrics) -> Figure:
+    """Return how often the slowest group was evaluated, but for those of an hour."""
+    before, after = (each.by_label(_EVALUATIONS, "rule_group") for each in (first, last))
+    fewest = min(
+        count - before.get(group, 0.0)
+        for group, count in after.items()
+        if not group.endswith(_HOURLY)
+    )
+    return Figure("fewest evaluations of a rule group", fewest, "")
+
+
+def _head_s(own: OwnMetrics) -> float:
+    """Return the time from the first sample in the head to the last one."""
+    return own.total(_HEAD_LAST) - own.total(_HEAD_FIRST)
 
 
 def _of_failures(server: Prometheus) -> Iterator[Figure]:

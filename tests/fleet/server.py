@@ -14,21 +14,31 @@ from disksla.web.server import WebServer
 from fleet.page import page_at
 
 _PATH = re.compile(r"/host-(\d{4})/metrics")
+_SAMPLE = re.compile(r"^[^#\n].*$", re.MULTILINE)
 GZIP_LEVEL = 1
 """The level that the daemon uses."""
 
 
 @contextmanager
 def serve_fleet(
-    seed: int, fleet_start_s: float, clock: Callable[[], float] = time.time
+    seed: int,
+    fleet_start_s: float,
+    clock: Callable[[], float] = time.time,
+    *,
+    with_times: bool = False,
 ) -> Iterator[ListenAddress]:
-    """Serve a fleet that started at a Unix time, and yield the address."""
+    """Serve a fleet that started at a Unix time, and yield the address.
+
+    The samples of a page may have the time of the clock, which need not be that of the scrape.
+    """
 
     def application(request: Request) -> Response:
         match = _PATH.fullmatch(request.path)
         if match is None:
             return Response(b"expected /host-NNNN/metrics\n", 404)
-        body = page_at(seed, int(match[1]), fleet_start_s, clock()).encode()
+        now_s = clock()
+        page = page_at(seed, int(match[1]), fleet_start_s, now_s)
+        body = (_SAMPLE.sub(rf"\g<0> {now_s:.3f}", page) if with_times else page).encode()
         headers = [("Content-Type", CONTENT_TYPE_LATEST)]
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers.append(("Content-Encoding", "gzip"))

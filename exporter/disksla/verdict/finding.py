@@ -143,7 +143,7 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
 
     Where both are near, it is the one that is used more in the same time. That the disk is at its
     own limit may be seen some releases later than that the group is: it has fewer requests. And a
-    sample that is late may hide it for a release, or the end of the load: after a release at its
+    sample that is late may hide it for a release, or the end of the load: after releases at its
     own limit, it suffices if it was used more until then. A group that is throttled uses its limit
     once; what it did beyond that were tokens saved before. So its first release does not show
     that a disk waits for it, unless the disk reached its own.
@@ -161,7 +161,7 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
     charges = throttled_charges(rules.limits, level)
     if _uses_more(releases[-number:], charges, shared, rules.tick_s):
         return True
-    if seen.throttle is None or len(releases) == 1:
+    if seen.level is None:
         return False
     earlier = msgspec.structs.replace(shared, releases=shared.releases[:-1])
     return _uses_more(releases[:-1][-number:], charges, earlier, rules.tick_s)

@@ -92,7 +92,7 @@ def loads(random: Random) -> list[Load]:
         return Meter("iops", iops=random.randint(60, 150), window=_CONTINUOUSLY)
 
     def bandwidth() -> Meter:
-        rate = Bandwidth(random.randint(1000, 2000) * 1000)
+        rate = Bandwidth(random.randint(700, 1200) * 1000)
         return Meter("bandwidth", bandwidth=rate, window=_CONTINUOUSLY)
 
     return [

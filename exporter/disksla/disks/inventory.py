@@ -1,14 +1,12 @@
 """Inventory: read all block devices from sysfs, the udev database and the mount table.
 
-With the default paths, libudev (through pyudev) lists the devices and their properties. With other
-paths, such as those of a host mounted in a container, both are read from files. Attributes are
-read from sysfs either way.
+All are files, of this machine or of a host that is mounted in a container. libudev (by pyudev)
+is used for its events only (hotplug.py): to list devices by it takes longer than to read them.
 
 Sources: Documentation/ABI/stable/sysfs-block, Documentation/ABI/testing/sysfs-block-device;
 systemd's rules.d/60-persistent-storage.rules for the meaning of the properties.
 """
 
-import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -40,18 +38,9 @@ from disksla.units import KIB
 _GONE = {errno.ENOENT, errno.ENOTDIR, errno.ENODEV, errno.ENXIO, errno.EINVAL}
 """Errors of reading the files of a device while it is being removed."""
 _MAX_BYTES = 4096  # an attribute of sysfs is at most one page
+_MAX_ENTRY_BYTES = 65536  # an entry of the udev database has a few kilobytes
 _ROTATIONAL = {"1": True, "0": False}
 _WRITE_BACK = {"write back": True, "write through": False}
-_PROPERTIES = (
-    "DEVLINKS",
-    "ID_MODEL",
-    "ID_MODEL_ENC",
-    "ID_SCSI_SERIAL",
-    "ID_SERIAL",
-    "ID_SERIAL_SHORT",
-    "ID_WWN",
-    "ID_WWN_WITH_EXTENSION",
-)
 
 Value = TypeVar("Value")
 
@@ -65,13 +54,6 @@ class Inventory(NamedTuple):
     """What could not be read, one message each. Such devices are not in `disks`."""
     mounts: tuple[Mount, ...] = ()
     """The mount table."""
-
-
-class Device(NamedTuple):
-    """Sources about one device: its directory in sysfs and its udev properties."""
-
-    directory: str
-    properties: Mapping[str, str]
 
 
 def read_disks(roots: Roots) -> Inventory:
@@ -88,18 +70,19 @@ class BlockDevices:
     def __init__(self, roots: Roots) -> None:
         """Load libudev if the paths are the default ones. Use the object from one thread only."""
         self._roots = roots
+        self._udev_data = str(roots.udev_data)
         self._provider = provider_of(read_dmi(roots))
         self.udev: Any = None
         """pyudev's Context; None with other than the default paths, or without libudev."""
         self.udev_problem: str | None = None
-        """Why libudev is not used despite the default paths."""
+        """Why there is no libudev despite the default paths."""
         if (roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data):
             try:
                 self.udev = pyudev.Context()
             except (ImportError, OSError) as error:
                 self.udev_problem = (
-                    f"cannot load libudev: {error}; disks are read from files and changes are"
-                    " detected with a delay; install libudev1 (Debian) or systemd-libs (Fedora)"
+                    f"cannot load libudev: {error}; changes are detected with a delay;"
+                    " install libudev1 (Debian) or systemd-libs (Fedora)"
                 )
 
     def read(self) -> Inventory:
@@ -109,9 +92,9 @@ class BlockDevices:
         """
         problems = [] if self.udev_problem is None else [self.udev_problem]
         disks: dict[str, Disk] = {}
-        for device in self._devices():
+        for link in self._links():
             try:
-                disk = _describe(device, self._provider)
+                disk = _describe(_directory_of(link), self._udev_data, self._provider)
             except OSError as error:
                 if error.errno not in _GONE:
                     problems.append(f"device skipped: {error.filename}: {error.strerror}")
@@ -130,7 +113,8 @@ class BlockDevices:
         known = with_csi_volumes(with_stacking(completed, mounts), mounts, csi.read)
         return Inventory(known, (*problems, *csi.problems), mounts)
 
-    def _devices(self) -> Iterable[Device]:
+    def _links(self) -> Iterable[str]:
+        """Return the paths of the links to the directories of all devices."""
         listing = self._roots.sysfs / "class" / "block"
         try:
             names = os.listdir(listing)  # noqa: PTH208 -- a Path object each costs too much
@@ -139,39 +123,42 @@ class BlockDevices:
                 f"cannot list block devices in {listing}: {error.strerror};"
                 " check that --path.sysfs is the mount point of a sysfs"
             ) from error
-        if self.udev is None:
-            return (self._from_files(f"{listing}/{name}") for name in names)
-        return map(_from_udev, self.udev.list_devices(subsystem="block"))
-
-    def _from_files(self, link: str) -> Device:
-        directory = os.path.realpath(link)
-        number = (_read_optional(f"{directory}/dev") or b"").decode(errors="replace").strip()
-        try:
-            entry = (self._roots.udev_data / f"b{number}").read_bytes()
-        except (OSError, ValueError):  # no entry, or a NUL in the number
-            return Device(directory, {})
-        return Device(directory, parse_udev_data(entry.decode(errors="replace")))
+        return (f"{listing}/{name}" for name in names)
 
 
-def _from_udev(device: Any) -> Device:
-    values, properties = device.properties, {}
-    for key in _PROPERTIES:
-        with contextlib.suppress(KeyError, UnicodeDecodeError):
-            properties[key] = values[key]
-    return Device(device.sys_path, properties)
+def _directory_of(link: str) -> str:
+    """Return the directory of a device, which may be listed itself in a copy of sysfs.
+
+    No part of what sysfs links to is a link; to look at each with `realpath` takes half as long
+    as everything else. Raise OSError if the device is gone.
+    """
+    try:
+        target = os.readlink(link)  # noqa: PTH115 -- a Path object each costs too much
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        return link
+    return os.path.normpath(os.path.join(link, "..", target))  # noqa: PTH118 -- as above
 
 
-def _describe(device: Device, provider: str | None) -> Disk:
+def _udev_properties(entry: str) -> dict[str, str]:
+    """Return the properties in an entry of the udev database; none if there is no entry."""
+    content = _read_optional(entry, _MAX_ENTRY_BYTES)
+    return {} if content is None else parse_udev_data(content.decode(errors="replace"))
+
+
+def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
     """Return the record of a device, from its own directory and its udev properties.
 
     A partition gets no serial, WWN, model and volume, because they identify its disk. Raise
     OSError while the device is being removed, ValueError if an attribute is invalid.
     """
-    files = _Directory(device.directory)
-    parent, name = device.directory.rsplit("/", 2)[1:]
+    files = _Directory(directory)
+    parent, name = directory.rsplit("/", 2)[1:]
     # A hidden device has no device number, because it cannot be opened.
     hidden = files.name("hidden") == "1"
     major, minor = (0, 0) if hidden else files.parsed("dev", parse_device_number)
+    properties = _udev_properties(f"{udev_data}/b{major}:{minor}")
     partition = "partition" in files
     described = Disk(
         name=_kernel_name(name),
@@ -179,21 +166,21 @@ def _describe(device: Device, provider: str | None) -> Disk:
         minor=minor,
         size_bytes=files.parsed("size", parse_sectors),
         diskseq=files.parsed("diskseq", parse_count) if "diskseq" in files else None,
-        serial=None if partition else _serial(files, device.properties),
-        wwn=None if partition else _wwn(files, device.properties),
-        model=None if partition else _model(files, device.properties),
+        serial=None if partition else _serial(files, properties),
+        wwn=None if partition else _wwn(files, properties),
+        model=None if partition else _model(files, properties),
         rotational=_ROTATIONAL.get(files.name("queue/rotational") or ""),
         largest_request_bytes=_largest_request_bytes(files),
         write_back=_WRITE_BACK.get(files.name("queue/write_cache") or ""),
         hidden=hidden,
         partition_of=_kernel_name(parent) if partition else None,
-        by_id=by_id_names(device.properties),
-        links=other_links(device.properties),
+        by_id=by_id_names(properties),
+        links=other_links(properties),
         slaves=files.names_in("slaves"),
     )
-    if provider is None or partition or hidden or "/virtual/block/" in device.directory:
+    if provider is None or partition or hidden or "/virtual/block/" in directory:
         return described
-    volume = volume_of(provider, _attributes(described, provider, files, device.properties))
+    volume = volume_of(provider, _attributes(described, provider, files, properties))
     return msgspec.structs.replace(
         described,
         provider=provider,
@@ -339,17 +326,17 @@ class _Directory:
         return tuple(sorted(map(_kernel_name, entries)))
 
 
-def _read_optional(path: str) -> bytes | None:
+def _read_optional(path: str, most_bytes: int = _MAX_BYTES) -> bytes | None:
     try:
-        return _read(path)
+        return _read(path, most_bytes)
     except OSError:
         return None
 
 
-def _read(path: str) -> bytes:
+def _read(path: str, most_bytes: int = _MAX_BYTES) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(descriptor, _MAX_BYTES)
+        return os.read(descriptor, most_bytes)
     except OSError as error:
         error.filename = path
         raise

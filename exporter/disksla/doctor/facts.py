@@ -22,7 +22,7 @@ class KernelFacts(msgspec.Struct, frozen=True):
     """Why block devices cannot be listed."""
     device_problems: tuple[str, ...] = ()
     uses_udev: bool = True
-    """Whether the paths are the default ones, so that libudev is used."""
+    """Whether the paths are the default ones, so that uevents are of this machine."""
     has_udev_entries: bool = True
     uevents_problem: str | None = None
 

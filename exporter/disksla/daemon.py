@@ -127,7 +127,8 @@ class Daemon:
         self._reports.read()
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
-        self._sampler = Sampler(roots, initial_state(configuration, self._previous_run()))
+        state = initial_state(configuration, self._previous_run())
+        self._sampler = Sampler(roots, state, in_batches=True)
         self._history = History()
         self._started_s = time.monotonic()
         self._has_disks = False

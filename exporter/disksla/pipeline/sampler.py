@@ -1,6 +1,7 @@
 """The sampler thread: reads a tick every 100 ms, advances the state and publishes it.
 
-It is the only writer of the state (`Sampler.state`).
+The daemon advances by several ticks at a time, where it may (batch.py). The thread is the only
+writer of the state (`Sampler.state`).
 """
 
 import logging
@@ -17,6 +18,7 @@ from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.batch import is_complete, is_idle
 from disksla.pipeline.deadlines import next_deadline
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.state import State, needs_host_wait
@@ -43,9 +45,10 @@ Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure
 statistics page."""
 
 
-class _TickEvents(NamedTuple):
-    """Posted events that become part of the next tick."""
+class _Events(NamedTuple):
+    """Posted events; all but the configuration become part of the next tick."""
 
+    configuration: Configuration | None
     disks: tuple[Disk, ...] | None
     probes: tuple[ProbeResult, ...]
     provider: tuple[Reading | Failure, ...]
@@ -73,8 +76,13 @@ class Sampler:
         state: State,
         on_tick: Callable[[Tick], None] = lambda _: None,
         clocks: Callable[[], Clocks] = read_clocks,
+        *,
+        in_batches: bool = False,
     ) -> None:
-        """Prepare to sample; no file is read before `start` or `run_for`."""
+        """Prepare to sample; no file is read before `start` or `run_for`.
+
+        With `in_batches`, the state may be up to LONGEST_S old.
+        """
         self.state = state
         self.ticked_at_s = time.monotonic()
         """Monotonic time of the last tick that was completed."""
@@ -90,8 +98,9 @@ class Sampler:
         self._inflight = InflightFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
         self._data_writes = data_write_counters(roots)
-        self._last_text: str | None = None
-        """Text of /proc/diskstats at the last tick."""
+        self._in_batches = in_batches
+        self._waiting: list[Tick] = []
+        """Ticks that were read after `state`, the oldest first."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
@@ -138,6 +147,7 @@ class Sampler:
         self._diskstats.close()
         self._inflight.close()
         self._data_writes.close()
+        self._advance()
 
     @property
     def why_not_exact(self) -> str | None:
@@ -158,10 +168,24 @@ class Sampler:
         return False
 
     def _tick(self, due_s: float, missed_ticks: int) -> None:
+        events = self._take_events()
+        if events.configuration is not None:
+            self._advance()  # what was read before is of the configuration before
+        self._waiting.append(self._read_tick(self.state, due_s, missed_ticks, events))
+        may_wait = self._in_batches and events.configuration is None
+        if not may_wait or is_complete(self.state, self._waiting):
+            self._advance(events.configuration)
+
+    def _advance(self, configuration: Configuration | None = None) -> None:
+        """Advance by the ticks that wait, in order; the configuration applies to all of them."""
+        while self._waiting:
+            self._advance_by(self._waiting.pop(0), configuration)
+            configuration = None
+
+    def _advance_by(self, tick: Tick, configuration: Configuration | None) -> None:
         before = self.state
-        state, events = self._take_events(before)
-        tick = self._read_tick(state, due_s, missed_ticks, events)
         self._on_tick(tick)
+        state = before if configuration is None else configure(before, configuration)
         self.state = advance(state, tick)
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_source_changes(before, self.state)
@@ -181,26 +205,25 @@ class Sampler:
             log.info("wall clock was set", extra=fields(step_seconds=step_s))
             self.on_clock_set()
 
-    def _take_events(self, state: State) -> tuple[State, _TickEvents]:
-        """Apply a posted configuration; return the other posted events for the tick."""
+    def _take_events(self) -> _Events:
+        """Return what was posted since the last tick."""
+        configuration: Configuration | None = None
         disks: tuple[Disk, ...] | None = None
         probes: list[ProbeResult] = []
         provider: list[Reading | Failure] = []
         while not self._events.empty():
             match self._events.get():
-                case Configuration() as new:
-                    state = configure(state, new)
+                case Configuration() as configuration:
+                    pass
                 case ProbeResult() as result:
                     probes.append(result)
                 case Reading() | Failure() as message:
                     provider.append(message)
                 case tuple() as disks:
                     pass
-        return state, _TickEvents(disks, tuple(probes), tuple(provider))
+        return _Events(configuration, disks, tuple(probes), tuple(provider))
 
-    def _read_tick(
-        self, state: State, due_s: float, missed_ticks: int, events: _TickEvents
-    ) -> Tick:
+    def _read_tick(self, state: State, due_s: float, missed_ticks: int, events: _Events) -> Tick:
         clocks = self._clocks()
         text: str | None = None
         problems = {}
@@ -237,9 +260,7 @@ class Sampler:
         They are read after the counters of the kernel, and only if these changed or a disk was
         active: each read interrupts all CPUs.
         """
-        is_idle = text == self._last_text and not state.active
-        self._last_text = text
-        if is_idle and self._data_writes.may_wait(state.with_write_cache):
+        if is_idle(state, text) and self._data_writes.may_wait(state.with_write_cache):
             return {}, {}
         counts, problems = self._data_writes.read(state.with_write_cache)
         if time.monotonic() - clocks.monotonic_s > LATEST_COUNT_S:

@@ -8,8 +8,9 @@ from disksla.limits import Charge, load_ratio
 SHORTEST_SPAN_S = 0.9
 """Shorter times between readings are put together: verdicts are on windows of 100 ms, of which a
 part may be throttled."""
-LONGEST_SPAN_S = 2.0
-"""In a longer time, verdicts and what the provider counts need not belong together."""
+LONGEST_SPAN_S = 2.5
+"""One reading may be missing. In a longer time, verdicts and what the provider counts need not
+belong together."""
 
 
 class ProviderSpan(msgspec.Struct, frozen=True, gc=False):

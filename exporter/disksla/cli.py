@@ -51,8 +51,7 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         " what it was sold as.",
         allow_abbrev=False,
     )
-    version = VERSION
-    parser.add_argument("--version", action="version", version=f"disksla {version}")
+    parser.add_argument("--version", action="version", version=f"disksla {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, caption in COMMANDS.items():
         description = f"{caption[0].upper()}{caption[1:]}."

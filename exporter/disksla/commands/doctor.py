@@ -36,8 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     places = Places(roots_of(arguments), config_file, arguments.web_config_file, arguments.url)
     results = list(examine(gather(places)))
     if arguments.json:
-        version = VERSION
-        print(to_json({"version": version, "status": worst(results), "checks": results}))
+        print(to_json({"version": VERSION, "status": worst(results), "checks": results}))
     else:
         print_results(results)
     return 1 if worst(results) == "wrong" else 0

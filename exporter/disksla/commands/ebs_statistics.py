@@ -7,6 +7,7 @@ import threading
 from functools import partial
 from pathlib import Path
 
+from disksla.commands._log_options import add_log_options
 from disksla.ebs import Failure, encode
 from disksla.ebs.devices import find_devices
 from disksla.ebs.helper import Helper
@@ -48,20 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="DIR",
             help=f"directory of {what} (default: %(default)s)",
         )
-    parser.add_argument(
-        "--log.level",
-        dest="log_level",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-        help="minimum severity of log lines (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--log.format",
-        dest="log_format",
-        choices=("logfmt", "json"),
-        default="logfmt",
-        help="format of log lines (default: %(default)s)",
-    )
+    add_log_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -112,8 +112,7 @@ def _report(arguments: argparse.Namespace) -> Report:
             progress(name.title, 1.0)
     matchers = f"{{{selection.matchers}}}" if selection.matchers else ""
     selected = [text for text in (matchers, *selection.patterns) if text]
-    version = VERSION
-    return report_of(disks, period, selected, version)
+    return report_of(disks, period, selected, VERSION)
 
 
 def _share(text: str) -> float:

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from disksla.commands._log_options import add_log_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.daemon import Daemon
 from disksla.errors import DiskslaError
@@ -66,21 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
     )
-    parser.add_argument(
-        "--log.level",
-        dest="log_level",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-        help="minimum severity of log lines (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--log.format",
-        dest="log_format",
-        choices=("logfmt", "json"),
-        default="logfmt",
-        help="format of log lines (default: %(default)s); in the systemd journal, lines begin with"
-        " their severity and have no time",
-    )
+    add_log_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

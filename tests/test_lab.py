@@ -10,7 +10,7 @@ import pytest
 from disksla.commands.replay import replay
 from disksla.pipeline.batch import is_complete
 from disksla.pipeline.recording import decode_tick, encode
-from disksla.pipeline.state import State, needs_host_wait
+from disksla.pipeline.state import State, needs_host_wait, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord
 from lab.__main__ import main
@@ -48,7 +48,8 @@ def as_in_batches(ticks: list[Tick], states: Iterator[State]) -> Iterator[Tick]:
     published = next(states)
     batch = []
     for tick, after in zip(ticks, states, strict=True):
-        inflight = {name: pair for name, pair in tick.inflight.items() if name in published.active}
+        to_read = needs_inflight(published)
+        inflight = {name: pair for name, pair in tick.inflight.items() if name in to_read}
         host = tick.host if needs_host_wait(published) else None
         batch.append(msgspec.structs.replace(tick, inflight=inflight, host=host))
         yield batch[-1]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, needs_host_wait
+from disksla.pipeline.state import State, needs_host_wait, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
 from disksla.units import GIB
@@ -145,7 +145,7 @@ class SoakMachine:
             inflight={
                 name: (0, disk.inflight)
                 for name, disk in self._disks.items()
-                if name in state.active
+                if name in needs_inflight(state)
             },
             disks=tuple(disk.disk for disk in self._disks.values()) if disks_changed else None,
             host=self._host() if needs_host_wait(state) else None,

@@ -77,7 +77,6 @@ def _rest(machine: Machine) -> None:
     """Leave no request in flight."""
     for name in _WANTED_IOPS:
         machine.numbers[name]["inflight"] = 0
-        machine.sysfs_inflight[name] = (0, 0)
 
 
 def _load(machine: Machine, tokens: float, random: Random) -> int:
@@ -94,5 +93,4 @@ def _load(machine: Machine, tokens: float, random: Random) -> int:
         took_ms = round(1000 / _TICKS_PER_S * inflight + _SERVICE_MS * number)
         machine.does(name, reads=number, read_sectors=_SECTORS * number, read_ms=took_ms)
         machine.numbers[name]["inflight"] = inflight
-        machine.sysfs_inflight[name] = (inflight, 0)
     return sum(wanted.values())

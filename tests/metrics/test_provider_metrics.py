@@ -130,6 +130,6 @@ def test_a_disk_at_a_limit_is_read_often() -> None:
         window_verdict=WindowVerdict("met"),
     )
     busy = msgspec.structs.replace(
-        machine.state, monitored={"nvme1n1": at_limit}, active=frozenset({"nvme1n1"})
+        machine.state, monitored={"nvme1n1": at_limit}, at_limit=frozenset({"nvme1n1"})
     )
     assert to_read_often(busy) == {"nvme1n1"}

@@ -13,7 +13,7 @@ from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Pro
 from disksla.credits.account import CreditLevel
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.snapshot import DiskSnapshot, SamplerSnapshot, take_snapshot
-from disksla.pipeline.state import State, needs_host_wait
+from disksla.pipeline.state import State, needs_host_wait, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
 from disksla.units import GIB, KIB
@@ -86,12 +86,24 @@ def test_idle_disk_is_not_updated() -> None:
     assert after.monitored["vdb"] is before.monitored["vdb"]
 
 
-def test_inflight_of_active_disk_is_from_sysfs() -> None:
+def test_inflight_of_disk_without_partitions_is_that_of_its_line() -> None:
     machine = Machine(a_disk())
+    machine.does("vda", reads=1, inflight=5)
+    machine.tick()
+    assert needs_inflight(machine.state) == frozenset()
+    machine.sysfs_inflight = {"vda": (4, 8)}  # as of an older recording
+    machine.does("vda", reads=1)
+    machine.tick()
+    assert snapshot_of(machine).inflight == 5
+
+
+def test_inflight_of_disk_with_partitions_is_from_sysfs() -> None:
+    machine = Machine(a_disk("vda"), a_disk("vda1", minor=1, partition_of="vda"))
     machine.sysfs_inflight = {"vda": (4, 8)}
     machine.does("vda", reads=1, inflight=5)
     machine.tick()
     assert snapshot_of(machine).inflight == 5
+    assert needs_inflight(machine.state) == {"vda"}
     machine.does("vda", reads=1)
     machine.tick()
     assert snapshot_of(machine).inflight == 12
@@ -99,7 +111,7 @@ def test_inflight_of_active_disk_is_from_sysfs() -> None:
 
 def test_journal_commit_in_flight_is_not_idle() -> None:
     """Linux 6.18 counts it in /proc/diskstats, not in sysfs, while its data is written."""
-    machine = Machine(a_disk())
+    machine = Machine(a_disk("vda"), a_disk("vda1", minor=1, partition_of="vda"))
     machine.sysfs_inflight = {"vda": (0, 0)}
     machine.does("vda", writes=1, flushes=2, inflight=1)
     machine.tick()

@@ -75,7 +75,6 @@ class SharedLimiter:
                 read_ms=int(100 * inflight + 0.2 * number),
                 inflight=inflight,
             )
-            self.machine.sysfs_inflight[name] = (inflight, 0)
         return self.machine.tick()
 
 
@@ -391,7 +390,6 @@ def hits_and_writes(machine: Machine, hits: list[int], writes: int) -> None:
             write_ms=3200,
             inflight=32,
         )
-        machine.sysfs_inflight["vda"] = (0, 32)
         machine.tick()
 
 
@@ -528,7 +526,6 @@ def reads_one_by_one(
             "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * waits, inflight=32 * waits
         )
         machine.does("vdb", reads=served, read_sectors=8 * served, read_ms=100, inflight=1)
-        machine.sysfs_inflight = {"vda": (32 * waits, 0), "vdb": (1, 0)}
         machine.tick()
 
 
@@ -620,8 +617,6 @@ def test_stacked_disk_that_is_monitored_is_judged_by_the_disk_below_it() -> None
     for _ in range(WINDOWS):
         for name, reads in (("dm-0", 150), ("vda", 200)):
             machine.does(name, reads=reads, read_sectors=8 * reads, read_ms=1600, inflight=16)
-            machine.sysfs_inflight[name] = (16, 0)
-            machine.numbers[name]["inflight"] = 16
         machine.tick()
     group = machine.state.groups["configuration"]
     assert (group.devices, group.counted) == (("dm-0",), ("vda",))

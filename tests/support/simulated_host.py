@@ -6,7 +6,7 @@ from disksla.disks.disk import Disk
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import MachineChoice
 from disksla.pipeline.advance import advance, configure
-from disksla.pipeline.state import State
+from disksla.pipeline.state import State, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.units import GIB
 from disksla.verdict.interval import Clocks
@@ -105,7 +105,7 @@ class Machine:
         inflight = {
             device: counts
             for device, counts in self.sysfs_inflight.items()
-            if device in self.state.active
+            if device in needs_inflight(self.state)
         }
         self.take(
             Tick(

@@ -280,7 +280,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_inflight",
         "gauge",
-        "Reads and writes sent to the disk and not completed, at the last sample (sysfs inflight);"
+        "Reads and writes sent to the disk and not completed, at the last sample;"
         " absent while /proc/diskstats does not list the disk.",
         lambda snapshot: snapshot.inflight,
     ),

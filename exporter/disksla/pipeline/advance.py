@@ -125,14 +125,16 @@ def advance(state: State, tick: Tick) -> State:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
     compared = _compared(state, judged, samples, tick, context)
     active |= {device for device in compared if compared[device].has_waiting_seconds}
+    changed = {**judged, **compared}
     return State(
         state.settings,
         state.catalog,
         state.previous_run,
         state.inventory,
-        {**state.monitored, **judged, **compared} if judged or compared else state.monitored,
+        {**state.monitored, **changed} if changed else state.monitored,
         {**state.others, **others} if others else state.others,
         frozenset(active),
+        frozenset(device for device in active & changed.keys() if changed[device].is_at_limit),
         lines,
         tick.clocks,
         host=tick.host,
@@ -336,6 +338,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         others=others,
         groups=groups,
         active=state.active & (monitored.keys() | others.keys()),
+        at_limit=state.at_limit & monitored.keys(),
         lines=None,
         sampler_stats=stats,
         with_write_cache={

@@ -6,7 +6,7 @@ the CPU have lost its code and data. Ticks of a batch are read in time, and proc
 
 from collections.abc import Sequence
 
-from disksla.pipeline.state import State, needs_host_wait
+from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 
 LONGEST_S = 0.4
@@ -23,7 +23,7 @@ def is_complete(state: State, ticks: Sequence[Tick]) -> bool:
     tick = ticks[-1]
     if (len(ticks) + 0.5) * state.settings.sampling.interval_s > LONGEST_S:
         return True
-    if tick.disks is not None or tick.probes or needs_host_wait(state):
+    if tick.disks is not None or tick.probes or tick.host is not None:
         return True
     return not state.active and not is_idle(state, tick.diskstats)
 

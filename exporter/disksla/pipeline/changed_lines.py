@@ -27,6 +27,8 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
     partition."""
     positions: Mapping[str, tuple[int, ...]] = {}
     """The lines of each monitored device: its own first, then those of its partitions."""
+    partitioned: frozenset[str] = frozenset()
+    """The monitored devices with partitions."""
 
     def compare(self, text: str) -> "tuple[DiskstatsLines, set[str]] | None":
         """Return the lines of a new text and the devices whose lines changed.
@@ -43,7 +45,10 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
             if not lines[position].startswith(self.heads[position]):
                 return None
             changed.update(self.owners[position])
-        return DiskstatsLines(text, lines, self.heads, self.owners, self.positions), changed
+        after = DiskstatsLines(
+            text, lines, self.heads, self.owners, self.positions, self.partitioned
+        )
+        return after, changed
 
     def lines_of(self, device: str) -> list[str]:
         """Return the lines of a monitored device, its own first; none if it is not listed."""
@@ -78,4 +83,5 @@ def index_lines(
         heads.append(match[0] if match else line)
         owners.append(tuple(line_owners))
     positions = {name: (position, *partitions.get(name, ())) for name, position in own.items()}
-    return DiskstatsLines(text, lines, tuple(heads), tuple(owners), positions)
+    partitioned = frozenset(positions.keys() & partitions.keys())
+    return DiskstatsLines(text, lines, tuple(heads), tuple(owners), positions, partitioned)

@@ -47,6 +47,7 @@ from disksla.verdict import (
 )
 
 _LISTED = True
+_AT_LIMIT = ("throttled", "met")
 _READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
 
 
@@ -109,6 +110,12 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         if self.comparison is not None:
             return self.comparison.burst_s
         return self.totals.verdict_totals.burst_s
+
+    @property
+    def is_at_limit(self) -> bool:
+        """Whether it was at its limit in the last window that is decided."""
+        own = self.window_verdict
+        return own is not None and own.verdict in _AT_LIMIT
 
     @property
     def has_waiting_seconds(self) -> bool:
@@ -398,12 +405,14 @@ def _inflight(
 ) -> int:
     """Return the requests in flight.
 
-    While the data of a journal commit is written, sysfs leaves that write out (Linux 6.18): if it
-    has no request and none completed, the line of the disk decides. Where sysfs was not read, the
-    lines decide: before Linux 6.12 the line of the whole disk includes requests that were sent to
-    its partitions; since then it leaves them out. The larger of the two is right unless both are
-    used at the same time.
+    Without partitions, the line of the disk has them. With partitions, sysfs has: before Linux
+    6.12 the line of the whole disk includes requests that were sent to its partitions, since then
+    it leaves them out. Where sysfs was not read, the larger of the two is right unless both are
+    used at the same time. Sysfs leaves out a write that commits a journal while its data is
+    written (Linux 6.18): if it has no request and none completed, the line of the disk decides.
     """
+    if not partitions:
+        return own.inflight or 0
     if in_sysfs is None:
         return max(own.inflight or 0, sum(parse_line(line).inflight or 0 for line in partitions))
     if has_completions:

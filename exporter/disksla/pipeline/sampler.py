@@ -21,7 +21,7 @@ from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.batch import is_complete, is_idle
 from disksla.pipeline.deadlines import next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, needs_host_wait
+from disksla.pipeline.state import State, needs_host_wait, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles
 from disksla.procfs.iowait_files import HostWaitFiles
@@ -232,7 +232,7 @@ class Sampler:
         except OSError as error:
             problems["diskstats"] = str(error)
         data_writes, data_write_problems = self._read_data_writes(state, text, clocks)
-        inflight, inflight_problems = self._inflight.read(state.active)
+        inflight, inflight_problems = self._inflight.read(needs_inflight(state))
         host = None
         if needs_host_wait(state):
             host, host_problems = self._host.read()

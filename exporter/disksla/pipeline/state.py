@@ -37,7 +37,9 @@ class State(msgspec.Struct, frozen=True):
     """Disks that are not monitored, but whose I/O counts for a group. They have no verdicts."""
     active: frozenset[str] = frozenset()
     """Devices to update at the next tick even if their lines do not change: at the last sample
-    they had I/O, requests in flight or a malformed line. Their sysfs `inflight` is read then."""
+    they had I/O, requests in flight or a malformed line."""
+    at_limit: frozenset[str] = frozenset()
+    """Those of the monitored that were at their limit in the last window."""
     lines: DiskstatsLines | None = None
     """Lines of the last /proc/diskstats; None if they have to be indexed again."""
     clocks: Clocks | None = None
@@ -99,8 +101,16 @@ def to_read_often(state: State) -> frozenset[str]:
         device
         for device, disk_state in state.monitored.items()
         if disk_state.provider is not None
-        and (disk_state.provider.is_throttled or _is_at_limit(state, device))
+        and (disk_state.provider.is_throttled or device in state.at_limit)
     )
+
+
+def needs_inflight(state: State) -> frozenset[str]:
+    """Return the devices whose sysfs `inflight` has to be read at the next tick.
+
+    That is of the active ones those with partitions, because there /proc/diskstats may be wrong.
+    """
+    return frozenset() if state.lines is None else state.active & state.lines.partitioned
 
 
 def needs_host_wait(state: State) -> bool:
@@ -110,15 +120,4 @@ def needs_host_wait(state: State) -> bool:
     them at every tick would cost more than everything else in it. They are read once at the
     first tick too, to find out which of them the kernel provides.
     """
-    if state.clocks is None:
-        return True
-    return any(_is_at_limit(state, device) for device in state.active if device in state.monitored)
-
-
-def _is_at_limit(state: State, device: str) -> bool:
-    window_verdict = state.monitored[device].window_verdict
-    return (
-        device in state.active
-        and window_verdict is not None
-        and window_verdict.verdict in {"throttled", "met"}
-    )
+    return state.clocks is None or bool(state.at_limit)

@@ -28,7 +28,7 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     missed_ticks: int = 0
     """Deadlines that passed without a tick since the tick before."""
     inflight: dict[str, tuple[int, int]] = {}
-    """Reads and writes in flight (sysfs `inflight`) of the devices in `State.active`."""
+    """Reads and writes in flight (sysfs `inflight`) of active devices with partitions."""
     data_writes: dict[str, tuple[Count, Count]] = {}
     """Exact counts by device (`DataWrites`): the number of the opening of the counters, and the
     data writes since. Empty where they are not counted, or were not read."""

@@ -5,7 +5,7 @@ import msgspec
 from disksla.limits import Charge
 from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
-from disksla.verdict.span import last_seconds, last_span, span_of, ticks_of
+from disksla.verdict.span import Span, last_seconds, last_span, span_of, ticks_of
 from disksla.verdict.throttle import Throttle
 
 
@@ -13,11 +13,11 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     """The rate at which a disk was last seen throttled, from the requests that it served then."""
 
     throttle: Throttle
-    windows: int
+    windows: float
     """Releases in which they were served."""
     seconds: float
-    requests: int
-    bytes: int
+    requests: float
+    bytes: float
 
     @property
     def iops(self) -> float:
@@ -52,6 +52,17 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             self.bytes // age + release.read_bytes + release.written_bytes,
         )
 
+    def with_span(self, span: Span) -> "Ceiling":
+        """Return the mean with a span that may have most of its releases."""
+        share = P.ceiling_span_share
+        return Ceiling(
+            self.throttle,
+            self.windows + share * (span.releases - self.windows),
+            self.seconds + share * (span.seconds - self.seconds),
+            self.requests + share * (span.requests - self.requests),
+            self.bytes + share * (span.bytes - self.bytes),
+        )
+
 
 def ceiling_after(
     before: Ceiling | None,
@@ -66,20 +77,25 @@ def ceiling_after(
     may have saved tokens for it. A new ceiling begins where the rate has changed.
 
     With flushes, the number of data writes is known as a range. Of the rates in it, only that of
-    the limit which throttles is likely, by its `charges` (none if that limit is unknown).
+    the limit which throttles is likely, by its `charges` (none if that limit is unknown). It holds
+    for the releases together, not for each, so the ceiling is a mean of spans.
     """
     settled = throttled[1:-1]
     span = span_of(settled)
     if span.seconds < P.ceiling_s or not span.requests:
         return before
+    rates = span.requests / span.seconds, span.bytes / span.seconds
+    is_near = before is not None and before.is_near(*rates, P.ceiling_change_share)
+    near = before if is_near else None
     if charges and any(release.flushes for release in settled):
         load = span.load(charges) or 0.0
-        if abs(load - 1) > span.uncertainty(tick_s):
+        if abs(load - 1) > max(1.0, load) * span.uncertainty(tick_s):
             return before
+        if near is not None and near.throttle == throttle:
+            return near.with_span(span)
         return Ceiling(throttle, span.releases, span.seconds, span.requests, span.bytes)
-    rates = span.requests / span.seconds, span.bytes / span.seconds
-    if before is not None and before.is_near(*rates, P.ceiling_change_share):
-        return before.plus(throttle, settled[-1])
+    if near is not None:
+        return near.plus(throttle, settled[-1])
     last = last_seconds(settled, P.ceiling_s)
     recent = span_of(settled[-max(len(last), P.ceiling_releases) :])
     return Ceiling(throttle, recent.releases, recent.seconds, recent.requests, recent.bytes)

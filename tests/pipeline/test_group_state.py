@@ -538,6 +538,22 @@ def test_disk_that_is_slow_by_itself_does_not_wait_for_the_machine() -> None:
     assert limits_of(machine.state, "vdb") == {}
 
 
+def test_slow_disk_does_not_hide_that_a_busy_one_waits() -> None:
+    """All that the group served before took 10 ms, but a request of the busy disk needs less."""
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    for deep in [0] * 50 + [197] * WINDOWS:
+        busy = deep > 0
+        machine.does(
+            "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * busy, inflight=32 * busy
+        )
+        machine.does("vdb", reads=3, read_sectors=24, read_ms=30)
+        machine.tick()
+    assert limits_of(machine.state, "vda") == {"machine_iops": pytest.approx(WINDOWS / 10)}
+    assert group_of(machine.state).throttled_s["iops"] == pytest.approx(WINDOWS / 10)
+    assert limits_of(machine.state, "vdb") == {}
+
+
 def test_disk_that_takes_longer_while_the_machine_is_at_its_limit_waits_for_it() -> None:
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))

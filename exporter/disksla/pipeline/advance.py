@@ -25,7 +25,6 @@ from disksla.pipeline.disk_state import (
     Sample,
     compare_disk,
     judge_disk,
-    keep_reading,
     read_disk,
 )
 from disksla.pipeline.group_state import GroupState, groups_after, update_group, with_verdicts
@@ -106,15 +105,13 @@ def advance(state: State, tick: Tick) -> State:
     }
     groups = _with_samples(state.groups, samples, context)
     shared = _windows(groups, samples)
-    judged = {}
+    judged: dict[str, DiskState] = {}
+    others: dict[str, DiskState] = {}
     active = set()
-    others = {}
     problems = dict(tick.problems)
     for device, sample in samples.items():
-        if device in state.monitored:
-            judged[device] = judge_disk(sample, context, shared.get(device))
-        else:
-            others[device] = keep_reading(sample)
+        after = judged if device in state.monitored else others
+        after[device] = judge_disk(sample, context, shared.get(device))
         if sample.active:
             active.add(device)
         if sample.gap is not None:
@@ -183,7 +180,7 @@ def _windows(
         if not any(device in devices for device in group.counted):
             continue
         window = group.window
-        for device in group.devices:
+        for device in {*group.devices, *group.counted}:
             if device in devices and (device not in windows or windows[device].throttle is None):
                 windows[device] = window
     return windows

@@ -310,23 +310,6 @@ def compare_disk(
     return msgspec.structs.replace(disk_state, comparison=comparison)
 
 
-def keep_reading(sample: Sample) -> DiskState:
-    """Return the state of a disk after a sample, without a verdict.
-
-    Of the windows, only the last is kept.
-    """
-    disk_state = sample.disk_state
-    if sample.interval is None:
-        return disk_state
-    return msgspec.structs.replace(
-        disk_state,
-        reading=sample.reading,
-        is_listed=_LISTED,
-        inflight=sample.inflight,
-        totals=msgspec.structs.replace(disk_state.totals, recent=(sample.interval,)),
-    )
-
-
 def _counted(
     disk_state: DiskState, reading: tuple[int, int] | None
 ) -> tuple[DiskState, int | None]:

@@ -18,6 +18,7 @@ from disksla.verdict import (
     DetectorState,
     Interval,
     LimitKind,
+    ServiceTime,
     SharedThrottle,
     SharedWindow,
     WindowVerdict,
@@ -85,8 +86,10 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     certain: Interval | None = None
     if is_complete:
         whole, certain = _together(intervals), _certain(group, samples)
+        service = _service_time(samples)
+        detector = msgspec.structs.replace(group.detector, service=service)
         assessed = assess(
-            group,
+            msgspec.structs.replace(group, detector=detector),
             limits,
             whole,
             context,
@@ -95,7 +98,11 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         )
         if certain is not None and certain.seconds:
             certain_detector, certain_decided = classify(
-                group.certain_detector, certain, limits, context.tolerance_ratio, context.tick_s
+                msgspec.structs.replace(group.certain_detector, service=service),
+                certain,
+                limits,
+                context.tolerance_ratio,
+                context.tick_s,
             )
     else:
         assessed = assess_gap(group, limits, context, inflight)
@@ -195,6 +202,21 @@ def groups_after(
             )
         groups[shared.name] = group
     return groups
+
+
+def _service_time(samples: Sequence[Sample]) -> ServiceTime:
+    """Return what a request of these samples takes without waiting, on average.
+
+    A slow disk and a busy one have no common service time: what each of them needs counts, by the
+    number of its requests; nothing for a disk of which it is not known.
+    """
+    requests, took_s = 0, 0.0
+    for sample in samples:
+        if sample.interval is not None:
+            number = sample.interval.reads + sample.interval.writes
+            requests += number
+            took_s += number * sample.disk_state.detector.service.shortest_s
+    return ServiceTime(took_s / requests if requests else 0.0)
 
 
 def _together(intervals: Sequence[Interval]) -> Interval:

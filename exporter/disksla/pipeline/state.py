@@ -34,7 +34,7 @@ class State(msgspec.Struct, frozen=True):
     monitored: Mapping[str, DiskState] = {}
     """The monitored disks by kernel name: those of the inventory that the settings select."""
     others: Mapping[str, DiskState] = {}
-    """Disks that are not monitored, but whose I/O counts for a group. They have no verdicts."""
+    """Disks that are not monitored, but whose I/O counts for a group. They are not published."""
     active: frozenset[str] = frozenset()
     """Devices to update at the next tick even if their lines do not change: at the last sample
     they had I/O, requests in flight or a malformed line."""

@@ -85,6 +85,7 @@ from disksla.verdict.interval import (
     interval_of,
     load_of,
 )
+from disksla.verdict.service_time import ServiceTime
 from disksla.verdict.throttle import (
     LIMIT_KINDS,
     MACHINE_LIMITS,
@@ -126,6 +127,7 @@ __all__ = [
     "GapReason",
     "Interval",
     "LimitKind",
+    "ServiceTime",
     "SharedThrottle",
     "SharedWindow",
     "Throttle",

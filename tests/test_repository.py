@@ -47,6 +47,7 @@ UNIT_ELSEWHERE = {
     "disksla.report.document.Given.queue_depth": "requests",
     "disksla.report.query": "in the name of the metric",
     "disksla.report.step.Scrape": "in the name of the metric",
+    "disksla.verdict.ceiling.Ceiling": "numbers, of which one may be a mean",
     "disksla.verdict.constant_rate.Line.slopes": "amounts per sample, or per second",
     "disksla.verdict.flush_share.Shares.ranges": "shares of the flushes",
     "disksla.web.disks_document.LiveDiskDocument.queue_depth": "requests",

@@ -1,13 +1,21 @@
 """The limit of the machine over a disk."""
 
+import pytest
+
+from disksla.commands._recent import from_recording
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
+from disksla.history import History
 from disksla.history.machine_limit import machine_limit
 from disksla.history.sentences import LargerMachine
 from disksla.limits.machine import MachineChoice, find_machine
 from disksla.limits.machine_tables import load_machine_rules, read_table
+from disksla.pipeline.snapshot import take_snapshot
+from disksla.pipeline.state import State
+from disksla.web.disk_card import Past
 from support.simulated_host import Machine, a_disk, reconfigured
 
+LIMIT = 2000
 DISKS = (a_disk("vda"), a_disk("vdb", 16))
 ENTRIES = tuple(
     DiskEntry(match=DiskMatch(device=name), terms="gcp.pd-balanced") for name in ("vda", "vdb")
@@ -51,3 +59,49 @@ def test_larger_machines_are_looked_up_once_for_all_disks_and_pages() -> None:
     other = machine_limit(machine.state, "vda")
     assert other is not None
     assert other.larger["iops"].name == "m6i.2xlarge"
+
+
+def reads(machine: Machine, busy: int, quiet: int, quiet_ms: int) -> None:
+    """Read from vda, with a queue if the machine is at its limit, and from vdb, for a window."""
+    waits = busy >= LIMIT / 10 - quiet
+    machine.does("vda", reads=busy, read_sectors=8 * busy, read_ms=3200 * waits)
+    machine.does("vda", inflight=32 * waits)
+    machine.does("vdb", reads=quiet, read_sectors=8 * quiet, read_ms=quiet * quiet_ms)
+    machine.tick()
+
+
+def beside_a_busy_disk(*, seen_before: bool) -> list[State]:
+    """Return the states of ten seconds in which a busy disk is at the limit of the machine.
+
+    Requests of the other take 6 ms. If it was seen before, they took 6 ms then, too.
+    """
+    own = DiskMatch(device="vda"), DiskMatch(device="vdb")
+    entries = tuple(DiskEntry(match=match, terms=SumTerms(iops=9000.0)) for match in own)
+    limits = MachineSettings(limits=SumTerms(iops=float(LIMIT)))
+    machine = Machine(*DISKS, settings=Settings(disks=entries, machine=limits))
+    states = [machine.state]
+    for busy in [0] * 50 * seen_before + [LIMIT // 10 - 3] * 100:
+        reads(machine, busy, 3, 6)
+        states.append(machine.state)
+    return states
+
+
+@pytest.mark.parametrize("seen_before", [False, True])
+def test_whether_a_quiet_disk_waited_for_the_machine_may_be_unknown(seen_before: bool) -> None:
+    states = beside_a_busy_disk(seen_before=seen_before)
+    recent = from_recording(states)
+    history = History()
+    for state in states:
+        history = history.after(state)
+    past = Past(history, lambda device: machine_limit(states[-1], device))
+    for snapshot in take_snapshot(states[-1]).disks:
+        live = past.explain(snapshot, past.seconds(snapshot))
+        hour = past.explain(snapshot, past.minutes(snapshot))
+        for sentences in (live, recent.disks[snapshot.disk.name].sentences):
+            is_unknown = any(
+                "requests of this disk may have waited for it" in s for s in sentences
+            )
+            assert is_unknown == (snapshot.disk.name == "vdb" and not seen_before)
+            is_excluded = any("was not the reason" in sentence for sentence in sentences)
+            assert is_excluded == (snapshot.disk.name == "vdb" and seen_before)
+        assert hour

@@ -44,11 +44,14 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is required of the verdicts on one disk; absent keys are not judged."""
 
-    throttled: Literal["never", "seconds", "throughout", "share", "about", "most"] | None = None
+    throttled: (
+        Literal["never", "seconds", "throughout", "share", "about", "most", "unknown"] | None
+    ) = None
     """`seconds`: within 2 % of the truth and two windows at each edge, but 15 % may be missing;
     `throughout`: the same, but only 2 % may be missing; `share`: within 0.05 of the time under
     load; `about`: the same, but also the rest of windows at whose end a request waits; `most`: at
-    least nine tenths of the truth, because a constant rate is detected late."""
+    least nine tenths of the truth, because a constant rate is detected late; `unknown`: not more
+    than the truth, and it may be nothing, because samples cannot tell."""
     limit: LimitKind | None = None
     """Limit that is reported while the disk is throttled."""
     ceiling: bool = False

@@ -47,7 +47,7 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
         _seconds(findings.end_delay_s),
         _percent(findings.ceiling_error),
         _percent(relative_error(findings.reported_wait_s, findings.true_wait_s)),
-        "FAIL" if verdict.problems else "pass",
+        "FAIL" if verdict.problems else "open" if verdict.is_open else "pass",
     )
 
 

@@ -41,6 +41,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """Flushes, as a share of the writes that the kernel counted."""
     steal_s: float = 0.0
     """Time in which the hypervisor ran something else on the CPUs of this machine."""
+    is_open: bool = False
+    """Samples cannot tell how long the disk was throttled."""
 
 
 def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict]:
@@ -64,7 +66,8 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
             problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
         flushes = flush_share(directory / TICKS, result.device)
-        yield Verdict(shown, findings, problems, flushes, result.machine_steal_s)
+        is_open = disk.expect.throttled == "unknown"
+        yield Verdict(shown, findings, problems, flushes, result.machine_steal_s, is_open)
     if scenario.machine is not None:
         yield machine_verdict(name, scenario.machine, directory)
 

@@ -30,9 +30,10 @@ In `machine-*`, two or three disks are in one throttle group of QEMU, whose limi
 in the configuration of disksla as those of the machine; the row `all` compares the metrics of the
 machine with the time in which a request of any disk waited. `machine-apart` and
 `machine-apart-low` are the control: each disk has a limit of its own, and the machine must not be
-named. The quiet disk of `machine-noisy` waits for a few milliseconds for each of its requests; of
-it, 5 % of the time under load may be wrong. As said above, samples cannot tell it from a slow disk
-if it is never seen while the machine has little load.
+named. The quiet disk of `machine-noisy` and `machine-quiet` waits for a few milliseconds for
+each of its requests; of it, 5 % of the time under load may be wrong in the latter. As said above,
+samples cannot tell it from a slow disk if it is never seen while the machine has little load, so
+that the former is `open`.
 
 The ceiling is not required of `pgbench-8`: its clients flush together, and only a range of the
 number of data writes is known.

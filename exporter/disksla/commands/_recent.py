@@ -111,7 +111,7 @@ def _of_states(
         document = disk_document(
             snapshot,
             _latency_s(states, device),
-            explain(summary, snapshot.assignment, limit),
+            explain(summary, snapshot.assignment, limit, _machine_s(states, device, seconds)),
             {verdict: part.seconds for verdict, part in summary.verdicts.items()},
             _throttled_seconds(summary),
         )
@@ -121,6 +121,25 @@ def _of_states(
     timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
     return Recent(period, seconds, timestamp_s, disks, source, machine, writes)
+
+
+def _machine_s(states: Sequence[State], device: str, seconds: float) -> float:
+    """Return how long a limit of the machine throttled any disk in the last `seconds`.
+
+    Only disks that share the limit with this one count.
+    """
+    last = states[-1]
+    end_s = last.clocks.monotonic_s if last.clocks is not None else 0.0
+    within = (each for each in states if each.clocks and each.clocks.monotonic_s > end_s - seconds)
+    first = next(within, last)
+    return max(
+        (
+            sum(group.throttled_s.values()) - sum(first.groups[name].throttled_s.values())
+            for name, group in last.groups.items()
+            if device in group.devices and not group.shared.of_type and name in first.groups
+        ),
+        default=0.0,
+    )
 
 
 def _spans(states: Sequence[State], device: str) -> list[ProviderSpan]:

@@ -62,6 +62,29 @@ class DiskHistory(msgspec.Struct, frozen=True, gc=False):
         return self.packed_minutes.unpacked(MINUTES_KEPT)
 
 
+class MachineHistory(msgspec.Struct, frozen=True, gc=False):
+    """How long the limit of the machine throttled any disk of a group, summed up."""
+
+    devices: tuple[str, ...]
+    recent_s: tuple[tuple[float, float], ...] = ()
+    """Monotonic time, and the seconds throttled until then: the last five minutes by seconds."""
+    hour_s: tuple[tuple[float, float], ...] = ()
+    """Likewise the last hour by minutes."""
+
+    def plus(self, now_s: float, throttled_s: float) -> "MachineHistory":
+        """Return the history with one more second."""
+        recent_s, hour_s = (*self.recent_s[-SECONDS_KEPT:], (now_s, throttled_s)), self.hour_s
+        if not hour_s or now_s - hour_s[-1][0] >= _MINUTE_S:
+            hour_s = (*hour_s[-MINUTES_KEPT:], recent_s[-1])
+        return MachineHistory(self.devices, recent_s, hour_s)
+
+    def throttled_since(self, begin_s: float) -> float:
+        """Return how long the machine throttled a disk since then."""
+        points = sorted({*self.hour_s, *self.recent_s})
+        before = [throttled_s for at_s, throttled_s in points if at_s <= begin_s + _ROUNDING_S]
+        return points[-1][1] - (before[-1] if before else points[0][1]) if points else 0.0
+
+
 class _Second(msgspec.Struct, frozen=True, gc=False):
     """What all disks have in common in one slot."""
 
@@ -88,6 +111,13 @@ class History(msgspec.Struct, frozen=True, gc=False):
     """Monotonic time of the last slot; None before the first."""
     assessed_s: float = 0.0
     """Time assessed until then."""
+    machine: Mapping[str, MachineHistory] = {}
+    """Of the groups of disks that share a limit of the machine, by name."""
+
+    def machine_s(self, device: str, since_s: float) -> float:
+        """Return how long a limit of the machine throttled any disk of the group of a disk."""
+        of_groups = [group for group in self.machine.values() if device in group.devices]
+        return max((group.throttled_since(since_s) for group in of_groups), default=0.0)
 
     def after(self, state: State) -> "History":
         """Return the history with what happened until the last sample.
@@ -111,7 +141,18 @@ class History(msgspec.Struct, frozen=True, gc=False):
             device: _after(self.disks.get(device), disk_state, second)
             for device, disk_state in state.monitored.items()
         }
-        return History(disks, now_s, assessed_s)
+        machine = {
+            name: self._machine(name, group.devices).plus(now_s, sum(group.throttled_s.values()))
+            for name, group in state.groups.items()
+            if not group.shared.of_type
+        }
+        return History(disks, now_s, assessed_s, machine)
+
+    def _machine(self, name: str, devices: tuple[str, ...]) -> MachineHistory:
+        """Return the history of a group, a new one if it has other disks."""
+        before = self.machine.get(name)
+        is_same = before is not None and before.devices == devices
+        return before if before is not None and is_same else MachineHistory(devices)
 
 
 def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) -> DiskHistory:

@@ -32,17 +32,37 @@ class MachineLimit(NamedTuple):
     shared: SharedLimits
     larger: Mapping[LimitKind, LargerMachine]
     """By `iops` and `bandwidth`; without those that no machine of the family has more of."""
+    is_separable: bool = True
+    """Whether it is known how long requests of the disk take while the machine has little load, so
+    that what they take beyond that is waiting for the machine."""
 
 
 def explain(
-    summary: Summary, assignment: Assignment, machine: MachineLimit | None = None
+    summary: Summary,
+    assignment: Assignment,
+    machine: MachineLimit | None = None,
+    machine_s: float = 0.0,
 ) -> list[str]:
-    """Return sentences about a period of a disk: problems first, the longest of them first."""
+    """Return sentences about a period of a disk: problems first, the longest of them first.
+
+    `machine_s` is the time in which the limit of the machine throttled any of its disks.
+    """
     if not summary.verdicts:
         return ["Nothing was measured: no two samples of this disk were without a gap."]
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
     sentences = [sentence for _, sentence in problems]
-    sentences += _other_verdicts(summary, assignment.limits, has_problems=bool(sentences))
+    sentences += _other_verdicts(summary, assignment.limits)
+    if _may_have_waited(summary, machine, machine_s):
+        sentences.append(
+            f"For {_seconds(machine_s)} of the last {_seconds(summary.seconds)} s the machine was"
+            " at its limit, and requests of this disk may have waited for it. How long is not"
+            " known, because disksla has not seen yet how long they take while the machine has"
+            " little load."
+        )
+    elif not problems:
+        sentences.append(
+            "If something was slow in this time, throttling of this disk was not the reason."
+        )
     return sentences
 
 
@@ -212,7 +232,16 @@ def _throttled(
     )
 
 
-def _other_verdicts(summary: Summary, limits: Limits, *, has_problems: bool) -> Iterator[str]:
+def _may_have_waited(summary: Summary, machine: MachineLimit | None, machine_s: float) -> bool:
+    """Return whether requests of a disk with little load may have waited for the machine."""
+    if machine is None or machine.is_separable or "unproven" not in summary.verdicts:
+        return False
+    own_s = sum(part.seconds for key, part in summary.throttled.items() if key[1] in OF_MACHINE)
+    unknown_s = min(machine_s - own_s, summary.verdicts["unproven"].seconds)
+    return unknown_s > LEAST_SHARE * summary.seconds
+
+
+def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
     least_s = LEAST_SHARE * summary.seconds
     long = {name: part for name, part in summary.verdicts.items() if part.seconds > least_s}
     if "met" in long:
@@ -229,8 +258,6 @@ def _other_verdicts(summary: Summary, limits: Limits, *, has_problems: bool) -> 
         yield f"{_how_long(part, summary)} {found}: {_rates(part)}."
     if "idle" in long:
         yield f"{_how_long(long['idle'], summary)} the disk was idle."
-    if not has_problems:
-        yield "If something was slow in this time, throttling of this disk was not the reason."
 
 
 def _promise(rates: Rates) -> str:

@@ -64,8 +64,11 @@ class Past(NamedTuple):
         chosen = list(slots) if history is None else history.with_limits(slots)
         summary = summary_of_slots(chosen, snapshot.limiter_window_s)
         by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
-        machine = self.machine_limit(snapshot.disk.name) if by_machine else None
-        sentences = explain(summary, snapshot.assignment, machine)
+        device, machine_s = snapshot.disk.name, 0.0
+        if chosen:
+            machine_s = self.history.machine_s(device, chosen[0].end_s - chosen[0].seconds)
+        machine = self.machine_limit(device) if by_machine or machine_s else None
+        sentences = explain(summary, snapshot.assignment, machine, machine_s)
         if history is not None and len(chosen) < len(slots):
             ago_s = (self.history.at_s or 0.0) - history.limits_since_s
             sentences.append(f"The limits of the disk changed {format_duration(ago_s)} ago.")

@@ -96,6 +96,8 @@ class TermsDirectories:
             except OSError as error:
                 self._problems[directory] = f"cannot read {directory}: {error.strerror}"
                 seen |= {path: v for path, v in self._seen.items() if path.parent == directory}
+        if self._read == self._seen == seen and self._problems == problems:
+            return False
         for path in self._read.keys() - seen.keys():
             del self._read[path]
             self._contents.pop(path, None)

@@ -54,6 +54,9 @@ class _Events(NamedTuple):
     provider: tuple[Reading | Failure, ...]
 
 
+_NO_EVENTS = _Events(None, None, (), ())
+
+
 def read_clocks() -> Clocks:
     """Return the current time of all clocks."""
     return Clocks(
@@ -207,6 +210,8 @@ class Sampler:
 
     def _take_events(self) -> _Events:
         """Return what was posted since the last tick."""
+        if self._events.empty():
+            return _NO_EVENTS
         configuration: Configuration | None = None
         disks: tuple[Disk, ...] | None = None
         probes: list[ProbeResult] = []
@@ -260,6 +265,8 @@ class Sampler:
         They are read after the counters of the kernel, and only if these changed or a disk was
         active: each read interrupts all CPUs.
         """
+        if self.why_not_exact is not None:
+            return {}, {}
         if is_idle(state, text) and self._data_writes.may_wait(state.with_write_cache):
             return {}, {}
         counts, problems = self._data_writes.read(state.with_write_cache)

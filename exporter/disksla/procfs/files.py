@@ -66,6 +66,8 @@ class InflightFiles:
 
         A device that has been removed is in neither; hotplug reports it.
         """
+        if not (active or self._descriptors):
+            return {}, {}
         for device in self._descriptors.keys() - active:
             os.close(self._descriptors.pop(device))
         counts: dict[str, tuple[int, int]] = {}

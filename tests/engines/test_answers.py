@@ -2,6 +2,7 @@
 
 Thanos returns the same numbers, but for ranges after a restart: its deduplication continues a
 counter over the restart, so it does not see the zero at which Prometheus ends its extrapolation.
+There, rates differ by up to a tenth, and quantiles by more: the rank may get into another bucket.
 VictoriaMetrics computes `rate` and `increase` from the last sample before the range to the last
 one in it, without extrapolation; its answers are compared with those of Thanos for `xrate` and
 `xincrease`, which do the same except where a series begins.
@@ -145,7 +146,7 @@ def test_thanos_answers_the_same(stores: Stores, expression: Expression, engine:
     restarted = [
         each
         for each in differences(expected, found, within(0.1, 1e-12))
-        if after_restart(stores, each)
+        if after_restart(stores, each) and "histogram_quantile" not in expression.text
     ]
     assert_near(expression, expected, found, restarted)
 

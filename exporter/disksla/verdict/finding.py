@@ -9,6 +9,7 @@ from disksla.limits import Charge, Limits
 from disksla.verdict.ceiling import Ceiling, is_at_ceiling
 from disksla.verdict.constant_rate import Line
 from disksla.verdict.flush_share import (
+    are_at_limit,
     explained_shares,
     has_several_writers,
     may_be_at_limit,
@@ -215,13 +216,18 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
     if not seen.flushes:
         return _NOTHING
     last = seen.releases[-P.mixed_releases :]
-    if has_several_writers(last):
-        if not may_be_at_limit(last, rules.limits.throttled_charges, rules.tolerance_ratio):
-            return _NOTHING
-        limit = binding_limit(span_of(last), rules.limits.enforced_charges)
-        return Finding(Throttle("base", limit), counts_data=True, is_steady=True)
     first = len(seen.releases) - seen.waiting + 1  # before, tokens may have been saved
-    last = last_seconds(seen.releases[first:], P.straight_s)
+    waiting = seen.releases[first:]
+    if has_several_writers(last):
+        charges = rules.limits.throttled_charges
+        if not may_be_at_limit(last, charges, rules.tolerance_ratio):
+            is_open = seen.waiting <= P.mixed_releases and are_at_limit(waiting, charges)
+            return Finding(is_open=is_open)
+        limit = binding_limit(span_of(last), rules.limits.enforced_charges)
+        return Finding(
+            Throttle("base", limit), counts_data=True, is_steady=True, covers_undecided=True
+        )
+    last = last_seconds(waiting, P.straight_s)
     shares = explained_shares(last, rules.limits.throttled_charges, rules.tick_s)
     if not shares.is_limiter(rules.tick_s):
         return Finding(is_open=shares.is_open(rules.tick_s))

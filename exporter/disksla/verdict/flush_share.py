@@ -192,10 +192,15 @@ def may_be_at_limit(
     flushes = sum(release.flushes for release in releases)
     if not _is_between(span_of(releases), flushes, charges, tolerance):
         return False
-    likely = sum(
+    likely = sum(are_at_limit((release,), charges) for release in releases)
+    return likely >= P.mixed_share * P.mixed_releases
+
+
+def are_at_limit(releases: tuple[Interval, ...], charges: tuple[Charge, ...]) -> bool:
+    """Return whether a limit is between the fewest and the most data writes in each release."""
+    return all(
         _is_between(span_of((release,)), release.flushes, charges, 0.0) for release in releases
     )
-    return likely >= P.mixed_share * P.mixed_releases
 
 
 def _is_between(span: Span, flushes: int, charges: tuple[Charge, ...], tolerance: float) -> bool:

@@ -554,6 +554,21 @@ def test_slow_disk_does_not_hide_that_a_busy_one_waits() -> None:
     assert limits_of(machine.state, "vdb") == {}
 
 
+def test_quiet_disk_waited_for_no_longer_than_its_requests_did() -> None:
+    """Each sample finds its request in flight, which takes 50 ms instead of 20."""
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    for deep in [0] * 50 + [199] * WINDOWS:
+        busy = deep > 0
+        machine.does(
+            "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * busy, inflight=32 * busy
+        )
+        machine.does("vdb", reads=1, read_sectors=8, read_ms=20 + 30 * busy, inflight=1)
+        machine.tick()
+    found = limits_of(machine.state, "vdb")
+    assert found["machine_iops"] == pytest.approx(WINDOWS * 0.03, rel=0.1)
+
+
 def test_disk_that_takes_longer_while_the_machine_is_at_its_limit_waits_for_it() -> None:
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))

@@ -370,13 +370,14 @@ def _throttled_s(
 ) -> float:
     """Return the time of a throttled release in which at least one request waited, in seconds.
 
-    If fewer requests completed than were in flight before, some waited all the time. Otherwise
-    those that were in flight waited together, each for that time, so it is the I/O-seconds of
-    waiting by their number. Of a varying load, requests that arrive one after another wait until
-    the same time, half as long on average as the first; while some are in flight at both samples,
-    they may have waited together. Of one writer, one or two are in flight; how many a sample finds
-    depends on its place in the limiter's window, so it is their mean. A service time that explains
-    most of what requests took is not believed where the rate is constant.
+    If fewer requests completed than the several that were in flight before, some waited all the
+    time. Otherwise those that were in flight waited together, each for that time, so it is the
+    I/O-seconds of waiting by their number. Of a varying load, requests that arrive one after
+    another wait until the same time, half as long on average as the first; while some are in
+    flight at both samples, they may have waited together. Of one writer, one or two are in flight;
+    how many a sample finds depends on its place in the limiter's window, so it is their mean. A
+    service time that explains most of what requests took is not believed where the rate is
+    constant.
     """
     if release.read_ms is None:
         return release.seconds
@@ -386,7 +387,8 @@ def _throttled_s(
         return waited_s / max(1.0, took_s(release) / release.seconds)
     requests = release.reads + release.writes
     waiting = inflight_before or release.inflight / 2  # none, and then more and more
-    together_s = release.seconds if waiting >= requests else waited_s / max(1, waiting)
+    all_wait = 1 < waiting >= requests
+    together_s = release.seconds if all_wait else waited_s / max(1, waiting)
     if not found.is_varying:
         return together_s
     in_turn_s = min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))

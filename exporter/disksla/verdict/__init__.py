@@ -44,7 +44,7 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   flushes is found with which the curve is on the limit from each release to each other, but for
   few that end below it because nothing was in flight. The share is that of a program, so it is
   kept. Where concurrent flushes are merged, it varies; there, several requests in flight and a
-  limit in nearly every range suffice.
+  limit in nearly every range suffice, and windows wait while all ranges had one.
 - **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
   not wait. That time is learned only from windows that cannot have been throttled, or are shorter
   on average, and from the one with which a throttled load begins: a limiter with windows admits

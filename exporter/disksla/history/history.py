@@ -80,9 +80,11 @@ class MachineHistory(msgspec.Struct, frozen=True, gc=False):
 
     def throttled_since(self, begin_s: float) -> float:
         """Return how long the machine throttled a disk since then."""
+        if not self.recent_s or self.recent_s[-1][1] == self.hour_s[0][1]:
+            return 0.0
         points = sorted({*self.hour_s, *self.recent_s})
         before = [throttled_s for at_s, throttled_s in points if at_s <= begin_s + _ROUNDING_S]
-        return points[-1][1] - (before[-1] if before else points[0][1]) if points else 0.0
+        return points[-1][1] - (before[-1] if before else points[0][1])
 
 
 class _Second(msgspec.Struct, frozen=True, gc=False):

@@ -105,3 +105,11 @@ def test_whether_a_quiet_disk_waited_for_the_machine_may_be_unknown(seen_before:
             is_excluded = any("was not the reason" in sentence for sentence in sentences)
             assert is_excluded == (snapshot.disk.name == "vdb" and seen_before)
         assert hour
+
+
+def test_machine_that_throttled_no_disk() -> None:
+    history = History()
+    for state in beside_a_busy_disk(seen_before=True)[:45]:
+        history = history.after(state)
+    assert history.machine["configuration"].devices == ("vda", "vdb")
+    assert history.machine_s("vda", 0.0) == 0.0

@@ -86,7 +86,7 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     certain: Interval | None = None
     if is_complete:
         whole, certain = _together(intervals), _certain(group, samples)
-        service = _service_time(samples)
+        service = _service_time(intervals, samples)
         detector = msgspec.structs.replace(group.detector, service=service)
         assessed = assess(
             msgspec.structs.replace(group, detector=detector),
@@ -204,18 +204,17 @@ def groups_after(
     return groups
 
 
-def _service_time(samples: Sequence[Sample]) -> ServiceTime:
-    """Return what a request of these samples takes without waiting, on average.
+def _service_time(intervals: Sequence[Interval], samples: Sequence[Sample]) -> ServiceTime:
+    """Return what a request takes without waiting, on average; the samples have these intervals.
 
     A slow disk and a busy one have no common service time: what each of them needs counts, by the
     number of its requests; nothing for a disk of which it is not known.
     """
     requests, took_s = 0, 0.0
-    for sample in samples:
-        if sample.interval is not None:
-            number = sample.interval.reads + sample.interval.writes
-            requests += number
-            took_s += number * sample.disk_state.detector.service.shortest_s
+    for interval, sample in zip(intervals, samples, strict=True):
+        number = interval.reads + interval.writes
+        requests += number
+        took_s += number * sample.disk_state.detector.service.shortest_s
     return ServiceTime(took_s / requests if requests else 0.0)
 
 

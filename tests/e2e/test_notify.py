@@ -35,15 +35,22 @@ def tree(tmp_path: Path) -> Roots:
         directory.mkdir(parents=True)
     (roots.procfs / "1" / "mountinfo").write_text("")
     (roots.procfs / "stat").write_text("cpu  100 0 50 1000 250 0 0 0 0 0\n")
-    for name, text in (("dev", "254:0"), ("size", "2048"), ("inflight", "0 0")):
-        (disk / name).write_text(f"{text}\n")
-    set_reads(roots, 0)
+    write_attributes(disk, dev="254:0", size="2048", inflight="0 0")
+    set_reads(roots, vdx=0)
     return roots
 
 
-def set_reads(roots: Roots, reads: int) -> None:
-    line = f" 254 0 vdx {reads} 0 {8 * reads} 0 0 0 0 0 0 0 0\n"
-    (roots.procfs / "diskstats").write_text(line)
+def write_attributes(directory: Path, **attributes: str) -> None:
+    for name, text in attributes.items():
+        (directory / name).write_text(f"{text}\n")
+
+
+def set_reads(roots: Roots, **reads: int) -> None:
+    lines = (
+        f" 254 {minor} {name} {number} 0 {8 * number} 0 0 0 0 0 0 0 0\n"
+        for minor, (name, number) in enumerate(reads.items())
+    )
+    (roots.procfs / "diskstats").write_text("".join(lines))
 
 
 def options(roots: Roots) -> tuple[str, ...]:
@@ -108,12 +115,17 @@ def test_ready_is_sent_although_disks_cannot_be_discovered(
 def test_blocked_sampler_does_not_feed_the_watchdog(
     start_daemon: StartDaemon, tree: Roots, systemd: NotifySocket
 ) -> None:
+    block = tree.sysfs / "class" / "block"
+    (block / "vdx" / "vdx1").mkdir()
+    write_attributes(block / "vdx" / "vdx1", dev="254:1", size="1024", partition="1")
+    (block / "vdx1").symlink_to(block / "vdx" / "vdx1")
+    set_reads(tree, vdx=0, vdx1=0)
     daemon = start_daemon(*options(tree), before=notifying(systemd, WATCHDOG_S))
     assert eventually(lambda: systemd.messages().count("WATCHDOG=1") >= 3, PATIENCE_S)
-    inflight = tree.sysfs / "class" / "block" / "vdx" / "inflight"
+    inflight = block / "vdx" / "inflight"
     inflight.unlink()
     os.mkfifo(inflight)  # opening it blocks, like a file of a driver that hangs
-    set_reads(tree, 1)  # the disk is active, so that its file is read
+    set_reads(tree, vdx=1, vdx1=1)  # the disk is active, and has a partition: its file is read
     assert eventually(lambda: systemd.is_silent_for(SILENCE_S), PATIENCE_S)
     assert daemon.get("/metrics")[0] == 200
     fed = systemd.messages().count("WATCHDOG=1")

@@ -89,7 +89,9 @@ def verdict(limits: Limits, measurement: Measurement) -> str:
 
 
 @needs_lab
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 4))]
+)
 def test_random_load_on_a_throttled_disk(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     meters, kept, broken = limited(draw)

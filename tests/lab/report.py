@@ -231,17 +231,18 @@ waiting is learned while it does not wait: from the first seconds of `machine-qu
 in `machine-noisy-quiet`, where both disks start at once. In `machine-excluded`, one of two busy
 disks is not monitored: it has no row, but its load counts.
 
-In an `open` row, samples cannot tell how long the disk waited, so that not more than the truth
-may be found. The quiet disk of `machine-noisy-quiet` is such a disk, and no rule could find it
-that would not call a slow disk throttled. Of the 6 ms that its requests take with one of the
-seeds, 5 ms are waiting. But it was never seen while the machine had little load, and a disk that
-serves its requests in 6 ms has the same samples. Its shortest windows do not tell: three or four
-requests of a rotating disk vary as much as those that wait for a part of a limiter's window.
-Another disk of the same type does not tell either: that one disk is slower than others is what
-`machine-slow-beside` must not blame on the machine. Later evidence comes too late, because a
-verdict waits for two seconds at most. A second of little load at any time since disksla was
-started suffices (`machine-quiet-first`). Until then, `disksla explain` and the status page say
-that its requests may have waited for the machine, and for how long the machine was at its limit.
+In an `open` row, samples cannot tell how long the disk waited, so no time needs to be found,
+and at most the true time may be. The quiet disk of `machine-noisy-quiet` is such a disk, and
+no rule could find it that would not call a slow disk throttled. Of the 6 ms that its requests
+take with one of the seeds, 5 ms are waiting. But it was never seen while the machine had
+little load, and a disk that serves its requests in 6 ms has the same samples. Its shortest
+windows do not tell: three or four requests of a rotating disk vary as much as those that wait
+for a part of a limiter's window. Another disk of the same type does not tell either: that one
+disk is slower than others is what `machine-slow-beside` must not blame on the machine. Later
+evidence comes too late, because a verdict waits for two seconds at most. A second of little
+load at any time since disksla was started suffices (`machine-quiet-first`). Until then,
+`disksla explain` and the status page say that its requests may have waited for the machine,
+and for how long the machine was at its limit.
 """,
 }
 

@@ -81,9 +81,8 @@ def _detection_problems(findings: Findings, expected: Expectation) -> Iterable[s
                 yield f"{name} detected after {_shown(delay_s, 's')}, allowed 0.30 s"
     if expected.limit is not None:
         other_s = sum(findings.limits.values()) - findings.limits.get(expected.limit, 0.0)
-        is_missing = expected.limit not in findings.limits and findings.truth_s > EDGE_S
-        is_missing = is_missing and expected.throttled != "unknown"
-        if is_missing or other_s > EDGE_S + _ROUNDING_S:
+        is_needed = findings.truth_s > EDGE_S and not expected.is_open
+        if (is_needed and expected.limit not in findings.limits) or other_s > EDGE_S + _ROUNDING_S:
             yield f"limit {_shares(findings.limits)}, expected {expected.limit}"
 
 

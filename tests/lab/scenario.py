@@ -79,6 +79,11 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The iowait of the machine that is attributed to the disk: more than half of it, or less than
     a twentieth of the time in which the disk was throttled."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether samples cannot tell how long the disk was throttled."""
+        return self.throttled == "unknown"
+
 
 class PostgresqlServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A server of PostgreSQL whose data is on the disk."""

@@ -66,8 +66,9 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
             problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
         flushes = flush_share(directory / TICKS, result.device)
-        is_open = disk.expect.throttled == "unknown"
-        yield Verdict(shown, findings, problems, flushes, result.machine_steal_s, is_open)
+        yield Verdict(
+            shown, findings, problems, flushes, result.machine_steal_s, disk.expect.is_open
+        )
     if scenario.machine is not None:
         yield machine_verdict(name, scenario.machine, directory)
 

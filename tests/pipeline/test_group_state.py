@@ -515,25 +515,28 @@ def test_limits_of_the_disks_may_add_up_to_that_of_the_machine() -> None:
     assert group.credits[0].upper_credits > 9000  # the machine may have all of them
 
 
-def reads_one_by_one(
-    machine: Machine, deep: int, wanted: int, request_ms: int, windows: int
-) -> None:
-    """Read `deep` requests per window from vda with a queue, and from vdb one after another."""
-    served = 100 // request_ms
+def reads_beside(machine: Machine, deep: int, windows: int, **quiet: int) -> None:
+    """Read `deep` requests per window from vda, with a queue, while vdb does `quiet`."""
+    queued = 32 if deep else 0
     for _ in range(windows):
-        waits = min(1, wanted - deep) > 0
         machine.does(
-            "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * waits, inflight=32 * waits
+            "vda", reads=deep, read_sectors=8 * deep, read_ms=100 * queued, inflight=queued
         )
-        machine.does("vdb", reads=served, read_sectors=8 * served, read_ms=100, inflight=1)
+        machine.does("vdb", **quiet)
         machine.tick()
+
+
+def one_by_one(request_ms: int) -> dict[str, int]:
+    """Return reads of a window that follow one another."""
+    served = 100 // request_ms
+    return {"reads": served, "read_sectors": 8 * served, "read_ms": 100, "inflight": 1}
 
 
 def test_disk_that_is_slow_by_itself_does_not_wait_for_the_machine() -> None:
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
-    reads_one_by_one(machine, deep=0, wanted=0, request_ms=20, windows=20)
-    reads_one_by_one(machine, deep=195, wanted=400, request_ms=20, windows=WINDOWS)
+    reads_beside(machine, deep=0, windows=20, **one_by_one(20))
+    reads_beside(machine, deep=195, windows=WINDOWS, **one_by_one(20))
     assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
     assert limits_of(machine.state, "vdb") == {}
 
@@ -542,13 +545,8 @@ def test_slow_disk_does_not_hide_that_a_busy_one_waits() -> None:
     """All that the group served before took 10 ms, but a request of the busy disk needs less."""
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
-    for deep in [0] * 50 + [197] * WINDOWS:
-        busy = deep > 0
-        machine.does(
-            "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * busy, inflight=32 * busy
-        )
-        machine.does("vdb", reads=3, read_sectors=24, read_ms=30)
-        machine.tick()
+    reads_beside(machine, deep=0, windows=50, reads=3, read_sectors=24, read_ms=30)
+    reads_beside(machine, deep=197, windows=WINDOWS, reads=3, read_sectors=24, read_ms=30)
     assert limits_of(machine.state, "vda") == {"machine_iops": pytest.approx(WINDOWS / 10)}
     assert group_of(machine.state).throttled_s["iops"] == pytest.approx(WINDOWS / 10)
     assert limits_of(machine.state, "vdb") == {}
@@ -558,13 +556,9 @@ def test_quiet_disk_waited_for_no_longer_than_its_requests_did() -> None:
     """Each sample finds its request in flight, which takes 50 ms instead of 20."""
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
-    for deep in [0] * 50 + [199] * WINDOWS:
-        busy = deep > 0
-        machine.does(
-            "vda", reads=deep, read_sectors=8 * deep, read_ms=3200 * busy, inflight=32 * busy
-        )
-        machine.does("vdb", reads=1, read_sectors=8, read_ms=20 + 30 * busy, inflight=1)
-        machine.tick()
+    quiet = {"reads": 1, "read_sectors": 8, "inflight": 1}
+    reads_beside(machine, deep=0, windows=50, read_ms=20, **quiet)
+    reads_beside(machine, deep=199, windows=WINDOWS, read_ms=50, **quiet)
     found = limits_of(machine.state, "vdb")
     assert found["machine_iops"] == pytest.approx(WINDOWS * 0.03, rel=0.1)
 
@@ -572,8 +566,8 @@ def test_quiet_disk_waited_for_no_longer_than_its_requests_did() -> None:
 def test_disk_that_takes_longer_while_the_machine_is_at_its_limit_waits_for_it() -> None:
     own = {"vda": of_own(9000), "vdb": of_own(9000)}
     machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
-    reads_one_by_one(machine, deep=0, wanted=0, request_ms=5, windows=20)
-    reads_one_by_one(machine, deep=195, wanted=400, request_ms=20, windows=WINDOWS)
+    reads_beside(machine, deep=0, windows=20, **one_by_one(5))
+    reads_beside(machine, deep=195, windows=WINDOWS, **one_by_one(20))
     found = limits_of(machine.state, "vdb")
     assert found.keys() == {"machine_iops"}
     assert found["machine_iops"] == pytest.approx(0.75 * 6, abs=0.5)

@@ -121,8 +121,8 @@ def _verdict_on_disk(
         *clock_problems(run.clocks.error_s),
         *_terms_problems(disk, daemon.limit_iops),
     ]
-    is_open = disk.expect.throttled == "unknown"
-    return Verdict("", findings, problems, steal_s=run.results.steal_s, is_open=is_open)
+    steal_s = run.results.steal_s
+    return Verdict("", findings, problems, steal_s=steal_s, is_open=disk.expect.is_open)
 
 
 def _verdict_on_machine(run: _Run, shared: SharedLimits, rows: Sequence[WindowRecord]) -> Verdict:

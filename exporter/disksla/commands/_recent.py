@@ -101,7 +101,7 @@ def _of_states(
     for before, after in pairwise(states):
         for record in window_records(before, after):
             records[record.device].append(record)
-    last = states[-1]
+    first, last = _state_before(states, seconds), states[-1]
     disks, machine, writes = {}, {}, {}
     for snapshot in take_snapshot(last).disks:
         device = snapshot.disk.name
@@ -111,7 +111,7 @@ def _of_states(
         document = disk_document(
             snapshot,
             _latency_s(states, device),
-            explain(summary, snapshot.assignment, limit, _machine_s(states, device, seconds)),
+            explain(summary, snapshot.assignment, limit, _machine_s(first, last, device)),
             {verdict: part.seconds for verdict, part in summary.verdicts.items()},
             _throttled_seconds(summary),
         )
@@ -123,15 +123,20 @@ def _of_states(
     return Recent(period, seconds, timestamp_s, disks, source, machine, writes)
 
 
-def _machine_s(states: Sequence[State], device: str, seconds: float) -> float:
-    """Return how long a limit of the machine throttled any disk in the last `seconds`.
+def _state_before(states: Sequence[State], seconds: float) -> State:
+    """Return the first of the states that is less than `seconds` older than the last."""
+    last = states[-1]
+    if last.clocks is None:
+        return last
+    since_s = last.clocks.monotonic_s - seconds
+    return next(each for each in states if each.clocks and each.clocks.monotonic_s > since_s)
+
+
+def _machine_s(first: State, last: State, device: str) -> float:
+    """Return how long a limit of the machine throttled any disk between two states.
 
     Only disks that share the limit with this one count.
     """
-    last = states[-1]
-    end_s = last.clocks.monotonic_s if last.clocks is not None else 0.0
-    within = (each for each in states if each.clocks and each.clocks.monotonic_s > end_s - seconds)
-    first = next(within, last)
     return max(
         (
             sum(group.throttled_s.values()) - sum(first.groups[name].throttled_s.values())

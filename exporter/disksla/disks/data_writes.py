@@ -82,8 +82,7 @@ class DataWriteCounters:
 
         Not if their events have to be opened, which `read` does.
         """
-        is_open = self._last_disks is disks and self._problem is None
-        return is_open or self.why_not is not None
+        return self._last_disks is disks and self._problem is None
 
     def close(self) -> None:
         """Close all; `read` opens it again."""

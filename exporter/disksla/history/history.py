@@ -4,7 +4,9 @@ A disk whose state is still the same was idle, or is not listed. Idle disks with
 the same slot.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 
 import msgspec
 
@@ -80,11 +82,10 @@ class MachineHistory(msgspec.Struct, frozen=True, gc=False):
 
     def throttled_since(self, begin_s: float) -> float:
         """Return how long the machine throttled a disk since then."""
-        if not self.recent_s or self.recent_s[-1][1] == self.hour_s[0][1]:
-            return 0.0
-        points = sorted({*self.hour_s, *self.recent_s})
-        before = [throttled_s for at_s, throttled_s in points if at_s <= begin_s + _ROUNDING_S]
-        return points[-1][1] - (before[-1] if before else points[0][1])
+        since_s = begin_s + _ROUNDING_S
+        points = self.recent_s if self.recent_s[0][0] <= since_s else self.hour_s
+        after = bisect_right(points, since_s, key=itemgetter(0))
+        return self.recent_s[-1][1] - points[max(0, after - 1)][1]
 
 
 class _Second(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lab import probe_cost
 from lab.disk import BLKIO
-from lab.experiment import as_it_ran, run
+from lab.experiment import as_it_ran, run_until_quiet
 from lab.options import chosen, finish, parser_of, recordings, start, write
 from lab.postgresql import programs
 from lab.report import report
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 write(f"{name}: SKIPPED: {reason}")
                 continue
             else:
-                run(path, home / name, options.seed)
+                run_until_quiet(path, home / name, options.seed, write)
             for verdict in verdicts(name, scenario, home / name):
                 write(row(verdict))
                 judged.append((path.parent.name, scenario, verdict))

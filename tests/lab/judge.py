@@ -36,6 +36,8 @@ class Facts(msgspec.Struct, frozen=True):
     slower_before_s: float = 0.0
     """I/O-seconds by which all requests would take longer at the service time of a lighter load
     before."""
+    unlearned_s: float = 0.0
+    """I/O-seconds that requests needed of the disk, if no lighter load before tells how long."""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -73,6 +75,8 @@ class Findings(msgspec.Struct, frozen=True):
     reported_wait_s: float | None = None
     slower_before_s: float = 0.0
     """I/O-seconds of waiting that samples of a leaky bucket need not show (`Facts`)."""
+    unlearned_s: float = 0.0
+    """I/O-seconds without waiting that samples may show as waiting (`Facts`)."""
     below_delay_s: float | None = None
     below_early_s: float = 0.0
     below_share: float | None = None
@@ -156,6 +160,7 @@ def judge(
         sum(window.wait_s for window in truth),
         _total(row.throttle_wait_s for row in judged),
         facts.slower_before_s if facts.is_smooth else 0.0,
+        facts.unlearned_s,
         *below,
         *credit,
         _empty_error(truth, judged, expectation.empty_since),

@@ -16,7 +16,6 @@ EDGE_S = 2 * WINDOW_S
 """Windows at the edges of an episode whose verdict, or whose limit, may be wrong."""
 CEILING_TOLERANCE = 0.01
 WAIT_TOLERANCE = 0.07
-"""Without a light load before, the time of service counts as waiting, too."""
 PROMPT_S = 0.3
 MOST_SHARE = 0.9
 MOSTLY_SHARE = 0.9
@@ -94,9 +93,13 @@ def _other_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
         # At a leaky bucket, each request takes as long as the limit demands, whatever the disk
         # needs of it. What it needs is known from the lighter load before.
         wait = relative_error(findings.reported_wait_s, findings.true_wait_s)
-        least = -WAIT_TOLERANCE - findings.slower_before_s / (findings.true_wait_s or 1.0)
-        if wait is None or not least <= wait <= WAIT_TOLERANCE:
-            yield f"throttle wait: error {_shown(wait)}, allowed {_shown(least)} to +7 %"
+        # Where the load begins at once, that is not known.
+        true_wait_s = findings.true_wait_s or 1.0
+        least = -WAIT_TOLERANCE - findings.slower_before_s / true_wait_s
+        most = max(WAIT_TOLERANCE, SECONDS_TOLERANCE + findings.unlearned_s / true_wait_s)
+        if wait is None or not least <= wait <= most:
+            allowed = f"{_shown(least)} to {_shown(most)}"
+            yield f"throttle wait: error {_shown(wait)}, allowed {allowed}"
     stalled_s = findings.verdict_s.get("stalled", 0.0)
     if expected.stalled and abs(stalled_s - findings.true_stalled_s) > 2 * EDGE_S:
         yield f"stalled for {stalled_s:.1f} s, truth {findings.true_stalled_s:.1f} s"

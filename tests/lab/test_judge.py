@@ -11,7 +11,7 @@ from lab.quantity import Duration
 from lab.requirements import unmet_requirements
 from lab.scenario import Expectation
 from lab.truth import Window
-from lab.verdict import slower_before_s
+from lab.verdict import slower_before_s, unlearned_s
 
 ALL = Expectation(throttled="seconds", limit="iops", ceiling=True, wait=True, prompt=True)
 
@@ -235,3 +235,20 @@ def test_service_time_of_a_light_load_may_be_missing_at_a_leaky_bucket(
     windows = judge(truth, rows, facts, ALL)
     is_near = waited_s > 0.93 * 3.2
     assert any("throttle wait" in each for each in unmet_requirements(windows, ALL)) is not is_near
+
+
+@pytest.mark.parametrize(("waited_s", "is_met"), [(3.4, True), (3.6, True), (3.9, False)])
+def test_service_time_may_count_as_waiting_where_no_lighter_load_tells_it(
+    waited_s: float, is_met: bool
+) -> None:
+    truth = windows_of([True] * 20)
+    full = PhaseResult(0.0, 2.0, None, 0.12)  # 30 requests per window wait for 3.2 of 3.6 s
+    assert unlearned_s(truth, [full]) == pytest.approx(20 * 0.4)
+    assert unlearned_s(truth, [full, full]) == 0.0
+    rows = [row_of(window, "throttled", throttle_wait_s=waited_s) for window in truth]
+    facts = Facts(limit_rate=300.0, unlearned_s=20 * 0.4)
+    problems = unmet_requirements(judge(truth, rows, facts, ALL), ALL)
+    assert any("throttle wait" in each for each in problems) is not is_met
+    learned = judge(truth, rows, Facts(limit_rate=300.0), ALL)
+    is_near = waited_s < 1.07 * 3.2
+    assert any("throttle wait" in each for each in unmet_requirements(learned, ALL)) is not is_near

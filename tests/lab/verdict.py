@@ -59,7 +59,9 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         facts = facts_of(disk, scenario.machine, result.machine_iowait_s)
         if log.exists():
             slower_s = slower_before_s(truth, result.phases)
-            facts = msgspec.structs.replace(facts, slower_before_s=slower_s)
+            facts = msgspec.structs.replace(
+                facts, slower_before_s=slower_s, unlearned_s=unlearned_s(truth, result.phases)
+            )
         findings = judge(truth, own, facts, disk.expect)
         problems = unmet_requirements(findings, disk.expect)
         if log.exists():
@@ -146,6 +148,26 @@ def slower_before_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> f
     waiting in the log.
     """
     shortest_s, slower_s = math.inf, 0.0
+    for requests, service_s in service_times(truth, phases):
+        if shortest_s < math.inf:
+            slower_s += requests * max(0.0, shortest_s - service_s)
+        shortest_s = min(shortest_s, service_s)
+    return slower_s
+
+
+def unlearned_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> float:
+    """Return the I/O-seconds that requests needed of the disk, if there is one phase only."""
+    found = list(service_times(truth, phases))
+    if len(found) != 1:
+        return 0.0
+    [(requests, service_s)] = found
+    return max(0.0, requests * service_s)
+
+
+def service_times(
+    truth: Sequence[Window], phases: Sequence[PhaseResult]
+) -> Iterator[tuple[int, float]]:
+    """Yield the requests of each phase, and their mean service time by fio and the log."""
     for phase in phases:
         own = [
             window
@@ -153,13 +175,8 @@ def slower_before_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> f
             if phase.begun_s <= window.start_s and window.end_s <= phase.ended_s
         ]
         requests = sum(window.reads + window.writes for window in own)
-        if phase.mean_latency_s is None or not requests:
-            continue
-        service_s = phase.mean_latency_s - sum(window.wait_s for window in own) / requests
-        if shortest_s < math.inf:
-            slower_s += requests * max(0.0, shortest_s - service_s)
-        shortest_s = min(shortest_s, service_s)
-    return slower_s
+        if phase.mean_latency_s is not None and requests:
+            yield requests, phase.mean_latency_s - sum(each.wait_s for each in own) / requests
 
 
 def flush_share(ticks: Path, device: str) -> float | None:

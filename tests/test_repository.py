@@ -32,7 +32,7 @@ DOCUMENTS = [
 LINE_LENGTH = 99
 
 UNIT = re.compile(
-    r"[._](s|seconds|bytes|iops|credits|ratio|share|load|(bytes|iops|requests)_per_\w+|per_second)$"
+    r"[._](s|seconds|bytes|iops|requests|credits|ratio|share|load|(bytes|iops|requests)_per_\w+|per_second)$"
 )
 """The end of the name of a number: its unit, or a word for a number without unit."""
 

@@ -28,9 +28,11 @@ seconds.
   the window that shows it. At a leaky bucket, both are of windows in which requests wait for half
   of the time, by the log and by the verdicts.
 - `ceiling` and `wait` are the errors of the observed ceiling and of the throttle wait. `share`
-  is the error of the throttled share of the time under load; 5 % is required of Poisson arrivals.
-  With flushes, the ceiling is the rate of releases that are exactly on the limit of the terms;
-  there may be none.
+  is the error of the throttled share of the time under load; 5 % is required of Poisson
+  arrivals. 7 % is required of the wait; where a disk has its full load from the start, what its
+  requests need of the disk is not known, and may be added (by the latency of fio less the wait
+  in the log). With flushes, the ceiling is the rate of releases that are exactly on the limit of
+  the terms; there may be none.
 - `bounds` is the distance of the credit bounds at the end, and `estimate` the error of the
   estimate between them, as shares of the capacity. The bounds contain the truth at every tick.
   `empty` is the worst error of the time to exhaustion while a steady load drains the credits.
@@ -101,10 +103,15 @@ that gives, with the limit in the terms and without terms:
 | Poisson arrivals at 90 % | 0.3 | 0.1 | 0.0 |
 | six loads of disks that are not throttled, each | 0.0 | 0.0 to 0.2 | 0.0 |
 
-Without terms, only a constant rate distinguishes a limiter from a busy disk, so varying loads are
-*unproven* there, and so is one request at a time at less than 75 requests a second. A disk that
-serves one request after another in a time that varies by less than a twentieth, without a pause,
-is reported as throttled; so are synchronous writes to a rotating disk, one per rotation.
+Without terms, only a constant rate distinguishes a limiter from a busy disk, so varying loads
+are *unproven* there, and so is one request at a time at less than 75 requests a second. A
+limit takes two seconds and 200 requests to be found, below 60 requests a second 1,600
+requests. A busy disk without a limiter is reported as throttled if its service times are
+nearly constant. In a simulation with 20 to 400 requests a second, that was 0 to 60 % of the
+time where they vary by a tenth (standard deviation), 0 to 7 % where they vary by a fifth, and
+never where they vary by three tenths ([ADR 32](adr/0032-regular-curves.md)). So are
+synchronous writes to a rotating disk, one per rotation, and a program that paces itself, if
+its requests take a millisecond or more and are in flight for three quarters of the time.
 
 With terms, samples cannot tell two cases. A disk that by itself serves one request after another
 at a rate within a tenth of its limit, without a pause since disksla was started, is in part
@@ -116,19 +123,28 @@ The next tables were written by
     make lab ARGS='--report docs/accuracy.md'
 
 as root, with /dev/fuse and loop devices, in about half an hour, on Linux {kernel}. It needs a
-quiet machine: where the hypervisor gives the CPU to others, the load, the limiter and the sampler
-are late, and a failed row says how much CPU time was taken (steal). So these are recordings of
-several runs (`--keep DIR`) that were judged together (`--judge DIR`). Two whole runs, with seeds
-12 and 61, met the requirements in 132 and 133 of 135 rows. With seed 12, onset took 0.40 s
-instead of 0.30 in `bandwidth-256k`, which has nine or ten requests in a window;
-`unknown-depth-varies` was found for 89 instead of 90 % of the time, because one request at a time
-for 2.1 s ends before its rate is certain; and in `stacked-loops-sync` the limiter of the kernel
-let nothing pass for the first second. These three were run again for the tables. With seed 61,
-four windows of `machine-both` had the limit of the machine instead of two at most; and in
-`flush-rate-limited`, 0.04 s of 8 were found where there was no throttling: the writer was paced
-so that its writes with the empty flushes were 1.02 times the limit. Before, with seed 61, the
-rule for several writers missed the first 0.7 s of `flush-eight-writers`. `make check` requires
-the accuracy of recordings of such runs, and runs five of the scenarios with a wide tolerance.
+quiet machine: where the hypervisor gives the CPU to others, the load, the limiter and the
+sampler are late, and a failed row says how much CPU time was taken (steal). A scenario runs
+again, up to three times, if that was a twentieth or more, whatever was found. So these are
+recordings of several runs (`--keep DIR`) that were judged together (`--judge DIR`). Two whole
+runs, with seeds 12 and 61, met the requirements in 132 and 133 of 135 rows. With seed 12,
+onset took 0.40 s instead of 0.30 in `bandwidth-256k`, which has nine or ten requests in a
+window; `unknown-depth-varies` was found for 89 instead of 90 % of the time, because one
+request at a time for 2.1 s ends before its rate is certain; and in `stacked-loops-sync` the
+limiter of the kernel let nothing pass for the first second. These three were run again for the
+tables. With seed 61, four windows of `machine-both` had the limit of the machine instead of
+two at most; and in `flush-rate-limited`, 0.04 s of 8 were found where there was no throttling:
+the writer was paced so that its writes with the empty flushes were 1.02 times the limit.
+Before, with seed 61, the rule for several writers missed the first 0.7 s of
+`flush-eight-writers`. A third whole run, with seed 12 on a machine that was slow and not
+quiet, found that an unlimited rotating disk (`flat-out-hdd`) was throttled for 6.6 s, which
+led to the rule of regular curves. With that rule, it met the requirements in 130 of 135 rows.
+The disk of the lab was slower than in the other runs: `twenty-thousand` often served less than
+its limit, `window-deep` served for a third of each window, the first requests of
+`postgresql-read-1` took 1 ms and the later ones 0.56, and the requests of `poisson` and
+`poisson-1000` waited for a CPU. In the other rows, the verdicts were the same before and after
+that rule. `make check` requires the accuracy of recordings of such runs, and runs five of the
+scenarios with a wide tolerance.
 """
 _HEADS = (
     *("scenario", "load and limit", "truth s", "found s", "onset s", "end s", "ceiling", "wait"),

@@ -238,7 +238,7 @@ def test_service_time_of_a_light_load_may_be_missing_at_a_leaky_bucket(
 
 
 @pytest.mark.parametrize(("waited_s", "is_met"), [(3.4, True), (3.6, True), (3.9, False)])
-def test_service_time_may_count_as_waiting_where_no_lighter_load_tells_it(
+def test_service_time_may_count_as_waiting_where_no_lighter_load_shows_it(
     waited_s: float, is_met: bool
 ) -> None:
     truth = windows_of([True] * 20)

@@ -1,7 +1,7 @@
 """Verdicts on disks that the lab serves, with so much tolerance that a busy machine passes.
 
 How accurate verdicts are also depends on how busy the machine is: `make lab` measures it, and
-test_judged_results.py requires it of recordings.
+tests/test_lab.py requires it of recordings.
 """
 
 from pathlib import Path

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.limits import Charge
-from disksla.verdict.ceiling import Ceiling, ceiling_after
+from disksla.verdict.ceiling import Ceiling, ceiling_after, is_at_ceiling
 from disksla.verdict.interval import Interval
-from disksla.verdict.throttle import Throttle
+from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
+from support.releases import release
 
 AT_BASE = Throttle("base", "iops")
 LIMIT = (Charge("iops", 1 / 400, 1 / 400),)
@@ -56,3 +57,32 @@ def test_one_request_more_or_less_hardly_changes_a_ceiling(seed: int, flushed: b
         ceiling = ceiling_after(ceiling, AT_BASE, releases, charges, 1.0)
     assert ceiling is not None
     assert ceiling.iops == pytest.approx(28, rel=0.006)
+
+
+REMEMBERED = Ceiling(UNKNOWN_LIMIT, 30, 3.0, 900, 900 * 4096)
+"""300 IOPS, by a limiter that no terms explain."""
+
+
+@pytest.mark.parametrize(
+    ("requests", "is_at"),
+    [
+        ([30] * 5, True),
+        ([30] * 32, True),
+        ([29] * 5, True),  # one request more or less
+        ([27] * 32, False),
+        ([33] * 5, False),
+        ([35] * 3 + [30] * 5, False),  # no limiter of 300 IOPS admits as much
+        ([20] * 3 + [30] * 5, True),  # but less, if there is less to admit
+        ([60] + [30] * 5, True),  # in the first, tokens may have been saved
+    ],
+)
+def test_remembered_rate_throttles_what_never_exceeds_it(requests: list[int], is_at: bool) -> None:
+    waiting = tuple(release(each, read_ms=960, inflight=32) for each in requests)
+    assert is_at_ceiling(REMEMBERED, waiting, 0.1) is is_at
+
+
+def test_only_a_rate_that_no_terms_explain_is_remembered() -> None:
+    waiting = (release(30, read_ms=960, inflight=32),) * 5
+    assert not is_at_ceiling(None, waiting, 0.1)
+    assert not is_at_ceiling(BEFORE, waiting, 0.1)
+    assert not is_at_ceiling(REMEMBERED, (), 0.1)

@@ -1,15 +1,16 @@
 """Throttling at a constant rate."""
 
 from collections.abc import Iterable
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.verdict.constant_rate import NO_LINE, Line
+from disksla.verdict.constant_rate import NO_LINE, Line, is_regular
 from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
 from support.releases import release
 
 STRAIGHT = [release(30, read_ms=960, inflight=32)] * 21
@@ -24,7 +25,8 @@ def line_of(releases: Iterable[Interval]) -> Line:
 
 
 def is_limiter(releases: Iterable[Interval]) -> bool:
-    return line_of(releases).is_limiter(0.1)
+    kept = tuple(releases)
+    return line_of(kept).is_limiter(kept[-P.kept_releases :], 0.1)
 
 
 def test_two_seconds_on_a_straight_line() -> None:
@@ -59,7 +61,9 @@ SPLIT = [release(40, read_ms=960), release(20, read_ms=960, inflight=32)]
 
 
 def test_samples_may_split_few_releases_of_a_deep_queue() -> None:
-    assert is_limiter([*STRAIGHT[:9], *SPLIT, *STRAIGHT[:6], *SPLIT, *STRAIGHT[:3]])
+    often = [*STRAIGHT[:9], *SPLIT, *STRAIGHT[:6], *SPLIT, *STRAIGHT[:3]]
+    assert not is_limiter(often)  # so does a disk, by chance
+    assert is_limiter([*often, *STRAIGHT, *STRAIGHT])
     assert not is_limiter([*STRAIGHT[:3], *SPLIT, *STRAIGHT[:16]])
     assert not is_limiter([*STRAIGHT[:9], *SPLIT * 6])
     far = [release(70, read_ms=960, inflight=32), release(-10, read_ms=960, inflight=32)]
@@ -76,19 +80,23 @@ def test_late_sample_does_not_lose_the_line_of_windows() -> None:
         release(27, read_ms=960, inflight=32, seconds=0.09),
     ]
     early = [release(33, read_ms=960, inflight=32), release(27, read_ms=960, inflight=32)]
-    assert is_limiter([*STRAIGHT[:9], *late, *STRAIGHT[:4], *early, *STRAIGHT[:4]])
+    assert is_limiter([*STRAIGHT[:9], *late, *STRAIGHT[:4], *early, *(STRAIGHT * 2)])
 
 
 def test_release_may_be_off_the_line_in_bytes() -> None:
     """Requests of different sizes at a bandwidth limit; one sample was early, one late."""
     sizes = [4096 * (1 + number % 3) for number in range(21)]
     amounts = [240 * 4096] * 21
+    assert is_limiter(
+        release(amount // size, read_ms=960, inflight=32, request_bytes=size)
+        for amount, size in zip(amounts, sizes, strict=True)
+    )
     amounts[9:11] = [280 * 4096, 200 * 4096]
     line = line_of(
         release(amount // size, read_ms=960, inflight=32, request_bytes=size)
         for amount, size in zip(amounts, sizes, strict=True)
     )
-    assert line.is_limiter(0.1)
+    assert line.is_limiter((), 0.1)
     assert line.slopes[0][0] > line.slopes[0][1]
 
 
@@ -142,3 +150,46 @@ def test_line_is_near_all_its_releases(amounts: list[int], inflight: int) -> Non
         for number, total in enumerate(accumulate(own), start=1):
             allowed = 1 + 0.0025 * total / number
             assert abs(total - (low + high) / 2 * number) <= allowed + 1e-6
+
+
+def differs_by(amounts: list[int], rate: float) -> float:
+    """Return by how much the sums of amounts differ from a line of a rate, from least to most."""
+    ends = [end - rate * number for number, end in enumerate(accumulate(amounts, initial=0))]
+    return max(ends) - min(ends)
+
+
+@given(
+    rate=st.floats(10.0, 200.0),
+    changes=st.dictionaries(st.integers(1, 19), st.sampled_from([-2, -1, 1, 2]), max_size=3),
+)
+def test_releases_are_regular_if_one_rate_is_near_all_of_them(
+    rate: float, changes: dict[int, int]
+) -> None:
+    ends = [int(rate * number) + changes.get(number, 0) for number in range(21)]
+    amounts = [end - before for before, end in pairwise(ends)]
+    near = P.irregular_requests + P.straight_share * sum(amounts) / len(amounts)
+    found = is_regular(tuple(release(each, read_ms=960) for each in amounts), 0.1)
+    mean = sum(amounts) / len(amounts)
+    rates = [mean + step / 2000 for step in range(-1000, 1001)]
+    nearest = min(differs_by(amounts, each) for each in rates)
+    if sum(amounts) < P.regular_requests or nearest > near + 0.02:
+        assert not found
+    elif nearest <= near:
+        assert found
+
+
+@given(
+    iops=st.floats(105.0, 5000.0),
+    window_s=st.sampled_from([0.01, 0.05, 0.1]),
+    phase=st.floats(0.0, 0.99),
+)
+def test_limiter_is_regular_whatever_it_admits_in_a_window(
+    iops: float, window_s: float, phase: float
+) -> None:
+    """It admits whole requests, and keeps the rest of its tokens."""
+    each = iops * window_s
+    windows = round(0.1 / window_s)
+    ends = [int(each * windows * number + phase) for number in range(22)]
+    assert is_limiter(
+        release(end - before, read_ms=960, inflight=32) for before, end in pairwise(ends)
+    )

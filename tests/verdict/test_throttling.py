@@ -173,6 +173,18 @@ def test_free_disk_is_never_throttled(name: str, known: bool) -> None:
     assert found.with_verdict("throttled") == []
 
 
+@pytest.mark.parametrize("rate", [20, 50, 100, 200, 400, 1000])
+@pytest.mark.parametrize(("servers", "depth"), [(1, 1), (1, 16), (4, 16)])
+def test_disk_whose_service_times_vary_is_not_taken_for_a_limiter(
+    rate: int, servers: int, depth: int
+) -> None:
+    """By a fifth (standard deviation) now and then, by three tenths never."""
+    for spread, most_share in ((0.2, 0.1), (0.3, 0.0)):
+        medium = Medium(service_s=servers / rate, jitter=spread, servers=servers)
+        found = judged(Scenario(loads=(Closed(depth=depth),), medium=medium, seconds=20.0))
+        assert found.throttled_s <= most_share * 20
+
+
 @pytest.mark.parametrize("name", [n for n in THROTTLED | BELOW if n not in NO_CONSTANT_RATE])
 def test_unknown_limit_is_detected_by_its_constant_rate(name: str) -> None:
     scenario = SCENARIOS[name]

@@ -29,10 +29,13 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   as requests waited, not for the whole window: those that are in flight together wait together.
   Those of a load that was near the limit before, and did not wait, arrive one after another.
 - **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
-  limiter differs from a straight line by less than a request; that of a disk drifts off. After two
-  seconds on a straight line, with requests in flight all the time, the disk is throttled at an
-  unknown limit. Few releases of a deep queue may end off the line, where samples split them.
-  While the line is straight but not long enough, verdicts wait.
+  limiter differs from a straight line by less than a request. That of a disk drifts off, by about
+  the spread of its service times times the square root of the requests. So after two seconds and
+  200 requests that differ from a constant rate by about one, from any to any, with requests in
+  flight all the time, the disk is throttled at an unknown limit. Few releases of a deep queue may
+  end off the line, where samples split them: then 1,600 requests are needed. While the line is
+  straight but not long enough, verdicts wait. The rate is remembered: later loads at that rate are
+  throttled at once, as long as they never exceed it.
 - **A limit of the machine** over several disks. The sum of what they served is a curve like that
   of one disk. While it lies on the limit, a disk of the group at which requests wait is throttled
   by the machine, unless its own limit is used more. What requests took one at a time while the

@@ -5,7 +5,7 @@ import msgspec
 from disksla.limits import Charge
 from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
-from disksla.verdict.span import Span, last_seconds, last_span, span_of, ticks_of
+from disksla.verdict.span import Span, last_seconds, last_spans, span_of, ticks_of
 from disksla.verdict.throttle import Throttle
 
 
@@ -84,7 +84,7 @@ def ceiling_after(
     span = span_of(settled)
     if span.seconds < P.ceiling_s or not span.requests:
         return before
-    rates = span.requests / span.seconds, span.bytes / span.seconds
+    rates = span.rates
     is_near = before is not None and before.is_near(*rates, P.ceiling_change_share)
     near = before if is_near else None
     if charges and any(release.flushes for release in settled):
@@ -102,9 +102,17 @@ def ceiling_after(
 
 
 def is_at_ceiling(ceiling: Ceiling | None, waiting: tuple[Interval, ...], tick_s: float) -> bool:
-    """Return whether a load, even a shallow one, is served at the rate of an unknown limit."""
+    """Return whether a load, even a shallow one, is served at the rate of an unknown limit.
+
+    A limiter admits no more than that in any longer span, either.
+    """
     if ceiling is None or ceiling.throttle.limit != "unknown" or not waiting:
         return False
-    span = last_span(waiting[1:] or waiting)
-    rates = span.requests / span.seconds, span.bytes / span.seconds
-    return ceiling.is_near(*rates, span.uncertainty(tick_s))
+    last, *longer = last_spans(waiting[1:] or waiting, P.kept_releases)
+    near = last.uncertainty(tick_s)
+    most = [(span.rates, 1 + span.uncertainty_of_releases(tick_s)) for span in longer]
+    return any(
+        abs(last.rates[amount] - limit) <= near * limit
+        and all(rates[amount] <= share * limit for rates, share in most)
+        for amount, limit in enumerate((ceiling.iops, ceiling.bytes_per_second))
+    )

@@ -1,5 +1,8 @@
 """Throttling at a limit that is not in the terms: the curve of what was served is straight."""
 
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+
 import msgspec
 
 from disksla.verdict.interval import Interval
@@ -103,19 +106,27 @@ class Line(msgspec.Struct, frozen=True, gc=False):
             for (low, high), length, (end, most) in zip(self.slopes, lengths, ends, strict=False)
         )
 
-    def is_limiter(self, tick_s: float) -> bool:
-        """Return whether the line is long enough to be sure of a limiter."""
+    def is_limiter(self, releases: tuple[Interval, ...], tick_s: float) -> bool:
+        """Return whether the line is long enough to be sure of a limiter.
+
+        `releases` are the last ones, which are on the line as far as it is as long.
+        """
         return (
             self.seconds >= P.straight_s - tick_s / 2
             and self.releases >= P.straight_releases
             and self._may_be_limiter(tick_s)
+            and (
+                self.requests >= P.certain_requests
+                or is_regular(releases[-self.releases :], tick_s)
+            )
         )
 
     def is_open(self, tick_s: float) -> bool:
         """Return whether the line is too short for that, and may become long enough."""
+        is_short = self.seconds < P.straight_s - tick_s / 2
         return (
             self.releases >= P.open_releases
-            and self.seconds < P.straight_s - tick_s / 2
+            and (is_short or self.requests < P.certain_requests)
             and self._may_be_limiter(tick_s)
         )
 
@@ -137,6 +148,50 @@ def may_be_limited(
         and busy_s >= P.straight_latency_s * requests
         and busy_s >= P.straight_busy_share * seconds
     )
+
+
+def is_regular(releases: tuple[Interval, ...], tick_s: float) -> bool:
+    """Return whether releases differ from a constant rate by about a request, from any to any.
+
+    By any of the amounts of a line, by samples or by time. A line allows more: it passes through
+    its start, where the number of requests may be rounded, too.
+    """
+    if sum(release.reads + release.writes for release in releases) < P.regular_requests:
+        return False
+    lengths = (
+        [ticks_of(release.seconds, tick_s) for release in releases],
+        [release.seconds for release in releases],
+    )
+    return any(
+        _is_constant(amounts, length) for amounts in _amounts(releases) for length in lengths
+    )
+
+
+def _amounts(releases: tuple[Interval, ...]) -> Iterator[Sequence[float]]:
+    """Yield the requests of each release, its bytes in mean requests, its reads and its writes."""
+    requests = [release.reads + release.writes for release in releases]
+    yield requests
+    each_bytes = [release.read_bytes + release.written_bytes for release in releases]
+    mean_bytes = sum(each_bytes) / sum(requests)
+    yield [each / (mean_bytes or 1) for each in each_bytes]
+    for amounts in ([each.reads for each in releases], [each.writes for each in releases]):
+        if 0 < sum(amounts) < sum(requests):
+            yield amounts
+
+
+def _is_constant(amounts: Sequence[float], lengths: Sequence[float]) -> bool:
+    """Return whether there is a rate from which no sum of consecutive amounts differs by more."""
+    near = P.irregular_requests + P.straight_share * sum(amounts) / len(amounts)
+    ends = [*zip(accumulate(amounts, initial=0), accumulate(lengths, initial=0), strict=True)]
+    lowest, highest = _ANY_SLOPE
+    for number, (amount, length) in enumerate(ends):
+        for earlier_amount, earlier_length in ends[:number]:
+            added, took = amount - earlier_amount, length - earlier_length
+            lowest = max(lowest, (added - near) / took)
+            highest = min(highest, (added + near) / took)
+        if lowest > highest:
+            return False
+    return True
 
 
 NO_LINE = Line((_NO_SLOPE,) * 8)

@@ -203,7 +203,7 @@ def _is_on_another_line(seen: Seen, rules: Rules) -> bool:
     A sample off that line, or one that was late, may have the rate of the limit by chance.
     """
     line = seen.lines[0]
-    if line.is_limiter(rules.tick_s):
+    if line.is_limiter(seen.releases, rules.tick_s):
         span = span_of(seen.releases[-line.releases :])
         load = span.load(rules.limits.promise_charges)
         most = 1 - rules.tolerance_ratio - span.uncertainty(rules.tick_s)
@@ -304,12 +304,16 @@ def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
     throttle = None if is_below else UNKNOWN_LIMIT
     # One at a time, flushes are not merged: all counts are straight, or none was by a limiter.
     needed = any if seen.lines[0].is_deep else all
-    is_limiter = [line.is_limiter(rules.tick_s) for line in seen.lines]
+    counts = seen.data, seen.releases
+    is_limiter = [
+        line.is_limiter(releases, rules.tick_s)
+        for line, releases in zip(seen.lines, counts, strict=True)
+    ]
     if needed(is_limiter):
         number = is_limiter.index(True)
         return Finding(
             throttle,
-            seen.counts[min(number, len(seen.counts) - 1)][-seen.lines[number].releases :],
+            counts[number][-seen.lines[number].releases :],
             counts_data=number == 0 and seen.flushes > 0,
             covers_undecided=throttle is not None,
             is_below=is_below,

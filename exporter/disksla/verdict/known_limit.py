@@ -10,7 +10,6 @@ from disksla.verdict.span import (
     last_spans,
     rate_uncertainty,
     span_of,
-    ticks_of,
 )
 from disksla.verdict.throttle import LimitKind, Throttle, ThrottleLevel
 
@@ -70,9 +69,7 @@ def _lies_on_limit(
     sample (0, 60, 30 instead of 30, 30, 30). Otherwise it is where it was before.
     """
     for span in last_spans(waiting, P.longest_span):
-        uncertainty = span.uncertainty(tick_s)
-        if span.releases > 1 and ticks_of(span.shortest_s, tick_s) > 1:
-            uncertainty += tick_s / span.seconds  # the release was at any time in its last window
+        uncertainty = span.uncertainty_of_releases(tick_s)
         load = span.load(most) or 0.0
         if load <= 1 + tolerance + uncertainty and _reaches(span, least, tolerance, uncertainty):
             return True

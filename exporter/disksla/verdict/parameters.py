@@ -97,6 +97,16 @@ class Parameters(msgspec.Struct, frozen=True):
     """If a share of the flushes is not counted, data writes between two releases differ by so many
     more: a sample may be taken after the flushes of a commit, and before its write. With SQLite on
     a busy machine, they differ by 2.3 in 10 s (lab)."""
+    regular_requests: int = 200
+    irregular_requests: float = 1.5
+    """Requests from which a line is that of a limiter if no sum of its releases differs from a
+    constant rate by more than so many. Those of limiters differ by 0.0 to 1.0 (lab; 2.0 at leaky
+    buckets). Where service times vary by 15 % (standard deviation), 200 requests differ by less in
+    one of eight runs (simulation); by 20 %, in one of a hundred."""
+    certain_requests: int = 1600
+    """Requests from which a line is that of a limiter although some of its releases differ by
+    more. With 800, disks whose service times vary by 20 % were taken for a limiter for up to half
+    of the time (simulation)."""
     straight_skipped_share: float = 0.25
     """Of the releases on a line. So many may end off it, by at most one release: samples are taken
     while a limiter lets requests pass, and the machine is late (lab)."""

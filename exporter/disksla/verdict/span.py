@@ -33,6 +33,11 @@ class Span(msgspec.Struct, frozen=True, gc=False):
         """Bytes read and written."""
         return self.read_bytes + self.written_bytes
 
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Requests and bytes per second."""
+        return self.requests / self.seconds, self.bytes / self.seconds
+
     def plus(self, release: Interval) -> "Span":
         """Return the span with one more release."""
         return Span(
@@ -55,6 +60,14 @@ class Span(msgspec.Struct, frozen=True, gc=False):
     def uncertainty(self, tick_s: float) -> float:
         """Return the share by which a rate over this span may be wrong."""
         return rate_uncertainty(self.requests, self.seconds, tick_s)
+
+    def uncertainty_of_releases(self, tick_s: float) -> float:
+        """Return the same for a limiter with long windows, of which releases are the ends.
+
+        Each was at any time in the last window of samples that it has.
+        """
+        is_long = self.releases > 1 and ticks_of(self.shortest_s, tick_s) > 1
+        return self.uncertainty(tick_s) + (tick_s / self.seconds if is_long else 0.0)
 
 
 def rate_uncertainty(requests: int, seconds: float, tick_s: float) -> float:

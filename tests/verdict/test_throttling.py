@@ -1,5 +1,6 @@
 """Throttling detection, compared with the truth of simulated limiters."""
 
+import math
 from dataclasses import replace
 
 import hypothesis
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
+from disksla.units import KIB
 from support.examples import scaled
 from support.scenario_verdicts import ScenarioVerdicts, judged
 from support.scenarios import BELOW, FREE, SCENARIOS, THROTTLED
@@ -171,6 +173,43 @@ def test_free_disk_is_never_throttled(name: str, known: bool) -> None:
     scenario = SCENARIOS[name]
     found = judged(scenario if known else replace(scenario, terms=None))
     assert found.with_verdict("throttled") == []
+
+
+@scaled(20)
+@given(
+    megabytes=st.floats(20.0, 60.0),
+    request_bytes=st.sampled_from([128 * KIB, 256 * KIB, 512 * KIB]),
+    depth=st.sampled_from([4, 16, 32]),
+    window_s=st.sampled_from([0.05, 0.1, 0.2]),
+    begin_s=st.floats(0.5, 0.6),
+    phase_s=st.floats(0.0, 0.1),
+    seed=st.integers(0, 1000),
+)
+def test_few_large_requests_at_a_limit_are_detected_at_once(
+    megabytes: float,
+    request_bytes: int,
+    depth: int,
+    window_s: float,
+    begin_s: float,
+    phase_s: float,
+    seed: int,
+) -> None:
+    """Within 0.3 s or two windows of the limiter, of which each has 2 to 90 requests."""
+    bandwidth = megabytes * 1e6
+    load = Closed(depth=depth, read_bytes=request_bytes, active=((begin_s, math.inf),))
+    found = judged(
+        Scenario(
+            limiter=Limiter(buckets=summed(bandwidth=bandwidth), window_s=window_s),
+            loads=(load,),
+            medium=Medium(service_s=0.0004, jitter=0.3),
+            terms=SumTerms(bytes_per_second=bandwidth),
+            seconds=3.0,
+            sampler_phase_s=phase_s,
+            seed=seed,
+        )
+    )
+    first = found.with_verdict("throttled")[0]
+    assert first.monotonic_s - found.episodes()[0].start_s <= max(0.3, 2 * window_s)
 
 
 @pytest.mark.parametrize("rate", [20, 50, 100, 200, 400, 1000])

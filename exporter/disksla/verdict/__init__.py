@@ -28,6 +28,8 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   the last releases has the rate of the limit, and none is far from it. It is throttled for as long
   as requests waited, not for the whole window: those that are in flight together wait together.
   Those of a load that was near the limit before, and did not wait, arrive one after another.
+  While requests have waited for less than a second and the curve is neither on the limit nor far
+  from it, verdicts wait, too: the first releases may be few requests, or a part of a window.
 - **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
   limiter differs from a straight line by less than a request. That of a disk drifts off, by about
   the spread of its service times times the square root of the requests. So after two seconds and

@@ -19,6 +19,7 @@ from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
     is_near_limit,
+    may_be_throttled,
     throttled_at_limit,
     throttled_charges,
     throttled_now_and_then,
@@ -134,7 +135,7 @@ def find(seen: Seen, rules: Rules) -> Finding:
         if found is not None:
             return found
     found = _at_constant_rate(seen, rules)
-    if found.throttle is None and mixed.is_open:
+    if found.throttle is None and (mixed.is_open or _may_be_throttled(seen, rules)):
         return msgspec.structs.replace(found, is_open=True)
     return found
 
@@ -256,7 +257,25 @@ def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding
     if seen.throttle is not None and seen.throttle.level == throttle.level:
         before = seen.throttled
     is_varying = not seen.flushes and _is_varying(seen, rules)
-    return Finding(throttle, releases[-1 - before :], is_steady=True, is_varying=is_varying)
+    return Finding(
+        throttle,
+        releases[-1 - before :],
+        is_steady=True,
+        is_varying=is_varying,
+        covers_undecided=not is_varying and _may_be_throttled(seen, rules, -1),
+    )
+
+
+def _may_be_throttled(seen: Seen, rules: Rules, end: int | None = None) -> bool:
+    """Return whether a limit of the terms may throttle the releases with waiting, up to `end`.
+
+    Not in a group, which may throttle them, too: its verdicts are not late.
+    """
+    is_known = seen.throttle is not None or rules.group is not None
+    if is_known or seen.flushes or not seen.waiting:
+        return False
+    waiting = seen.releases[-seen.waiting : end]
+    return may_be_throttled(waiting, rules.limits, rules.tolerance_ratio, rules.tick_s)
 
 
 def _is_varying(seen: Seen, rules: Rules) -> bool:

@@ -34,12 +34,29 @@ def throttled_at_limit(
         ("base", limits.promise_charges, limits.throttled_charges),
         ("burst", limits.burst_charges, limits.burst_throttled_charges),
     ):
-        if least and _lies_on_limit(
-            waiting, least, most, tolerance, tick_s, before=was_throttled == level
-        ):
+        lies_on_limit = _lies_on_limit(waiting, least, most, tolerance, tick_s)
+        if lies_on_limit or (lies_on_limit is None and was_throttled == level):
             limit = binding_limit(last_span(waiting), limits.enforced_charges)
             return Throttle("base" if level == "base" else "burst", limit)
     return None
+
+
+def may_be_throttled(
+    waiting: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
+) -> bool:
+    """Return whether requests have waited for too short to know whether a limit throttles them."""
+    if not waiting or sum(release.seconds for release in waiting) > P.longest_limiter_window_s:
+        return False
+    return _has_backlog(waiting[-P.in_flight_releases :]) and (
+        _lies_on_limit(
+            waiting[1:] or waiting,
+            limits.promise_charges,
+            limits.throttled_charges,
+            tolerance,
+            tick_s,
+        )
+        is None
+    )
 
 
 def _has_backlog(last: tuple[Interval, ...]) -> bool:
@@ -58,16 +75,16 @@ def _lies_on_limit(
     most: tuple[Charge, ...],
     tolerance: float,
     tick_s: float,
-    *,
-    before: bool,
-) -> bool:
+) -> bool | None:
     """Return whether the curve is on the line of a limit, and nowhere far from it.
 
     It is on the line if one of the last spans has the rate of the limit. It is far from it if a
     shorter span differs by more than the requests of one release: a sample that is taken while a
     limiter serves the requests of a window counts a part of them, which differs from sample to
-    sample (0, 60, 30 instead of 30, 30, 30). Otherwise it is where it was before.
+    sample (0, 60, 30 instead of 30, 30, 30). Otherwise it is where it was before: None.
     """
+    if not least:
+        return False
     for span in last_spans(waiting, P.longest_span):
         uncertainty = span.uncertainty_of_releases(tick_s)
         load = span.load(most) or 0.0
@@ -77,7 +94,7 @@ def _lies_on_limit(
             1 + tolerance + uncertainty
         ):
             return False
-    return before
+    return None
 
 
 def _reaches(span: Span, least: tuple[Charge, ...], tolerance: float, uncertainty: float) -> bool:

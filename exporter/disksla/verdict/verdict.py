@@ -295,7 +295,9 @@ def _judge(
                 otherwise=verdict,
             )
         else:
-            own = WindowVerdict(verdict, wait_s=wait_s(data, service_s) if found.is_open else 0.0)
+            # What was in flight after a gap has waited for another reason.
+            may_wait = found.is_open and detector.inflight is not None
+            own = WindowVerdict(verdict, wait_s=wait_s(data, service_s) if may_wait else 0.0)
     else:
         counted = data if found.counts_data else part
         waited_s = wait_s(counted, service_s)

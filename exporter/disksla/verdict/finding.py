@@ -271,8 +271,7 @@ def _may_be_throttled(seen: Seen, rules: Rules, end: int | None = None) -> bool:
 
     Not in a group, which may throttle them, too: its verdicts are not late.
     """
-    is_known = seen.throttle is not None or rules.group is not None
-    if is_known or seen.flushes or not seen.waiting:
+    if seen.throttle or rules.group or seen.flushes or not seen.waiting:
         return False
     waiting = seen.releases[-seen.waiting : end]
     return may_be_throttled(waiting, rules.limits, rules.tolerance_ratio, rules.tick_s)

@@ -47,13 +47,13 @@ class DiskResult(msgspec.Struct, frozen=True):
 
 
 def run_until_quiet(path: Path, directory: Path, seed: int, write: Callable[[str], None]) -> None:
-    """Run a scenario again, up to RUNS times, if the machine was not quiet.
+    """Run a scenario until the machine was quiet, RUNS times at most.
 
-    What the run found makes no difference.
+    What a run found makes no difference.
     """
-    for left in reversed(range(RUNS)):
+    for number in range(1, RUNS + 1):
         stolen_share = run(path, directory, seed)
-        if stolen_share < QUIET_SHARE or not left:
+        if stolen_share < QUIET_SHARE or number == RUNS:
             return
         write(f"{path.stem}: run again: {stolen_share:.0%} of the CPU time was taken (steal)")
 

@@ -31,13 +31,13 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   While requests have waited for less than a second and the curve is neither on the limit nor far
   from it, verdicts wait, too: the first releases may be few requests, or a part of a window.
 - **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
-  limiter differs from a straight line by less than a request. That of a disk drifts off, by about
-  the spread of its service times times the square root of the requests. So after two seconds and
-  200 requests that differ from a constant rate by about one, from any to any, with requests in
-  flight all the time, the disk is throttled at an unknown limit. Few releases of a deep queue may
-  end off the line, where samples split them: then 1,600 requests are needed. While the line is
-  straight but not long enough, verdicts wait. The rate is remembered: later loads at that rate are
-  throttled at once, as long as they never exceed it.
+  limiter differs from a straight line by less than a request. That of a disk drifts off: by the
+  spread of its service times, multiplied by the square root of the number of requests. So a disk
+  is throttled at an unknown limit after two seconds and 200 requests, with requests in flight all
+  the time, if no sum of consecutive releases differs from a constant rate by much more. Few
+  releases of a deep queue may end off the line, where samples split them: then 1,600 requests are
+  needed. While the line is straight but not long enough, verdicts wait. The rate is remembered:
+  later loads at that rate are throttled at once, as long as they never exceed it.
 - **A limit of the machine** over several disks. The sum of what they served is a curve like that
   of one disk. While it lies on the limit, a disk of the group at which requests wait is throttled
   by the machine, unless its own limit is used more. What requests took one at a time while the

@@ -151,7 +151,7 @@ def may_be_limited(
 
 
 def is_regular(releases: tuple[Interval, ...], tick_s: float) -> bool:
-    """Return whether releases differ from a constant rate by about a request, from any to any.
+    """Return whether no sum of consecutive releases differs much from a constant rate.
 
     By any of the amounts of a line, by samples or by time. A line allows more: it passes through
     its start, where the number of requests may be rounded, too.

@@ -1,6 +1,7 @@
 """Recordings of the lab: verdicts agree with the truth. Needs no disks."""
 
 import gzip
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,9 +22,10 @@ from lab.table import headings, row
 from lab.verdict import verdicts
 
 RECORDINGS = Path(__file__).parent / "lab" / "recordings"
+NAMES = sorted(path.name for path in RECORDINGS.iterdir())
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in RECORDINGS.iterdir()))
+@pytest.mark.parametrize("name", NAMES)
 def test_verdicts_on_a_recording_agree_with_the_truth(name: str) -> None:
     """A name may say after @ what was different."""
     of_scenario = all_scenarios()[name.partition("@")[0]]
@@ -32,7 +34,7 @@ def test_verdicts_on_a_recording_agree_with_the_truth(name: str) -> None:
         assert verdict.problems == [], f"\n{headings()}\n{row(verdict)}"
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in RECORDINGS.iterdir()))
+@pytest.mark.parametrize("name", NAMES)
 def test_ticks_in_batches_have_the_same_verdicts(name: str, tmp_path: Path) -> None:
     """The daemon reads less in a batch: the state that says what to read is older."""
     ticks, config = RECORDINGS / name / TICKS, RECORDINGS / name / CONFIG
@@ -102,8 +104,10 @@ def widths(ticks: Path, config: Path) -> dict[float, float]:
 
 
 def test_table_fits_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for name in sorted(all_scenarios().keys() & set(NAMES), key=len)[-3:]:
+        shutil.copytree(RECORDINGS / name, tmp_path / "kept" / name)
     written = tmp_path / "accuracy.md"
-    assert main(["--judge", str(RECORDINGS), "--report", str(written)]) == 0
+    assert main(["--judge", str(tmp_path / "kept"), "--report", str(written)]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[-1].startswith("0 of ")
     assert max(map(len, shown)) <= 80

@@ -43,6 +43,14 @@ def test_rate_under_flushes_is_known_at_the_limit_only(
     assert later.iops == pytest.approx(iops or BEFORE.iops)
 
 
+def test_ceiling_counts_each_request_after_a_mean_of_spans() -> None:
+    ceiling = ceiling_after(None, AT_BASE, throttled(40), LIMIT, 0.1)
+    for flushes in (10, 0) * 20:
+        ceiling = ceiling_after(ceiling, AT_BASE, throttled(40, flushes), LIMIT, 0.1)
+    assert ceiling is not None
+    assert ceiling.iops == pytest.approx(400)
+
+
 @given(st.integers(), st.booleans())
 def test_one_request_more_or_less_hardly_changes_a_ceiling(seed: int, flushed: bool) -> None:
     """A span of 4 s at 28 IOPS has 111 to 113 requests; one is 0.9 % of it."""

@@ -46,10 +46,10 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
         age = 2 if self.windows >= P.ceiling_memory else 1
         return Ceiling(
             throttle,
-            self.windows // age + 1,
+            self.windows / age + 1,
             self.seconds / age + release.seconds,
-            self.requests // age + release.reads + release.writes,
-            self.bytes // age + release.read_bytes + release.written_bytes,
+            self.requests / age + release.reads + release.writes,
+            self.bytes / age + release.read_bytes + release.written_bytes,
         )
 
     def with_span(self, span: Span) -> "Ceiling":

@@ -104,6 +104,16 @@ def test_few_requests_that_took_little_are_not_believed() -> None:
     assert service.learned(1, release(9, read_ms=4, inflight=1), Limits()) == service
 
 
+def test_first_release_of_a_throttled_load_corrects_a_long_service_time() -> None:
+    """After a queue of 16 was throttled at less, one reader begins at the limit of 178 IOPS."""
+    limits = Limits(promise_charges=(Charge("iops", 1 / 178),))
+    deep = ServiceTime().learned(0, release(11, read_ms=22, inflight=16), limits)
+    assert deep.shortest_s == pytest.approx(0.023 / 11)
+    single = release(18, read_ms=6, inflight=1)
+    assert deep.learned(0, single, limits).shortest_s == pytest.approx(0.007 / 18)
+    assert deep.learned(1, single, limits).shortest_s == deep.shortest_s  # later ones need 25
+
+
 def test_long_release_is_not_mixed_with_pending_requests() -> None:
     pending = ServiceTime(0.001, 10, 10)
     assert pending.plus(200, 99) == ServiceTime(0.0005)

@@ -41,8 +41,8 @@ class Parameters(msgspec.Struct, frozen=True):
     service_ms: int = 50
     """Requests, and milliseconds that they took, from which a mean service time is computed: the
     kernel truncates to milliseconds, so one may be missing. Fewer milliseconds are summed up over
-    releases, and make an upper bound until then. So do those of one release with enough_requests,
-    by themselves."""
+    releases, and make an upper bound until then. So do those of one release by themselves: that
+    with which a throttled load begins, or one with enough_requests."""
     in_flight_releases: int = 3
     """A throttled disk has requests in flight at the end of one of this many releases. A disk that
     a limiter above it (a cgroup) feeds in batches has none most of the time (lab)."""

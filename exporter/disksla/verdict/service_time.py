@@ -56,15 +56,17 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         ms = release.read_ms + data_write_ms
         if inflight_before == 0 and group_load <= P.low_load:
             if _is_burst(release, limits):
-                return self._at_most(requests - release.flushes // 2, ms)
+                return self._at_most(requests - release.flushes // 2, ms, P.service_requests)
             if _was_fast(release, limits.promise_charges):
                 return self.plus(requests - release.flushes // 2, ms)
-        return self._at_most(requests - release.flushes, ms) if self.shortest_s else self
+        if not self.shortest_s:
+            return self
+        least = P.service_requests if ms >= P.service_ms else P.enough_requests
+        return self._at_most(requests - release.flushes, ms, least)
 
-    def _at_most(self, requests: int, took_ms: int) -> "ServiceTime":
-        """Return the state after `requests` that took no less than their service time."""
-        is_short = self.shortest_s and took_ms < P.service_ms
-        if requests < (P.enough_requests if is_short else P.service_requests):
+    def _at_most(self, requests: int, took_ms: int, least: int) -> "ServiceTime":
+        """Return the state after `requests`, if not too few, took no less than they needed."""
+        if requests < least:
             return self
         mean_s = (took_ms + 1) / 1000 / requests
         if self.shortest_s and self.shortest_s <= mean_s:

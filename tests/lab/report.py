@@ -113,10 +113,12 @@ never where they vary by three tenths ([ADR 32](adr/0032-regular-curves.md)). So
 synchronous writes to a rotating disk, one per rotation, and a program that paces itself, if
 its requests take a millisecond or more and are in flight for three quarters of the time.
 
-With terms, samples cannot tell two cases. A disk that by itself serves one request after another
-at a rate within a tenth of its limit, without a pause since disksla was started, is in part
-reported as throttled. And a flush-heavy load that is held below the promise, with the promise
-between both numbers of data writes, is reported as throttled at the promise.
+With terms, samples cannot tell two cases. A disk that by itself serves requests without a pause,
+at nearly the rate of its limit, is in part reported as throttled: of 150 simulated disks of 100
+to 2,000 IOPS, whose service times vary by a tenth to a half, for 70 % of the time at 90 to 100 %
+of the limit, 18 % at 80 to 90 %, and 2 to 3 % at 60 to 80 %. And a flush-heavy load that is held
+below the promise, with the promise between both numbers of data writes, is reported as throttled
+at the promise.
 
 The next tables were written by
 
@@ -125,29 +127,24 @@ The next tables were written by
 as root, with /dev/fuse and loop devices, in about half an hour, on Linux {kernel}. It needs a
 quiet machine: where the hypervisor gives the CPU to others, the load, the limiter and the
 sampler are late, and a failed row says how much CPU time was taken (steal). If that was a
-twentieth or more, the scenario runs again, whatever was found: three times at most. So these
-are recordings of several runs (`--keep DIR`) that were judged together (`--judge DIR`). Two
-whole runs, with seeds 12 and 61, met the requirements in 132 and 133 of 135 rows. With seed
-12, onset took 0.40 s instead of 0.30 in `bandwidth-256k`, which has nine or ten requests in a
-window; `unknown-depth-varies` was found for 89 instead of 90 % of the time, because one
-request at a time for 2.1 s ends before its rate is certain; and in `stacked-loops-sync` the
-limiter of the kernel let nothing pass for the first second. These three were run again for the
-tables. With seed 61, four windows of `machine-both` had the limit of the machine instead of
-two at most; and in `flush-rate-limited`, 0.04 s of 8 were found where there was no throttling:
-the writer was paced so that its writes with the empty flushes were 1.02 times the limit.
-Before, with seed 61, the rule for several writers missed the first 0.7 s of
-`flush-eight-writers`. A third whole run, with seed 12 on a machine that was slow and not
-quiet, found that an unlimited rotating disk (`flat-out-hdd`) was throttled for 6.6 s, which
-led to the rule of regular curves. With that rule, it met the requirements in 130 of 135 rows.
-The disk of the lab was slower than in the other runs: `twenty-thousand` often served less than
-its limit, `window-deep` served for a third of each window, the first requests of
-`postgresql-read-1` took 1 ms and the later ones 0.56, and the requests of `poisson` and
-`poisson-1000` waited for a CPU. In the other rows, that rule changed nothing but 0.1 s in
-`below-bandwidth`. Verdicts on the first second now wait until it is known whether the disk is
-at its limit: in that run, onset is up to 0.2 s earlier in ten rows, and later in none. In 200
-simulated runs with few large requests and random limits, windows and phases, onset was too
-late in 12 before, and is in none now. `make check` requires the accuracy of recordings of such
-runs, and runs five of the scenarios with a wide tolerance.
+twentieth or more, the scenario runs again, whatever was found: three times at most.
+
+These are recordings of one whole run with seed 12 (`--keep DIR`; tracefs was missing, so
+`fdatasync` and `fdatasync-credits` followed), judged again with the fixes below (`--judge DIR`).
+It met the requirements in all but two of 138 rows. `flat-out-ssd` was throttled for 0.2 s, and
+`flush-rate-limited` for 0.01 s: the first or the last window, in which the load began or ended,
+had the rate of the limit by chance. Now, the first is throttled only if later ones do not exceed
+the limit, and after windows that exceed it, two at the limit are needed.
+Of 120 simulated disks that are at least twice as fast as their terms, with loads of 0.3 to 1.5 s,
+38 were throttled before, for 4.6 of 1,179 s, and none is now; of 60 that are 1.25 to 5 times as
+fast, 29 for 6.6 of 593 s before, and 4 for 2.0 s now. Another whole run, with seed 61, met the
+requirements in 135 rows. In `below-bandwidth`, the last two seconds were throttled instead of
+*below*, because the load ended before their verdicts. In `service-time-poisoned`, a service time
+of 2 ms, learned under a queue of 16, stayed when requests of one reader took 0.4 ms, so that
+throttled time was too short by 30 %. Both pass now. `poisson-95` is wrong by 5.2 % (below). An
+earlier run on a slower machine, of which the hypervisor took up to 41 %, met the requirements in
+130 of 135 rows: its disk or its CPUs limited the other loads. `make check` requires the accuracy
+of recordings of such runs, and runs five of the scenarios with a wide tolerance.
 """
 _HEADS = (
     *("scenario", "load and limit", "truth s", "found s", "onset s", "end s", "ceiling", "wait"),
@@ -211,7 +208,7 @@ of throttle wait, requests took 0.8 ms each beyond that on busy CPUs, and 0.4 ms
 without. Samples cannot tell these apart: with seed 21, 90 requests took 312 ms in one window and
 367 ms in another; they waited for the limiter for 276 ms in the first, and for 24 ms at most in
 the second; the rest was for a CPU or for the disk. Five runs on a machine that also ran other
-tests (seeds 12, 21, 31, 41 and 51) were wrong by 0.9 to 4.9 %.
+tests (seeds 12, 21, 31, 41 and 51) were wrong by 0.9 to 4.9 %, and one with seed 61 by 5.2 %.
 
 Samples do not tell how many requests wait between them, either. Behind a limiter of 300 IOPS with
 windows of 100 ms, sampled 20 ms after the start of each, two simulated loads give the same

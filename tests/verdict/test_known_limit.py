@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.limits.cost_model import Charge
-from disksla.limits.limits import NO_LIMITS, Rates, build_limits
+from disksla.limits.limits import NO_LIMITS, Burst, Rates, build_limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.known_limit import (
     binding_limit,
+    exceeds_limit,
     is_far_below,
     is_near_limit,
     throttled_at_limit,
@@ -19,6 +20,7 @@ from disksla.verdict.throttle import Throttle
 from support.releases import release
 
 LIMITS = build_limits(Rates(300.0, 300.0), "sum")
+WITH_BURST = build_limits(Rates(300.0, 300.0), "sum", burst=Burst(Rates(2000.0, 2000.0)))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +57,41 @@ def test_throttled_at_limit_until_a_release_off() -> None:
     assert throttled_at_limit(behind, "base", LIMITS, 0.03, 0.1) == Throttle("base", "iops")
     away = tuple(release(reads, inflight=2) for reads in (30, 5, 5, 5))
     assert throttled_at_limit(away, "base", LIMITS, 0.03, 0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("reads", "is_throttled"),
+    [
+        ([60] * 9 + [30], False),
+        ([60] * 9 + [30, 30], True),
+        ([60] * 9 + [30, 60, 30], False),
+        ([33] * 12 + [30], True),  # too little to be sure
+    ],
+)
+def test_throttled_at_limit_after_more_than_it(reads: list[int], is_throttled: bool) -> None:
+    waiting = tuple(release(each, inflight=2) for each in reads)
+    expected = Throttle("base", "iops") if is_throttled else None
+    assert throttled_at_limit(waiting, None, LIMITS, 0.03, 0.1) == expected
+    in_burst = throttled_at_limit(waiting, None, WITH_BURST, 0.03, 0.1)
+    assert in_burst == Throttle("base", "iops")
+
+
+@pytest.mark.parametrize(
+    ("reads", "seconds", "exceeds"),
+    [
+        ([60, 60], 0.1, True),
+        ([60, 30], 0.1, False),  # one release more
+        ([60], 0.1, False),
+        ([300, 300], 0.3, False),  # of a limiter with long windows
+        ([], 0.1, False),
+    ],
+)
+def test_exceeds_limit_by_more_than_a_release(
+    reads: list[int], seconds: float, exceeds: bool
+) -> None:
+    waiting = tuple(release(each, inflight=2, seconds=seconds) for each in reads)
+    assert exceeds_limit(waiting, LIMITS, 0.03, 0.1) == exceeds
+    assert not exceeds_limit(waiting, WITH_BURST, 0.03, 0.1)
 
 
 def test_throttled_at_limit_needs_a_promise() -> None:

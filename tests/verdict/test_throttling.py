@@ -212,6 +212,44 @@ def test_few_large_requests_at_a_limit_are_detected_at_once(
     assert first.monotonic_s - found.episodes()[0].start_s <= max(0.3, 2 * window_s)
 
 
+@scaled(20)
+@given(
+    iops=st.integers(200, 3000),
+    ratio=st.floats(2.0, 6.0),
+    servers=st.sampled_from([1, 4, 8]),
+    per_server=st.sampled_from([2, 4, 8]),
+    jitter=st.floats(0.1, 0.5),
+    pauses=st.lists(st.tuples(st.floats(0.2, 0.6), st.floats(0.3, 1.5)), min_size=3, max_size=8),
+    phase_s=st.floats(0.005, 0.095),
+)
+def test_loads_that_begin_and_end_within_a_window_reach_no_limit_by_chance(
+    iops: int,
+    ratio: float,
+    servers: int,
+    per_server: int,
+    jitter: float,
+    pauses: list[tuple[float, float]],
+    phase_s: float,
+) -> None:
+    """Of a disk that is twice as fast as its terms, or more, the first window may be at them."""
+    active = []
+    end_s = 0.5
+    for idle_s, busy_s in pauses:
+        begin_s = end_s + idle_s
+        end_s = begin_s + busy_s
+        active.append((begin_s, end_s))
+    found = judged(
+        Scenario(
+            loads=(Closed(depth=servers * per_server, active=tuple(active)),),
+            medium=Medium(service_s=servers / (iops * ratio), jitter=jitter, servers=servers),
+            terms=SumTerms(iops=float(iops)),
+            seconds=end_s + 0.5,
+            sampler_phase_s=phase_s,
+        )
+    )
+    assert found.with_verdict("throttled") == []
+
+
 @pytest.mark.parametrize("rate", [20, 50, 100, 200, 400, 1000])
 @pytest.mark.parametrize(("servers", "depth"), [(1, 1), (1, 16), (4, 16)])
 def test_disk_whose_service_times_vary_is_not_taken_for_a_limiter(

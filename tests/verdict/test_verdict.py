@@ -341,6 +341,35 @@ def test_throttling_is_confirmed_after_three_windows() -> None:
     assert found == [("throttled", False)] * 2 + [("throttled", True)] * 2
 
 
+FIRST = WindowVerdict(
+    "throttled", Throttle("base", "iops"), 0.8, throttled_share=0.5, otherwise="met"
+)
+
+
+@pytest.mark.parametrize(
+    ("later", "first", "second"),
+    [
+        ([window(300, 32, 3200)], "met", "met"),
+        ([window(180, 32, 3200)] * 3, "met", "met"),
+        ([window(100, 32, 3200)], "throttled", "throttled"),
+        ([window(180, 32, 3200), window(20, 32, 3200)], "throttled", "throttled"),
+        ([window(5, 0, 2)], "throttled", "unproven"),
+        ([window(0, 0)], "throttled", "idle"),
+    ],
+)
+def test_first_release_at_a_limit_is_throttled_unless_later_ones_exceed_it(
+    later: list[Interval], first: str, second: str
+) -> None:
+    before = DetectorState(inflight=0, service=ServiceTime(0.001))
+    undecided, decided = classify(before, window(100, 32, 900), LIMITS, 0.03, 0.1)
+    assert decided == ()
+    assert undecided.undecided == (FIRST,)
+    found = classified(*later, detector=undecided)
+    assert [each.verdict for each in found[:2]] == [first, second]
+    assert found[0].wait_s == (FIRST.wait_s if first == "throttled" else 0.0)
+    assert found[0].throttled_share == (FIRST.throttled_share if first == "throttled" else 1.0)
+
+
 def test_release_at_the_limit_by_chance_does_not_end_a_straight_line() -> None:
     """Of a disk that is throttled at 600 of 1000 IOPS, samples split one of its releases."""
     split = [window(97, 12, 1600), window(23, 16, 1600)]

@@ -88,15 +88,15 @@ def assess(
     shared: SharedWindow | None = None,
     counted: LimitKind | None = None,
     *,
-    is_certain: bool = True,
+    throttles_disks: bool | None = None,
 ) -> Assessment:
     """Return the assessment after an interval, which is a gap if it has no duration.
 
     Of a gap, requests and bytes are counted, without verdict, load and rate. `fewest` is the
     interval with the least number of data writes, if that is not certain, and `shared` is the
     same window of the group of a disk. `counted` is the limit of the machine that the provider
-    counts, if it does. Credits are known to be used up where the limit throttles,
-    unless the rate may be that of the limit for another reason (not `is_certain`).
+    counts, if it does. Credits are known to be used up where the limit throttles. Of a group, the
+    rate may be that of the limit for another reason until it `throttles_disks`; None for a disk.
     """
     totals, detector = before.totals, before.detector
     was_skipped = totals.complete_to.windows != context.assessed_before.windows
@@ -110,11 +110,18 @@ def assess(
     account = before.credits or open_account(limits, context.boottime_s)
     if interval.seconds:
         detector, decided = classify(
-            detector, interval, limits, context.tolerance_ratio, context.tick_s, shared, counted
+            detector,
+            interval,
+            limits,
+            context.tolerance_ratio,
+            context.tick_s,
+            shared,
+            counted,
+            is_group=throttles_disks is not None,
         )
         window_verdict = decided[-1] if decided else before.window_verdict
         if account is not None:
-            confirmed = _confirmed(decided) if is_certain else None
+            confirmed = None if throttles_disks is False else _confirmed(decided)
             account = account.after_window(limits, interval, confirmed, context.boottime_s, fewest)
     elif account is not None:
         account = credits_at_last_sample(before, limits, context) or account

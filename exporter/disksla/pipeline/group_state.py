@@ -94,7 +94,7 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
             whole,
             context,
             _fewest(group, samples, whole),
-            is_certain=group.throttles_disks,
+            throttles_disks=group.throttles_disks,
         )
         if certain is not None and certain.seconds:
             certain_detector, certain_decided = classify(
@@ -103,6 +103,7 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
                 limits,
                 context.tolerance_ratio,
                 context.tick_s,
+                is_group=True,
             )
     else:
         assessed = assess_gap(group, limits, context, inflight)

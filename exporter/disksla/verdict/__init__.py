@@ -29,7 +29,10 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   as requests waited, not for the whole window: those that are in flight together wait together.
   Those of a load that was near the limit before, and did not wait, arrive one after another.
   While requests have waited for less than a second and the curve is neither on the limit nor far
-  from it, verdicts wait, too: the first releases may be few requests, or a part of a window.
+  from it, verdicts wait, too: the first releases may be few requests, or a part of a window. No
+  limiter admits more than its rate for longer. So the first release, which may begin within a
+  window, is throttled only if later ones do not exceed the limit; and where earlier ones did, two
+  at the limit are needed, because a load may end within a window.
 - **A limit that the terms do not explain, or no terms at all** (`constant_rate`). The curve of a
   limiter differs from a straight line by less than a request. That of a disk drifts off: by the
   spread of its service times, multiplied by the square root of the number of requests. So a disk

@@ -48,6 +48,8 @@ class Rules(msgspec.Struct, frozen=True, gc=False):
     """The same window of the group of the disk, if it is in one."""
     counted: LimitKind | None = None
     """Limit of the machine that the provider counts, if it does."""
+    is_group: bool = False
+    """The releases are those of a group of disks."""
 
     @property
     def shared(self) -> SharedThrottle | None:
@@ -263,18 +265,33 @@ def _steady(seen: Seen, releases: tuple[Interval, ...], rules: Rules) -> Finding
         is_steady=True,
         is_varying=is_varying,
         covers_undecided=not is_varying and _may_be_throttled(seen, rules, -1),
+        is_open=_may_be_chance(seen, rules),
     )
 
 
 def _may_be_throttled(seen: Seen, rules: Rules, end: int | None = None) -> bool:
-    """Return whether a limit of the terms may throttle the releases with waiting, up to `end`.
-
-    Not in a group, which may throttle them, too: its verdicts are not late.
-    """
-    if seen.throttle or rules.group or seen.flushes or not seen.waiting:
+    """Return whether a limit of the terms may throttle the releases with waiting, up to `end`."""
+    if not seen.waiting or not _can_wait(seen, rules):
         return False
     waiting = seen.releases[-seen.waiting : end]
     return may_be_throttled(waiting, rules.limits, rules.tolerance_ratio, rules.tick_s)
+
+
+def _can_wait(seen: Seen, rules: Rules) -> bool:
+    """Return whether verdicts may wait until it is known whether a limit of the terms throttles.
+
+    Not after several releases at a limit. Nor those on a group, for which its disks do not wait,
+    or on a disk of a group, which may throttle it, too.
+    """
+    return seen.throttled <= 1 and not (seen.flushes or rules.group or rules.is_group)
+
+
+def _may_be_chance(seen: Seen, rules: Rules) -> bool:
+    """Return whether the last release may have the rate of the limit because it begins later.
+
+    Requests wait since then, and the next releases may exceed the limit.
+    """
+    return seen.waiting == 1 and not rules.limits.burst_charges and _can_wait(seen, rules)
 
 
 def _is_varying(seen: Seen, rules: Rules) -> bool:

@@ -10,6 +10,7 @@ from disksla.verdict.span import (
     last_spans,
     rate_uncertainty,
     span_of,
+    ticks_of,
 )
 from disksla.verdict.throttle import LimitKind, Throttle, ThrottleLevel
 
@@ -30,6 +31,10 @@ def throttled_at_limit(
     if not _has_backlog(waiting[-P.in_flight_releases :]):
         return None
     waiting = waiting[1:] or waiting
+    if was_throttled is None and exceeds_limit(waiting, limits, tolerance, tick_s):
+        waiting = _since_excess(waiting, limits, tolerance, tick_s)
+        if len(waiting) < P.releases_after_excess:
+            return None
     for level, least, most in (
         ("base", limits.promise_charges, limits.throttled_charges),
         ("burst", limits.burst_charges, limits.burst_throttled_charges),
@@ -57,6 +62,35 @@ def may_be_throttled(
         )
         is None
     )
+
+
+def exceeds_limit(
+    waiting: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
+) -> bool:
+    """Return whether more was served than the limit admits, by more than one release.
+
+    That is not evidence against a limit with a burst, or with windows longer than the samples:
+    it may have admitted two of them.
+    """
+    if limits.burst_charges or not waiting:
+        return False
+    span = span_of(waiting[-P.longest_span :])
+    if ticks_of(span.longest_s, tick_s) > 1:
+        return False
+    return _differs(span, span.load(limits.throttled_charges) or 0.0, tolerance, tick_s) > 0
+
+
+def _since_excess(
+    waiting: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
+) -> tuple[Interval, ...]:
+    """Return the last releases, of which none exceeds the limit."""
+    loads = (
+        (load_of(release, limits.throttled_charges) or 0.0)
+        - rate_uncertainty(release.reads + release.writes, release.seconds, tick_s)
+        for release in reversed(waiting)
+    )
+    exceeding = (number for number, load in enumerate(loads) if load > 1 + tolerance)
+    return waiting[len(waiting) - next(exceeding, len(waiting)) :]
 
 
 def _has_backlog(last: tuple[Interval, ...]) -> bool:
@@ -90,11 +124,16 @@ def _lies_on_limit(
         load = span.load(most) or 0.0
         if load <= 1 + tolerance + uncertainty and _reaches(span, least, tolerance, uncertainty):
             return True
-        if abs(load - 1) * span.seconds > max(tick_s, span.longest_s) * (
-            1 + tolerance + uncertainty
-        ):
+        if _differs(span, load, tolerance, tick_s):
             return False
     return None
+
+
+def _differs(span: Span, load: float, tolerance: float, tick_s: float) -> int:
+    """Return 1 or -1 if a load is above or below the limit by more than one release, else 0."""
+    one_s = max(tick_s, span.longest_s) * (1 + tolerance + span.uncertainty_of_releases(tick_s))
+    above_s = (load - 1) * span.seconds
+    return (above_s > one_s) - (above_s < -one_s)
 
 
 def _reaches(span: Span, least: tuple[Charge, ...], tolerance: float, uncertainty: float) -> bool:

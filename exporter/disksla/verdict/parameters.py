@@ -55,6 +55,9 @@ class Parameters(msgspec.Struct, frozen=True):
     confirmed_ticks: int = 3
     """Samples for which a disk is throttled at a limit until that is confirmed: a load may have
     the rate of a limit in one of them by chance."""
+    releases_after_excess: int = 2
+    """Releases at a limit that are needed after others exceeded it: the last one of a load ends
+    within a window, and may have the rate of the limit by chance (lab)."""
     far_below_share: float = 0.25
     """Of a limit, which lower loads do not reach, however uncertain their rate is."""
     varying_releases: int = 10

@@ -10,7 +10,7 @@ from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval
-from disksla.verdict.known_limit import is_far_below, throttled_charges
+from disksla.verdict.known_limit import exceeds_limit, is_far_below, throttled_charges
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import (
@@ -108,6 +108,8 @@ def classify(
     tick_s: float,
     group: SharedWindow | None = None,
     counted: LimitKind | None = None,
+    *,
+    is_group: bool = False,
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
@@ -115,17 +117,17 @@ def classify(
     they are decided. The others remain undecided, for P.longest_wait_s at most. `group` is
     the same window of the group of the disk, if it is in one. `counted` is the limit of the
     machine that the provider counts, if it does: there, a disk below its promise is throttled.
+    The window may be that of a group itself (`is_group`).
     """
     longest_silence_s = P.longest_limiter_window_s + tick_s
     if not window.reads + window.writes:
         state, verdicts = _without_completion(detector, window, longest_silence_s)
     else:
-        state, verdicts = _with_completions(
-            detector, window, longest_silence_s, Rules(limits, tolerance, tick_s, group, counted)
-        )
+        rules = Rules(limits, tolerance, tick_s, group, counted, is_group)
+        state, verdicts = _with_completions(detector, window, longest_silence_s, rules)
     oldest = state.undecided[0] if state.undecided else None
     if oldest is not None and len(state.undecided) > P.longest_wait_s / tick_s:
-        verdicts = (msgspec.structs.replace(oldest, wait_s=0.0),)
+        verdicts = (_without_limit(oldest),)
         state = msgspec.structs.replace(state, undecided=state.undecided[1:])
     return state, verdicts
 
@@ -184,11 +186,34 @@ def _with_completions(
         state, own, found = _judge(detector, release, release, rules)
     if silence_s:
         state = msgspec.structs.replace(state, silence_s=silence_s, lines_before=lines)
+    undecided = detector.undecided
+    if found.throttle is None and _exceeds_limit(state, rules, undecided):
+        own = _not_throttled(own)
+        undecided = tuple(each and _not_throttled(each) for each in undecided)
     if found.is_open:
         silent = msgspec.structs.replace(own, wait_s=0.0)
-        undecided = (*(each or silent for each in detector.undecided), own)
+        undecided = (*(each or silent for each in undecided), own)
         return msgspec.structs.replace(state, undecided=undecided), ()
-    return state, _decided(detector.undecided, own, found)
+    return state, _decided(undecided, own, found)
+
+
+def _is_throttled(verdict: WindowVerdict | None) -> bool:
+    return verdict is not None and verdict.verdict == "throttled"
+
+
+def _exceeds_limit(
+    state: DetectorState, rules: Rules, undecided: tuple[WindowVerdict | None, ...]
+) -> bool:
+    """Return whether releases after undecided throttled ones exceed the limit of the terms."""
+    if not any(map(_is_throttled, undecided)):
+        return False
+    later = state.releases[len(state.releases) - state.waiting + 1 :]
+    return exceeds_limit(later, rules.limits, rules.tolerance_ratio, rules.tick_s)
+
+
+def _not_throttled(verdict: WindowVerdict) -> WindowVerdict:
+    """Return the verdict on the load alone, where it was throttled."""
+    return WindowVerdict(verdict.otherwise) if _is_throttled(verdict) else verdict
 
 
 def _continues(detector: DetectorState, window: Interval, tick_s: float) -> bool:
@@ -242,23 +267,33 @@ def _decided(
 ) -> tuple[WindowVerdict, ...]:
     """Return the verdicts on undecided windows and on the release after them.
 
-    A limit that is found by a straight line has throttled all of them.
+    A limit that is found by a straight line has throttled all of them, but those at a limit of the
+    terms, or below the promise.
     """
     if not undecided:
         return (own,)
     silent = msgspec.structs.replace(own, wait_s=0.0)
     if not found.covers_undecided:
         return _ended(undecided, silent, own)
-    waits_s = (0.0 if each is None else each.wait_s for each in undecided)
-    return (*(msgspec.structs.replace(own, wait_s=each_s) for each_s in waits_s), own)
+    earlier = (
+        each
+        if each and each.verdict in {"throttled", "below"}
+        else msgspec.structs.replace(own, wait_s=0.0 if each is None else each.wait_s)
+        for each in undecided
+    )
+    return (*earlier, own)
 
 
 def _ended(
     undecided: tuple[WindowVerdict | None, ...], silent: WindowVerdict, last: WindowVerdict
 ) -> tuple[WindowVerdict, ...]:
     """Return the verdicts on undecided windows, if no constant rate was found, and the last."""
-    earlier = (each or silent for each in undecided)
-    return (*(msgspec.structs.replace(each, wait_s=0.0) for each in earlier), last)
+    return (*(_without_limit(each or silent) for each in undecided), last)
+
+
+def _without_limit(verdict: WindowVerdict) -> WindowVerdict:
+    """Return an undecided verdict if no limit was found: only throttled requests waited."""
+    return verdict if _is_throttled(verdict) else msgspec.structs.replace(verdict, wait_s=0.0)
 
 
 def _judge(

@@ -48,7 +48,7 @@ def test_workload_is_counted_exactly(
         now = daemon.samples(device=loop_device)
         return {
             name.removeprefix("disksla_"): now[name] - before[name]
-            for name in now
+            for name in before
             if name.endswith("_total") and "seconds" not in name and "flush" not in name
         }
 

@@ -44,6 +44,7 @@ seconds.
 The throttle wait is what requests take beyond the service time of the disk. The service time is
 learned while no request waits, and when a throttled load begins: a limiter with windows first
 admits as many requests as it may, and a sample taken before its next window shows what they took.
+So does a sample in the middle of the requests of a long window, if they follow one another.
 A leaky bucket admits one request after another, and each takes as long as the limit demands,
 whatever the disk needs of it: there, or where all samples fall into the time in which requests are
 served, the whole time counts as wait without a light load before. After one, the service time may

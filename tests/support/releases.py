@@ -5,7 +5,7 @@ from disksla.verdict.interval import Interval
 
 def release(
     reads: int = 30,
-    read_ms: int = 0,
+    read_ms: int | None = 0,
     inflight: int = 0,
     request_bytes: int = 4096,
     seconds: float = 0.1,

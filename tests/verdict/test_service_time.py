@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.limits import Charge, Limits
+from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
+from disksla.limits import NO_LIMITS, Charge, Limits
+from disksla.limits.limits import Rates, build_limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import (
     ServiceTime,
@@ -189,3 +191,31 @@ def test_requests_that_follow_one_another(
     inflight_before: int, sampled: Interval, expected: bool
 ) -> None:
     assert is_single(inflight_before, sampled) is expected
+
+
+LIMITS_700 = build_limits(Rates(700.0, 700.0, None, None), "sum")
+
+
+@pytest.mark.parametrize(
+    ("rest", "limits", "service_s"),
+    [
+        (release(250, read_ms=99, inflight=1), LIMITS_700, 0.1 / 250),
+        (release(250, read_ms=99, inflight=1), NO_LIMITS, 0.0),  # any rate may be that of a limit
+        (release(100, read_ms=99, inflight=1), LIMITS_700, 0.0),  # not much faster than the limit
+        (release(20, read_ms=99, inflight=1, seconds=0.01), LIMITS_700, 0.0),  # too few
+        (release(250, read_ms=99, inflight=2), LIMITS_700, 0.0),
+        (release(250, read_ms=400, inflight=1), LIMITS_700, 0.0),  # more than one at a time
+        (release(250, read_ms=None, inflight=1), LIMITS_700, 0.0),
+    ],
+)
+def test_rest_of_a_release_shows_the_service_time(
+    rest: Interval, limits: Limits, service_s: float
+) -> None:
+    learned_s = ServiceTime().learned_from_rest(rest, limits).shortest_s
+    assert learned_s == pytest.approx(service_s)
+
+
+def test_burst_of_the_terms_may_have_throttled_the_rest_of_a_release() -> None:
+    terms = SumTerms(iops=700.0, burst=SumBurst(iops=3000.0, iops_credits=1000.0))
+    rest = release(250, read_ms=99, inflight=1)
+    assert ServiceTime().learned_from_rest(rest, custom_limits(terms)).shortest_s == 0.0

@@ -55,11 +55,13 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   limit in nearly every range suffice, and windows wait while all ranges had one.
 - **Waiting** (`service_time`) is the time that requests take beyond that of a request which did
   not wait. That time is learned only from windows that cannot have been throttled, or are shorter
-  on average, and from the one with which a throttled load begins: a limiter with windows admits
-  many requests at once. Whether the rate is constant does not depend on it.
+  on average, and from those in which a limiter with windows admits many requests at once: the one
+  with which a throttled load begins, and the rest of a release that takes several samples. Whether
+  the rate is constant does not depend on it.
 - **The ceiling** (`ceiling`) is the rate while throttled, where the number of data writes is
-  certain; **below** (`promise`) is a deep queue that is served at less than the promise for a
-  second.
+  certain. The **burst depth** (`burst_depth`) of its limiter is the most that was served beyond
+  that rate from any time before until it throttled: what its token bucket holds, or less.
+- **Below** (`promise`) is a deep queue that is served at less than the promise for a second.
 
 `finding` asks these in order, `verdict.classify` makes the verdicts, and `parameters` has every
 constant. `agreement` compares their seconds with those that a provider counts.

@@ -37,6 +37,10 @@ class Parameters(msgspec.Struct, frozen=True):
     """Of the time. It is learned from busier releases, too, if nothing was in flight after them
     and the load was at most this (queues of a disk are longer near its limit), or if they reached
     the limit and the requests in flight after them wait."""
+    unlimited_load: float = 1.5
+    """Or it is learned from the rest of a release that began with silence, with at least so many
+    times the load of any limit. Were requests throttled all the same, they would be taken to need
+    two thirds of the time that the limit demands, at most."""
     service_requests: int = 10
     service_ms: int = 50
     """Requests, and milliseconds that they took, from which a mean service time is computed: the

@@ -64,6 +64,22 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         least = P.service_requests if ms >= P.service_ms else P.enough_requests
         return self._at_most(requests - release.flushes, ms, least)
 
+    def learned_from_rest(self, rest: Interval, limits: Limits) -> "ServiceTime":
+        """Return the state after the rest of a release that began with silence.
+
+        A limiter with long windows admits the requests of one at once. Those in the rest of a
+        release did not wait, if they followed one another, faster than any limit of the terms.
+        """
+        data_write_ms = rest.data_write_ms
+        if rest.read_ms is None or data_write_ms is None or rest.inflight > 1:
+            return self
+        data = rest.without_flushes()
+        load = load_of(data, limits.burst_charges or limits.promise_charges) or 0.0
+        if took_s(rest) > (1 + P.batch_share) * rest.seconds or load < P.unlimited_load:
+            return self
+        ms = rest.read_ms + data_write_ms
+        return self._at_most(data.reads + data.writes, ms, P.enough_requests)
+
     def _at_most(self, requests: int, took_ms: int, least: int) -> "ServiceTime":
         """Return the state after `requests`, if not too few, took no less than they needed."""
         if requests < least:

@@ -305,6 +305,8 @@ def _judge(
     """
     group_load = 0.0 if rules.group is None else rules.group.load_ratio
     service = detector.service.learned(detector.inflight, release, rules.limits, group_load)
+    if part is not release:
+        service = service.learned_from_rest(part, rules.limits)
     service_s, usual = service.shortest_s, detector.usual
     if rules.group is not None and is_single(detector.inflight, release):
         if rules.shared is not None:

@@ -19,7 +19,8 @@ In truth, a disk is throttled while at least one request waits for the limiter. 
 for up to two seconds before they are counted, because they depend on what follows: silence is part
 of a limiter's window if requests complete after it, and a constant rate is certain only after two
 seconds.
-`tests/lab/scenarios/` has the requirements of each disk; `pass` means that all are met.
+`tests/lab/scenarios/` has the requirements of each disk; `pass` means that all are met. `slow`
+means that the disk of the lab was slower than the limit, on the machine of that run.
 
 - `truth s` and `found s` are the throttled seconds in truth and by the verdicts. Requests that are
   in flight at a sample are taken to wait together. `found s` may also contain time in which the

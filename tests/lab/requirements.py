@@ -44,6 +44,11 @@ def unmet_except_time(findings: Findings, expected: Expectation) -> list[str]:
     ]
 
 
+def is_saturated(findings: Findings) -> bool:
+    """Return whether requests waited for the limiter at nearly all times under load."""
+    return findings.truth_windows_s >= MOSTLY_SHARE * findings.loaded_s
+
+
 def _throttling_problems(findings: Findings, expected: Expectation) -> Iterable[str]:
     # The disk of the lab needs a part of each window to serve the requests of that window. Samples
     # cannot separate that part if several requests are in flight.

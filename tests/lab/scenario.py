@@ -54,6 +54,9 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     than the truth, and it may be nothing, because samples cannot tell."""
     limit: LimitKind | None = None
     """Limit that is reported while the disk is throttled."""
+    saturated: bool = False
+    """Requests wait at the end of nine tenths of the windows under load, or else the disk of the
+    lab is too slow on this machine: then nothing else is required."""
     ceiling: bool = False
     """The observed ceiling is within 1 % of the rate at which the disk was throttled."""
     wait: bool = False

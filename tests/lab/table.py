@@ -47,8 +47,14 @@ def cells(verdict: Verdict) -> tuple[str, ...]:
         _seconds(findings.end_delay_s),
         _percent(findings.ceiling_error),
         _percent(relative_error(findings.reported_wait_s, findings.true_wait_s)),
-        "FAIL" if verdict.problems else "open" if verdict.is_open else "pass",
+        _passed(verdict),
     )
+
+
+def _passed(verdict: Verdict) -> str:
+    if verdict.problems:
+        return "FAIL"
+    return "slow" if verdict.is_slow else "open" if verdict.is_open else "pass"
 
 
 def more_cells(verdict: Verdict) -> tuple[str, ...]:

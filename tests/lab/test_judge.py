@@ -8,7 +8,7 @@ from disksla.pipeline.window_records import WindowRecord
 from lab.judge import Facts, episodes_of, judge
 from lab.load import PhaseResult
 from lab.quantity import Duration
-from lab.requirements import unmet_requirements
+from lab.requirements import is_saturated, unmet_requirements
 from lab.scenario import Expectation
 from lab.truth import Window
 from lab.verdict import slower_before_s, unlearned_s
@@ -252,3 +252,9 @@ def test_service_time_may_count_as_waiting_where_no_lighter_load_shows_it(
     learned = judge(truth, rows, Facts(limit_rate=300.0), ALL)
     is_near = waited_s < 1.07 * 3.2
     assert any("throttle wait" in each for each in unmet_requirements(learned, ALL)) is not is_near
+
+
+def test_slow_disk_of_the_lab_is_not_saturated() -> None:
+    for throttled, saturated in (([True] * 19 + [False], True), ([True, False] * 10, False)):
+        findings = judge(windows_of(throttled), rows_of(throttled), Facts(300.0), ALL)
+        assert is_saturated(findings) is saturated

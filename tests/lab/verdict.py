@@ -23,7 +23,7 @@ from lab.limiter import RESOURCES
 from lab.load import PhaseResult
 from lab.model import Meter
 from lab.replay import group_records, replay_records
-from lab.requirements import unmet_requirements
+from lab.requirements import is_saturated, unmet_requirements
 from lab.scenario import LabDisk, Machine, Scenario
 from lab.truth import Window
 
@@ -43,6 +43,8 @@ class Verdict(msgspec.Struct, frozen=True):
     """Time in which the hypervisor ran something else on the CPUs of this machine."""
     is_open: bool = False
     """Samples cannot tell how long the disk was throttled."""
+    is_slow: bool = False
+    """The disk of the lab was too slow for the limit to matter."""
 
 
 def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict]:
@@ -63,13 +65,20 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
                 facts, slower_before_s=slower_s, unlearned_s=unlearned_s(truth, result.phases)
             )
         findings = judge(truth, own, facts, disk.expect)
-        problems = unmet_requirements(findings, disk.expect)
+        is_slow = disk.expect.saturated and not is_saturated(findings)
+        problems = [] if is_slow else unmet_requirements(findings, disk.expect)
         if log.exists():
             problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
         flushes = flush_share(directory / TICKS, result.device)
         yield Verdict(
-            shown, findings, problems, flushes, result.machine_steal_s, disk.expect.is_open
+            shown,
+            findings,
+            problems,
+            flushes,
+            result.machine_steal_s,
+            disk.expect.is_open,
+            is_slow,
         )
     if scenario.machine is not None:
         yield machine_verdict(name, scenario.machine, directory)

@@ -10,6 +10,7 @@ from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTo
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.snapshot import DiskSnapshot
 from disksla.verdict.agreement import agreement_of
+from disksla.verdict.ceiling import ObservedLimiter
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
 from support.ebs_pages import Page, bins_of
@@ -34,7 +35,7 @@ def largest_disk() -> DiskSnapshot:
         assignment=replace(view.assignment, limits=limits),
         credits=(IOPS_CREDITS, BYTE_CREDITS),
         probes=probes,
-        limiter_window_s=0.5,
+        limiter=ObservedLimiter(300.0, 30e6, 0.5, 8000.0, 64e6),
         data_writes=1,
         provider=_read(),
         provider_is_current=True,
@@ -54,7 +55,8 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    read = replace(largest_disk(), limiter_window_s=None, data_writes=None, contradicted_s={})
+    largest = replace(largest_disk(), limiter=ObservedLimiter())
+    read = replace(largest, data_writes=None, contradicted_s={})
     volume = replace(read, provider=None, agreement=None)
     full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {

@@ -33,6 +33,8 @@ class Facts(msgspec.Struct, frozen=True):
     """iowait of all CPUs, for any reason."""
     limiter_window_s: float | None = None
     """0 if tokens are added continuously; None without a limiter."""
+    is_changed: bool = False
+    """Whether the limit was changed: a lowered limit looks like the end of a burst."""
     slower_before_s: float = 0.0
     """I/O-seconds by which all requests would take longer at the service time of a lighter load
     before."""
@@ -92,6 +94,10 @@ class Findings(msgspec.Struct, frozen=True):
     limiter_window_s: float | None = None
     """As it was found; None if it was not, or is shorter than two samples."""
     true_limiter_window_s: float | None = None
+    burst_depth: float | None = None
+    """As it was found, in requests or in bytes; None if it was not."""
+    true_burst_depth: float | None = None
+    """Capacity of the credits; None without."""
 
 
 def is_throttled(window: Window, *, is_smooth: bool) -> bool:
@@ -168,6 +174,8 @@ def judge(
         facts.machine_iowait_s,
         next((row.limiter_window_s for row in reversed(judged) if row.limiter_window_s), None),
         facts.limiter_window_s,
+        None if facts.is_changed else _burst_depth(judged, facts),
+        next(iter(facts.capacities.values()), None),
     )
 
 
@@ -217,6 +225,14 @@ def _ceiling_error(judged: Sequence[WindowRecord], facts: Facts) -> float | None
     if facts.limit_rate is None or not ceilings:
         return None
     return ceilings[-1] / facts.limit_rate - 1
+
+
+def _burst_depth(judged: Sequence[WindowRecord], facts: Facts) -> float | None:
+    depths = (
+        row.burst_depth_bytes if facts.is_bandwidth else row.burst_depth_requests
+        for row in reversed(judged)
+    )
+    return next((depth for depth in depths if depth is not None), None)
 
 
 def _below(

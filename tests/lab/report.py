@@ -40,6 +40,9 @@ means that the disk of the lab was slower than the limit, on the machine of that
 - `iowait s` is the iowait that is attributed to the disk, of the iowait of all CPUs.
 - `window ms` is the time between two releases of the limiter, as it was found and in truth: 0 for
   a leaky bucket. Windows that are shorter than two samples are not found.
+- `burst` is the burst depth of the limiter, as it was found and in truth: what it admits beyond
+  its rate before it throttles, in requests or MB. It is found when a burst has used it up; at most
+  a tenth may be missing, and none may be found where there are no credits.
 - `flushes` is the share of the writes of the kernel that were flushes, or commits of a journal.
 
 The throttle wait is what requests take beyond the service time of the disk. The service time is
@@ -150,7 +153,7 @@ of recordings of such runs, and runs five of the scenarios with a wide tolerance
 """
 _HEADS = (
     *("scenario", "load and limit", "truth s", "found s", "onset s", "end s", "ceiling", "wait"),
-    *("share", "bounds", "estimate", "empty", "iowait s", "window ms", "flushes", ""),
+    *("share", "bounds", "estimate", "empty", "iowait s", "window ms", "burst", "flushes", ""),
 )
 
 

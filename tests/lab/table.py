@@ -61,10 +61,12 @@ def more_cells(verdict: Verdict) -> tuple[str, ...]:
     """Return the formatted results that do not fit a terminal."""
     findings = verdict.findings
     attributed_s, machine_s = findings.attributed_iowait_s, findings.machine_iowait_s
-    iowait = window = flushes = "-"
+    iowait = window = burst = flushes = "-"
     if findings.true_limiter_window_s is not None:
         found_s, true_s = findings.limiter_window_s, findings.true_limiter_window_s
         window = f"{'-' if found_s is None else round(found_s * 1e3)} of {round(true_s * 1e3)}"
+    if findings.true_burst_depth is not None:
+        burst = f"{_depth(findings.burst_depth)} of {_depth(findings.true_burst_depth)}"
     if verdict.flush_share:
         flushes = f"{verdict.flush_share:.0%}"
     if attributed_s and machine_s is not None:
@@ -76,8 +78,16 @@ def more_cells(verdict: Verdict) -> tuple[str, ...]:
         _percent(findings.empty_error),
         iowait,
         window,
+        burst,
         flushes,
     )
+
+
+def _depth(depth: float | None) -> str:
+    """Return requests, or bytes in MB: no scenario has a million requests."""
+    if depth is None:
+        return "-"
+    return f"{depth / 1e6:.0f} MB" if depth >= 1e6 else f"{depth:.0f}"
 
 
 def _seconds(value_s: float | None) -> str:

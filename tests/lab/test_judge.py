@@ -254,6 +254,31 @@ def test_service_time_may_count_as_waiting_where_no_lighter_load_shows_it(
     assert any("throttle wait" in each for each in unmet_requirements(learned, ALL)) is not is_near
 
 
+@pytest.mark.parametrize(
+    ("found", "true", "is_required", "problem"),
+    [
+        (7900.0, 8000.0, True, None),
+        (7100.0, 8000.0, True, "burst depth 7100.0, expected 90% of 8000.0 at least"),
+        (8500.0, 8000.0, True, "burst depth 8500.0, expected 90% of 8000.0 at least"),
+        (None, 8000.0, True, "burst depth None, expected 90% of 8000.0 at least"),
+        (7100.0, 8000.0, False, None),
+        (None, None, False, None),
+        (2000.0, None, False, "burst depth 2000, expected none"),
+    ],
+)
+def test_burst_depth_is_that_of_the_credits(
+    found: float | None, true: float | None, is_required: bool, problem: str | None
+) -> None:
+    windows = windows_of([True] * 20)
+    rows = [row_of(window, "throttled", burst_depth_requests=found) for window in windows]
+    facts = Facts(300.0, capacities={} if true is None else {"iops": true})
+    expected = Expectation(burst=is_required)
+    problems = unmet_requirements(judge(windows, rows, facts, expected), expected)
+    assert problems == ([] if problem is None else [problem])
+    changed = msgspec.structs.replace(facts, is_changed=True)
+    assert judge(windows, rows, changed, expected).burst_depth is None
+
+
 def test_slow_disk_of_the_lab_is_not_saturated() -> None:
     for throttled, saturated in (([True] * 19 + [False], True), ([True, False] * 10, False)):
         findings = judge(windows_of(throttled), rows_of(throttled), Facts(300.0), ALL)

@@ -133,7 +133,7 @@ def capacities(meters: Iterable[Meter]) -> dict[str, float]:
 
 def facts_of(disk: LabDisk, machine: Machine | None, machine_iowait_s: float | None) -> Facts:
     """Return the facts that the scenario and the machine contain."""
-    changed = (meter for change in disk.disk.changes for meter in change.meters or ())
+    changed = [meter for change in disk.disk.changes for meter in change.meters or ()]
     meters = [*disk.disk.meters, *changed]
     limit_rate = float(disk.iops) if disk.kind == "stacked" and disk.iops else None
     is_bandwidth = disk.expect.limit == "bandwidth"
@@ -147,6 +147,7 @@ def facts_of(disk: LabDisk, machine: Machine | None, machine_iowait_s: float | N
         capacities(meters),
         machine_iowait_s,
         meters[-1].window if meters else None,
+        bool(changed),
     )
 
 

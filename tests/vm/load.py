@@ -63,5 +63,7 @@ def _script(device: str, phase: Phase) -> str:
         pgbench = (
             f"pgbench --host /tmp --no-vacuum --client {phase.pgbench} --time {phase.seconds:.0f}"
         )
+        if phase.rate is not None:
+            pgbench += f" --rate {phase.rate}"
         script = f"su postgres -c {shlex.quote(f'{pgbench} postgres')} >/dev/null"
     return script

@@ -36,6 +36,8 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Options of fio; direct I/O on the whole device."""
     pgbench: int | None = None
     """Clients of a PostgreSQL on ext4 on the device."""
+    rate: int | None = None
+    """Their transactions per second (default: as many as possible)."""
     events: tuple[Event, ...] = ()
 
 

@@ -112,7 +112,9 @@ def _verdict_on_disk(
     if is_shared:
         truth = [msgspec.structs.replace(window, credits={}) for window in truth]
     else:
-        facts = _facts(trace, results.changes[-1])
+        facts = _facts(trace, results.changes)
+        if any(phase.pgbench for phase in disk.load):  # it was copied before the limit was set
+            facts = msgspec.structs.replace(facts, is_changed=True)
     findings = judge(truth, rows, facts, disk.expect)
     daemon = disk_metrics(results.after.metrics)
     problems = [
@@ -144,13 +146,16 @@ def _verdict_on_machine(run: _Run, shared: SharedLimits, rows: Sequence[WindowRe
     return Verdict("", findings, problems, steal_s=run.results.steal_s)
 
 
-def _facts(trace: Trace, last: Change) -> Facts:
+def _facts(trace: Trace, changes: Sequence[Change]) -> Facts:
     """Return the facts about the limiter of one disk."""
+    last = changes[-1]
     rate, is_bandwidth = limit_rate(trace, last)
     capacity = last.limits.capacity
     resource = RESOURCES["bandwidth" if is_bandwidth else "iops"]
     capacities = {resource: capacity} if capacity else {}
-    return Facts(rate, is_bandwidth, is_smooth=True, capacities=capacities)
+    return Facts(
+        rate, is_bandwidth, is_smooth=True, capacities=capacities, is_changed=len(changes) > 1
+    )
 
 
 def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:
@@ -213,7 +218,7 @@ def _daemon_problems(
     own = [window for window in truth if window.start_s >= since_s]
     return [
         *daemon_problems(daemon, before, own, facts, expected, loaded_s),
-        *credit_problems(daemon, scraped),
+        *(credit_problems(daemon, scraped) if expected.credits else ()),
     ]
 
 

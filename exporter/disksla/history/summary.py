@@ -7,10 +7,18 @@ from typing import NamedTuple, get_args
 
 from disksla.history.slot import Slot, joined
 from disksla.pipeline import WindowRecord
-from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
+from disksla.verdict import (
+    LIMIT_KINDS,
+    VERDICTS,
+    LimitKind,
+    ObservedLimiter,
+    ThrottleLevel,
+    Verdict,
+)
 
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
 _THROTTLED = VERDICTS.index("throttled")
+_UNKNOWN_LIMITER = ObservedLimiter()
 _MOST_SHARE = 0.5
 """What applies for this share of a slot or longer dominates it."""
 
@@ -26,8 +34,8 @@ class Part(NamedTuple):
     """Mean number of requests in flight."""
     wait_s: float
     """Mean time that a request waited because of throttling."""
-    limiter_window_s: float | None = None
-    """Time between two releases of the limiter, if known."""
+    limiter: ObservedLimiter = ObservedLimiter()
+    """What is known of the limiter."""
     has_flushes: bool = False
     """There were flushes, and empty ones may be among the IOPS."""
 
@@ -49,8 +57,10 @@ _Applied = list[tuple[Slot, float]]
 """Slots in which a verdict or a limit applied, with the seconds in which it did."""
 
 
-def summary_of_slots(slots: Sequence[Slot], limiter_window_s: float | None = None) -> Summary:
-    """Return the summary of slots; the window of the limiter is the last that is known."""
+def summary_of_slots(
+    slots: Sequence[Slot], limiter: ObservedLimiter = _UNKNOWN_LIMITER
+) -> Summary:
+    """Return the summary of slots; the limiter is the last that throttled the disk."""
     by_verdict: defaultdict[Verdict, _Applied] = defaultdict(list)
     by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
     for slot in slots:
@@ -64,7 +74,7 @@ def summary_of_slots(slots: Sequence[Slot], limiter_window_s: float | None = Non
         sum(joined(slots).verdict_s),
         {each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
         {
-            each: _of_throttled_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
+            each: _of_throttled_slots(by_limit[each])._replace(limiter=limiter)
             for each in _ORDER
             if each in by_limit
         },
@@ -129,13 +139,13 @@ def _of_records(records: Sequence[WindowRecord], seconds: float) -> Part:
     whole_s = sum(record.window_s or 0.0 for record in records)
     requests = sum((record.reads or 0) + (record.writes or 0) for record in records)
     transferred = sum((record.read_bytes or 0) + (record.written_bytes or 0) for record in records)
-    windows_s = [each.limiter_window_s for each in records if each.limiter_window_s]
+    limiters = [each.limiter for each in records if any(each.limiter)]
     return Part(
         seconds,
         requests / whole_s,
         transferred / whole_s,
         sum(record.inflight or 0 for record in records) / len(records),
         sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
-        windows_s[-1] if windows_s else None,
+        limiters[-1] if limiters else _UNKNOWN_LIMITER,
         has_flushes=any(each.flushes and not each.is_exact for each in records),
     )

@@ -11,6 +11,7 @@ from disksla.verdict import (
     DetectorState,
     Interval,
     LimitKind,
+    ServedCurve,
     SharedWindow,
     Throttle,
     WindowVerdict,
@@ -105,6 +106,8 @@ def assess(
     if was_skipped or not interval.seconds:
         inflight = before.inflight if interval.seconds else interval.inflight
         detector = after_gap(detector, inflight)
+    served = detector.served.plus(interval, context.last_boottime_s, context.boottime_s)
+    detector = msgspec.structs.replace(detector, served=served)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = before.credits or open_account(limits, context.boottime_s)
@@ -144,7 +147,8 @@ def assess_gap(
     totals = msgspec.structs.replace(
         before.totals.with_undecided_unproven(), complete_to=context.assessed_after
     )
-    return Assessment(totals, after_gap(before.detector), None, (), account)
+    detector = msgspec.structs.replace(after_gap(before.detector), served=ServedCurve())
+    return Assessment(totals, detector, None, (), account)
 
 
 def credits_at(before: Assessed, limits: Limits, boottime_s: float) -> CreditAccount | None:

@@ -40,6 +40,7 @@ from disksla.verdict import (
     DetectorState,
     GapReason,
     Interval,
+    ObservedLimiter,
     SharedWindow,
     WindowVerdict,
     after_gap,
@@ -92,10 +93,10 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         """Return the credits at a time after the last update; None if the disk has none."""
         return credits_at(self, self.assignment.limits, boottime_s)
 
-    def limiter_window_s(self, tick_s: float) -> float | None:
-        """Return the time between two releases of the limiter that throttled it last, if known."""
+    def limiter(self, tick_s: float) -> ObservedLimiter:
+        """Return what is known of the limiter that throttled it last."""
         ceiling = self.detector.ceiling
-        return None if ceiling is None else ceiling.limiter_window_s(tick_s)
+        return ObservedLimiter() if ceiling is None else ceiling.limiter(tick_s)
 
     @property
     def throttled_s(self) -> tuple[float, ...]:

@@ -32,6 +32,7 @@ from disksla.verdict import (
     Clocks,
     Interval,
     LimitKind,
+    ObservedLimiter,
     Throttle,
     Verdict,
     load_of,
@@ -74,8 +75,8 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Seconds by verdict and by limit, and what throttling cost."""
     ceiling: Ceiling | None = None
     """Rate at which the disk was last throttled."""
-    limiter_window_s: float | None = None
-    """Time between two releases of the limiter that throttled the disk last."""
+    limiter: ObservedLimiter = ObservedLimiter()
+    """What is known of the limiter that throttled the disk last."""
     credits: tuple[CreditLevel, ...] = ()
     """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
@@ -286,7 +287,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         agreement=None if comparison is None else comparison.agreement,
         contradicted_s={} if comparison is None else comparison.by_contradiction(),
         ceiling=disk_state.detector.ceiling,
-        limiter_window_s=disk_state.limiter_window_s(state.settings.sampling.interval_s),
+        limiter=disk_state.limiter(state.settings.sampling.interval_s),
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
         groups=tuple(
             name

@@ -13,6 +13,7 @@ from disksla.pipeline.state import State
 from disksla.verdict import (
     Interval,
     LimitKind,
+    ObservedLimiter,
     Throttle,
     ThrottleLevel,
     Verdict,
@@ -61,8 +62,22 @@ class WindowRecord(msgspec.Struct, frozen=True):
     ceiling_bytes_per_second: float | None = None
     limiter_window_s: float | None = None
     """Time between two releases of the limiter that throttled the disk last."""
+    burst_depth_requests: float | None = None
+    """What it has admitted beyond its rate before it throttled, or more."""
+    burst_depth_bytes: float | None = None
     credits: tuple[CreditLevel, ...] = ()
     """Bounds and estimate of burst credits, by resource."""
+
+    @property
+    def limiter(self) -> ObservedLimiter:
+        """What is known of the limiter that throttled the disk last."""
+        return ObservedLimiter(
+            self.ceiling_iops,
+            self.ceiling_bytes_per_second,
+            self.limiter_window_s,
+            self.burst_depth_requests,
+            self.burst_depth_bytes,
+        )
 
 
 def window_records(before: State, after: State) -> list[WindowRecord]:
@@ -158,15 +173,17 @@ def _window_record(
     limits = disk_state.assignment.limits
     before = (previous or disk_state).totals.verdict_totals.host
     host = disk_state.totals.verdict_totals.host.since(before)
-    ceiling = disk_state.detector.ceiling
+    limiter = disk_state.limiter(after.settings.sampling.interval_s)
     account = disk_state.credits_at(after.clocks.boottime_s) if after.clocks else None
     return msgspec.structs.replace(
         _record(disk_state.disk.name, window, limits.promise_charges, disk_state.window_verdict),
         throttled_iowait_s=host.iowait_s,
         throttled_pressure_s=host.pressure_some_s,
-        ceiling_iops=ceiling.iops if ceiling is not None else None,
-        ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling is not None else None,
-        limiter_window_s=disk_state.limiter_window_s(after.settings.sampling.interval_s),
+        ceiling_iops=limiter.iops,
+        ceiling_bytes_per_second=limiter.bytes_per_second,
+        limiter_window_s=limiter.window_s,
+        burst_depth_requests=limiter.burst_requests,
+        burst_depth_bytes=limiter.burst_bytes,
         credits=account.levels(limits, window) if account is not None else (),
     )
 

@@ -85,7 +85,8 @@ from disksla.verdict.agreement import (
     named_seconds,
     with_limit,
 )
-from disksla.verdict.ceiling import Ceiling
+from disksla.verdict.burst_depth import ServedCurve
+from disksla.verdict.ceiling import Ceiling, ObservedLimiter
 from disksla.verdict.interval import (
     GAP_REASONS,
     Clocks,
@@ -137,6 +138,8 @@ __all__ = [
     "GapReason",
     "Interval",
     "LimitKind",
+    "ObservedLimiter",
+    "ServedCurve",
     "ServiceTime",
     "SharedThrottle",
     "SharedWindow",

@@ -1,4 +1,6 @@
-"""The ceiling of a disk: the rate at which it was last seen throttled."""
+"""The ceiling of a disk: the rate at which it was last seen throttled, and its limiter."""
+
+from typing import NamedTuple
 
 import msgspec
 
@@ -7,6 +9,18 @@ from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
 from disksla.verdict.span import Span, last_seconds, last_spans, span_of, ticks_of
 from disksla.verdict.throttle import Throttle
+
+
+class ObservedLimiter(NamedTuple):
+    """What is known of the limiter that throttled a disk last."""
+
+    iops: float | None = None
+    bytes_per_second: float | None = None
+    window_s: float | None = None
+    """Time between two releases of requests."""
+    burst_requests: float | None = None
+    """Burst depth: what it has admitted beyond its rate before it throttled, or more."""
+    burst_bytes: float | None = None
 
 
 class Ceiling(msgspec.Struct, frozen=True, gc=False):
@@ -18,6 +32,8 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     seconds: float
     requests: float
     bytes: float
+    burst_s: float = 0.0
+    """Burst depth, in seconds at this rate (`burst_depth`)."""
 
     @property
     def iops(self) -> float:
@@ -29,10 +45,22 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
         """Bytes per second, read and written."""
         return self.bytes / self.seconds
 
-    def limiter_window_s(self, tick_s: float) -> float | None:
-        """Return the time between two releases; None if it is too short to be seen in samples."""
+    def limiter(self, tick_s: float) -> ObservedLimiter:
+        """Return the limiter: its window, unless it is too short to be seen in samples, and burst.
+
+        Any limiter admits a window of requests at once, and samples may count another with them.
+        """
         mean_s = self.seconds / self.windows
-        return mean_s if ticks_of(mean_s, tick_s) > 1 else None
+        window_s = mean_s if ticks_of(mean_s, tick_s) > 1 else None
+        if self.burst_s <= P.burst_windows * (window_s or tick_s):
+            return ObservedLimiter(self.iops, self.bytes_per_second, window_s)
+        return ObservedLimiter(
+            self.iops,
+            self.bytes_per_second,
+            window_s,
+            self.burst_s * self.iops,
+            self.burst_s * self.bytes_per_second,
+        )
 
     def is_near(self, iops: float, bytes_per_second: float, tolerance: float) -> bool:
         """Return whether a rate is that of the ceiling, in requests or in bytes."""
@@ -50,6 +78,7 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             self.seconds / age + release.seconds,
             self.requests / age + release.reads + release.writes,
             self.bytes / age + release.read_bytes + release.written_bytes,
+            self.burst_s,
         )
 
     def with_span(self, span: Span) -> "Ceiling":
@@ -61,6 +90,7 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             self.seconds + share * (span.seconds - self.seconds),
             self.requests + share * (span.requests - self.requests),
             self.bytes + share * (span.bytes - self.bytes),
+            self.burst_s,
         )
 
 

@@ -137,10 +137,19 @@ class Parameters(msgspec.Struct, frozen=True):
     """Releases after which older ones count half."""
     ceiling_change_share: float = 0.1
     """A rate that differs from the ceiling by more than this share starts another ceiling."""
+    ceiling_error_share: float = 0.01
+    """A ceiling may be wrong by this share (lab), beside one request or sample more or less."""
     ceiling_span_share: float = 0.05
     """How much a span with flushes counts, beside those before. One request more or less in the
     span of 3 s is 1.2 % of 28 IOPS; spans come with each release, so twenty take seconds. In seven
     recordings of the lab, the ceiling then stayed within 0.2 to 0.8 times the range."""
+
+    burst_windows: int = 3
+    """A burst has more than a limiter admits in so many of its windows, or in so many samples:
+    any limiter admits a window at once, and samples may count another with it."""
+    burst_begins: int = 32
+    """Times that are kept at which a burst may have begun. The hull of a curve with noise has
+    about twice the logarithm of its points."""
 
     below_releases: int = 10
     """A disk is below its promise if its rate over this many releases is."""

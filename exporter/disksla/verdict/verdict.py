@@ -6,6 +6,7 @@ from typing import Literal, get_args
 import msgspec
 
 from disksla.limits import Limits
+from disksla.verdict.burst_depth import ServedCurve, with_burst
 from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
@@ -81,6 +82,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """Time without completions with which the last release began."""
     service: ServiceTime = ServiceTime()
     usual: UsualTime = UsualTime()
+    served: ServedCurve = ServedCurve()
+    """Up to the end of the window, which is added before `classify`."""
     ceiling: Ceiling | None = None
     throttle: Throttle | None = None
     """The limit of the terms in the last release; None if requests did not wait at one."""
@@ -166,6 +169,7 @@ def after_gap(detector: DetectorState, inflight: int | None = None) -> DetectorS
         inflight=inflight,
         service=detector.service,
         usual=detector.usual,
+        served=detector.served,
         ceiling=detector.ceiling,
     )
 
@@ -346,13 +350,6 @@ def _judge(
         own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
     if rules.counted is not None:
         own = _with_counted(own, rules.counted, data, detector.inflight, service_s, found)
-    ceiling = detector.ceiling
-    if found.is_steady and not found.run:
-        ceiling = None  # the number of data writes is known as a range only
-    elif found.run and part is release:  # or it has been added before
-        throttle = found.throttle or UNKNOWN_LIMIT
-        charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
-        ceiling = ceiling_after(ceiling, throttle, found.run, charges, rules.tick_s)
     state = DetectorState(
         seen.releases,
         seen.data,
@@ -364,7 +361,8 @@ def _judge(
         seen.is_waiting,
         service=service,
         usual=usual,
-        ceiling=ceiling,
+        served=detector.served,
+        ceiling=_ceiling(detector, found, rules, is_whole=part is release),
         throttle=found.throttle if found.is_steady else None,
         throttled=len(found.run) if found.is_steady else 0,
         uncounted_s=uncounted_s,
@@ -372,6 +370,25 @@ def _judge(
         lines=seen.lines,
     )
     return state, own, found
+
+
+def _ceiling(
+    detector: DetectorState, found: Finding, rules: Rules, *, is_whole: bool
+) -> Ceiling | None:
+    """Return the ceiling after what was found; of a release in parts, the first part counts."""
+    before = detector.ceiling
+    if found.is_steady and not found.run:
+        return None  # the number of data writes is known as a range only
+    if not found.run or not is_whole:
+        return before
+    throttle = found.throttle or UNKNOWN_LIMIT
+    charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
+    ceiling = ceiling_after(before, throttle, found.run, charges, rules.tick_s)
+    if ceiling is None or ceiling is before or len(found.run) >= P.kept_releases:
+        return ceiling  # unchanged, or the burst before it is known
+    return with_burst(
+        ceiling, detector.served, found.run, charges, rules.tolerance_ratio, rules.tick_s
+    )
 
 
 def _with_counted(

@@ -1,5 +1,6 @@
 """Comparison of window records with the truth. Pure functions."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
@@ -206,8 +207,13 @@ def _delays(
     for number, episode in enumerate(episodes):
         if episode.end_s - episode.start_s < _SHORTEST_EPISODE_S:
             continue
-        later = episodes[number + 1].start_s if number + 1 < len(episodes) else float("inf")
-        own = [row.monotonic_s for row in throttled if episode.start_s < row.monotonic_s <= later]
+        # The first window of the next episode may end before its start, which is not certain.
+        later = [each.start_s - WINDOW_S for each in episodes[number + 1 : number + 2]]
+        own = [
+            row.monotonic_s
+            for row in throttled
+            if episode.start_s < row.monotonic_s <= min(later, default=math.inf)
+        ]
         if not own:
             return None, None
         onsets.append(own[0] - episode.start_s)

@@ -283,3 +283,15 @@ def test_slow_disk_of_the_lab_is_not_saturated() -> None:
     for throttled, saturated in (([True] * 19 + [False], True), ([True, False] * 10, False)):
         findings = judge(windows_of(throttled), rows_of(throttled), Facts(300.0), ALL)
         assert is_saturated(findings) is saturated
+
+
+def test_first_window_of_an_episode_is_not_the_late_end_of_the_one_before() -> None:
+    """The clocks of a virtual machine and of its host differ by some milliseconds."""
+    throttled = [True] * 10 + [False] * 20 + [True] * 10
+    windows = windows_of(throttled)
+    rows = [
+        row_of(window, "throttled" if is_throttled else "unproven", shift_s=-0.01)
+        for window, is_throttled in zip(windows, throttled, strict=True)
+    ]
+    rows[29] = row_of(windows[29], "throttled", shift_s=-0.01)
+    assert judge(windows, rows, Facts(300.0), ALL).end_delay_s == pytest.approx(0.01)

@@ -10,7 +10,6 @@ from disksla.limits.limits import Rates, build_limits
 from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import (
     ServiceTime,
-    UsualTime,
     has_waiting,
     is_single,
     wait_s,
@@ -162,18 +161,6 @@ def test_service_time_is_not_learned_while_the_group_has_load() -> None:
     assert ServiceTime().learned(0, sampled, Limits(), group_load=0.5).shortest_s > 0
     quiet = release(2, read_ms=16)
     assert ServiceTime().learned(0, quiet, Limits(), group_load=1.0) == ServiceTime()
-
-
-def test_usual_latency_is_known_after_some_releases() -> None:
-    usual = UsualTime()
-    for _ in range(5):
-        assert usual.mean_s == 0.0
-        usual = usual.plus(release(5, read_ms=100))
-    assert usual.mean_s == pytest.approx(0.02)
-    for _ in range(1000):
-        usual = usual.plus(release(5, read_ms=50))
-    assert usual.mean_s == pytest.approx(0.01, rel=0.01)
-    assert usual.releases < 700
 
 
 @pytest.mark.parametrize(

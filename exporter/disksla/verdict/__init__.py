@@ -57,7 +57,9 @@ used: they miss I/O submitted by libaio. Nor is the kernel's time with requests 
   not wait. That time is learned only from windows that cannot have been throttled, or are shorter
   on average, and from those in which a limiter with windows admits many requests at once: the one
   with which a throttled load begins, and the rest of a release that takes several samples. Whether
-  the rate is constant does not depend on it.
+  the rate is constant does not depend on it. Where requests overlap and their latencies vary,
+  those of a load that comes near the limit wait only if they take longer than usual
+  (`usual_time`).
 - **The ceiling** (`ceiling`) is the rate while throttled, where the number of data writes is
   certain. The **burst depth** (`burst_depth`) of its limiter is the most that was served beyond
   that rate from any time before until it throttled: what its token bucket holds, or less.

@@ -179,6 +179,38 @@ def _over_limit(release: Interval, limits: Limits, tolerance: float, tick_s: flo
     return load - (1 - tolerance - rate_uncertainty(requests, release.seconds, tick_s))
 
 
+def reaches_limit(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> bool:
+    """Return whether the load of a release is at the limit, or beyond it."""
+    return _over_limit(release, limits, tolerance, tick_s) >= 0
+
+
+def stays_at_limit(
+    releases: tuple[Interval, ...], limits: Limits, tolerance: float, tick_s: float
+) -> bool:
+    """Return whether each of the last releases is at the same limit, as while it throttles."""
+    last = releases[-P.confirmed_ticks :]
+    return len(last) == P.confirmed_ticks and any(
+        all(_is_at_limit(release, *charges, tolerance, tick_s) for release in last)
+        for charges in (
+            (limits.promise_charges, limits.throttled_charges),
+            (limits.burst_charges, limits.burst_throttled_charges),
+        )
+    )
+
+
+def _is_at_limit(
+    release: Interval,
+    least: tuple[Charge, ...],
+    most: tuple[Charge, ...],
+    tolerance: float,
+    tick_s: float,
+) -> bool:
+    requests = release.reads + release.writes
+    uncertainty = tolerance + rate_uncertainty(requests, release.seconds, tick_s)
+    lowest, highest = load_of(release, least) or 0.0, load_of(release, most) or 0.0
+    return lowest >= 1 - uncertainty and highest <= 1 + uncertainty
+
+
 def is_near_limit(release: Interval, limits: Limits, tolerance: float, tick_s: float) -> bool:
     """Return whether the load of a release is near the limit, but no burst beyond it."""
     over = _over_limit(release, limits, tolerance, tick_s)

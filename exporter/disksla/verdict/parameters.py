@@ -87,6 +87,16 @@ class Parameters(msgspec.Struct, frozen=True):
 
     usual_releases: int = 5
     """Releases from which the usual latency of a disk is known."""
+    usual_load: float = 0.9
+    """Of a limit. It is learned from releases with this load at most. With 0.8, loads at 95 % of a
+    limit teach it too seldom (simulation)."""
+    usual_ratio: float = 4.0
+    """Most that the mean of a release counts with, as a multiple of the service time."""
+    usual_deviations: int = 3
+    """Standard deviations beyond the usual from which on requests wait."""
+    irregular_share: float = 0.6
+    """Of usual_releases. In so many, the number of requests differs by more than
+    irregular_requests from the one before, if no limiter makes them wait."""
 
     same_load_share: float = 0.005
     """Of the load. The limit of a disk and that of its machine are equally near if their loads

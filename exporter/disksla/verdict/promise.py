@@ -29,7 +29,7 @@ def is_below_promise(
     if len(last) < P.below_releases or not limits.promise_charges:
         return False
     in_flight = sum(release.inflight for release in last)
-    if in_flight < P.deep_share * _least_depth(limits) * len(last):
+    if in_flight < P.deep_share * least_depth(limits) * len(last):
         return False
     span = span_of(last)
     depth = _needed_depth(span, limits)
@@ -38,7 +38,7 @@ def is_below_promise(
     return _share_of_promise(span, limits) < 1 - tolerance - span.uncertainty(tick_s)
 
 
-def _least_depth(limits: Limits) -> int:
+def least_depth(limits: Limits) -> int:
     """Return a queue depth below which no promise applies, whatever the size of requests."""
     conditions = (limits.iops_conditions, limits.bandwidth_conditions)
     return min(

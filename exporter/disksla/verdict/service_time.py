@@ -90,35 +90,6 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         return ServiceTime(mean_s, self.pending_requests, self.pending_ms)
 
 
-class UsualTime(msgspec.Struct, frozen=True, gc=False):
-    """Mean latency of requests, one at a time, while the group of the disk has little load.
-
-    A disk that is slow by itself does not wait for the machine. Only what its requests take beyond
-    this is waiting, where a limit of the machine throttles its group.
-    """
-
-    releases: int = 0
-    requests: int = 0
-    ms: int = 0
-
-    @property
-    def mean_s(self) -> float:
-        """The mean; 0 until it is known."""
-        if self.releases < P.usual_releases or not self.requests:
-            return 0.0
-        return self.ms / 1000 / self.requests
-
-    def plus(self, release: Interval) -> "UsualTime":
-        """Return the mean with one more release; older ones than a minute lose weight."""
-        age = 2 if self.releases >= P.ceiling_memory else 1
-        data = release.without_flushes()
-        return UsualTime(
-            self.releases // age + 1,
-            self.requests // age + data.reads + data.writes,
-            self.ms // age + (data.read_ms or 0) + (data.write_ms or 0),
-        )
-
-
 def is_single(inflight_before: int | None, release: Interval) -> bool:
     """Return whether requests of a release followed one another."""
     requests = release.reads + release.writes

@@ -11,12 +11,16 @@ from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval
-from disksla.verdict.known_limit import exceeds_limit, is_far_below, throttled_charges
+from disksla.verdict.known_limit import (
+    exceeds_limit,
+    is_far_below,
+    stays_at_limit,
+    throttled_charges,
+)
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import (
     ServiceTime,
-    UsualTime,
     has_waiting,
     is_single,
     took_s,
@@ -30,6 +34,7 @@ from disksla.verdict.throttle import (
     SharedWindow,
     Throttle,
 )
+from disksla.verdict.usual_time import UsualTime
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -311,13 +316,10 @@ def _judge(
     service = detector.service.learned(detector.inflight, release, rules.limits, group_load)
     if part is not release:
         service = service.learned_from_rest(part, rules.limits)
-    service_s, usual = service.shortest_s, detector.usual
-    if rules.group is not None and is_single(detector.inflight, release):
-        if rules.shared is not None:
-            service_s = max(service_s, usual.mean_s)
-        elif detector.releases and group_load <= P.low_load:
-            usual = usual.plus(release)
-    seen = _see(detector, release, service_s, rules)
+    usual = _usual(detector, release, service.shortest_s, rules)
+    applied = usual if usual.mean_s and _applies(detector, release, rules) else None
+    service_s = max(service.shortest_s, applied.mean_s) if applied else service.shortest_s
+    seen = _see(detector, release, service_s, rules, applied)
     found = find(seen, rules)
     data = part.without_flushes()
     otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
@@ -370,6 +372,39 @@ def _judge(
         lines=seen.lines,
     )
     return state, own, found
+
+
+def _usual(
+    detector: DetectorState, release: Interval, service_s: float, rules: Rules
+) -> UsualTime:
+    """Return the usual latency after a release; it counts if no known limit throttles it."""
+    if rules.group is not None:
+        is_light = rules.shared is None and rules.group.load_ratio <= P.low_load
+        if detector.releases and is_light and is_single(detector.inflight, release):
+            return detector.usual.plus(release)
+    elif not rules.is_group:
+        return detector.usual.learned(
+            detector.inflight,
+            detector.releases,
+            release,
+            service_s,
+            rules.limits,
+            rules.tolerance_ratio,
+            rules.tick_s,
+        )
+    return detector.usual
+
+
+def _applies(detector: DetectorState, release: Interval, rules: Rules) -> bool:
+    """Return whether requests of a release wait only if they take longer than usual.
+
+    Those one at a time do while the group of the disk is throttled; without a group, those of a
+    load that does not stay at the limit.
+    """
+    if rules.group is not None:
+        return rules.shared is not None and is_single(detector.inflight, release)
+    releases = (*detector.releases[1 - P.confirmed_ticks :], release)
+    return not stays_at_limit(releases, rules.limits, rules.tolerance_ratio, rules.tick_s)
 
 
 def _ceiling(
@@ -452,14 +487,26 @@ def _throttled_s(
     return max(in_turn_s, together_s) if may_wait_together else in_turn_s
 
 
-def _see(detector: DetectorState, release: Interval, service_s: float, rules: Rules) -> Seen:
-    """Return the last releases, with the one that has just ended."""
+def _see(
+    detector: DetectorState,
+    release: Interval,
+    service_s: float,
+    rules: Rules,
+    usual: UsualTime | None,
+) -> Seen:
+    """Return the last releases, with the one that has just ended.
+
+    `usual` is the usual latency, if requests wait only if they take longer.
+    """
     releases = (*detector.releases[1 - P.kept_releases :], release)
     data = releases
     flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
     if flushes:
         data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
-    is_waiting = has_waiting(data[-1], service_s)
+    if usual is not None and rules.group is None:
+        is_waiting = usual.has_waiting(data[-1])
+    else:
+        is_waiting = has_waiting(data[-1], service_s)
     # After a release with waiting, one with a request in flight may be the rest of it.
     may_wait = is_waiting or (detector.is_waiting and release.inflight > 0)
     waiting = min(detector.waiting + 1, len(releases)) if may_wait else 0

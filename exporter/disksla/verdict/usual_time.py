@@ -1,0 +1,132 @@
+"""Usual latency of a disk: what its requests take while no limit makes them wait.
+
+The service time (`service_time`) is the shortest mean of a few requests. Where requests overlap
+and their latencies vary, as on a disk behind a network, most take longer, and a load that comes
+near a limit by chance would be taken for one that waits there. So requests of such a load wait
+only if they take longer than usual, or if more are in flight. Of a load that stays at the limit,
+as one does that a limiter makes wait, the service time decides: the usual latency may be that of
+another limiter, which gave less than promised.
+"""
+
+import math
+from itertools import pairwise
+
+import msgspec
+
+from disksla.limits import Limits
+from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.known_limit import reaches_limit
+from disksla.verdict.parameters import P
+from disksla.verdict.promise import least_depth
+from disksla.verdict.service_time import has_long_wait, took_s, wait_s
+
+_TRUNCATED_S = 0.001
+"""The kernel truncates times to milliseconds."""
+
+
+class UsualTime(msgspec.Struct, frozen=True, gc=False):
+    """Mean latency of requests, and its variance."""
+
+    releases: int = 0
+    requests: int = 0
+    sum_s: float = 0.0
+    """Of their latencies."""
+    squared_s: float = 0.0
+    """Sum of the squares of those sums of each release, divided by its requests."""
+
+    @property
+    def mean_s(self) -> float:
+        """The mean; 0 until it is known."""
+        if self.releases < P.usual_releases or not self.requests:
+            return 0.0
+        return self.sum_s / self.requests
+
+    @property
+    def deviation_s(self) -> float:
+        """Standard deviation of the latency of one request, by those of the means of releases."""
+        variance = self.squared_s - self.sum_s**2 / self.requests
+        return math.sqrt(max(0.0, variance) / (self.releases - 1))
+
+    def plus(self, release: Interval, most_s: float = math.inf) -> "UsualTime":
+        """Return the state with one more release; older ones than a minute lose weight.
+
+        No request counts with more than `most_s`.
+        """
+        age = 2 if self.releases >= P.ceiling_memory else 1
+        data = release.without_flushes()
+        requests = data.reads + data.writes
+        sum_s = min(took_s(data), most_s * requests + _TRUNCATED_S)
+        return UsualTime(
+            self.releases // age + 1,
+            self.requests // age + requests,
+            self.sum_s / age + sum_s,
+            self.squared_s / age + sum_s**2 / max(1, requests),
+        )
+
+    def learned(
+        self,
+        inflight_before: int | None,
+        before: tuple[Interval, ...],
+        release: Interval,
+        service_s: float,
+        limits: Limits,
+        tolerance: float,
+        tick_s: float,
+    ) -> "UsualTime":
+        """Return the state after a release of which no limit of the terms makes requests wait.
+
+        It is below the limit, as is the one before. Nor does a limiter that the terms do not
+        explain: requests take little of the time, or their number varies, and that in flight, too.
+        A queue as deep as the promise requires may show that the disk gives less.
+        """
+        load = load_of(release, limits.promise_charges)
+        if load is None or load > P.usual_load or release.flushes or release.read_ms is None:
+            return self
+        if not before or reaches_limit(before[-1], limits, tolerance, tick_s):
+            return self
+        is_light = inflight_before == 0 and took_s(release) <= P.low_load_share * release.seconds
+        is_deep = release.inflight >= P.deep_share * least_depth(limits)
+        last = (*before[1 - P.usual_releases :], release)
+        if is_light or not (is_deep or _is_constant(last)):
+            return self.plus(release, self._most_s(release, service_s))
+        return self
+
+    def _most_s(self, release: Interval, service_s: float) -> float:
+        """Return the most that a request may count with: some may have waited all the same."""
+        most_s = P.usual_ratio * service_s if service_s else math.inf
+        if self.mean_s:
+            requests = release.reads + release.writes
+            most_s = min(most_s, self.mean_s + self._varies_s(requests) / requests)
+        return most_s
+
+    def _varies_s(self, requests: int) -> float:
+        """Return by how much the sum of their latencies varies."""
+        return P.usual_deviations * self.deviation_s * math.sqrt(requests)
+
+    def has_waiting(self, release: Interval) -> bool:
+        """Return whether requests took longer than usual in a release, or more are in flight."""
+        requests = release.reads + release.writes
+        overlapping = requests / release.seconds * self.mean_s
+        if release.inflight > 1 + overlapping + P.usual_deviations * math.sqrt(overlapping):
+            return True
+        waited_s = wait_s(release, self.mean_s)
+        return has_long_wait(release, self.mean_s) and waited_s > self._varies_s(requests)
+
+
+def _is_constant(last: tuple[Interval, ...]) -> bool:
+    """Return whether the last releases may be those of a limiter, by requests or in flight.
+
+    Of a limiter with windows, all have as many requests; of one without, as many in the same time.
+    """
+    if len(last) < P.usual_releases:
+        return True
+    in_flight = [release.inflight for release in last]
+    if min(in_flight) > 1 and min(in_flight) >= P.deep_share * max(in_flight):
+        return True
+    differing = 0
+    for before, after in pairwise(last):
+        earlier, requests = before.reads + before.writes, after.reads + after.writes
+        due = earlier * after.seconds / before.seconds
+        nearest = min(abs(requests - earlier), abs(requests - due))
+        differing += nearest > P.irregular_requests
+    return differing < P.irregular_share * len(last)

@@ -96,15 +96,15 @@ that gives, with the limit in the terms and without terms:
 |:--|--:|--:|--:|
 | one writer | 6.8 | 6.7 | 6.5 |
 | queue depth 16 | 7.0 | 7.0 | 6.9 |
-| one writer, fdatasync after each write | 6.7 | 6.6 | 6.6 |
+| one writer, fdatasync after each write | 6.7 | 6.6 | 6.5 |
 | four writers, fdatasync after every fourth write | 6.9 | 6.6 | 6.9 |
-| PostgreSQL 15, pgbench with 8 clients | 8.3 | 8.0 | 0.0 |
-| PostgreSQL 15, pgbench with 1 client | 7.0 | 6.9 | 0.0 |
-| limiter with windows of 30 ms, one writer | 6.8 | 6.7 | 0.0 |
+| PostgreSQL 15, pgbench with 8 clients | 8.3 | 8.5 | 0.0 |
+| PostgreSQL 15, pgbench with 1 client | 7.0 | 7.1 | 0.0 |
+| limiter with windows of 30 ms, one writer | 6.8 | 6.9 | 0.0 |
 | limiter with windows of 500 ms, queue depth 16 | 7.1 | 7.0 | 6.0 |
-| limiter with windows of 1 s, queue depth 16 | 7.1 | 7.0 | 3.0 |
+| limiter with windows of 1 s, queue depth 16 | 7.1 | 7.0 | 4.1 |
 | limiter with windows of 1 s, one writer | 7.0 | 6.8 | 0.0 |
-| limit of 460 IOPS, which the terms do not explain, queue depth 16 | 7.0 | 6.9 | 6.9 |
+| limit of 460 IOPS, which the terms do not explain, queue depth 16 | 7.0 | 7.1 | 6.9 |
 | Poisson arrivals at 90 % | 0.3 | 0.1 | 0.0 |
 | six loads of disks that are not throttled, each | 0.0 | 0.0 to 0.2 | 0.0 |
 
@@ -118,7 +118,14 @@ never where they vary by three tenths ([ADR 32](adr/0032-regular-curves.md)). So
 synchronous writes to a rotating disk, one per rotation, and a program that paces itself, if
 its requests take a millisecond or more and are in flight for three quarters of the time.
 
-With terms, samples cannot tell two cases. A disk that by itself serves requests without a pause,
+With terms, a load that comes near a limit by chance is compared with the usual latency of the disk.
+Of simulated Poisson arrivals after some seconds of little load, with latencies of 0.4 to 10 ms that
+vary by 0.8 times their mean, the throttled time is too long by 0 to 0.5 % of the time at 70 to 90 %
+of the limit, and by 0.3 to 3 % at 90 to 98 %. Where such a load is the first that disksla sees, the
+usual latency is not known for some seconds: of the first 11, 1 to 8 % at 70 to 90 % of the limit and
+up to 25 % at 90 to 98 % are throttled too long ([ADR 34](adr/0034-usual-latency.md)).
+
+Samples cannot tell two cases. A disk that by itself serves requests without a pause,
 at nearly the rate of its limit, is in part reported as throttled: of 150 simulated disks of 100
 to 2,000 IOPS, whose service times vary by a tenth to a half, for 70 % of the time at 90 to 100 %
 of the limit, 18 % at 80 to 90 %, and 2 to 3 % at 60 to 80 %. And a flush-heavy load that is held
@@ -134,22 +141,23 @@ quiet machine: where the hypervisor gives the CPU to others, the load, the limit
 sampler are late, and a failed row says how much CPU time was taken (steal). If that was a
 twentieth or more, the scenario runs again, whatever was found: three times at most.
 
-These are recordings of one whole run with seed 12 (`--keep DIR`; tracefs was missing, so
-`fdatasync` and `fdatasync-credits` followed), judged again with the fixes below (`--judge DIR`).
-It met the requirements in all but two of 138 rows. `flat-out-ssd` was throttled for 0.2 s, and
-`flush-rate-limited` for 0.01 s: the first or the last window, in which the load began or ended,
-had the rate of the limit by chance. Now, the first is throttled only if later ones do not exceed
-the limit, and after windows that exceed it, two at the limit are needed.
-Of 120 simulated disks that are at least twice as fast as their terms, with loads of 0.3 to 1.5 s,
-38 were throttled before, for 4.6 of 1,179 s, and none is now; of 60 that are 1.25 to 5 times as
-fast, 29 for 6.6 of 593 s before, and 4 for 2.0 s now. Another whole run, with seed 61, met the
-requirements in 135 rows. In `below-bandwidth`, the last two seconds were throttled instead of
-*below*, because the load ended before their verdicts. In `service-time-poisoned`, a service time
-of 2 ms, learned under a queue of 16, stayed when requests of one reader took 0.4 ms, so that
-throttled time was too short by 30 %. Both pass now. `poisson-95` is wrong by 5.2 % (below). An
-earlier run on a slower machine, of which the hypervisor took up to 41 %, met the requirements in
-130 of 135 rows: its disk or its CPUs limited the other loads. `make check` requires the accuracy
-of recordings of such runs, and runs five of the scenarios with a wide tolerance.
+These are recordings of one whole run with seed 77 (`--keep DIR`), judged again with the fixes below
+(`--judge DIR`). `fdatasync` and `fdatasync-credits` need tracefs, and were run later, as were four
+scenarios of the part with random parameters. At first, three of 136 rows did not meet the
+requirements. In `window-one-deep`, 8.8 s were found of 7.4: a limiter with windows of a second let
+one reader use its 665 requests in 250 ms, which counted as throttled. The rest of such a release
+teaches the service time now. `service-time-poisoned` had 64 IOPS for two seconds, too few requests
+for an unknown limit; it draws limits from 170 on now. And for `twenty-thousand` the disk of the lab
+was too slow.
+
+Whole runs before, with seeds 12 and 61, met the requirements in 136 and 135 of 138 rows; what they
+showed is mended. At the begin and the end of a load, its first or last window may have the rate of
+a limit by chance. The first is throttled only if later ones do not exceed the limit, and after
+windows that exceed it, two at the limit are needed: of 120 simulated disks that are at least twice
+as fast as their terms, none is throttled; of 60 that are 1.25 to 5 times as fast, 4 are, for 2.0
+of 593 s. On a machine of which the hypervisor took up to 41 %, the requirements were met in 130 of
+135 rows: its disk or its CPUs limited the other loads. `make check` requires the accuracy of
+recordings of such runs, and runs five of the scenarios with a wide tolerance.
 """
 _HEADS = (
     *("scenario", "load and limit", "truth s", "found s", "onset s", "end s", "ceiling", "wait"),
@@ -201,14 +209,14 @@ What 0.1.0 was wrong about, with limits, queue depths and windows of the limiter
 chance (`--seed`, {seed} here). In `poisson-95`, the load touches the limit in half of the windows.
 Such requests arrive one after another and wait until the same time, so the time follows from what
 they waited together and from their rate. In 64 simulated runs with random limits and phases, the
-share is wrong by 1.5 % on average. In two of them it is wrong by more than 5 %, by 6.2 % at most;
-where the whole time of these windows counted, in 43 of the 64. In these two, the windows that are
-wrong have requests in flight at both samples: they may wait together, as behind a leaky bucket.
-From the same samples, an observer who knows that the limiter has windows of 100 ms is wrong by
-0.5 % on average and 2.9 % at most. With windows of 30 and 250 ms and at a leaky bucket (16 runs
-each), the share is wrong by 4.7, 3.5 and 0.8 % at most. With windows of 10 ms, requests wait for
+share is wrong by 1.9 % on average, in nine of them by more than 5 %, and by 8.7 % at most. In 64
+others, an observer of the same samples who knows that the limiter has windows of 100 ms was wrong
+by 0.5 % on average and 2.9 % at most. With windows of 30 and 250 ms and at a leaky bucket (16 runs
+each), the share is wrong by 7.0, 2.6 and 0.4 % at most. With windows of 10 ms, requests wait for
 some milliseconds at a time, and samples of 100 ms are below the limit: of 32 loads of 80 to 98 %,
-the share is wrong by 6.2 % on average, mostly too small, and by 11.7 % at most.
+the share is wrong by 6.7 % on average, mostly too small, and by 14.0 % at most. In
+`poisson-network`, a disk behind a network has milliseconds of latency; before its usual latency was
+learned, four runs had 0.6 to 3.9 s of throttling where there was none, and now have 0.0 s.
 
 What requests wait for a CPU or for the disk is taken to wait for the limit: in a window with 18 ms
 of throttle wait, requests took 0.8 ms each beyond that on busy CPUs, and 0.4 ms in windows

@@ -118,12 +118,13 @@ never where they vary by three tenths ([ADR 32](adr/0032-regular-curves.md)). So
 synchronous writes to a rotating disk, one per rotation, and a program that paces itself, if
 its requests take a millisecond or more and are in flight for three quarters of the time.
 
-With terms, a load that comes near a limit by chance is compared with the usual latency of the disk.
-Of simulated Poisson arrivals after some seconds of little load, with latencies of 0.4 to 10 ms that
-vary by 0.8 times their mean, the throttled time is too long by 0 to 0.5 % of the time at 70 to 90 %
-of the limit, and by 0.3 to 3 % at 90 to 98 %. Where such a load is the first that disksla sees, the
-usual latency is not known for some seconds: of the first 11, 1 to 8 % at 70 to 90 % of the limit and
-up to 25 % at 90 to 98 % are throttled too long ([ADR 34](adr/0034-usual-latency.md)).
+With terms, a load that comes near a limit by chance is compared with the usual latency of the
+disk. Of simulated Poisson arrivals after some seconds of little load, with latencies of 0.4 to 10
+ms that vary by 0.8 times their mean, the throttled time is too long by 0 to 0.5 % of the time at
+70 to 90 % of the limit, and by 0.3 to 3 % at 90 to 98 %. Where such a load is the first that
+disksla sees, the usual latency is not known for some seconds: of the first 11, 1 to 8 % at 70 to
+90 % of the limit and up to 25 % at 90 to 98 % are throttled too long
+([ADR 34](adr/0034-usual-latency.md)).
 
 Samples cannot tell two cases. A disk that by itself serves requests without a pause,
 at nearly the rate of its limit, is in part reported as throttled: of 150 simulated disks of 100
@@ -141,17 +142,17 @@ quiet machine: where the hypervisor gives the CPU to others, the load, the limit
 sampler are late, and a failed row says how much CPU time was taken (steal). If that was a
 twentieth or more, the scenario runs again, whatever was found: three times at most.
 
-These are recordings of one whole run with seed 77 (`--keep DIR`), judged again with the fixes below
-(`--judge DIR`). `fdatasync` and `fdatasync-credits` need tracefs, and were run later, as were four
-scenarios of the part with random parameters. At first, three of 136 rows did not meet the
-requirements. In `window-one-deep`, 8.8 s were found of 7.4: a limiter with windows of a second let
-one reader use its 665 requests in 250 ms, which counted as throttled. The rest of such a release
-teaches the service time now. `service-time-poisoned` had 64 IOPS for two seconds, too few requests
-for an unknown limit; it draws limits from 170 on now. And for `twenty-thousand` the disk of the lab
-was too slow.
+These are recordings of one whole run with seed 77 (`--keep DIR`), judged again with the fixes
+below (`--judge DIR`). `fdatasync` and `fdatasync-credits` need tracefs, and were run later, as
+were four scenarios of the part with random parameters. At first, three of 136 rows did not meet
+the requirements. In `window-one-deep`, 8.8 s were found of 7.4: a limiter with windows of a second
+let one reader use its 665 requests in 250 ms, which counted as throttled. The rest of such a
+release teaches the service time now. `service-time-poisoned` had 64 IOPS for two seconds, too few
+requests for an unknown limit; it draws limits from 170 on now. And for `twenty-thousand` the disk
+of the lab was too slow.
 
 Whole runs before, with seeds 12 and 61, met the requirements in 136 and 135 of 138 rows; what they
-showed is mended. At the begin and the end of a load, its first or last window may have the rate of
+showed is fixed. At the begin and the end of a load, its first or last window may have the rate of
 a limit by chance. The first is throttled only if later ones do not exceed the limit, and after
 windows that exceed it, two at the limit are needed: of 120 simulated disks that are at least twice
 as fast as their terms, none is throttled; of 60 that are 1.25 to 5 times as fast, 4 are, for 2.0
@@ -215,8 +216,8 @@ by 0.5 % on average and 2.9 % at most. With windows of 30 and 250 ms and at a le
 each), the share is wrong by 7.0, 2.6 and 0.4 % at most. With windows of 10 ms, requests wait for
 some milliseconds at a time, and samples of 100 ms are below the limit: of 32 loads of 80 to 98 %,
 the share is wrong by 6.7 % on average, mostly too small, and by 14.0 % at most. In
-`poisson-network`, a disk behind a network has milliseconds of latency; before its usual latency was
-learned, four runs had 0.6 to 3.9 s of throttling where there was none, and now have 0.0 s.
+`poisson-network`, a disk behind a network has milliseconds of latency; before its usual latency
+was learned, four runs had 0.6 to 3.9 s of throttling where there was none, and now have 0.0 s.
 
 What requests wait for a CPU or for the disk is taken to wait for the limit: in a window with 18 ms
 of throttle wait, requests took 0.8 ms each beyond that on busy CPUs, and 0.4 ms in windows

@@ -144,6 +144,15 @@ def test_burst_of_bytes_is_learned(smooth: bool) -> None:
     assert 0.9 * 120e6 <= burst <= 120e6 + 5e6
 
 
+def test_burst_of_a_limiter_with_long_windows_is_learned() -> None:
+    limiter = Limiter(buckets=summed(400, capacity=4000, peak_per_second=2000), window_s=0.5)
+    found = judged(Scenario(limiter=limiter, loads=(Closed(depth=32),), seconds=14.0)).ceiling
+    observed = found.limiter(TICK_S)
+    assert observed.window_s == pytest.approx(0.5, rel=0.1)
+    assert observed.burst_requests is not None
+    assert 0.8 * 4000 <= observed.burst_requests <= 4000 + 400
+
+
 NO_BURST = sorted(name for name in SCENARIOS if "burst" not in name and "lowered" not in name)
 
 

@@ -78,6 +78,16 @@ def test_interval_of_converts_sectors_to_bytes() -> None:
     assert (interval.read_ms, interval.write_ms) == (9, 0)
 
 
+def test_time_with_requests_in_flight_is_that_of_one_disk() -> None:
+    before = (10, 0, 800, 100, 5, 0, 40, 50, 7, 7)
+    after = (13, 0, 824, 109, 6, 0, 48, 50, 47, 8)
+    interval = interval_of(7.0, 0.1, before, after, inflight=0)
+    assert interval.busy_ms == 40
+    assert interval.plus(interval).busy_ms == 80
+    assert interval.beside(interval).busy_ms == 0, "both may be busy at the same time"
+    assert interval_of(7.0, 0.1, before[:8], after[:8], inflight=0).busy_ms == 0
+
+
 def test_interval_of_uncounted_time_is_none() -> None:
     before = (10, None, 800, None, 5, None, 40, None)
     interval = interval_of(7.0, 0.1, before, before, inflight=0)

@@ -425,3 +425,24 @@ def test_time_of_a_load_that_touches_the_limit(load: int) -> None:
         )
     )
     assert found.throttled_s == pytest.approx(found.true_throttled_s, abs=0.05 * 30)
+
+
+@pytest.mark.parametrize("jitter", [0.2, 0.7])
+@pytest.mark.parametrize("sampler_phase_s", [0.0, 0.02, 0.05, 0.08])
+def test_programs_that_think_are_throttled_at_any_phase(
+    sampler_phase_s: float, jitter: float
+) -> None:
+    """After their requests, none is in flight at any sample, if these come early in a window."""
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(200)),
+        loads=(
+            Open(per_second=15, poisson=True, active=((0.53, 4.5),)),
+            Closed(depth=4, think_s=0.0128, active=((5.0, math.inf),)),
+        ),
+        medium=Medium(service_s=0.0005, jitter=jitter),
+        terms=SumTerms(iops=200.0),
+        seconds=13.0,
+        sampler_phase_s=sampler_phase_s,
+    )
+    found = judged(scenario)
+    assert found.throttled_s == pytest.approx(found.true_throttled_s, abs=0.6)

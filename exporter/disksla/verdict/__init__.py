@@ -16,8 +16,9 @@ Let C(t) be what a disk has served up to t: requests, bytes, or seconds of its l
 rate L keeps C below a line of slope L, and while requests wait for it, C lies on that line. So
 throttling has two signs, and neither is sufficient alone: requests wait (which they do at any busy
 disk), and C is on a line (which any program can arrange that paces itself). iowait and PSI are not
-used: they miss I/O submitted by libaio. Nor is the kernel's time with requests in flight
-(io_ticks): before Linux 6.10, time is lost when a request starts while others are in flight.
+used: they miss I/O submitted by libaio. The kernel's time with requests in flight (io_ticks) is
+used only where none is at any sample: before Linux 6.10, time is lost when a request starts while
+others are in flight, and then throttling is missed there.
 
 - **Releases.** A limiter lets requests pass once per window of its own: 10 ms to 1 s, or all the
   time. Samples fall anywhere in its windows, and between two releases there may be windows without

@@ -56,6 +56,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """`writes` are data writes, and `write_ms` is without the time of flushes."""
     excluded_flushes: int = 0
     """Flushes that `flushes` does not contain, because `writes` are exact."""
+    busy_ms: int = 0
+    """Time with requests in flight (io_ticks); before Linux 6.10, it may be less than in truth."""
 
     def plus(self, later: "Interval") -> "Interval":
         """Return this interval and the one that follows it as one."""
@@ -77,6 +79,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             self.flush_ms + later.flush_ms,
             self.is_exact and later.is_exact,
             self.excluded_flushes + later.excluded_flushes,
+            self.busy_ms + later.busy_ms,
         )
 
     def beside(self, other: "Interval") -> "Interval":
@@ -86,6 +89,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             end_s=self.end_s,
             seconds=self.seconds,
             inflight=self.inflight + other.inflight,
+            busy_ms=0,
         )
 
     @property
@@ -164,9 +168,12 @@ def interval_of(
     end_s: float, seconds: float, before: Reading, after: Reading, inflight: int
 ) -> Interval:
     """Return the increase of the counters; sectors are converted to bytes here and only here."""
-    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *_ = before
+    reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *others = before
     now_reads, _, now_read_sectors, now_read_ms, *later = after
-    now_writes, _, now_written_sectors, now_write_ms, *_ = later
+    now_writes, _, now_written_sectors, now_write_ms, *now_others = later
+    busy_ms = 0
+    if others and now_others:
+        busy_ms = (now_others[0] or 0) - (others[0] or 0)
     flushes = flush_ms = 0
     if len(before) > _FLUSHES + 1 and len(after) > _FLUSHES + 1:
         flushes = (after[_FLUSHES] or 0) - (before[_FLUSHES] or 0)
@@ -183,6 +190,7 @@ def interval_of(
         inflight,
         flushes,
         flush_ms,
+        busy_ms=busy_ms,
     )
 
 

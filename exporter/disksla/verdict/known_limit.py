@@ -3,7 +3,7 @@
 from disksla.limits import Charge, Limits
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.parameters import P
-from disksla.verdict.service_time import is_one_by_one
+from disksla.verdict.service_time import is_busy, is_one_by_one
 from disksla.verdict.span import (
     Span,
     last_span,
@@ -94,11 +94,14 @@ def _since_excess(
 
 
 def _has_backlog(last: tuple[Interval, ...]) -> bool:
-    """Return whether requests were in flight between releases, or one after another in nearly all.
+    """Return whether requests were in flight between releases, or for long in each of them.
 
-    A disk that a limiter above it (a cgroup) feeds in batches has neither.
+    Or they followed one another in nearly all. A disk that a limiter above it (a cgroup) feeds in
+    batches has none of these.
     """
     if any(release.inflight for release in last):
+        return True
+    if last and all(map(is_busy, last)):
         return True
     return sum(map(is_one_by_one, last)) >= max(1, len(last) - 1)
 

@@ -149,6 +149,11 @@ def has_long_wait(release: Interval, service_s: float) -> bool:
     return wait_s(release, service_s) > max(explained_s, P.batch_share * release.seconds)
 
 
+def is_busy(release: Interval) -> bool:
+    """Return whether requests were in flight for a large part of the time of a release."""
+    return release.busy_ms >= 1000 * P.occupied_share * release.seconds
+
+
 def is_one_by_one(release: Interval) -> bool:
     """Return whether requests seem to follow one another, although none was in flight at the end.
 

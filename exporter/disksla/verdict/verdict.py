@@ -22,6 +22,7 @@ from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import (
     ServiceTime,
     has_waiting,
+    is_busy,
     is_single,
     took_s,
     wait_s,
@@ -466,8 +467,9 @@ def _throttled_s(
     I/O-seconds of waiting by their number. Of a varying load, requests that arrive one after
     another wait until the same time, half as long on average as the first; while some are in
     flight at both samples, they may have waited together. Of one writer, one or two are in flight;
-    how many a sample finds depends on its place in the limiter's window, so it is their mean. A
-    service time that explains most of what requests took is not believed where the rate is
+    how many a sample finds depends on its place in the limiter's window, so it is their mean. If
+    none is, the time in which some were in flight counts, by the share of it that requests waited.
+    A service time that explains most of what requests took is not believed where the rate is
     constant.
     """
     if release.read_ms is None:
@@ -480,6 +482,8 @@ def _throttled_s(
     waiting = inflight_before or release.inflight / 2  # none, and then more and more
     all_wait = 1 < waiting >= requests
     together_s = release.seconds if all_wait else waited_s / max(1, waiting)
+    if not waiting and is_busy(release):
+        together_s = release.busy_ms / 1000 * waited_s / took_s(release)
     if not found.is_varying:
         return together_s
     in_turn_s = min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))

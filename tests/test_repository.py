@@ -223,8 +223,9 @@ def test_readme_output_is_what_the_command_prints() -> None:
         assert [line.rstrip() for line in printed.rstrip().splitlines()] == expected.splitlines()
 
 
-def test_readme_says_what_is_said_of_a_throttled_database() -> None:
-    [shown] = re.findall(r"(?:^> .*\n)+", read(README), flags=re.MULTILINE)
+@pytest.mark.parametrize("path", [README, ROOT / "README.ru.md"], ids=relative)
+def test_readme_says_what_is_said_of_a_throttled_database(path: Path) -> None:
+    [shown] = re.findall(r"(?:^> .*\n)+", read(path), flags=re.MULTILINE)
     recording = ROOT / "tests" / "lab" / "recordings" / "postgresql-8-fsync"
     files = [f"--recording={recording}/ticks.jsonl.gz", f"--config.file={recording}/config.yml"]
     printed = run("disksla", "explain", "loop0", *files)

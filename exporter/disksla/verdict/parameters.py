@@ -90,8 +90,6 @@ class Parameters(msgspec.Struct, frozen=True):
     usual_load: float = 0.9
     """Of a limit. It is learned from releases with this load at most. With 0.8, loads at 95 % of a
     limit teach it too seldom (simulation)."""
-    usual_ratio: float = 3.0
-    """Most that the mean of a release counts with, as a multiple of the service time."""
     usual_deviations: int = 3
     """Standard deviations beyond the usual from which on requests wait."""
     irregular_share: float = 0.6

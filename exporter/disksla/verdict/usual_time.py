@@ -68,7 +68,6 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
         inflight_before: int | None,
         before: tuple[Interval, ...],
         release: Interval,
-        service_s: float,
         limits: Limits,
         tolerance: float,
         tick_s: float,
@@ -88,16 +87,15 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
         is_deep = release.inflight >= P.deep_share * least_depth(limits)
         last = (*before[1 - P.usual_releases :], release)
         if is_light or not (is_deep or _is_constant(last)):
-            return self.plus(release, self._most_s(release, service_s))
+            return self.plus(release, self._most_s(release))
         return self
 
-    def _most_s(self, release: Interval, service_s: float) -> float:
+    def _most_s(self, release: Interval) -> float:
         """Return the most that a request may count with: some may have waited all the same."""
-        most_s = P.usual_ratio * service_s if service_s else math.inf
-        if self.mean_s:
-            requests = release.reads + release.writes
-            most_s = min(most_s, self.mean_s + self._varies_s(requests) / requests)
-        return most_s
+        if not self.mean_s:
+            return math.inf
+        requests = release.reads + release.writes
+        return self.mean_s + self._varies_s(requests) / requests
 
     def _varies_s(self, requests: int) -> float:
         """Return by how much the sum of their latencies varies."""

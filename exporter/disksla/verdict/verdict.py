@@ -317,7 +317,7 @@ def _judge(
     service = detector.service.learned(detector.inflight, release, rules.limits, group_load)
     if part is not release:
         service = service.learned_from_rest(part, rules.limits)
-    usual = _usual(detector, release, service.shortest_s, rules)
+    usual = _usual(detector, release, rules)
     applied = usual if usual.mean_s and _applies(detector, release, rules) else None
     service_s = max(service.shortest_s, applied.mean_s) if applied else service.shortest_s
     seen = _see(detector, release, service_s, rules, applied)
@@ -375,9 +375,7 @@ def _judge(
     return state, own, found
 
 
-def _usual(
-    detector: DetectorState, release: Interval, service_s: float, rules: Rules
-) -> UsualTime:
+def _usual(detector: DetectorState, release: Interval, rules: Rules) -> UsualTime:
     """Return the usual latency after a release; it counts if no known limit throttles it."""
     if rules.group is not None:
         is_light = rules.shared is None and rules.group.load_ratio <= P.low_load
@@ -388,7 +386,6 @@ def _usual(
             detector.inflight,
             detector.releases,
             release,
-            service_s,
             rules.limits,
             rules.tolerance_ratio,
             rules.tick_s,

@@ -152,7 +152,7 @@ seconds, too few requests for an unknown limit; it draws limits from 170 on now.
 `twenty-thousand` the disk of the lab was too slow.
 
 Whole runs before, with seeds 12 and 61, met the requirements in 136 and 135 of 138 rows; what they
-showed is fixed. At the begin and the end of a load, its first or last window may have the rate of
+showed is fixed. At the start and the end of a load, its first or last window may have the rate of
 a limit by chance. The first is throttled only if later ones do not exceed the limit, and after
 windows that exceed it, two at the limit are needed: of 120 simulated disks that are at least twice
 as fast as their terms, none is throttled; of 60 that are 1.25 to 5 times as fast, 4 are, for 2.0

@@ -35,7 +35,7 @@ def charge_of(iops: float) -> tuple[Charge, ...]:
 
 
 def by_all_times(requests: list[int], iops: float) -> float:
-    """Return the most that was served beyond a rate since the begin of any sample, in seconds."""
+    """Return the most that was served beyond a rate since the start of any sample, in seconds."""
     served = [sum(requests[number:]) for number in range(len(requests))]
     return max(
         each / iops - (len(requests) - number) * TICK_S for number, each in enumerate(served)
@@ -74,11 +74,11 @@ def test_no_load_exceeds_the_depth_of_a_token_bucket(seed: int, iops: int, depth
 
 @given(st.integers())
 def test_few_begins_are_kept_of_a_long_ramp(seed: int) -> None:
-    """The rate increases all day, so that each sample might be the begin of a burst."""
+    """The rate increases all day, so that each sample might be the start of a burst."""
     random = Random(seed)
     steps = sorted(random.randint(1, 3000) for _ in range(400))
     curve = curve_of(steps)
-    assert len(curve.begins) <= P.burst_begins
+    assert len(curve.starts) <= P.burst_starts
     for iops in (100, 1000, 5000, 20_000):
         found, true = curve.beyond_s(charge_of(iops), 0.0), by_all_times(steps, iops)
         assert 0.98 * true - TICK_S <= found <= true + 1e-6

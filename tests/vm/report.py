@@ -54,8 +54,8 @@ pgbench is limited to 50 transactions per second. A run with seed 12 before met 
 all rows, and one in which the hypervisor took up to 17 s of CPU time from a scenario in 38 of 41.
 
 In two other runs of `pgbench-below` (seed 5), the recording had no throttling, as in truth, but
-the daemon 0.5 and 0.6 s of 15 s. It has learned a shorter service time, while the database was
-copied, and flushes leave the number of data writes in doubt, where the usual latency is not
+the daemon 0.5 and 0.6 s of 15 s. It may have learned a shorter service time while the database was
+copied; and flushes leave the number of data writes in doubt, where the usual latency is not
 learned.
 
 {heads}

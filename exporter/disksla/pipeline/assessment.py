@@ -106,8 +106,9 @@ def assess(
     if was_skipped or not interval.seconds:
         inflight = before.inflight if interval.seconds else interval.inflight
         detector = after_gap(detector, inflight)
-    served = detector.served.plus(interval, context.last_boottime_s, context.boottime_s)
-    detector = msgspec.structs.replace(detector, served=served)
+    if throttles_disks is None:  # of a group, the burst depth is not published
+        served = detector.served.plus(interval, context.last_boottime_s, context.boottime_s)
+        detector = msgspec.structs.replace(detector, served=served)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = before.credits or open_account(limits, context.boottime_s)

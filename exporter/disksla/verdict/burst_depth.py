@@ -1,8 +1,8 @@
 """Burst depth of a limiter: how much it admits beyond its rate before it throttles.
 
 A limiter of rate L and depth B admits at most B + L (t - s) from a time s to a time t. When it
-throttles a load that it had let burst, it has admitted exactly that since the burst began. L is
-known only then, so any earlier time may be the begin. It is one at which the rate of requests
+throttles a load that it had let burst, it has admitted exactly that since the burst started. L is
+known only then, so any earlier time may be the start. It is one at which the rate of requests
 increased: a vertex of the lower convex hull of the curve of what was served (Le Boudec and Thiran,
 "Network Calculus", 2001, has such curves).
 """
@@ -28,15 +28,15 @@ class Served(NamedTuple):
     read_bytes: int = 0
     written_bytes: int = 0
 
-    def beyond_s(self, begin: "Served", charges: tuple[Charge, ...], error_share: float) -> float:
+    def beyond_s(self, start: "Served", charges: tuple[Charge, ...], error_share: float) -> float:
         """Return what was served since an earlier time beyond limits, in seconds of the limits.
 
         It is unknown which of them applies, and by which share it is higher, so the least counts.
         """
-        seconds = self.at_s - begin.at_s
-        reads, writes = self.reads - begin.reads, self.writes - begin.writes
-        read_bytes = self.read_bytes - begin.read_bytes
-        written_bytes = self.written_bytes - begin.written_bytes
+        seconds = self.at_s - start.at_s
+        reads, writes = self.reads - start.reads, self.writes - start.writes
+        read_bytes = self.read_bytes - start.read_bytes
+        written_bytes = self.written_bytes - start.written_bytes
         used_s = min(
             charge.read_s * reads
             + charge.write_s * writes
@@ -48,10 +48,10 @@ class Served(NamedTuple):
 
 
 class ServedCurve(msgspec.Struct, frozen=True, gc=False):
-    """The curve of what a disk has served, and the times at which a burst may have begun."""
+    """The curve of what a disk has served, and the times at which a burst may have started."""
 
-    begins: tuple[Served, ...] = ()
-    """Vertices of its lower convex hull, P.burst_begins at most. The last ones may be above it."""
+    starts: tuple[Served, ...] = ()
+    """Vertices of its lower convex hull, P.burst_starts at most. The last ones may be above it."""
     last: Served = Served()
     iops: float = 0.0
     """Requests per second in the last interval."""
@@ -61,20 +61,20 @@ class ServedCurve(msgspec.Struct, frozen=True, gc=False):
 
         In a gap, it may have been served at any time since the interval before. With flushes, the
         number of data writes is a range. At least every second write has data, because programs
-        flush what they have written. Where the rate does not increase, no burst begins. The curve
+        flush what they have written. Where the rate does not increase, no burst starts. The curve
         stays as it is where the clock does.
         """
         last_s, reads, writes, read_bytes, written_bytes = self.last
-        begin_s = max(from_s, last_s) if interval.seconds else last_s
-        if to_s <= begin_s:
+        start_s = max(from_s, last_s) if interval.seconds else last_s
+        if to_s <= start_s:
             return self
         empty = interval.writes // 2 if interval.flushes else 0
         data_writes = interval.writes - empty
-        iops = (interval.reads + data_writes) / (to_s - begin_s)
-        begins = self.begins
-        if iops > self.iops or begin_s > last_s:
-            begin = Served(begin_s, reads, writes, read_bytes, written_bytes)
-            begins = _with_vertex(begins, begin)
+        iops = (interval.reads + data_writes) / (to_s - start_s)
+        starts = self.starts
+        if iops > self.iops or start_s > last_s:
+            start = Served(start_s, reads, writes, read_bytes, written_bytes)
+            starts = _with_vertex(starts, start)
         last = Served(
             to_s,
             reads + interval.reads,
@@ -82,7 +82,7 @@ class ServedCurve(msgspec.Struct, frozen=True, gc=False):
             read_bytes + interval.read_bytes,
             written_bytes + interval.written_bytes,
         )
-        return ServedCurve(begins, last, iops)
+        return ServedCurve(starts, last, iops)
 
     def beyond_s(self, charges: tuple[Charge, ...], error_share: float) -> float:
         """Return the most that was served beyond limits since any time, in seconds of the limits.
@@ -90,20 +90,20 @@ class ServedCurve(msgspec.Struct, frozen=True, gc=False):
         0 if that is nothing.
         """
         last = self.last
-        beyond_s = (last.beyond_s(begin, charges, error_share) for begin in self.begins)
+        beyond_s = (last.beyond_s(start, charges, error_share) for start in self.starts)
         return max((0.0, *beyond_s))
 
 
-def _with_vertex(begins: tuple[Served, ...], begin: Served) -> tuple[Served, ...]:
+def _with_vertex(starts: tuple[Served, ...], start: Served) -> tuple[Served, ...]:
     """Return the hull with one more vertex, without those that are above it then."""
-    kept = len(begins)
-    while kept > 1 and _above(begins[kept - 2], begins[kept - 1], begin) >= 0:
+    kept = len(starts)
+    while kept > 1 and _above(starts[kept - 2], starts[kept - 1], start) >= 0:
         kept -= 1
-    begins = (*begins[:kept], begin)
-    if len(begins) <= P.burst_begins:
-        return begins
-    least = max(range(1, len(begins) - 1), key=lambda number: _above(*begins[number - 1 :][:3]))
-    return begins[:least] + begins[least + 1 :]
+    starts = (*starts[:kept], start)
+    if len(starts) <= P.burst_starts:
+        return starts
+    least = max(range(1, len(starts) - 1), key=lambda number: _above(*starts[number - 1 :][:3]))
+    return starts[:least] + starts[least + 1 :]
 
 
 def _above(before: Served, middle: Served, after: Served) -> float:

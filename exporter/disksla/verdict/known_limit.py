@@ -227,7 +227,7 @@ def is_far_below(release: Interval, limits: Limits, tolerance: float, tick_s: fl
     `_lies_on_limit` at most 3.4 times that (one request more, a sample half a tick early or late,
     and a third for the limiter's window). With flushes, the load is not certain.
     """
-    if release.flushes or _over_limit(release, limits, tolerance, tick_s) >= 0:
+    if release.flushes or reaches_limit(release, limits, tolerance, tick_s):
         return False
     most = P.far_below_share * (1 - tolerance)
     promise, burst = limits.promise_charges, limits.burst_charges

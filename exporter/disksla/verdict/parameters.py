@@ -155,8 +155,8 @@ class Parameters(msgspec.Struct, frozen=True):
     burst_windows: int = 3
     """A burst has more than a limiter admits in so many of its windows, or in so many samples:
     any limiter admits a window at once, and samples may count another with it."""
-    burst_begins: int = 32
-    """Times that are kept at which a burst may have begun. The hull of a curve with noise has
+    burst_starts: int = 32
+    """Times that are kept at which a burst may have started. The hull of a curve with noise has
     about twice the logarithm of its points."""
 
     below_releases: int = 10

@@ -16,11 +16,12 @@ import msgspec
 import pytest
 
 from disksla.disks.data_writes import CREDENTIAL, DataWriteCounters
-from disksla.pipeline.recording import decode_tick, encode
+from disksla.pipeline.recording import decode_tick
 from disksla.procfs import Counters, find_reading, to_counters
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.perf_events import EventGroup
 from disksla.system.roots import Roots
+from lab.experiment import without_exact_counts
 from support.daemon_process import DISKSLA
 from support.loop_device import attached, needs_loop
 from support.tracefs import sysfs_with_tracefs, traced
@@ -290,14 +291,12 @@ def test_recording_with_exact_counts_and_without(roots: Roots, disk: str, tmp_pa
             writes_with_fdatasync(disk, 20)
             written += 20
             time.sleep(0.01)
-    header, *lines = recording.read_bytes().splitlines(keepends=True)
-    ticks = [decode_tick(line, 2) for line in lines]
+    ticks = [decode_tick(line, 2) for line in recording.read_bytes().splitlines()[1:]]
     counts = [tick.data_writes[disk] for tick in ticks if disk in tick.data_writes]
     assert 0 < counts[-1][1] - counts[0][1] <= written
 
     without = tmp_path / "without.jsonl"
-    stripped = [encode(msgspec.structs.replace(tick, data_writes={})) for tick in ticks]
-    without.write_bytes(header + b"".join(stripped))
+    without.write_bytes(without_exact_counts(recording.read_bytes()))
     windows = zip(records(recording, config), records(without, config), strict=True)
     exact = [(with_counts, range_) for with_counts, range_ in windows if with_counts["is_exact"]]
     busy = [(each, range_) for each, range_ in exact if range_["flushes"]]

@@ -3,6 +3,7 @@
 import math
 from random import Random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,13 @@ def test_deviation_is_that_of_one_request(
     assert usual.deviation_s * 1000 == pytest.approx(share * mean_ms, rel=0.25, abs=0.3)
 
 
+def flushed(writes: int, flushes: int) -> Interval:
+    """Return a release of writes, and of flushes that the kernel counts among them."""
+    return msgspec.structs.replace(
+        release(0, inflight=1, flushes=flushes), writes=writes, write_ms=3 * writes
+    )
+
+
 VARYING = tuple(release(reads, read_ms=3 * reads, inflight=1) for reads in (25, 15, 22, 12, 20))
 """Below the limit of 30 in each."""
 
@@ -65,7 +73,10 @@ VARYING = tuple(release(reads, read_ms=3 * reads, inflight=1) for reads in (25, 
             False,
         ),
         (1, (*VARYING[:-1], release(20, read_ms=640, inflight=32)), LIMITS, False),  # may be below
-        (1, (*VARYING[:-1], release(20, read_ms=60, flushes=5)), LIMITS, False),
+        (1, tuple(flushed(n, 8) for n in (25, 15, 22, 12, 20)), LIMITS, True),
+        (1, tuple(flushed(20, n) for n in (8, 5, 9, 3, 7)), LIMITS, False),  # all writes count
+        (1, tuple(flushed(n + 5, n) for n in (8, 15, 9, 3, 12)), LIMITS, False),  # or others
+        (1, (*VARYING[:-1], flushed(28, 20)), LIMITS, False),  # at the limit, if all count
         (1, (*VARYING[:-1], release(20, read_ms=None)), LIMITS, False),
         (0, (release(5, read_ms=15),) * 2, LIMITS, True),  # little load
         (1, (release(5, read_ms=15),) * 2, LIMITS, False),
@@ -79,6 +90,20 @@ def test_usual_latency_is_learned_where_nothing_is_throttled(
     *before, of = last
     usual = UsualTime().learned(inflight_before, tuple(before), of, limits, 0.03, 0.1)
     assert usual.releases == is_learned
+
+
+def test_usual_latency_is_that_of_data_writes() -> None:
+    usual = UsualTime()
+    for writes in (25, 15, 22, 12, 20) * 20:
+        of = msgspec.structs.replace(
+            flushed(writes, 8), written_bytes=4096, write_ms=40 + 3 * (writes - 8), flush_ms=40
+        )
+        usual = usual.learned(
+            0, VARYING, msgspec.structs.replace(of, inflight=0), LIMITS, 0.03, 0.1
+        )
+    assert usual.mean_s == pytest.approx(0.003)
+    only_flushes = flushed(8, 8)
+    assert usual.learned(0, VARYING, only_flushes, LIMITS, 0.03, 0.1) == usual
 
 
 def test_late_samples_of_a_limiter_do_not_vary() -> None:

@@ -1,7 +1,9 @@
 """Verdict on a scenario from the files of its run; needs no virtual machine."""
 
 import gzip
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +12,7 @@ import msgspec
 from disksla.pipeline import Tick
 from disksla.pipeline.recording import RecordingHeader, decode_header, decode_tick
 from disksla.pipeline.window_records import WindowRecord
-from lab.experiment import CONFIG, TICKS
+from lab.experiment import CONFIG, TICKS, without_exact_counts
 from lab.judge import Facts, judge
 from lab.limiter import RESOURCES
 from lab.replay import group_records, replay_records
@@ -72,20 +74,22 @@ def verdicts_on(name: str, directory: Path) -> list[Judged]:
     header, ticks = read_recording(directory)
     devices = [devices_of(ticks, serial) for serial in serials]
     run = _read_run(directory, ticks, devices)
-    rows = replay_records(directory / TICKS, directory / CONFIG)
+    with _without_exact_counts(directory / TICKS) as recording:
+        rows = replay_records(recording, directory / CONFIG)
+        groups = group_records(recording, directory / CONFIG)
+    exact = replay_records(directory / TICKS, directory / CONFIG)
     verdicts = []
     for number, disk in enumerate(scenario.disks):
         shown = name if len(serials) == 1 else f"{name} {number + 1}"
-        own = [row for row in rows if row.device in devices[number]]
+        own = [[row for row in each if row.device in devices[number]] for each in (rows, exact)]
         is_shared = scenario.machine is not None and scenario.machine.throttle is not None
-        verdict = _verdict_on_disk(run, number, disk, own, is_shared=is_shared)
+        verdict = _verdict_on_disk(run, number, disk, *own, is_shared=is_shared)
         problems = [
             *verdict.problems,
             *_count_problems(ticks, devices[number], run.traces[number]),
         ]
         verdicts.append(msgspec.structs.replace(verdict, name=shown, problems=problems))
     if scenario.machine is not None:
-        groups = group_records(directory / TICKS, directory / CONFIG)
         verdict = _verdict_on_machine(run, scenario.machine, groups)
         verdicts.append(msgspec.structs.replace(verdict, name=f"{name} all"))
     return [
@@ -102,10 +106,32 @@ def _read_run(directory: Path, ticks: list[Tick], devices: Sequence[Sequence[str
     return _Run(results, ticks, read_trace(lines), traces, clocks)
 
 
+@contextmanager
+def _without_exact_counts(recording: Path) -> Iterator[Path]:
+    """Create a recording as a daemon sees it that may not count data writes exactly.
+
+    `disksla record` ran as root, which may.
+    """
+    with tempfile.TemporaryDirectory(prefix="disksla-vm-") as directory:
+        file = Path(directory) / "ticks.jsonl"
+        file.write_bytes(without_exact_counts(gzip.decompress(recording.read_bytes())))
+        yield file
+
+
 def _verdict_on_disk(
-    run: _Run, number: int, disk: Disk, rows: Sequence[WindowRecord], *, is_shared: bool
+    run: _Run,
+    number: int,
+    disk: Disk,
+    rows: Sequence[WindowRecord],
+    exact: Sequence[WindowRecord],
+    *,
+    is_shared: bool,
 ) -> Verdict:
-    """Return the verdict on one disk, without its name."""
+    """Return the verdict on one disk, without its name.
+
+    It is that of a daemon as it is installed. `exact` is what one finds that counts data writes
+    exactly, and must meet the same requirements.
+    """
     trace, results = run.traces[number], run.results.disks[number]
     truth = run.truth(trace, results.changes)
     facts = Facts(is_smooth=True)
@@ -119,6 +145,10 @@ def _verdict_on_disk(
     daemon = disk_metrics(results.after.metrics)
     problems = [
         *unmet_requirements(findings, disk.expect),
+        *(
+            f"counted exactly: {problem}"
+            for problem in unmet_requirements(judge(truth, exact, facts, disk.expect), disk.expect)
+        ),
         *_daemon_problems(daemon, run, number, truth, facts, disk.expect, findings.loaded_s),
         *clock_problems(run.clocks.error_s),
         *_terms_problems(disk, daemon.limit_iops),

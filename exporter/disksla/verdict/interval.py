@@ -194,6 +194,13 @@ def interval_of(
     )
 
 
+def both_counts(releases: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], ...]:
+    """Return releases as often as a limiter may count them: with their flushes and without."""
+    if not any(release.flushes for release in releases):
+        return (releases,)
+    return releases, tuple(release.without_flushes() for release in releases)
+
+
 def load_of(interval: Interval, charges: tuple[Charge, ...]) -> float | None:
     """Return the load of an interval, as a ratio of the limits; None without limits."""
     return load_ratio(

@@ -14,7 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from disksla.limits import Limits
-from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.interval import Interval, both_counts, load_of
 from disksla.verdict.known_limit import reaches_limit
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import least_depth
@@ -47,20 +47,21 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
         variance = self.squared_s - self.sum_s**2 / self.requests
         return math.sqrt(max(0.0, variance) / (self.releases - 1))
 
-    def plus(self, release: Interval, most_s: float = math.inf) -> "UsualTime":
+    def plus(self, data: Interval, most_s: float = math.inf) -> "UsualTime":
         """Return the state with one more release; older ones than a minute lose weight.
 
-        No request counts with more than `most_s`.
+        `data` are its requests without flushes. None counts with more than `most_s`.
         """
-        age = 2 if self.releases >= P.ceiling_memory else 1
-        data = release.without_flushes()
         requests = data.reads + data.writes
+        if not requests:
+            return self
+        age = 2 if self.releases >= P.ceiling_memory else 1
         sum_s = min(took_s(data), most_s * requests + _TRUNCATED_S)
         return UsualTime(
             self.releases // age + 1,
             self.requests // age + requests,
             self.sum_s / age + sum_s,
-            self.squared_s / age + sum_s**2 / max(1, requests),
+            self.squared_s / age + sum_s**2 / requests,
         )
 
     def learned(
@@ -74,27 +75,29 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
     ) -> "UsualTime":
         """Return the state after a release of which no limit of the terms makes requests wait.
 
-        It is below the limit, as is the one before. Nor does a limiter that the terms do not
-        explain: requests take little of the time, or their number varies, and that in flight, too.
-        A queue as deep as the promise requires may show that the disk gives less.
+        It is below the limit, as is the one before, even if all flushes are counted as writes. Nor
+        does a limiter that the terms do not explain: requests take little of the time, or their
+        number varies, and that in flight, too. A queue as deep as the promise requires may show
+        that the disk gives less.
         """
         load = load_of(release, limits.promise_charges)
-        if load is None or load > P.usual_load or release.flushes or release.read_ms is None:
+        if load is None or load > P.usual_load or release.read_ms is None:
             return self
         if not before or reaches_limit(before[-1], limits, tolerance, tick_s):
             return self
-        is_light = inflight_before == 0 and took_s(release) <= P.low_load_share * release.seconds
+        data = release.without_flushes()
+        is_light = inflight_before == 0 and took_s(data) <= P.low_load_share * release.seconds
         is_deep = release.inflight >= P.deep_share * least_depth(limits)
         last = (*before[1 - P.usual_releases :], release)
-        if is_light or not (is_deep or _is_constant(last)):
-            return self.plus(release, self._most_s(release))
+        if is_light or not (is_deep or any(map(_is_constant, both_counts(last)))):
+            return self.plus(data, self._most_s(data))
         return self
 
-    def _most_s(self, release: Interval) -> float:
+    def _most_s(self, data: Interval) -> float:
         """Return the most that a request may count with: some may have waited all the same."""
         if not self.mean_s:
             return math.inf
-        requests = release.reads + release.writes
+        requests = max(1, data.reads + data.writes)
         return self.mean_s + self._varies_s(requests) / requests
 
     def _varies_s(self, requests: int) -> float:

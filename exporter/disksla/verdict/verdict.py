@@ -10,7 +10,7 @@ from disksla.verdict.burst_depth import ServedCurve, with_burst
 from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
-from disksla.verdict.interval import Interval
+from disksla.verdict.interval import Interval, both_counts
 from disksla.verdict.known_limit import (
     exceeds_limit,
     is_far_below,
@@ -380,7 +380,7 @@ def _usual(detector: DetectorState, release: Interval, rules: Rules) -> UsualTim
     if rules.group is not None:
         is_light = rules.shared is None and rules.group.load_ratio <= P.low_load
         if detector.releases and is_light and is_single(detector.inflight, release):
-            return detector.usual.plus(release)
+            return detector.usual.plus(release.without_flushes())
     elif not rules.is_group:
         return detector.usual.learned(
             detector.inflight,
@@ -401,8 +401,10 @@ def _applies(detector: DetectorState, release: Interval, rules: Rules) -> bool:
     """
     if rules.group is not None:
         return rules.shared is not None and is_single(detector.inflight, release)
-    releases = (*detector.releases[1 - P.confirmed_ticks :], release)
-    return not stays_at_limit(releases, rules.limits, rules.tolerance_ratio, rules.tick_s)
+    return not any(
+        stays_at_limit(releases, rules.limits, rules.tolerance_ratio, rules.tick_s)
+        for releases in both_counts((*detector.releases[1 - P.confirmed_ticks :], release))
+    )
 
 
 def _ceiling(

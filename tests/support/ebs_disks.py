@@ -50,9 +50,10 @@ class Disks:
         (directory / "model").write_text(f"{model:40}\n")  # padded, as by the controller
         (directory / "serial").write_text(f"{serial:20}\n")
         (directory / name / "device").symlink_to(f"../../{controller}")
-        (self.sysfs / "class" / "block" / name).symlink_to(directory / name)
         (self.dev / controller).touch()
         self.answers[controller] = answer if callable(answer) else lambda: answer
+        # Last, because the helper finds the disk by it.
+        (self.sysfs / "class" / "block" / name).symlink_to(directory / name)
 
     def remove(self, controller: str) -> None:
         """Detach a disk."""

@@ -29,6 +29,12 @@ ALONE = {"integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing
 beside them, because they share the devices and the measurement lock of the machine. Such tests in
 other folders have the mark `alone`."""
+SIMULATED = {
+    "test_hosts.py", "test_lab.py", "test_limiter.py", "test_recordings.py", "test_template.py",
+    "test_throttling.py", "test_words.py",
+}  # fmt: skip
+"""Files of tests that compute much, as those that judge many seconds of samples. `make cover` runs
+them without measuring coverage, under which they take two to three times as long."""
 ATTEMPTS = 3
 """A machine whose CPU or disk is busy elsewhere delays what a test measures. Such a test is
 repeated, and the summary says so."""
@@ -54,6 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
+        if item.path.name in SIMULATED:
+            item.add_marker("simulated")
 
 
 @pytest.fixture(autouse=True)

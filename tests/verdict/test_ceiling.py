@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.limits import Charge
+from disksla.limits import NO_LIMITS, Charge
 from disksla.verdict.ceiling import Ceiling, ceiling_after, is_at_ceiling
 from disksla.verdict.interval import Interval
 from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
+from disksla.verdict.verdict import DetectorState, WindowVerdict, classify
 from support.releases import release
 
 AT_BASE = Throttle("base", "iops")
@@ -87,6 +88,17 @@ REMEMBERED = Ceiling(UNKNOWN_LIMIT, 30, 3.0, 900, 900 * 4096)
 def test_remembered_rate_throttles_what_never_exceeds_it(requests: list[int], is_at: bool) -> None:
     waiting = tuple(release(each, read_ms=960, inflight=32) for each in requests)
     assert is_at_ceiling(REMEMBERED, waiting, 0.1) is is_at
+
+
+def test_disk_at_a_remembered_rate_is_throttled() -> None:
+    """A line must be straight for two seconds; here, a second is enough."""
+    detector = DetectorState(ceiling=REMEMBERED)
+    decided: list[WindowVerdict] = []
+    for number in range(10):
+        window = release(30, read_ms=960 + number, inflight=32)
+        detector, verdicts = classify(detector, window, NO_LIMITS, 0.03, 0.1)
+        decided += verdicts
+    assert {verdict.throttle for verdict in decided} == {UNKNOWN_LIMIT}
 
 
 def test_only_a_rate_that_no_terms_explain_is_remembered() -> None:

@@ -193,3 +193,15 @@ def test_limiter_is_regular_whatever_it_admits_in_a_window(
     assert is_limiter(
         release(end - before, read_ms=960, inflight=32) for before, end in pairwise(ends)
     )
+
+
+def test_limiter_of_reads_is_regular_whatever_is_written() -> None:
+    written = [3, 17, 8, 30, 1, 22, 14, 9, 27, 5] * 2
+    releases = tuple(
+        msgspec.structs.replace(
+            release(20, read_ms=960, inflight=32), writes=each, written_bytes=each * 4096
+        )
+        for each in written
+    )
+    assert is_regular(releases, 0.1)
+    assert not is_regular(tuple(each.without_reads() for each in releases), 0.1)

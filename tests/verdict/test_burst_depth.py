@@ -73,7 +73,7 @@ def test_no_load_exceeds_the_depth_of_a_token_bucket(seed: int, iops: int, depth
 
 
 @given(st.integers())
-def test_few_begins_are_kept_of_a_long_ramp(seed: int) -> None:
+def test_few_starts_are_kept_of_a_long_ramp(seed: int) -> None:
     """The rate increases all day, so that each sample might be the start of a burst."""
     random = Random(seed)
     steps = sorted(random.randint(1, 3000) for _ in range(400))

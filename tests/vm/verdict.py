@@ -76,7 +76,7 @@ def verdicts_on(name: str, directory: Path) -> list[Judged]:
     run = _read_run(directory, ticks, devices)
     with _without_exact_counts(directory / TICKS) as recording:
         rows = replay_records(recording, directory / CONFIG)
-        groups = group_records(recording, directory / CONFIG)
+        groups = group_records(recording, directory / CONFIG) if scenario.machine else []
     exact = replay_records(directory / TICKS, directory / CONFIG)
     verdicts = []
     for number, disk in enumerate(scenario.disks):

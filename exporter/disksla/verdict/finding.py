@@ -15,7 +15,7 @@ from disksla.verdict.flush_share import (
     may_be_at_limit,
     without_share,
 )
-from disksla.verdict.interval import Interval
+from disksla.verdict.interval import Interval, WriteCounts
 from disksla.verdict.known_limit import (
     binding_limit,
     is_near_limit,
@@ -60,9 +60,7 @@ class Rules(msgspec.Struct, frozen=True, gc=False):
 class Seen(msgspec.Struct, frozen=True, gc=False):
     """The last releases of a disk, and how many of them had requests that waited."""
 
-    releases: tuple[Interval, ...]
-    data: tuple[Interval, ...]
-    """The same without flushes."""
+    counts: WriteCounts
     flushes: int
     """How many of them, counted from the last, may differ."""
     waiting: int
@@ -86,12 +84,14 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     """What a request takes that does not wait; 0 if unknown."""
 
     @property
-    def counts(self) -> tuple[tuple[Interval, ...], ...]:
-        """The releases as often as their data writes may be counted.
+    def releases(self) -> tuple[Interval, ...]:
+        """The last releases, as the kernel counts their writes."""
+        return self.counts[-1]
 
-        No limiter is known to charge an empty flush.
-        """
-        return (self.data, self.releases) if self.flushes else (self.releases,)
+    @property
+    def data(self) -> tuple[Interval, ...]:
+        """The same without flushes."""
+        return self.counts[0]
 
 
 class Finding(msgspec.Struct, frozen=True, gc=False):

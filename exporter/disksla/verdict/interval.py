@@ -150,6 +150,11 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, writes=min(self.writes, fewest))
 
 
+WriteCounts = tuple[tuple[Interval, ...], ...]
+"""The same intervals as often as their data writes may be counted: without flushes, and with them;
+once if they have none. No limiter is known to charge an empty flush."""
+
+
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
     """Return the seconds between two samples, or the reason why they are a gap."""
     monotonic_s = after.monotonic_s - before.monotonic_s
@@ -192,13 +197,6 @@ def interval_of(
         flush_ms,
         busy_ms=busy_ms,
     )
-
-
-def both_counts(releases: tuple[Interval, ...]) -> tuple[tuple[Interval, ...], ...]:
-    """Return releases as often as a limiter may count them: with their flushes and without."""
-    if not any(release.flushes for release in releases):
-        return (releases,)
-    return releases, tuple(release.without_flushes() for release in releases)
 
 
 def load_of(interval: Interval, charges: tuple[Charge, ...]) -> float | None:

@@ -14,7 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from disksla.limits import Limits
-from disksla.verdict.interval import Interval, both_counts, load_of
+from disksla.verdict.interval import Interval, WriteCounts, load_of
 from disksla.verdict.known_limit import reaches_limit
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import least_depth
@@ -50,13 +50,13 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
     def plus(self, data: Interval, most_s: float = math.inf) -> "UsualTime":
         """Return the state with one more release; older ones than a minute lose weight.
 
-        `data` are its requests without flushes. None counts with more than `most_s`.
+        `data` are its requests without flushes. They count with `most_s` at most, in total.
         """
         requests = data.reads + data.writes
         if not requests:
             return self
         age = 2 if self.releases >= P.ceiling_memory else 1
-        sum_s = min(took_s(data), most_s * requests + _TRUNCATED_S)
+        sum_s = min(took_s(data), most_s + _TRUNCATED_S)
         return UsualTime(
             self.releases // age + 1,
             self.requests // age + requests,
@@ -67,38 +67,37 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
     def learned(
         self,
         inflight_before: int | None,
-        before: tuple[Interval, ...],
-        release: Interval,
+        counts: WriteCounts,
         limits: Limits,
         tolerance: float,
         tick_s: float,
     ) -> "UsualTime":
         """Return the state after a release of which no limit of the terms makes requests wait.
 
-        It is below the limit, as is the one before, even if all flushes are counted as writes. Nor
-        does a limiter that the terms do not explain: requests take little of the time, or their
-        number varies, and that in flight, too. A queue as deep as the promise requires may show
-        that the disk gives less.
+        It is the last one of `counts`. It is below the limit, as is the one before, even if all
+        flushes are counted as writes. Nor does a limiter that the terms do not explain: requests
+        take little of the time, or their number varies, and that in flight, too. A queue as deep
+        as the promise requires may show that the disk gives less.
         """
+        *before, release = counts[-1]
         load = load_of(release, limits.promise_charges)
         if load is None or load > P.usual_load or release.read_ms is None:
             return self
         if not before or reaches_limit(before[-1], limits, tolerance, tick_s):
             return self
-        data = release.without_flushes()
+        data = counts[0][-1]
         is_light = inflight_before == 0 and took_s(data) <= P.low_load_share * release.seconds
         is_deep = release.inflight >= P.deep_share * least_depth(limits)
-        last = (*before[1 - P.usual_releases :], release)
-        if is_light or not (is_deep or any(map(_is_constant, both_counts(last)))):
+        if is_light or not (is_deep or any(map(_is_constant, counts))):
             return self.plus(data, self._most_s(data))
         return self
 
     def _most_s(self, data: Interval) -> float:
-        """Return the most that a request may count with: some may have waited all the same."""
+        """Return the most that requests may count with: some may have waited all the same."""
         if not self.mean_s:
             return math.inf
-        requests = max(1, data.reads + data.writes)
-        return self.mean_s + self._varies_s(requests) / requests
+        requests = data.reads + data.writes
+        return requests * self.mean_s + self._varies_s(requests)
 
     def _varies_s(self, requests: int) -> float:
         """Return by how much the sum of their latencies varies."""
@@ -114,11 +113,12 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
         return has_long_wait(release, self.mean_s) and waited_s > self._varies_s(requests)
 
 
-def _is_constant(last: tuple[Interval, ...]) -> bool:
+def _is_constant(releases: tuple[Interval, ...]) -> bool:
     """Return whether the last releases may be those of a limiter, by requests or in flight.
 
     Of a limiter with windows, all have as many requests; of one without, as many in the same time.
     """
+    last = releases[-P.usual_releases :]
     if len(last) < P.usual_releases:
         return True
     in_flight = [release.inflight for release in last]

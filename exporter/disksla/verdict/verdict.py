@@ -10,7 +10,7 @@ from disksla.verdict.burst_depth import ServedCurve, with_burst
 from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
 from disksla.verdict.finding import Finding, Rules, Seen, find
-from disksla.verdict.interval import Interval, both_counts
+from disksla.verdict.interval import Interval, WriteCounts
 from disksla.verdict.known_limit import (
     exceeds_limit,
     is_far_below,
@@ -317,10 +317,11 @@ def _judge(
     service = detector.service.learned(detector.inflight, release, rules.limits, group_load)
     if part is not release:
         service = service.learned_from_rest(part, rules.limits)
-    usual = _usual(detector, release, rules)
-    applied = usual if usual.mean_s and _applies(detector, release, rules) else None
+    counts, flushes = _counted(detector, release)
+    usual = _usual(detector, counts, rules)
+    applied = usual if usual.mean_s and _applies(detector, counts, rules) else None
     service_s = max(service.shortest_s, applied.mean_s) if applied else service.shortest_s
-    seen = _see(detector, release, service_s, rules, applied)
+    seen = _see(detector, counts, flushes, service_s, rules, applied)
     found = find(seen, rules)
     data = part.without_flushes()
     otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
@@ -375,17 +376,29 @@ def _judge(
     return state, own, found
 
 
-def _usual(detector: DetectorState, release: Interval, rules: Rules) -> UsualTime:
+def _counted(detector: DetectorState, release: Interval) -> tuple[WriteCounts, int]:
+    """Return the last releases with the one that has just ended, and how many may have flushes.
+
+    They are counted from the last on.
+    """
+    releases = (*detector.releases[1 - P.kept_releases :], release)
+    flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
+    if not flushes:
+        return (releases,), 0
+    data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
+    return (data, releases), flushes
+
+
+def _usual(detector: DetectorState, counts: WriteCounts, rules: Rules) -> UsualTime:
     """Return the usual latency after a release; it counts if no known limit throttles it."""
     if rules.group is not None:
         is_light = rules.shared is None and rules.group.load_ratio <= P.low_load
-        if detector.releases and is_light and is_single(detector.inflight, release):
-            return detector.usual.plus(release.without_flushes())
+        if detector.releases and is_light and is_single(detector.inflight, counts[-1][-1]):
+            return detector.usual.plus(counts[0][-1])
     elif not rules.is_group:
         return detector.usual.learned(
             detector.inflight,
-            detector.releases,
-            release,
+            counts,
             rules.limits,
             rules.tolerance_ratio,
             rules.tick_s,
@@ -393,17 +406,17 @@ def _usual(detector: DetectorState, release: Interval, rules: Rules) -> UsualTim
     return detector.usual
 
 
-def _applies(detector: DetectorState, release: Interval, rules: Rules) -> bool:
+def _applies(detector: DetectorState, counts: WriteCounts, rules: Rules) -> bool:
     """Return whether requests of a release wait only if they take longer than usual.
 
     Those one at a time do while the group of the disk is throttled; without a group, those of a
     load that does not stay at the limit.
     """
     if rules.group is not None:
-        return rules.shared is not None and is_single(detector.inflight, release)
+        return rules.shared is not None and is_single(detector.inflight, counts[-1][-1])
     return not any(
         stays_at_limit(releases, rules.limits, rules.tolerance_ratio, rules.tick_s)
-        for releases in both_counts((*detector.releases[1 - P.confirmed_ticks :], release))
+        for releases in counts
     )
 
 
@@ -492,7 +505,8 @@ def _throttled_s(
 
 def _see(
     detector: DetectorState,
-    release: Interval,
+    counts: WriteCounts,
+    flushes: int,
     service_s: float,
     rules: Rules,
     usual: UsualTime | None,
@@ -501,11 +515,8 @@ def _see(
 
     `usual` is the usual latency, if requests wait only if they take longer.
     """
-    releases = (*detector.releases[1 - P.kept_releases :], release)
-    data = releases
-    flushes = len(releases) if release.flushes else max(0, detector.flushes - 1)
-    if flushes:
-        data = (*detector.data[1 - P.kept_releases :], release.without_flushes())
+    data, releases = counts[0], counts[-1]
+    release = releases[-1]
     if usual is not None and rules.group is None:
         is_waiting = usual.has_waiting(data[-1])
     else:
@@ -531,8 +542,7 @@ def _see(
             with_all = detector.lines[1].plus(release, rules.tick_s)
         lines = with_data, with_all
     return Seen(
-        releases,
-        data,
+        counts,
         flushes,
         waiting,
         is_waiting,

@@ -35,10 +35,10 @@ type: .venv/check.stamp ## check types with mypy, strictly
 layers: .venv/check.stamp ## check imports: layers, and pure modules
 	.venv/bin/lint-imports --no-logo
 
-cover: .venv/check.stamp ## run the fast tests, some with more examples, and check coverage
+cover: .venv/check.stamp ## run the fast tests with more examples, and check coverage
 	@.venv/bin/coverage erase
-	@$(PYTEST) --cov --cov-report= -m 'not system and not nightly and not simulated'
-	@$(PYTEST) --hypothesis-profile=ci -m 'simulated and not system and not nightly'
+	@$(PYTEST) --hypothesis-profile=ci --cov --cov-report= -m 'not system and not nightly and not no_coverage'
+	@$(PYTEST) --hypothesis-profile=ci -m 'no_coverage and not system and not nightly'
 	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
 		--include="$$(.venv/bin/python tests/pure_files.py)"
 

@@ -29,7 +29,7 @@ ALONE = {"integration", "lab"}
 """Folders of tests that measure disks, or reserve them: they run one after another, and nothing
 beside them, because they share the devices and the measurement lock of the machine. Such tests in
 other folders have the mark `alone`."""
-SIMULATED = {
+NO_COVERAGE = {
     "test_hosts.py", "test_lab.py", "test_limiter.py", "test_recordings.py", "test_template.py",
     "test_throttling.py", "test_words.py",
 }  # fmt: skip
@@ -60,8 +60,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
-        if item.path.name in SIMULATED:
-            item.add_marker("simulated")
+        if item.path.name in NO_COVERAGE:
+            item.add_marker("no_coverage")
 
 
 @pytest.fixture(autouse=True)

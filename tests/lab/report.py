@@ -205,16 +205,17 @@ long. With seed 42, that work took so much that the disk was throttled now and t
 5.0 were found, as 4.8 of 6.3 of `sqlite-delete-xfs` with seed 33.
 
 A disk behind a network needs milliseconds for a request. PostgreSQL that stays below its limit
-there is not throttled (`postgresql-network-below`): six runs with seeds 21 to 26 had 0.0 to 0.1 s
-of 14 too much, and 0.0 to 0.7 s before flushes no longer kept disksla from learning the usual
-latency. Without the light load before, the first seconds may be wrong: eighteen runs, some of them
-near the limit, had 0.9 s too little to 1.1 s too much. How long eight clients wait that load such
-a disk as much as they can is less exact: in twelve runs (latencies of 1 to 5 ms, 120 to 400 IOPS,
-windows of 0 to 200 ms), the time was wrong by -14 to +27 % of the time under load, and by 9 % on
-average. Samples do not tell it: three of them had 4.5 to 4.7 requests in flight at the samples and
-4.1 to 4.2 I/O-seconds of wait in a second, and were throttled for 66, 83 and 97 % of the time,
-behind limiters with windows of 10 ms, of 100 ms, and without.
-The rate of the limit was right within 0.3 % in all of them.
+there is not throttled (`postgresql-network-below`): in six runs with seeds 21 to 26, the time was
+too long by 0.0 to 0.1 s of 14. A version that did not learn the usual latency from requests beside
+flushes was wrong by 0.0 to 0.7 s. Without the light load before, the first seconds may be wrong:
+eighteen runs, some of them near the limit, had 0.9 s too little to 1.1 s too much.
+
+With eight clients that load such a disk without pause, the throttled time is less exact. In twelve
+runs (latencies of 1 to 5 ms, 120 to 400 IOPS, windows of 0 to 200 ms), it was wrong by -14 to
++27 % of the time under load, and by 9 % on average; the rate of the limit was right within 0.3 %.
+Samples cannot tell such loads apart: three of them had 4.5 to 4.7 requests in flight on average
+and 4.1 to 4.2 I/O-seconds of wait in a second, and were throttled for 66, 83 and 97 % of the time.
+Their limiters had windows of 10 ms, windows of 100 ms, and none.
 """,
     "random": """## Random parameters
 

@@ -22,8 +22,9 @@ The columns are those above. Required are: throttled seconds within 5 % and one 
 of an episode, or, for a load below the limit, less than two windows more instead of the 5 %; the
 right limit, except in two windows; a ceiling within 1 %; bounds of credits that contain the truth
 at every tick. The same is required of the metrics that the daemon in the virtual machine serves.
-It may not count data writes exactly, as after any installation; `disksla record`, as root, may.
-Its recordings are judged without these counts, and must meet the requirements with them, too.
+As installed, the daemon has no permission to count data writes exactly; `disksla record`, which
+runs as root here, has it. Its recordings are judged without these counts, and must meet the
+requirements with them, too.
 `below-promise`, `counted-as-four` and the last part of `lowered` are throttled at a rate that the
 terms do not explain, so the limit must be unknown. Limits are random, but follow from a seed. They
 are low, because the emulation needs milliseconds for a request: they must bound the load, not it.
@@ -55,9 +56,9 @@ that 0.8 s were missing; and the latter reached its limit now and then, so that 
 pgbench is limited to 50 transactions per second. A run with seed 12 before met the requirements in
 all rows, and one in which the hypervisor took up to 17 s of CPU time from a scenario in 38 of 41.
 
-PostgreSQL below its limit ran five times, with other seeds (`pgbench-below`). The daemon found
-0.2 to 0.6 s of throttling in 15 s, where there was none, before flushes no longer kept it from
-learning the usual latency, and 0.00 to 0.08 s in five runs after that.
+PostgreSQL below its limit (`pgbench-below`) ran five times more, with other seeds. The daemon
+found 0.00 to 0.08 s of throttling in 15 s, where there was none. In five runs before, with a
+version that did not learn the usual latency from requests beside flushes, it found 0.2 to 0.6 s.
 
 {heads}
 |:--|:--|{right}:--|

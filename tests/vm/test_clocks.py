@@ -53,6 +53,17 @@ def test_counts_of_bytes_match_the_clocks(ahead_s: float, phase: int) -> None:
     assert clocks.error_s < 0.003
 
 
+@given(st.floats(-1000.0, 1000.0), st.floats(18.0, 26.0))
+def test_counts_at_a_low_limit_match_the_clocks(ahead_s: float, iops: float) -> None:
+    host = [Count(100.0 + number / iops, 512 * number) for number in range(1, 400)]
+    guest = [
+        Count(at_s - ahead_s, 512 * int((at_s - 100.0) * iops))
+        for at_s in (101.0 + 0.1 * number for number in range(100))
+    ]
+    clocks = matched_clocks(matches(host, guest), ())
+    assert clocks.ahead_s == pytest.approx(ahead_s, abs=0.501 / iops)
+
+
 def test_counts_that_differ_do_not_match() -> None:
     host = [Count(100.0 + 0.01 * number, 512 * number) for number in range(1, 40)]
     assert matches(host, [Count(5.0, 700), Count(6.0, 512 * 39)]) == []

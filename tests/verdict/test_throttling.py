@@ -160,6 +160,54 @@ def test_closed_loop_after_a_load_near_the_limit(
     assert_seconds_are_right(judged(scenario))
 
 
+@pytest.mark.parametrize("iops", [200, 450])
+@pytest.mark.parametrize("window_s", [0.4, 1.0])
+def test_one_request_at_a_time_takes_much_of_a_long_window(iops: int, window_s: float) -> None:
+    """The requests of a window follow one another for up to 0.36 s, and the next one waits."""
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(iops), window_s=window_s),
+        loads=(Closed(depth=1, active=((3.3, 21.9),)),),
+        medium=Medium(service_s=0.0008, jitter=0.3),
+        terms=SumTerms(iops=float(iops)),
+        seconds=24.0,
+    )
+    found = judged(scenario)
+    assert found.throttled_s == pytest.approx(found.true_throttled_s, rel=0.15)
+
+
+def test_sample_between_the_requests_of_a_window() -> None:
+    """As many requests complete before it as were in flight, and each has waited for 0.2 s."""
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(248), window_s=0.2),
+        loads=(Closed(depth=4, write_share=0.3, active=((3.0, 15.5),)),),
+        medium=Medium(service_s=0.0003, jitter=0.1),
+        terms=SumTerms(iops=248.0),
+        seconds=20.0,
+        sampler_phase_s=0.0003,
+    )
+    found = judged(scenario)
+    assert found.throttled_s == pytest.approx(found.true_throttled_s, rel=0.05)
+
+
+def test_requests_that_are_served_do_not_wait_together() -> None:
+    """At 98 % of the limit, six requests are in flight on average without any waiting."""
+    iops, share, medium = 3000, 0.98, Medium(service_s=0.002, jitter=0.5)
+    loads = (
+        Open(per_second=0.3 * iops, poisson=True, active=((0.0, 8.0),)),
+        Open(per_second=share * iops, poisson=True, active=((8.0, 60.0),)),
+    )
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(iops)),
+        loads=loads,
+        medium=medium,
+        terms=SumTerms(iops=float(iops)),
+        seconds=60.0,
+        seed=3,
+    )
+    found = judged(scenario)
+    assert found.throttled_s / 52 == pytest.approx(found.true_throttled_s / 52, abs=0.1)
+
+
 @pytest.mark.parametrize("name", ["iops-300-bursts", "iops-300-bursts-open"])
 def test_short_throttling_is_detected(name: str) -> None:
     found = judged(SCENARIOS[name])
@@ -279,6 +327,23 @@ def test_unknown_limit_is_detected_by_its_constant_rate(name: str) -> None:
 def test_without_constant_rate_and_terms_is_unproven(name: str) -> None:
     found = judged(replace(SCENARIOS[name], terms=None))
     assert {row.verdict for row in found.rows} == {"idle", "unproven"}
+
+
+@pytest.mark.parametrize("window_s", [0.5, 1.0])
+@pytest.mark.parametrize("iops", [275, 700])
+def test_unknown_limit_with_a_long_window_is_detected_at_depth_one(
+    iops: int, window_s: float
+) -> None:
+    """Samples fall into the time in which the requests of a window follow one another."""
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(iops), window_s=window_s),
+        loads=(Closed(depth=1),),
+        medium=Medium(service_s=0.0003, jitter=0.3),
+        seconds=20.0,
+        sampler_phase_s=0.017,
+    )
+    found = judged(scenario)
+    assert found.throttled_s > 0.75 * found.true_throttled_s - 4 * window_s
 
 
 def test_unknown_limit_is_recognized_at_depth_one() -> None:

@@ -194,6 +194,18 @@ def test_silence_is_judged_when_a_request_completes() -> None:
     assert verdicts(*[silent] * 9, window(1000, 2, 3000)) == ["throttled"] * 10
 
 
+@pytest.mark.parametrize(("silent", "lengths_s"), [(5, [0.1, 1.0, 0.1]), (2, [0.1, 0.8])])
+def test_release_after_silence_is_no_longer_than_a_window_of_a_limiter(
+    silent: int, lengths_s: list[float]
+) -> None:
+    """Its requests follow one another, and take little of the time that there is for each."""
+    detector = DetectorState()
+    windows = [window(10, 1, 20), *[window(0, 1, 0)] * silent, *[window(100, 1, 10)] * 6]
+    for each in windows:
+        detector, _ = classify(detector, each, LIMITS, 0.03, 0.1)
+    assert [round(release.seconds, 1) for release in detector.releases] == lengths_s
+
+
 def test_silence_for_longer_than_any_limiter_explains_is_a_stall() -> None:
     silent = window(0, 1, 0)
     assert verdicts(*[silent] * 12) == ["stalled"] * 12

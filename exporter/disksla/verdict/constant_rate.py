@@ -163,11 +163,11 @@ def is_regular(releases: tuple[Interval, ...], tick_s: float) -> bool:
         [release.seconds for release in releases],
     )
     return any(
-        _is_constant(amounts, length) for amounts in _amounts(releases) for length in lengths
+        _is_constant(amounts, length) for amounts in amounts_of(releases) for length in lengths
     )
 
 
-def _amounts(releases: tuple[Interval, ...]) -> Iterator[Sequence[float]]:
+def amounts_of(releases: tuple[Interval, ...]) -> Iterator[Sequence[float]]:
     """Yield the requests of each release, its bytes in mean requests, its reads and its writes."""
     requests = [release.reads + release.writes for release in releases]
     yield requests

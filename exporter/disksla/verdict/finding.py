@@ -1,7 +1,7 @@
 """What throttles a disk, as far as its last releases tell."""
 
 import math
-from itertools import islice
+from itertools import islice, pairwise
 
 import msgspec
 
@@ -24,9 +24,10 @@ from disksla.verdict.known_limit import (
     throttled_charges,
     throttled_now_and_then,
 )
+from disksla.verdict.limiter_window import is_due, limiter_window
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import is_below_promise
-from disksla.verdict.service_time import has_long_wait, took_s
+from disksla.verdict.service_time import has_long_wait, is_one_at_most, took_s
 from disksla.verdict.span import last_seconds, span_of
 from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
@@ -77,6 +78,8 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     """The last releases on a straight line, without flushes and with them."""
     flush_share: float | None
     """Share of the flushes that the limiter did not count, if it counted others."""
+    has_windows: bool
+    """Since requests wait, windows of an unknown limiter were found, or may have been."""
     ceiling: Ceiling | None
     far_below: int
     """How many releases, counted from the last, waited far below the limits of the terms."""
@@ -115,6 +118,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """The curve may yet turn out to be that of a limiter."""
     flush_share: float | None = None
     """Share of the flushes that are not counted, if some are and others are not."""
+    has_windows: bool = False
+    """Windows of an unknown limiter were found, or may have been."""
 
 
 _NOTHING = Finding()
@@ -310,12 +315,10 @@ def _is_varying(seen: Seen, rules: Rules) -> bool:
     )
     if next(islice(served, P.varying_served - 1, None), None) is None:
         return False
-    return not all(map(_is_one_at_most, seen.releases))
-
-
-def _is_one_at_most(release: Interval) -> bool:
-    """Return whether no more than one request at a time was in flight."""
-    return release.inflight <= 1 and took_s(release) <= (1 + P.batch_share) * release.seconds
+    return not all(
+        is_one_at_most(before.inflight, release, rules.tick_s)
+        for before, release in pairwise(seen.releases)
+    )
 
 
 def _now_and_then(seen: Seen, rules: Rules) -> Finding | None:
@@ -355,8 +358,40 @@ def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
         )
     if throttle and is_at_ceiling(seen.ceiling, waiting, rules.tick_s):
         return Finding(throttle, covers_undecided=True)
+    found = _with_windows(seen, rules)
+    if found.has_windows:
+        return msgspec.structs.replace(
+            found,
+            throttle=throttle and found.throttle,
+            covers_undecided=found.covers_undecided and not is_below,
+            is_below=is_below,
+        )
     is_open = needed(
         limiter or line.is_open(rules.tick_s)
         for limiter, line in zip(is_limiter, seen.lines, strict=True)
     )
     return Finding(is_below=is_below, is_open=is_open)
+
+
+def _with_windows(seen: Seen, rules: Rules) -> Finding:
+    """Return the finding where all that waited was admitted in windows of a limiter."""
+    if not (seen.has_windows or is_due(seen.releases)) or seen.waiting <= P.window_releases:
+        return _NOTHING
+    for releases in seen.counts:
+        waiting = releases[1 - seen.waiting :]
+        seconds = sum(release.seconds for release in waiting)
+        if sum(map(took_s, waiting)) < P.straight_busy_share * seconds:
+            continue
+        if limiter_window(waiting, rules.tick_s) is None:
+            continue
+        requests = sum(release.reads + release.writes for release in waiting)
+        if seconds < P.straight_s - rules.tick_s / 2 or requests < P.regular_requests:
+            return Finding(is_open=True, has_windows=True)
+        return Finding(
+            UNKNOWN_LIMIT,
+            waiting,
+            counts_data=releases is not seen.releases,
+            covers_undecided=True,
+            has_windows=True,
+        )
+    return _NOTHING

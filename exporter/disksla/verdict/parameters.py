@@ -138,6 +138,17 @@ class Parameters(msgspec.Struct, frozen=True):
     straight_latency_s: float = 0.001
     """Seconds. Least mean latency of requests that wait for a limit which is not in the terms."""
 
+    window_releases: int = 10
+    """Releases from which the window of a limiter is looked for."""
+    window_check_s: float = 0.5
+    """Seconds after which it is looked for again, while none was found."""
+    window_requests: int = 12
+    """Least amount in a window: any number of requests would be near some multiple of a smaller
+    one. With 8, another one of 400 disks without a limiter was throttled (simulation)."""
+    window_late_ratio: float = 2.0
+    """Of a window. Samples are late for the windows that they have counted by one at most, and
+    their sum is known but for one."""
+
     ceiling_s: float = 0.45
     ceiling_releases: int = 4
     """A ceiling is computed from at least so many seconds and releases, if there are as many."""

@@ -154,6 +154,15 @@ def is_busy(release: Interval) -> bool:
     return release.busy_ms >= 1000 * P.occupied_share * release.seconds
 
 
+def is_one_at_most(inflight_before: int, release: Interval, tick_s: float) -> bool:
+    """Return whether no more than one request at a time was in flight.
+
+    The one that was in flight before may have waited since the sample before that.
+    """
+    longest_s = (1 + P.batch_share) * release.seconds + inflight_before * tick_s
+    return max(inflight_before, release.inflight) <= 1 and took_s(release) <= longest_s
+
+
 def is_one_by_one(release: Interval) -> bool:
     """Return whether requests seem to follow one another, although none was in flight at the end.
 

@@ -16,9 +16,11 @@ import msgspec
 from disksla.limits import Limits
 from disksla.verdict.interval import Interval, WriteCounts, load_of
 from disksla.verdict.known_limit import reaches_limit
+from disksla.verdict.limiter_window import is_due, limiter_window
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import least_depth
-from disksla.verdict.service_time import has_long_wait, took_s, wait_s
+from disksla.verdict.service_time import has_long_wait, is_one_at_most, took_s, wait_s
+from disksla.verdict.span import ticks_of
 
 _TRUNCATED_S = 0.001
 """The kernel truncates times to milliseconds."""
@@ -83,14 +85,20 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
         load = load_of(release, limits.promise_charges)
         if load is None or load > P.usual_load or release.read_ms is None:
             return self
-        if not before or reaches_limit(before[-1], limits, tolerance, tick_s):
+        may_have_waited = ticks_of(release.seconds, tick_s) > 1 or not before
+        if may_have_waited or reaches_limit(before[-1], limits, tolerance, tick_s):
             return self
         data = counts[0][-1]
         is_light = inflight_before == 0 and took_s(data) <= P.low_load_share * release.seconds
         is_deep = release.inflight >= P.deep_share * least_depth(limits)
-        if is_light or not (is_deep or any(map(_is_constant, counts))):
-            return self.plus(data, self._most_s(data))
-        return self
+        if not is_light and (is_deep or any(map(_is_constant, counts))):
+            return self
+        if _is_alone(counts[-1], tick_s):
+            if not is_due(counts[-1]):
+                return self
+            if any(limiter_window(each, tick_s) for each in counts):
+                return UsualTime()  # a limiter with windows has taught it, too
+        return self.plus(data, self._most_s(data))
 
     def _most_s(self, data: Interval) -> float:
         """Return the most that requests may count with: some may have waited all the same."""
@@ -131,3 +139,15 @@ def _is_constant(releases: tuple[Interval, ...]) -> bool:
         nearest = min(abs(requests - earlier), abs(requests - due))
         differing += nearest > P.irregular_requests
     return differing < P.irregular_share * len(last)
+
+
+def _is_alone(releases: tuple[Interval, ...], tick_s: float) -> bool:
+    """Return whether the last releases are those of a program with one request at a time.
+
+    If it waits for a limiter, it has one in flight all the time.
+    """
+    last = releases[-P.usual_releases :]
+    seconds = sum(release.seconds for release in last)
+    return sum(map(took_s, last)) >= P.straight_busy_share * seconds and all(
+        is_one_at_most(before.inflight, release, tick_s) for before, release in pairwise(last)
+    )

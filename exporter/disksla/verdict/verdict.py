@@ -23,6 +23,7 @@ from disksla.verdict.service_time import (
     ServiceTime,
     has_waiting,
     is_busy,
+    is_one_at_most,
     is_single,
     took_s,
     wait_s,
@@ -102,6 +103,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     disk is flushed."""
     lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The last releases on a straight line: with data writes only, and with all writes."""
+    has_windows: bool = False
+    """Since requests wait, windows of an unknown limiter were found, or may have been."""
     lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The same before the last release, if that began with silence: it may be continued."""
     undecided: tuple[WindowVerdict | None, ...] = ()
@@ -196,6 +199,8 @@ def _with_completions(
         state, own, found = _judge(detector, release, release, rules)
     if silence_s:
         state = msgspec.structs.replace(state, silence_s=silence_s, lines_before=lines)
+        if found.throttle is None and len(state.releases) > P.straight_releases:
+            found = msgspec.structs.replace(found, is_open=True)  # the rest may be in the next one
     undecided = detector.undecided
     if found.throttle is None and _exceeds_limit(state, rules, undecided):
         own = _not_throttled(own)
@@ -230,12 +235,20 @@ def _continues(detector: DetectorState, window: Interval, tick_s: float) -> bool
     """Return whether a window has the rest of the release before it.
 
     A sample was taken while the limiter let requests pass after a silence, which takes less time
-    than the silence.
+    than the silence. If they follow one another, it may take longer: they do not wait, so they
+    take much less time than there is for each.
     """
     if not detector.silence_s or detector.silent_s:
         return False
-    released_s = detector.releases[-1].seconds - detector.silence_s + window.seconds
-    return released_s < max(detector.silence_s, 2 * tick_s) + tick_s / 2
+    whole = detector.releases[-1].plus(window)
+    released_s = whole.seconds - detector.silence_s
+    if released_s < max(detector.silence_s, 2 * tick_s) + tick_s / 2:
+        return True
+    if whole.seconds > P.longest_limiter_window_s + tick_s / 2:
+        return False
+    due_s = whole.seconds * (window.reads + window.writes) / (whole.reads + whole.writes)
+    waits = took_s(window) > P.low_load_share * due_s
+    return not waits and is_one_at_most(detector.inflight_before or 0, whole, tick_s)
 
 
 def _reopened(detector: DetectorState) -> DetectorState:
@@ -346,7 +359,10 @@ def _judge(
     else:
         counted = data if found.counts_data else part
         waited_s = wait_s(counted, service_s)
-        throttled_s = _throttled_s(counted, detector.inflight, waited_s, found)
+        # If the verdicts on the other parts of the release wait, all have its mean.
+        timed = release if found.covers_undecided and not found.counts_data else counted
+        throttled_s = _throttled_s(timed, detector.inflight, service_s, found)
+        throttled_s *= part.seconds / timed.seconds
         time_s = detector.uncounted_s + min(found.longest_s, throttled_s)
         share = min(1.0, time_s / part.seconds)
         uncounted_s = min(rules.tick_s, max(0.0, time_s - share * part.seconds))
@@ -371,6 +387,7 @@ def _judge(
         throttled=len(found.run) if found.is_steady else 0,
         uncounted_s=uncounted_s,
         flush_share=found.flush_share or (seen.flush_share if seen.flushes else None),
+        has_windows=found.has_windows or (seen.has_windows and seen.waiting > 0),
         lines=seen.lines,
     )
     return state, own, found
@@ -427,7 +444,7 @@ def _ceiling(
     before = detector.ceiling
     if found.is_steady and not found.run:
         return None  # the number of data writes is known as a range only
-    if not found.run or not is_whole:
+    if not found.run or not (is_whole or before is None):
         return before
     throttle = found.throttle or UNKNOWN_LIMIT
     charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
@@ -453,7 +470,7 @@ def _with_counted(
     if own.verdict != "below":
         return own
     waited_s = wait_s(part, service_s)
-    throttled_s = _throttled_s(part, inflight_before, waited_s, found)
+    throttled_s = _throttled_s(part, inflight_before, service_s, found)
     share = min(1.0, throttled_s / part.seconds)
     return WindowVerdict(
         "throttled",
@@ -470,36 +487,41 @@ def _is_confirmed(run: tuple[Interval, ...], tick_s: float) -> bool:
 
 
 def _throttled_s(
-    release: Interval, inflight_before: int | None, waited_s: float, found: Finding
+    release: Interval, inflight_before: int | None, service_s: float, found: Finding
 ) -> float:
     """Return the time of a throttled release in which at least one request waited, in seconds.
 
     If fewer requests completed than the several that were in flight before, some waited all the
     time. Otherwise those that were in flight waited together, each for that time, so it is the
     I/O-seconds of waiting by their number. Of a varying load, requests that arrive one after
-    another wait until the same time, half as long on average as the first; while some are in
-    flight at both samples, they may have waited together. Of one writer, one or two are in flight;
-    how many a sample finds depends on its place in the limiter's window, so it is their mean. If
-    none is, the time in which some were in flight counts, by the share of it that requests waited.
-    A service time that explains most of what requests took is not believed where the rate is
-    constant.
+    another wait until the same time, half as long on average as the first; they may have waited
+    together while more are in flight at both samples than the service time explains (Little's
+    law). Of one writer, one or two are in flight; how many a sample finds depends on its place in
+    the limiter's window, so it is their mean. If none is, the time in which some were in flight
+    counts, by the share of it that requests waited. A service time that explains most of what
+    requests took is not believed where the rate is constant.
     """
     if release.read_ms is None:
         return release.seconds
+    waited_s = wait_s(release, service_s)
     if found.throttle == UNKNOWN_LIMIT and waited_s < took_s(release) / 2:
         return release.seconds
     if found.flush_share is not None:
         return waited_s / max(1.0, took_s(release) / release.seconds)
     requests = release.reads + release.writes
     waiting = inflight_before or release.inflight / 2  # none, and then more and more
-    all_wait = 1 < waiting >= requests
-    together_s = release.seconds if all_wait else waited_s / max(1, waiting)
+    together_s = waited_s / max(1, waiting)
+    if 1 < waiting >= requests:
+        together_s = max(release.seconds, waited_s / max(1, requests))
     if not waiting and is_busy(release):
         together_s = release.busy_ms / 1000 * waited_s / took_s(release)
     if not found.is_varying:
         return together_s
     in_turn_s = min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))
-    may_wait_together = found.is_steady and inflight_before and release.inflight
+    served = requests / release.seconds * service_s
+    most = served + P.usual_deviations * math.sqrt(served)
+    least = min(inflight_before or 0, release.inflight)
+    may_wait_together = found.is_steady and least > most
     return max(in_turn_s, together_s) if may_wait_together else in_turn_s
 
 
@@ -551,6 +573,7 @@ def _see(
         level,
         lines,
         detector.flush_share,
+        detector.has_windows,
         detector.ceiling,
         far_below,
         service_s,

@@ -1,0 +1,114 @@
+"""Windows of a limiter: the curve of what was served is a staircase.
+
+A limiter with windows admits the same amount in each. Where the time between two samples is no
+multiple of them, samples count now one window more and now one less (34, 51, 34 of a limiter that
+admits 17 every 40 ms): the curve is no straight line, but at each sample it is a whole number of
+windows, and that number is in proportion to time.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from statistics import median
+from typing import NamedTuple
+
+from disksla.verdict.constant_rate import amounts_of
+from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
+
+
+class LimiterWindow(NamedTuple):
+    """The window of a limiter, as it was found."""
+
+    amount: float
+    """What it admits in each, in requests."""
+    seconds: float
+
+
+def is_due(releases: tuple[Interval, ...]) -> bool:
+    """Return whether to look for a window after the last release: it costs as much as some ticks.
+
+    Once one was found, it is looked for after each while requests wait.
+    """
+    return releases[-1].end_s % P.window_check_s < releases[-1].seconds
+
+
+def limiter_window(releases: tuple[Interval, ...], tick_s: float) -> LimiterWindow | None:
+    """Return the window of a limiter that has admitted all releases; None if there is none."""
+    requests = sum(release.reads + release.writes for release in releases)
+    if len(releases) < P.window_releases or requests < P.window_requests:
+        return None
+    lengths_s = [release.seconds for release in releases]
+    tested: list[Sequence[float]] = []
+    for amounts in amounts_of(releases):
+        if amounts in tested:
+            continue  # all requests have one size
+        tested.append(amounts)
+        for amount in _likely_amounts(amounts):
+            if _may_be_window(amounts, amount, sum(lengths_s), tick_s):
+                window = _window(amounts, lengths_s, amount)
+                if window is not None:
+                    return window
+    return None
+
+
+def _likely_amounts(amounts: Sequence[float]) -> list[float]:
+    """Return what may be admitted in a window: all of a release, or the difference of two."""
+    ordered = sorted(amounts)
+    gaps = [higher - lower for lower, higher in pairwise(ordered)]
+    number = gaps.index(max(gaps)) + 1
+    difference = median(ordered[number:]) - median(ordered[:number])
+    return [each for each in (median(ordered), difference) if each >= P.window_requests]
+
+
+def _may_be_window(amounts: Sequence[float], amount: float, seconds: float, tick_s: float) -> bool:
+    """Return whether most amounts are near multiples of one: a first test, which costs little.
+
+    One window in each sample is not evidence: any constant rate is like that, also if one sample
+    is late.
+    """
+    if abs(round(sum(amounts) / amount) * tick_s - seconds) < 1.5 * tick_s:
+        return False
+    near = sum(
+        abs(each - amount * round(each / amount)) <= 2 * P.irregular_requests for each in amounts
+    )
+    return near >= (1 - 2 * P.straight_skipped_share) * len(amounts)
+
+
+def _window(
+    amounts: Sequence[float], lengths_s: Sequence[float], amount: float
+) -> LimiterWindow | None:
+    """Return the window if the sums of amounts are whole numbers of it, at a constant rate.
+
+    A few may not be: a sample was taken while the limiter let requests pass. So the sums begin
+    with an amount that is one.
+    """
+    early = amounts[: P.straight_releases]
+    off = (abs(each - amount * round(each / amount)) for each in early)
+    first = next((at for at, each in enumerate(off) if each <= P.irregular_requests), 0)
+    amounts, lengths_s = amounts[first:], lengths_s[first:]
+    totals = [0.0, *accumulate(amounts)]
+    windows = _windows(totals, amount)
+    amount, window_s = totals[-1] / windows[-1], sum(lengths_s) / windows[-1]
+    beyond = [total - amount * number for total, number in zip(totals, windows, strict=True)]
+    start = median(beyond)
+    between = sum(abs(each - start) > P.irregular_requests for each in beyond)
+    if amount < P.window_requests or between > P.straight_skipped_share * len(amounts):
+        return None
+    late_s = [
+        at_s - number * window_s
+        for at_s, number in zip(accumulate(lengths_s, initial=0.0), windows, strict=True)
+    ]
+    if max(late_s) - min(late_s) > P.window_late_ratio * window_s:
+        return None
+    return LimiterWindow(amount, window_s)
+
+
+def _windows(totals: Sequence[float], amount: float) -> list[int]:
+    """Return how many windows each total has; what is left of one counts with the next."""
+    windows = [0]
+    for total in totals[1:]:
+        windows.append(windows[-1] + max(0, round((total - amount * windows[-1]) / amount)))
+        if windows[-1]:
+            amount = total / windows[-1]
+    windows[-1] = max(1, windows[-1])
+    return windows

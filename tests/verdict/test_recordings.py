@@ -97,6 +97,12 @@ def test_throttling_is_detected_without_terms(name: str, tmp_path: Path) -> None
     assert seconds(rows, "throttled") == pytest.approx(truth_s, rel=0.05)
 
 
+def test_windows_that_are_no_multiple_of_samples_are_found_without_terms(tmp_path: Path) -> None:
+    """Of 30 ms, with 12 requests in each. The first second is missing: ten releases are needed."""
+    rows = records("window-30ms", tmp_path, terms=None)
+    assert seconds(rows, "throttled") > true_throttled_s("window-30ms", rows) - 1.5
+
+
 @pytest.mark.parametrize("terms", ["{budget: sum, bandwidth: 8MB/s}", None])
 def test_limiter_of_qemu_is_detected(terms: str | None, tmp_path: Path) -> None:
     rows = records("qemu-64k", tmp_path, "vdb", terms)

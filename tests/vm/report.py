@@ -55,6 +55,8 @@ that 0.8 s were missing; and the latter reached its limit now and then, so that 
 1.4 s, and 1.8 s now ([ADR 34](adr/0034-usual-latency.md)). They draw other numbers now, and
 pgbench is limited to 50 transactions per second. A run with seed 12 before met the requirements in
 all rows, and one in which the hypervisor took up to 17 s of CPU time from a scenario in 38 of 41.
+The version of these runs did not look for windows of limiters ([ADR
+36](adr/0036-windows-of-any-length.md)), which a leaky bucket does not have.
 
 PostgreSQL below its limit (`pgbench-below`) ran five times more, with other seeds. The daemon
 found 0.00 to 0.08 s of throttling in 15 s, where there was none. In five runs before, with a

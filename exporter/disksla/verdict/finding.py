@@ -379,13 +379,13 @@ def _with_windows(seen: Seen, rules: Rules) -> Finding:
         return _NOTHING
     for releases in seen.counts:
         waiting = releases[1 - seen.waiting :]
-        seconds = sum(release.seconds for release in waiting)
-        if sum(map(took_s, waiting)) < P.straight_busy_share * seconds:
+        span = span_of(waiting)
+        if sum(map(took_s, waiting)) < P.straight_busy_share * span.seconds:
             continue
         if limiter_window(waiting, rules.tick_s) is None:
             continue
-        requests = sum(release.reads + release.writes for release in waiting)
-        if seconds < P.straight_s - rules.tick_s / 2 or requests < P.regular_requests:
+        is_short = span.seconds < P.straight_s - rules.tick_s / 2
+        if is_short or span.requests < P.regular_requests:
             return Finding(is_open=True, has_windows=True)
         return Finding(
             UNKNOWN_LIMIT,

@@ -1,4 +1,4 @@
-"""Windows of a limiter: the curve of what was served is a staircase.
+"""Windows of a limiter: the curve of what was served rises in equal steps.
 
 A limiter with windows admits the same amount in each. Where the time between two samples is no
 multiple of them, samples count now one window more and now one less (34, 51, 34 of a limiter that
@@ -68,9 +68,7 @@ def _may_be_window(amounts: Sequence[float], amount: float, seconds: float, tick
     """
     if abs(round(sum(amounts) / amount) * tick_s - seconds) < 1.5 * tick_s:
         return False
-    near = sum(
-        abs(each - amount * round(each / amount)) <= 2 * P.irregular_requests for each in amounts
-    )
+    near = sum(_beyond(each, amount) <= 2 * P.irregular_requests for each in amounts)
     return near >= (1 - 2 * P.straight_skipped_share) * len(amounts)
 
 
@@ -82,8 +80,7 @@ def _window(
     A few may not be: a sample was taken while the limiter let requests pass. So the sums begin
     with an amount that is one.
     """
-    early = amounts[: P.straight_releases]
-    off = (abs(each - amount * round(each / amount)) for each in early)
+    off = (_beyond(each, amount) for each in amounts[: P.straight_releases])
     first = next((at for at, each in enumerate(off) if each <= P.irregular_requests), 0)
     amounts, lengths_s = amounts[first:], lengths_s[first:]
     totals = [0.0, *accumulate(amounts)]
@@ -101,6 +98,11 @@ def _window(
     if max(late_s) - min(late_s) > P.window_late_ratio * window_s:
         return None
     return LimiterWindow(amount, window_s)
+
+
+def _beyond(total: float, amount: float) -> float:
+    """Return by how much a number of requests differs from the nearest multiple of an amount."""
+    return abs(total - amount * round(total / amount))
 
 
 def _windows(totals: Sequence[float], amount: float) -> list[int]:

@@ -1,5 +1,7 @@
 """Service time of a disk: how long a request takes that does not wait, learned from releases."""
 
+import math
+
 import msgspec
 
 from disksla.limits import Charge, Limits
@@ -152,6 +154,15 @@ def has_long_wait(release: Interval, service_s: float) -> bool:
 def is_busy(release: Interval) -> bool:
     """Return whether requests were in flight for a large part of the time of a release."""
     return release.busy_ms >= 1000 * P.occupied_share * release.seconds
+
+
+def most_in_service(release: Interval, service_s: float) -> float:
+    """Return how many requests are in flight at most without waiting, of `service_s` each.
+
+    Their mean is by Little's law; how many a sample finds varies.
+    """
+    mean = (release.reads + release.writes) / release.seconds * service_s
+    return mean + P.usual_deviations * math.sqrt(mean)
 
 
 def is_one_at_most(inflight_before: int, release: Interval, tick_s: float) -> bool:

@@ -19,7 +19,13 @@ from disksla.verdict.known_limit import reaches_limit
 from disksla.verdict.limiter_window import is_due, limiter_window
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import least_depth
-from disksla.verdict.service_time import has_long_wait, is_one_at_most, took_s, wait_s
+from disksla.verdict.service_time import (
+    has_long_wait,
+    is_one_at_most,
+    most_in_service,
+    took_s,
+    wait_s,
+)
 from disksla.verdict.span import ticks_of
 
 _TRUNCATED_S = 0.001
@@ -114,8 +120,7 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
     def has_waiting(self, release: Interval) -> bool:
         """Return whether requests took longer than usual in a release, or more are in flight."""
         requests = release.reads + release.writes
-        overlapping = requests / release.seconds * self.mean_s
-        if release.inflight > 1 + overlapping + P.usual_deviations * math.sqrt(overlapping):
+        if release.inflight > 1 + most_in_service(release, self.mean_s):
             return True
         waited_s = wait_s(release, self.mean_s)
         return has_long_wait(release, self.mean_s) and waited_s > self._varies_s(requests)

@@ -25,6 +25,7 @@ from disksla.verdict.service_time import (
     is_busy,
     is_one_at_most,
     is_single,
+    most_in_service,
     took_s,
     wait_s,
 )
@@ -103,10 +104,10 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     disk is flushed."""
     lines: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The last releases on a straight line: with data writes only, and with all writes."""
-    has_windows: bool = False
-    """Since requests wait, windows of an unknown limiter were found, or may have been."""
     lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The same before the last release, if that began with silence: it may be continued."""
+    has_windows: bool = False
+    """Since requests wait, windows of an unknown limiter were found, or may have been."""
     undecided: tuple[WindowVerdict | None, ...] = ()
     """Verdicts on the last windows if no constant rate is found (and their wait if one is); None
     for silent ones, which get the verdict of the next release."""
@@ -518,10 +519,8 @@ def _throttled_s(
     if not found.is_varying:
         return together_s
     in_turn_s = min(waited_s, math.sqrt(2 * waited_s * release.seconds / requests))
-    served = requests / release.seconds * service_s
-    most = served + P.usual_deviations * math.sqrt(served)
-    least = min(inflight_before or 0, release.inflight)
-    may_wait_together = found.is_steady and least > most
+    in_flight = min(inflight_before or 0, release.inflight)
+    may_wait_together = found.is_steady and in_flight > most_in_service(release, service_s)
     return max(in_turn_s, together_s) if may_wait_together else in_turn_s
 
 

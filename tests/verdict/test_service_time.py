@@ -115,6 +115,24 @@ def test_first_release_of_a_throttled_load_corrects_a_long_service_time() -> Non
     assert deep.learned(1, single, limits).shortest_s == deep.shortest_s  # later ones need 25
 
 
+def test_load_that_begins_throttled_between_samples_teaches_nothing() -> None:
+    """Four requests pass in each window of 10 ms, of which a sample sees the first three."""
+    limits = Limits(promise_charges=(Charge("iops", 1 / 400),))
+    begun = ServiceTime().learned(0, release(12, read_ms=20, inflight=1), limits)
+    assert begun.shortest_s == 0
+    throttled = begun.learned(1, release(40, read_ms=98, inflight=1), limits)
+    assert throttled == ServiceTime()
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(promise_charges=(Charge("iops", 1 / 300),))])
+def test_light_load_counts_once_the_next_release_is_light_too(limits: Limits) -> None:
+    begun = ServiceTime().learned(0, release(10, read_ms=20, inflight=1), limits)
+    went_on = begun.learned(1, release(10, read_ms=50), limits)
+    assert went_on == ServiceTime(0.021 / 10, 10, 20)
+    assert begun.learned(1, release(10, read_ms=51), limits) == ServiceTime()
+    assert begun.learned(0, release(10, read_ms=20), limits) == ServiceTime(0.041 / 20, 20, 40)
+
+
 def test_long_release_is_not_mixed_with_pending_requests() -> None:
     pending = ServiceTime(0.001, 10, 10)
     assert pending.plus(200, 99) == ServiceTime(0.0005)

@@ -17,6 +17,10 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
     pending_requests: int = 0
     """Requests accumulated over releases while `pending_ms` is too short for an accurate mean."""
     pending_ms: int = 0
+    open_requests: int = 0
+    """Requests of the last release, if a throttled load may have begun in it: they count if the
+    next release shows none."""
+    open_ms: int = 0
 
     def plus(self, requests: int, took_ms: int) -> "ServiceTime":
         """Return the state after `requests` that did not wait and took `took_ms` in total."""
@@ -43,8 +47,9 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         Nothing was in flight before it (None if unknown), and requests took little of its time;
         they may take more if nothing was in flight after it and the load was low, by that
         of the promise and of the group of the disk: at a disk with little load, few requests may
-        all wait for the load of its group. With flushes, the number of data writes is taken from
-        the middle of its range.
+        all wait for the load of its group. Where a throttled load may have begun in it, it counts
+        once the next release shows that none did. With flushes, the number of data writes is taken
+        from the middle of its range.
 
         So is that of the release in which a throttled load begins. No request takes less than its
         service time, so the mean of any other release counts, too, if it is shorter, with the
@@ -56,11 +61,16 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
             return self
         requests = release.reads + release.writes
         ms = release.read_ms + data_write_ms
+        if self.open_requests:
+            return self._closed(release).learned(inflight_before, release, limits, group_load)
         if inflight_before == 0 and group_load <= P.low_load:
+            middle = requests - release.flushes // 2
             if _is_burst(release, limits):
-                return self._at_most(requests - release.flushes // 2, ms, P.service_requests)
+                return self._at_most(middle, ms, P.service_requests)
             if _was_fast(release, limits.promise_charges):
-                return self.plus(requests - release.flushes // 2, ms)
+                is_open = _may_begin_throttled(release, limits.promise_charges)
+                opened = msgspec.structs.replace(self, open_requests=middle, open_ms=ms)
+                return opened if is_open else self.plus(middle, ms)
         if not self.shortest_s:
             return self
         least = P.service_requests if ms >= P.service_ms else P.enough_requests
@@ -82,6 +92,13 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         ms = rest.read_ms + data_write_ms
         return self._at_most(data.reads + data.writes, ms, P.enough_requests)
 
+    def _closed(self, release: Interval) -> "ServiceTime":
+        """Return the state in which the last release counts, if no throttled load followed."""
+        state = ServiceTime(self.shortest_s, self.pending_requests, self.pending_ms)
+        if took_s(release) > P.low_load_share * release.seconds:
+            return state
+        return state.plus(self.open_requests, self.open_ms)
+
     def _at_most(self, requests: int, took_ms: int, least: int) -> "ServiceTime":
         """Return the state after `requests`, if not too few, took no less than they needed."""
         if requests < least:
@@ -89,7 +106,7 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         mean_s = (took_ms + 1) / 1000 / requests
         if self.shortest_s and self.shortest_s <= mean_s:
             return self
-        return ServiceTime(mean_s, self.pending_requests, self.pending_ms)
+        return msgspec.structs.replace(self, shortest_s=mean_s)
 
 
 def is_single(inflight_before: int | None, release: Interval) -> bool:
@@ -107,6 +124,18 @@ def _was_fast(release: Interval, charges: tuple[Charge, ...]) -> bool:
         return busy <= P.occupied_share
     load = load_of(release, charges)
     return load is None or load <= P.low_load
+
+
+def _may_begin_throttled(release: Interval, charges: tuple[Charge, ...]) -> bool:
+    """Return whether a throttled load may have begun in a release whose requests were fast.
+
+    One is in flight at its end, and the others took much of the time that the limit demands: a
+    limiter with short windows may have admitted them in several.
+    """
+    load = load_of(release.without_flushes(), charges)
+    return release.inflight > 0 and (
+        load is None or took_s(release) > P.low_load_share * load * release.seconds
+    )
 
 
 def _is_burst(release: Interval, limits: Limits) -> bool:

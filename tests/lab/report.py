@@ -118,9 +118,12 @@ were found; of 64 with windows of 10 to 100 ms, 18 were not, most of them with f
 one request at a time, 23 of 37 limiters with such short windows were not found. On the disk of the
 lab, which serves one request in 0.2 ms, 3.4 of 23.7 s were found with windows of 37 ms and 1,134
 IOPS. The rate of such a limiter may be wrong by some percent ([ADR
-36](adr/0036-windows-of-any-length.md)). A busy disk without a limiter is reported as throttled if
-its service times are nearly constant. In a simulation with 20 to 400 requests a second, that was 0
-to 60 % of the time where they vary by a tenth (standard deviation), 0 to 7 % where they vary by a
+36](adr/0036-windows-of-any-length.md)). Where the machine is busy and sees completed requests some
+milliseconds late, a limit without windows is found with several requests in flight and at least
+125 a second, unless more than a quarter of the samples is late ([ADR
+37](adr/0037-late-samples.md)). A busy disk without a limiter is reported as throttled if its
+service times are nearly constant. In a simulation with 20 to 1,000 requests a second, that was 0
+to 71 % of the time where they vary by a tenth (standard deviation), 0 to 7 % where they vary by a
 fifth, and never where they vary by three tenths ([ADR 32](adr/0032-regular-curves.md)). So are
 synchronous writes to a rotating disk, one per rotation, and a program that paces itself, if its
 requests take a millisecond or more and are in flight for three quarters of the time.

@@ -43,7 +43,9 @@ others are in flight, and then throttling is missed there.
   needed. While the line is straight but not long enough, verdicts wait. The rate is remembered:
   later loads at that rate are throttled at once, as long as they never exceed it. Where the
   windows of the limiter are no multiple of samples, the curve rises in equal steps: at samples, it
-  is a whole number of windows, in proportion to time (`limiter_window`).
+  is a whole number of windows, in proportion to time (`limiter_window`). A busy machine sees
+  completed requests some milliseconds late: of 400 requests of a deep queue, a quarter of the
+  samples may be below a line along the top of the curve (`late_samples`).
 - **A limit of the machine** over several disks. The sum of what they served is a curve like that
   of one disk. While it lies on the limit, a disk of the group at which requests wait is throttled
   by the machine, unless its own limit is used more. What requests took one at a time while the

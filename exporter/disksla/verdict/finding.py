@@ -24,6 +24,7 @@ from disksla.verdict.known_limit import (
     throttled_charges,
     throttled_now_and_then,
 )
+from disksla.verdict.late_samples import is_constant_but_late
 from disksla.verdict.limiter_window import is_due, limiter_window
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import is_below_promise
@@ -78,8 +79,8 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
     """The last releases on a straight line, without flushes and with them."""
     flush_share: float | None
     """Share of the flushes that the limiter did not count, if it counted others."""
-    has_windows: bool
-    """Since requests wait, windows of an unknown limiter were found, or may have been."""
+    is_suspected: bool
+    """Since requests wait, an unknown limiter seemed to admit them all."""
     ceiling: Ceiling | None
     far_below: int
     """How many releases, counted from the last, waited far below the limits of the terms."""
@@ -118,8 +119,8 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """The curve may yet turn out to be that of a limiter."""
     flush_share: float | None = None
     """Share of the flushes that are not counted, if some are and others are not."""
-    has_windows: bool = False
-    """Windows of an unknown limiter were found, or may have been."""
+    is_suspected: bool = False
+    """An unknown limiter admits all requests that wait, or may: look for it at each release."""
 
 
 _NOTHING = Finding()
@@ -358,8 +359,8 @@ def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
         )
     if throttle and is_at_ceiling(seen.ceiling, waiting, rules.tick_s):
         return Finding(throttle, covers_undecided=True)
-    found = _with_windows(seen, rules)
-    if found.has_windows:
+    found = _with_all_waiting(seen, rules)
+    if found.is_suspected:
         return msgspec.structs.replace(
             found,
             throttle=throttle and found.throttle,
@@ -373,25 +374,32 @@ def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
     return Finding(is_below=is_below, is_open=is_open)
 
 
-def _with_windows(seen: Seen, rules: Rules) -> Finding:
-    """Return the finding where all that waited was admitted in windows of a limiter."""
-    if not (seen.has_windows or is_due(seen.releases)) or seen.waiting <= P.window_releases:
+def _with_all_waiting(seen: Seen, rules: Rules) -> Finding:
+    """Return the finding where a limiter admitted all that waited: its windows, or a line.
+
+    To look for both costs as much as some ticks, so it is done after each release only once they
+    were seen.
+    """
+    if not (seen.is_suspected or is_due(seen.releases)) or seen.waiting <= P.window_releases:
         return _NOTHING
     for releases in seen.counts:
         waiting = releases[1 - seen.waiting :]
         span = span_of(waiting)
         if sum(map(took_s, waiting)) < P.straight_busy_share * span.seconds:
             continue
-        if limiter_window(waiting, rules.tick_s) is None:
+        if limiter_window(waiting, rules.tick_s) is not None:
+            least = P.regular_requests
+        elif is_constant_but_late(waiting, rules.tick_s):
+            least = P.late_requests
+        else:
             continue
-        is_short = span.seconds < P.straight_s - rules.tick_s / 2
-        if is_short or span.requests < P.regular_requests:
-            return Finding(is_open=True, has_windows=True)
+        if span.seconds < P.straight_s - rules.tick_s / 2 or span.requests < least:
+            return Finding(is_open=True, is_suspected=True)
         return Finding(
             UNKNOWN_LIMIT,
             waiting,
             counts_data=releases is not seen.releases,
             covers_undecided=True,
-            has_windows=True,
+            is_suspected=True,
         )
     return _NOTHING

@@ -106,8 +106,8 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     """The last releases on a straight line: with data writes only, and with all writes."""
     lines_before: tuple[Line, Line] = (NO_LINE, NO_LINE)
     """The same before the last release, if that began with silence: it may be continued."""
-    has_windows: bool = False
-    """Since requests wait, windows of an unknown limiter were found, or may have been."""
+    is_suspected: bool = False
+    """Since requests wait, an unknown limiter seemed to admit them all."""
     undecided: tuple[WindowVerdict | None, ...] = ()
     """Verdicts on the last windows if no constant rate is found (and their wait if one is); None
     for silent ones, which get the verdict of the next release."""
@@ -291,21 +291,25 @@ def _decided(
 ) -> tuple[WindowVerdict, ...]:
     """Return the verdicts on undecided windows and on the release after them.
 
-    A limit that is found by a straight line has throttled all of them, but those at a limit of the
-    terms, or below the promise.
+    A limit that covers them has throttled all, but those below the promise. If it is unknown, the
+    first of them had the rate of a limit of the terms by chance.
     """
     if not undecided:
         return (own,)
     silent = msgspec.structs.replace(own, wait_s=0.0)
     if not found.covers_undecided:
         return _ended(undecided, silent, own)
-    earlier = (
-        each
-        if each and each.verdict in {"throttled", "below"}
-        else msgspec.structs.replace(own, wait_s=0.0 if each is None else each.wait_s)
-        for each in undecided
-    )
-    return (*earlier, own)
+    return (*(_covered(each or silent, own) for each in undecided), own)
+
+
+def _covered(earlier: WindowVerdict, own: WindowVerdict) -> WindowVerdict:
+    """Return the verdict on an undecided window which a limit that is found later throttled."""
+    if earlier.verdict == "below":
+        return earlier
+    if earlier.verdict != "throttled":
+        return msgspec.structs.replace(own, wait_s=earlier.wait_s)
+    throttle = UNKNOWN_LIMIT if own.throttle == UNKNOWN_LIMIT else earlier.throttle
+    return msgspec.structs.replace(earlier, throttle=throttle)
 
 
 def _ended(
@@ -388,7 +392,7 @@ def _judge(
         throttled=len(found.run) if found.is_steady else 0,
         uncounted_s=uncounted_s,
         flush_share=found.flush_share or (seen.flush_share if seen.flushes else None),
-        has_windows=found.has_windows or (seen.has_windows and seen.waiting > 0),
+        is_suspected=found.is_suspected or (seen.is_suspected and seen.waiting > 0),
         lines=seen.lines,
     )
     return state, own, found
@@ -572,7 +576,7 @@ def _see(
         level,
         lines,
         detector.flush_share,
-        detector.has_windows,
+        detector.is_suspected,
         detector.ceiling,
         far_below,
         service_s,

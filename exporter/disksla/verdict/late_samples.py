@@ -1,0 +1,77 @@
+"""A constant rate although samples are late: most of a curve is on a line, and the rest below it.
+
+Where the machine is busy, or its hypervisor gives the CPU to others, completed requests are seen
+some milliseconds late: a sample counts less, and the next one more. A limiter without windows
+admits no request early, so a line along the top of its curve passes the samples that were not
+late. The curve of a disk is below such a line in most of its samples.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from disksla.verdict.constant_rate import amounts_of, may_be_limited
+from disksla.verdict.interval import Interval
+from disksla.verdict.parameters import P
+from disksla.verdict.service_time import took_s
+from disksla.verdict.span import span_of
+
+_Point = tuple[float, float]
+
+
+def is_constant_but_late(releases: tuple[Interval, ...], tick_s: float) -> bool:
+    """Return whether most of the curve of releases is on a line, and the rest is below it.
+
+    With several requests in flight, and not too few a second: a disk with nearly constant service
+    times is as regular in a hundred requests.
+    """
+    span = span_of(releases)
+    least = int(P.late_requests * P.straight_s / (P.kept_releases * tick_s))
+    busy_s = sum(map(took_s, releases))
+    if not may_be_limited(span.requests, span.seconds, busy_s, least, tick_s):
+        return False
+    if any(release.inflight <= 1 for release in releases):
+        return False
+    at_s = [0.0, *accumulate(release.seconds for release in releases)]
+    return any(
+        _is_on_line([*zip(at_s, accumulate(amounts, initial=0.0), strict=True)])
+        for amounts in amounts_of(releases)
+    )
+
+
+def _is_on_line(curve: Sequence[_Point]) -> bool:
+    """Return whether a line along the top of a curve passes most of its points."""
+    releases = len(curve) - 1
+    near = P.straight_requests + P.straight_share * curve[-1][1] / releases
+    most = P.straight_skipped_share * releases
+    return any(
+        _number_below(curve, start, end, near, most) <= most
+        for start, end in pairwise(_top(curve))
+    )
+
+
+def _top(curve: Sequence[_Point]) -> list[_Point]:
+    """Return the points of a curve between which no other is above the line (its upper hull)."""
+    top: list[_Point] = []
+    for point in curve:
+        while len(top) > 1 and _slope(top[-2], top[-1]) <= _slope(top[-1], point):
+            top.pop()
+        top.append(point)
+    return top
+
+
+def _number_below(
+    curve: Sequence[_Point], start: _Point, end: _Point, near: float, most: float
+) -> int:
+    """Return how many points are below the line through two of them; not many more than `most`."""
+    slope, number = _slope(start, end), 0
+    for at_s, amount in curve:
+        if start[1] + slope * (at_s - start[0]) - amount > near:
+            number += 1
+            if number > most:
+                break
+    return number
+
+
+def _slope(start: _Point, end: _Point) -> float:
+    """Return the rate between two points."""
+    return (end[1] - start[1]) / (end[0] - start[0])

@@ -153,24 +153,26 @@ quiet machine: where the hypervisor gives the CPU to others, the load, the limit
 sampler are late, and a failed row says how much CPU time was taken (steal). If that was a
 twentieth or more, the scenario runs again, whatever was found: three times at most.
 
-These are recordings of one whole run with seed 113 (`--keep DIR`), judged again with the last
-changes (`--judge DIR`). Other programs ran meanwhile, with low priority. `cgroup-limit` and
-`no-terms-window` were run again. Three of 141 rows do not meet the requirements, and did not with
-the version before. In `cgroup-limit`, 30 requests took long in one window, which had the rate of
-the limit, and 0.06 s were found. In `above-terms`, 0.2 s were at the limit of the terms by chance.
-In `flush-one-writer`, the limiter has windows of 10 ms with two requests each, and the load began
-shortly before a sample: what its requests took until then, while they waited for the limiter, was
-taken for the service time, and 4.3 of 6.6 s were found. Before that, all of 142 rows of a run with
-seed 77 met the requirements, after what it showed was fixed.
+These are recordings of one whole run with seed 211 (`--keep DIR`), judged again with what it
+showed (`--judge DIR`): before, 7.2 of 9.8 s were found in `no-terms-deep`, where a sample was late
+([ADR 37](adr/0037-late-samples.md)). Five of 141 rows miss a requirement, each by little: a share
+of 5.9 % (5 % allowed), a wait of 8 % (7 %), an onset of 0.31 s (0.30 s), a time to exhaustion of
+13 % (10 %), and 0.1 s where there is none. The share is that of `postgresql-1-fdatasync`: a
+database that begins throttled is thought to need as long for a request as its first ones did,
+here 0.9 ms instead of 0.4.
 
-Whole runs before, with seeds 12 and 61, met the requirements in 136 and 135 of 138 rows; what they
-showed is fixed. At the start and the end of a load, its first or last window may have the rate of
-a limit by chance. The first is throttled only if later ones do not exceed the limit, and after
-windows that exceed it, two at the limit are needed: of 120 simulated disks that are at least twice
-as fast as their terms, none is throttled; of 60 that are 1.25 to 5 times as fast, 4 are, for 2.0
-of 593 s. On a machine of which the hypervisor took up to 41 %, the requirements were met in 130 of
-135 rows: its disk or its CPUs limited the other loads. `make check` requires the accuracy of
-recordings of such runs, and runs five of the scenarios with a wide tolerance.
+Whole runs before, with seeds 12, 61 and 113, met the requirements in 136 of 138, 135 of 138 and
+138 of 141 rows, and one with seed 77 in all 142 after what it showed was fixed. Of seed 113, two
+are left: in `cgroup-limit`, 30 requests took long in one window, which had the rate of the limit,
+and 0.06 s were found; in `above-terms`, 0.2 s were at the limit of the terms by chance.
+
+At the start and the end of a load, its first or last window may have the rate of a limit by
+chance. The first is throttled only if later ones do not exceed the limit, and after windows that
+exceed it, two at the limit are needed: of 120 simulated disks that are at least twice as fast as
+their terms, none is throttled; of 60 that are 1.25 to 5 times as fast, 4 are, for 2.0 of 593 s. On
+a machine of which the hypervisor took up to 41 %, the requirements were met in 130 of 135 rows:
+its disk or its CPUs limited the other loads. `make check` requires the accuracy of recordings of
+such runs, and runs five of the scenarios with a wide tolerance.
 """
 _HEADS = (
     *("scenario", "load and limit", "truth s", "found s", "onset s", "end s", "ceiling", "wait"),

@@ -1,5 +1,5 @@
 import random
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given
@@ -41,6 +41,14 @@ def test_quarter_of_the_samples_may_be_late(
     assert sampled(admitted(iops, late_s, phase))
 
 
+def test_sample_that_counts_a_part_of_the_next_window_may_be_late() -> None:
+    """Of `no-terms-deep` in the lab: a sample was taken 6 ms late, when the next window began."""
+    windows = [19, 19, 18] * 11
+    totals = [0, *accumulate(windows)]
+    late = [*totals[:17], totals[17] + 9, totals[18] + 9, *totals[19:]]
+    assert sampled(late)
+
+
 def test_limiter_is_found_although_its_curve_has_another_slope_at_both_ends() -> None:
     late_s = [0.02, *[0.0] * 31, 0.02]
     assert sampled(admitted(200, late_s))
@@ -53,7 +61,7 @@ def test_limiter_is_found_although_its_curve_has_another_slope_at_both_ends() ->
         ([12 * at for at in range(33)], DEPTH, 20.0),  # few a second
         ([100 * at for at in range(33)], DEPTH, 0.5),  # they do not wait
         (admitted(300, [0.02, 0.0] * 16), DEPTH, 20.0),  # half of the samples are late
-        (admitted(300, [0.0, 0.0, 0.0, -0.02] * 8), DEPTH, 20.0),  # some are early
+        (admitted(300, [-0.02, 0.0, 0.0, 0.02] * 8), DEPTH, 20.0),  # on both sides
         ([round(0.3 * (100 + at) ** 2) for at in range(33)], DEPTH, 20.0),  # the rate rises
     ],
 )

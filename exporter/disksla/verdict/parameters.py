@@ -151,8 +151,9 @@ class Parameters(msgspec.Struct, frozen=True):
 
     late_requests: int = 400
     """Requests from which a line is that of a limiter although straight_skipped_share of the
-    samples are below it; and so many in kept_releases. With 300, disks with 100 requests a second
-    whose service times vary by 20 % are throttled for up to a third of the time (simulation)."""
+    samples are below it, or half as many above it; and so many in kept_releases. With 300, disks
+    with 100 requests a second whose service times vary by 20 % are throttled for up to a third of
+    the time. So are those with 200 if as many may be above as below (simulation)."""
 
     ceiling_s: float = 0.45
     ceiling_releases: int = 4

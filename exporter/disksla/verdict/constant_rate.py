@@ -168,12 +168,17 @@ def is_regular(releases: tuple[Interval, ...], tick_s: float) -> bool:
 
 
 def amounts_of(releases: tuple[Interval, ...]) -> Iterator[Sequence[float]]:
-    """Yield the requests of each release, its bytes in mean requests, its reads and its writes."""
+    """Yield the requests of each release, its bytes in mean requests, its reads and its writes.
+
+    Not the bytes if all requests have one size, and not reads or writes without the other.
+    """
     requests = [release.reads + release.writes for release in releases]
     yield requests
     each_bytes = [release.read_bytes + release.written_bytes for release in releases]
     mean_bytes = sum(each_bytes) / sum(requests)
-    yield [each / (mean_bytes or 1) for each in each_bytes]
+    in_requests = [each / (mean_bytes or 1) for each in each_bytes]
+    if in_requests != requests:
+        yield in_requests
     for amounts in ([each.reads for each in releases], [each.writes for each in releases]):
         if 0 < sum(amounts) < sum(requests):
             yield amounts

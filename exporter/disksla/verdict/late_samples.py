@@ -55,10 +55,13 @@ def _is_on_line(curve: Sequence[_Point], most: float) -> bool:
 def _top(curve: Sequence[_Point]) -> list[_Point]:
     """Return the points of a curve between which no other is above the line (its upper hull)."""
     top: list[_Point] = []
-    for point in curve:
-        while len(top) > 1 and _slope(top[-2], top[-1]) <= _slope(top[-1], point):
+    for at_s, amount in curve:
+        while len(top) > 1:
+            (first_s, first), (last_s, last) = top[-2:]
+            if (last - first) * (at_s - last_s) > (amount - last) * (last_s - first_s):
+                break
             top.pop()
-        top.append(point)
+        top.append((at_s, amount))
     return top
 
 
@@ -66,15 +69,11 @@ def _number_below(
     curve: Sequence[_Point], start: _Point, end: _Point, near: float, most: float
 ) -> int:
     """Return how many points are below the line through two of them; not many more than `most`."""
-    slope, number = _slope(start, end), 0
+    (start_s, first), (end_s, last) = start, end
+    slope, number = (last - first) / (end_s - start_s), 0
     for at_s, amount in curve:
-        if start[1] + slope * (at_s - start[0]) - amount > near:
+        if first + slope * (at_s - start_s) - amount > near:
             number += 1
             if number > most:
                 break
     return number
-
-
-def _slope(start: _Point, end: _Point) -> float:
-    """Return the rate between two points."""
-    return (end[1] - start[1]) / (end[0] - start[0])

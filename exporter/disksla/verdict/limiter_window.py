@@ -38,11 +38,7 @@ def limiter_window(releases: tuple[Interval, ...], tick_s: float) -> LimiterWind
     if len(releases) < P.window_releases or requests < P.window_requests:
         return None
     lengths_s = [release.seconds for release in releases]
-    tested: list[Sequence[float]] = []
     for amounts in amounts_of(releases):
-        if amounts in tested:
-            continue  # all requests have one size
-        tested.append(amounts)
         for amount in _likely_amounts(amounts):
             if _may_be_window(amounts, amount, sum(lengths_s), tick_s):
                 window = _window(amounts, lengths_s, amount)

@@ -68,9 +68,11 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
             if _is_burst(release, limits):
                 return self._at_most(middle, ms, P.service_requests)
             if _was_fast(release, limits.promise_charges):
-                is_open = _may_begin_throttled(release, limits.promise_charges)
-                opened = msgspec.structs.replace(self, open_requests=middle, open_ms=ms)
-                return opened if is_open else self.plus(middle, ms)
+                return (
+                    msgspec.structs.replace(self, open_requests=middle, open_ms=ms)
+                    if _may_begin_throttled(release, limits.promise_charges)
+                    else self.plus(middle, ms)
+                )
         if not self.shortest_s:
             return self
         least = P.service_requests if ms >= P.service_ms else P.enough_requests
@@ -132,10 +134,10 @@ def _may_begin_throttled(release: Interval, charges: tuple[Charge, ...]) -> bool
     One is in flight at its end, and the others took much of the time that the limit demands: a
     limiter with short windows may have admitted them in several.
     """
+    if not release.inflight:
+        return False
     load = load_of(release.without_flushes(), charges)
-    return release.inflight > 0 and (
-        load is None or took_s(release) > P.low_load_share * load * release.seconds
-    )
+    return load is None or took_s(release) > P.low_load_share * load * release.seconds
 
 
 def _is_burst(release: Interval, limits: Limits) -> bool:

@@ -75,14 +75,14 @@ def test_disk_whose_service_times_vary_is_not_a_limiter() -> None:
     """By a fifth (standard deviation), with 150 to 1,000 requests a second."""
     rng = random.Random(7)
     found = 0
-    for _ in range(200):
+    for _ in range(60):
         rate, at_s, ends = rng.uniform(150, 1000), 0.0, [0.0]
         while at_s < 33 * TICK_S:
             at_s += rng.gammavariate(25, 1 / 25 / rate)
             ends.append(at_s)
         totals = [sum(end <= TICK_S * sample for end in ends) for sample in range(33)]
         found += sampled(totals)
-    assert found <= 2
+    assert found <= 1
 
 
 def test_bytes_may_be_what_is_constant() -> None:

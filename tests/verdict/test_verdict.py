@@ -392,6 +392,13 @@ def test_release_at_the_limit_by_chance_does_not_end_a_straight_line() -> None:
     assert throttled == [Throttle("unknown", "unknown")] * 32
 
 
+def test_windows_below_the_promise_stay_so_when_an_unknown_limit_is_found() -> None:
+    """At a depth of 32, the promise holds; at 16, the same rate is that of an unknown limit."""
+    found = classified(*[window(60, 32, 3200)] * 14, *[window(60, 16, 1600)] * 14, limits=LIMITS)
+    assert [each.verdict for each in found[10:14]] == ["below"] * 4
+    assert [each.verdict for each in found[-8:]] == ["throttled"] * 8
+
+
 @pytest.mark.parametrize(("service_s", "share"), [(0.0, 1.0), (0.0005, 0.85), (0.003, 1.0)])
 def test_time_at_a_constant_rate_is_without_service_time(service_s: float, share: float) -> None:
     """One request at a time, 30 in each window. Nearly no time would remain of 3 ms."""

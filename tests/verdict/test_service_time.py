@@ -130,6 +130,7 @@ def test_light_load_counts_once_the_next_release_is_light_too(limits: Limits) ->
     went_on = begun.learned(1, release(10, read_ms=50), limits)
     assert went_on == ServiceTime(0.021 / 10, 10, 20)
     assert begun.learned(1, release(10, read_ms=51), limits) == ServiceTime()
+    assert begun.learned(None, release(10, read_ms=20), limits) == ServiceTime()  # after a gap
     assert begun.learned(0, release(10, read_ms=20), limits) == ServiceTime(0.041 / 20, 20, 40)
 
 

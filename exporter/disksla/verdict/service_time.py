@@ -62,7 +62,8 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         requests = release.reads + release.writes
         ms = release.read_ms + data_write_ms
         if self.open_requests:
-            return self._closed(release).learned(inflight_before, release, limits, group_load)
+            closed = self._closed(inflight_before, release)
+            return closed.learned(inflight_before, release, limits, group_load)
         if inflight_before == 0 and group_load <= P.low_load:
             middle = requests - release.flushes // 2
             if _is_burst(release, limits):
@@ -94,10 +95,10 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         ms = rest.read_ms + data_write_ms
         return self._at_most(data.reads + data.writes, ms, P.enough_requests)
 
-    def _closed(self, release: Interval) -> "ServiceTime":
+    def _closed(self, inflight_before: int | None, release: Interval) -> "ServiceTime":
         """Return the state in which the last release counts, if no throttled load followed."""
         state = ServiceTime(self.shortest_s, self.pending_requests, self.pending_ms)
-        if took_s(release) > P.low_load_share * release.seconds:
+        if inflight_before is None or took_s(release) > P.low_load_share * release.seconds:
             return state
         return state.plus(self.open_requests, self.open_ms)
 

@@ -43,10 +43,11 @@ others are in flight, and then throttling is missed there.
   needed. While the line is straight but not long enough, verdicts wait. The rate is remembered:
   later loads at that rate are throttled at once, as long as they never exceed it. Where the
   windows of the limiter are no multiple of samples, the curve rises in equal steps: at samples, it
-  is a whole number of windows, in proportion to time (`limiter_window`). A busy machine sees
-  completed requests some milliseconds late: of 400 requests of a deep queue, a quarter of the
-  samples may be below a line along the top of the curve (`late_samples`). Where a sample is late
-  itself, it counts a part of the next window: half as many may be above a line along the bottom.
+  is a whole number of windows, in proportion to time (`limiter_window`). On a busy
+  machine, samples see completed requests some milliseconds late. With 400 requests of a deep
+  queue, a quarter of the samples may be below a line along the top of the curve (`late_samples`).
+  A sample that is late itself counts a part of the next window, so half as many may be above a
+  line along the bottom.
 - **A limit of the machine** over several disks. The sum of what they served is a curve like that
   of one disk. While it lies on the limit, a disk of the group at which requests wait is throttled
   by the machine, unless its own limit is used more. What requests took one at a time while the

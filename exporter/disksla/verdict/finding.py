@@ -28,7 +28,11 @@ from disksla.verdict.late_samples import is_constant_but_late
 from disksla.verdict.limiter_window import is_due, limiter_window
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import is_below_promise
-from disksla.verdict.service_time import has_long_wait, is_one_at_most, took_s
+from disksla.verdict.service_time import (
+    has_long_wait,
+    have_requests_in_flight,
+    is_one_at_most,
+)
 from disksla.verdict.span import last_seconds, span_of
 from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
@@ -384,8 +388,7 @@ def _with_all_waiting(seen: Seen, rules: Rules) -> Finding:
         return _NOTHING
     for releases in seen.counts:
         waiting = releases[1 - seen.waiting :]
-        span = span_of(waiting)
-        if sum(map(took_s, waiting)) < P.straight_busy_share * span.seconds:
+        if not have_requests_in_flight(waiting):
             continue
         if limiter_window(waiting, rules.tick_s) is not None:
             least = P.regular_requests
@@ -393,6 +396,7 @@ def _with_all_waiting(seen: Seen, rules: Rules) -> Finding:
             least = P.late_requests
         else:
             continue
+        span = span_of(waiting)
         if span.seconds < P.straight_s - rules.tick_s / 2 or span.requests < least:
             return Finding(is_open=True, is_suspected=True)
         return Finding(

@@ -25,7 +25,7 @@ class LimiterWindow(NamedTuple):
 
 
 def is_due(releases: tuple[Interval, ...]) -> bool:
-    """Return whether to look for a window after the last release: it costs as much as some ticks.
+    """Return whether to look for a limiter after the last release: it costs as much as some ticks.
 
     Once one was found, it is looked for after each while requests wait.
     """

@@ -146,8 +146,8 @@ class Parameters(msgspec.Struct, frozen=True):
     """Least amount in a window: any number of requests would be near some multiple of a smaller
     one. With 8, another one of 400 disks without a limiter was throttled (simulation)."""
     window_late_ratio: float = 2.0
-    """Of a window. Samples are late for the windows that they have counted by one at most, and
-    their sum is known but for one."""
+    """Of a window. By how much the times of samples may differ from the ends of the windows that
+    they have counted: a sample is up to one window later, and the sum is known but for one."""
 
     late_requests: int = 400
     """Requests from which a line is that of a limiter although straight_skipped_share of the

@@ -1,6 +1,7 @@
 """Service time of a disk: how long a request takes that does not wait, learned from releases."""
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -59,11 +60,11 @@ class ServiceTime(msgspec.Struct, frozen=True, gc=False):
         data_write_ms = release.data_write_ms
         if release.read_ms is None or data_write_ms is None:
             return self
-        requests = release.reads + release.writes
-        ms = release.read_ms + data_write_ms
         if self.open_requests:
             closed = self._closed(inflight_before, release)
             return closed.learned(inflight_before, release, limits, group_load)
+        requests = release.reads + release.writes
+        ms = release.read_ms + data_write_ms
         if inflight_before == 0 and group_load <= P.low_load:
             middle = requests - release.flushes // 2
             if _is_burst(release, limits):
@@ -186,6 +187,12 @@ def has_long_wait(release: Interval, service_s: float) -> bool:
 def is_busy(release: Interval) -> bool:
     """Return whether requests were in flight for a large part of the time of a release."""
     return release.busy_ms >= 1000 * P.occupied_share * release.seconds
+
+
+def have_requests_in_flight(releases: Sequence[Interval]) -> bool:
+    """Return whether requests took most of the time of releases, as those at a limiter do."""
+    seconds = sum(release.seconds for release in releases)
+    return sum(map(took_s, releases)) >= P.straight_busy_share * seconds
 
 
 def most_in_service(release: Interval, service_s: float) -> float:

@@ -21,6 +21,7 @@ from disksla.verdict.parameters import P
 from disksla.verdict.promise import least_depth
 from disksla.verdict.service_time import (
     has_long_wait,
+    have_requests_in_flight,
     is_one_at_most,
     most_in_service,
     took_s,
@@ -152,7 +153,6 @@ def _is_alone(releases: tuple[Interval, ...], tick_s: float) -> bool:
     If it waits for a limiter, it has one in flight all the time.
     """
     last = releases[-P.usual_releases :]
-    seconds = sum(release.seconds for release in last)
-    return sum(map(took_s, last)) >= P.straight_busy_share * seconds and all(
+    return have_requests_in_flight(last) and all(
         is_one_at_most(before.inflight, release, tick_s) for before, release in pairwise(last)
     )

@@ -110,23 +110,27 @@ that gives, with the limit in the terms and without terms:
 
 Without terms, only a constant rate distinguishes a limiter from a busy disk, so varying loads are
 *unproven* there, and so is one request at a time at less than 75 requests a second. A limit takes
-two seconds and 200 requests to be found, below 60 requests a second 1,600 requests. Where the
-windows of the limiter are no multiple of the sampling interval, ten of its releases are needed,
-too, with at least 12 requests in each window, and the disk must serve them in a small part of the
-window. Of 74 simulated limiters with windows of 100 ms to 1 s and several requests in flight, all
-were found; of 64 with windows of 10 to 100 ms, 18 were not, most of them with fewer requests. With
-one request at a time, 23 of 37 limiters with such short windows were not found. On the disk of the
-lab, which serves one request in 0.2 ms, 3.4 of 23.7 s were found with windows of 37 ms and 1,134
-IOPS. The rate of such a limiter may be wrong by some percent ([ADR
-36](adr/0036-windows-of-any-length.md)). Where the machine is busy and sees completed requests some
-milliseconds late, a limit without windows is found with several requests in flight and at least
-125 a second, unless more than a quarter of the samples is late ([ADR
-37](adr/0037-late-samples.md)). A busy disk without a limiter is reported as throttled if its
-service times are nearly constant. In a simulation with 20 to 1,000 requests a second, that was 0
-to 71 % of the time where they vary by a tenth (standard deviation), 0 to 7 % where they vary by a
-fifth, and never where they vary by three tenths ([ADR 32](adr/0032-regular-curves.md)). So are
-synchronous writes to a rotating disk, one per rotation, and a program that paces itself, if its
-requests take a millisecond or more and are in flight for three quarters of the time.
+two seconds and 200 requests to be found, below 60 requests a second 1,600 requests.
+
+Where the windows of the limiter are no multiple of the sampling interval, ten of its releases are
+needed, too, with at least 12 requests in each window, and the disk must serve them in a small part
+of the window. Of 74 simulated limiters with windows of 100 ms to 1 s and several requests in
+flight, all were found; of 64 with windows of 10 to 100 ms, 18 were not, most of them with fewer
+requests. With one request at a time, 23 of 37 limiters with such short windows were not found. On
+the disk of the lab, which serves one request in 0.2 ms, 3.4 of 23.7 s were found with windows of
+37 ms and 1,134 IOPS. The rate of such a limiter may be wrong by some percent
+([ADR 36](adr/0036-windows-of-any-length.md)).
+
+Where the machine is busy and sees completed requests some milliseconds late, a limit without
+windows is found with several requests in flight and at least 125 a second, unless more than a
+quarter of the samples is late ([ADR 37](adr/0037-late-samples.md)).
+
+A busy disk without a limiter is reported as throttled if its service times are nearly constant. In
+a simulation with 20 to 1,000 requests a second, that was 0 to 71 % of the time where they vary by
+a tenth (standard deviation), 0 to 7 % where they vary by a fifth, and never where they vary by
+three tenths ([ADR 32](adr/0032-regular-curves.md)). So are synchronous writes to a rotating disk,
+one per rotation, and a program that paces itself, if its requests take a millisecond or more and
+are in flight for three quarters of the time.
 
 With terms, a load that comes near a limit by chance is compared with the usual latency of the
 disk. Of simulated Poisson arrivals after some seconds of little load, with latencies of 0.4 to 10

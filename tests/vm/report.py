@@ -48,13 +48,13 @@ Of the burst depth, nine tenths are required: 2,228 of 2,256 requests were found
 
 writes the next table: here with QEMU {qemu}, Linux {kernel} in the virtual machine, and seed
 {seeds}. Below it are the requirements that were not met, if any, and for how long the hypervisor
-of the host took its CPUs meanwhile (steal). This is one whole run, but for `below-promise`: of
-it, the daemon of the first run found nothing for 10 s, because its samples saw requests some
-milliseconds late. Those rows are judged again, and that scenario is run again with the same seed,
-with the version that finds such limits ([ADR 37](adr/0037-late-samples.md)); with seeds 132 to 134
-it met the requirements, too. Whole runs before met them in all rows (seed 12), in all but two of
-41, which is why `counted-as-four` and `pgbench-below` draw other numbers now (seed 77), and in 38
-of 41 where the hypervisor took up to 17 s of CPU time from a scenario.
+of the host took its CPUs meanwhile (steal). These are recordings of one whole run, judged again
+with the version that finds limits where samples are late ([ADR 37](adr/0037-late-samples.md)), but
+for `below-promise`. In the whole run, the daemon found nothing of its limit for 10 s, because
+samples saw requests some milliseconds late. It was run again with that version and the same seed,
+and met the requirements; so it did with seeds 132 to 134. Whole runs before met them in all rows
+(seed 12), in all but two of 41 (seed 77; `counted-as-four` and `pgbench-below` draw other numbers
+since), and in 38 of 41, where the hypervisor took up to 17 s of CPU time from a scenario.
 
 PostgreSQL below its limit (`pgbench-below`) ran five times more, with other seeds. The daemon
 found 0.00 to 0.08 s of throttling in 15 s, where there was none. In five runs before, with a

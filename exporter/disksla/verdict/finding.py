@@ -127,12 +127,12 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     """An unknown limiter admits all requests that wait, or may: look for it at each release."""
 
 
-_NOTHING = Finding()
+NOTHING_FOUND = Finding()
 
 
 def find(seen: Seen, rules: Rules) -> Finding:
     """Return what throttles the disk, if anything does."""
-    mixed = _NOTHING
+    mixed = NOTHING_FOUND
     if seen.waiting:
         found = _at_known_limit(seen, rules) if seen.far_below < seen.waiting else None
         shared = rules.shared
@@ -227,7 +227,7 @@ def _is_on_another_line(seen: Seen, rules: Rules) -> bool:
 def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
     """Return the finding if a limit throttles and some of the flushes are empty writes."""
     if not seen.flushes:
-        return _NOTHING
+        return NOTHING_FOUND
     last = seen.releases[-P.mixed_releases :]
     first = len(seen.releases) - seen.waiting + 1  # before, tokens may have been saved
     waiting = seen.releases[first:]
@@ -244,7 +244,7 @@ def _with_mixed_writes(seen: Seen, rules: Rules) -> Finding:
     shares = explained_shares(last, rules.limits.throttled_charges, rules.tick_s)
     if not shares.is_limiter(rules.tick_s):
         return Finding(is_open=shares.is_open(rules.tick_s))
-    return _with_share(seen, shares.share, rules) or _NOTHING
+    return _with_share(seen, shares.share, rules) or NOTHING_FOUND
 
 
 def _with_share(seen: Seen, share: float, rules: Rules) -> Finding | None:
@@ -341,7 +341,7 @@ def _now_and_then(seen: Seen, rules: Rules) -> Finding | None:
 def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
     """Return the finding where no limit of the terms throttles: a constant rate, or none."""
     if not seen.waiting and not seen.releases[-1].inflight:
-        return _NOTHING
+        return NOTHING_FOUND
     waiting = seen.releases[-seen.waiting :] if seen.waiting else ()
     is_below = is_below_promise(waiting, rules.limits, rules.tolerance_ratio, rules.tick_s)
     throttle = None if is_below else UNKNOWN_LIMIT
@@ -385,7 +385,7 @@ def _with_all_waiting(seen: Seen, rules: Rules) -> Finding:
     were seen.
     """
     if not (seen.is_suspected or is_due(seen.releases)) or seen.waiting <= P.window_releases:
-        return _NOTHING
+        return NOTHING_FOUND
     for releases in seen.counts:
         waiting = releases[1 - seen.waiting :]
         if not have_requests_in_flight(waiting):
@@ -406,7 +406,7 @@ def _with_all_waiting(seen: Seen, rules: Rules) -> Finding:
             covers_undecided=True,
             is_suspected=True,
         )
-    return _NOTHING
+    return NOTHING_FOUND
 
 
 def _may_be_late(seen: Seen) -> bool:

@@ -83,25 +83,24 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
     ) -> "UsualTime":
         """Return the state after a release of which no limit of the terms makes requests wait.
 
-        It is the last one of `counts`. It is below the limit, as is the one before, even if all
-        flushes are counted as writes. Nor does a limiter that the terms do not explain: requests
-        take little of the time, or their number varies, and that in flight, too. A queue as deep
-        as the promise requires may show that the disk gives less.
+        It is the last one of `counts`. It is below the limit, even if all flushes are counted as
+        writes, and nothing was in flight before it, or the one before is below the limit, too. Nor
+        does a limiter that the terms do not explain: requests take little of the time, or their
+        number varies, and that in flight, too. A queue as deep as the promise requires may show
+        that the disk gives less.
         """
-        *before, release = counts[-1]
+        releases, data = counts[-1], counts[0][-1]
+        release = releases[-1]
         load = load_of(release, limits.promise_charges)
-        if load is None or load > P.usual_load or release.read_ms is None:
+        may_have_waited = len(releases) == 1 or ticks_of(release.seconds, tick_s) > 1
+        if may_have_waited or load is None or load > P.usual_load or release.read_ms is None:
             return self
-        may_have_waited = ticks_of(release.seconds, tick_s) > 1 or not before
-        if may_have_waited or reaches_limit(before[-1], limits, tolerance, tick_s):
+        if inflight_before == 0 and took_s(data) <= P.low_load_share * release.seconds:
+            return self.plus(data, self._most_s(data))
+        if _may_wait(counts, limits, tolerance, tick_s):
             return self
-        data = counts[0][-1]
-        is_light = inflight_before == 0 and took_s(data) <= P.low_load_share * release.seconds
-        is_deep = release.inflight >= P.deep_share * least_depth(limits)
-        if not is_light and (is_deep or any(map(_is_constant, counts))):
-            return self
-        if _is_alone(counts[-1], tick_s):
-            if not is_due(counts[-1]):
+        if _is_alone(releases, tick_s):
+            if not is_due(releases):
                 return self
             if any(limiter_window(each, tick_s) for each in counts):
                 return UsualTime()  # a limiter with windows has taught it, too
@@ -125,6 +124,17 @@ class UsualTime(msgspec.Struct, frozen=True, gc=False):
             return True
         waited_s = wait_s(release, self.mean_s)
         return has_long_wait(release, self.mean_s) and waited_s > self._varies_s(requests)
+
+
+def _may_wait(counts: WriteCounts, limits: Limits, tolerance: float, tick_s: float) -> bool:
+    """Return whether requests of the last release may wait for a limit, known or not."""
+    before, release = counts[-1][-2:]
+    is_deep = release.inflight >= P.deep_share * least_depth(limits)
+    return (
+        is_deep
+        or reaches_limit(before, limits, tolerance, tick_s)
+        or any(map(_is_constant, counts))
+    )
 
 
 def _is_constant(releases: tuple[Interval, ...]) -> bool:

@@ -9,7 +9,7 @@ from disksla.limits import Limits
 from disksla.verdict.burst_depth import ServedCurve, with_burst
 from disksla.verdict.ceiling import Ceiling, ceiling_after
 from disksla.verdict.constant_rate import NO_LINE, Line
-from disksla.verdict.finding import Finding, Rules, Seen, find
+from disksla.verdict.finding import NOTHING_FOUND, Finding, Rules, Seen, find
 from disksla.verdict.interval import Interval, WriteCounts
 from disksla.verdict.known_limit import (
     exceeds_limit,
@@ -21,6 +21,7 @@ from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import (
     ServiceTime,
+    has_long_wait,
     has_waiting,
     is_busy,
     is_one_at_most,
@@ -337,12 +338,26 @@ def _judge(
         service = service.learned_from_rest(part, rules.limits)
     counts, flushes = _counted(detector, release)
     usual = _usual(detector, counts, rules)
+    data = part.without_flushes()
+    otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
+    if _none_waits(counts, service):
+        state = DetectorState(
+            counts[-1],
+            counts[0],
+            flushes,
+            inflight=0,
+            inflight_before=detector.inflight,
+            service=service,
+            usual=usual,
+            served=detector.served,
+            ceiling=detector.ceiling,
+            flush_share=detector.flush_share if flushes else None,
+        )
+        return state, WindowVerdict(otherwise), NOTHING_FOUND
     applied = usual if usual.mean_s and _applies(detector, counts, rules) else None
     service_s = max(service.shortest_s, applied.mean_s) if applied else service.shortest_s
     seen = _see(detector, counts, flushes, service_s, rules, applied)
     found = find(seen, rules)
-    data = part.without_flushes()
-    otherwise = tested_promise(data, rules.limits, rules.tolerance_ratio)
     uncounted_s = 0.0
     if found.throttle is None:
         verdict: Verdict = "below" if found.is_below else otherwise
@@ -396,6 +411,17 @@ def _judge(
         lines=seen.lines,
     )
     return state, own, found
+
+
+def _none_waits(counts: WriteCounts, service: ServiceTime) -> bool:
+    """Return whether no request waits after the last release, or waited in it.
+
+    So it is for most releases of a light load, and no limit has to be looked for. The usual
+    latency is no shorter than the service time, and need not be known.
+    """
+    if counts[-1][-1].inflight or not service.shortest_s:
+        return False
+    return not has_long_wait(counts[0][-1], service.shortest_s)
 
 
 def _counted(detector: DetectorState, release: Interval) -> tuple[WriteCounts, int]:

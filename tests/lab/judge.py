@@ -40,7 +40,7 @@ class Facts(msgspec.Struct, frozen=True):
     """I/O-seconds by which all requests would take longer at the service time of a lighter load
     before."""
     unlearned_s: float = 0.0
-    """I/O-seconds that requests needed of the disk, if no lighter load before shows how long."""
+    """I/O-seconds that the first requests needed of the disk, if they waited from the start."""
 
 
 class Episode(msgspec.Struct, frozen=True):

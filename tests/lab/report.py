@@ -30,7 +30,7 @@ means that the disk of the lab was slower than the limit, on the machine of that
   of the time, by the log and by the verdicts.
 - `ceiling` and `wait` are the errors of the observed ceiling and of the throttle wait. `share`
   is the error of the throttled share of the time under load; 5 % is required of Poisson
-  arrivals. 7 % is required of the wait; where a disk has its full load from the start, what its
+  arrivals. 7 % is required of the wait; where the first load is throttled from its start, what its
   requests need of the disk is not known, and may be added (by the latency of fio less the wait
   in the log). With flushes, the ceiling is the rate of releases that are exactly on the limit of
   the terms; there may be none.

@@ -244,7 +244,11 @@ def test_service_time_may_count_as_waiting_where_no_lighter_load_shows_it(
     truth = windows_of([True] * 20)
     full = PhaseResult(0.0, 2.0, None, 0.12)  # 30 requests per window wait for 3.2 of 3.6 s
     assert unlearned_s(truth, [full]) == pytest.approx(20 * 0.4)
-    assert unlearned_s(truth, [full, full]) == 0.0
+    light = PhaseResult(0.0, 1.0, None, 0.001)
+    unthrottled = [msgspec.structs.replace(window, wait_s=0.0) for window in truth[:10]]
+    assert unlearned_s(truth, [full, light]) == pytest.approx(20 * 0.4)
+    assert unlearned_s(unthrottled + truth[10:], [light, full]) == 0.0
+    assert unlearned_s(truth, []) == 0.0
     rows = [row_of(window, "throttled", throttle_wait_s=waited_s) for window in truth]
     facts = Facts(limit_rate=300.0, unlearned_s=20 * 0.4)
     problems = unmet_requirements(judge(truth, rows, facts, ALL), ALL)

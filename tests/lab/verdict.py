@@ -158,7 +158,8 @@ def slower_before_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> f
     waiting in the log.
     """
     shortest_s, slower_s = math.inf, 0.0
-    for requests, service_s in service_times(truth, phases):
+    for requests, latency_s, waited_s in latencies(truth, phases):
+        service_s = latency_s - waited_s
         if shortest_s < math.inf:
             slower_s += requests * max(0.0, shortest_s - service_s)
         shortest_s = min(shortest_s, service_s)
@@ -166,18 +167,18 @@ def slower_before_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> f
 
 
 def unlearned_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> float:
-    """Return the I/O-seconds that requests needed of the disk, if there is one phase only."""
-    found = list(service_times(truth, phases))
-    if len(found) != 1:
-        return 0.0
-    [(requests, service_s)] = found
-    return max(0.0, requests * service_s)
+    """Return the I/O-seconds that requests of the first phase needed of the disk.
+
+    No lighter load before shows how long that is. If they mostly did not wait, they show it.
+    """
+    requests, latency_s, waited_s = next(latencies(truth, phases), (0, 0.0, 0.0))
+    return requests * max(0.0, latency_s - waited_s) if waited_s > latency_s / 2 else 0.0
 
 
-def service_times(
+def latencies(
     truth: Sequence[Window], phases: Sequence[PhaseResult]
-) -> Iterator[tuple[int, float]]:
-    """Yield the requests of each phase, and their mean service time by fio and the log."""
+) -> Iterator[tuple[int, float, float]]:
+    """Yield the requests of each phase, their mean latency by fio, and their mean wait."""
     for phase in phases:
         own = [
             window
@@ -186,7 +187,7 @@ def service_times(
         ]
         requests = sum(window.reads + window.writes for window in own)
         if phase.mean_latency_s is not None and requests:
-            yield requests, phase.mean_latency_s - sum(each.wait_s for each in own) / requests
+            yield requests, phase.mean_latency_s, sum(each.wait_s for each in own) / requests
 
 
 def flush_share(ticks: Path, device: str) -> float | None:

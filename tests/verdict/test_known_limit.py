@@ -12,6 +12,7 @@ from disksla.verdict.known_limit import (
     exceeds_limit,
     is_far_below,
     is_near_limit,
+    may_be_throttled,
     throttled_at_limit,
     throttled_now_and_then,
 )
@@ -49,6 +50,15 @@ def test_throttled_at_limit_with_a_long_release(seconds: float) -> None:
     rest = release(round(300 * seconds) - 20, inflight=2, seconds=seconds - 0.1)
     in_two = (once, rest, release(20, inflight=2), once)
     assert throttled_at_limit(in_two, None, LIMITS, 0.03, 0.1) == Throttle("base", "iops")
+
+
+def test_single_release_without_a_backlog_is_not_throttled_yet() -> None:
+    """Requests of a batch follow one another, and seem to have waited if the disk is slow."""
+    slow = release(30, 63)
+    assert throttled_at_limit((slow,), None, LIMITS, 0.03, 0.1) is None
+    assert may_be_throttled((slow,), LIMITS, 0.03, 0.1)
+    assert throttled_at_limit((slow, slow), None, LIMITS, 0.03, 0.1) == Throttle("base", "iops")
+    assert not may_be_throttled((release(30, 20),), LIMITS, 0.03, 0.1)
 
 
 def test_throttled_at_limit_until_a_release_off() -> None:

@@ -392,6 +392,25 @@ def test_release_at_the_limit_by_chance_does_not_end_a_straight_line() -> None:
     assert throttled == [Throttle("unknown", "unknown")] * 32
 
 
+def test_sample_off_a_straight_line_is_not_throttled_at_a_limit_below() -> None:
+    """Of a disk that is throttled at 1110 of 1000 IOPS, one sample is late."""
+    late = msgspec.structs.replace(window(111, 16, 1600), seconds=0.107)
+    found = classified(
+        *[window(111, 16, 1600)] * 30, late, *[window(111, 16, 1600)] * 10, limits=LIMITS
+    )
+    assert {each.throttle for each in found} == {Throttle("unknown", "unknown")}
+
+
+@pytest.mark.parametrize(("later", "verdict"), [(60, "throttled"), (12, "met")])
+def test_single_release_whose_requests_seem_to_follow_one_another(
+    later: int, verdict: str
+) -> None:
+    """They are a batch, unless those of the next release do, too."""
+    before = DetectorState(inflight=0, service=ServiceTime(0.0001))
+    found = classified(window(100, 0, 60), *[window(100, 0, later)] * 3, detector=before)
+    assert found[0].verdict == verdict
+
+
 def test_windows_below_the_promise_stay_so_when_an_unknown_limit_is_found() -> None:
     """At a depth of 32, the promise holds; at 16, the same rate is that of an unknown limit."""
     found = classified(*[window(60, 32, 3200)] * 14, *[window(60, 16, 1600)] * 14, limits=LIMITS)

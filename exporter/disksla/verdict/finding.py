@@ -211,16 +211,21 @@ def _at_known_limit(seen: Seen, rules: Rules) -> Finding | None:
 
 
 def _is_on_another_line(seen: Seen, rules: Rules) -> bool:
-    """Return whether the last releases are at a constant rate below the limit, or may be.
+    """Return whether the last releases are at a constant rate that is not the limit, or may be.
 
-    A sample off that line, or one that was late, may have the rate of the limit by chance.
+    A sample off that line, or one that was late, may have the rate of the limit by chance. A rate
+    above the limit may be that of a burst.
     """
     line = seen.lines[0]
     if line.is_limiter(seen.releases, rules.tick_s):
         span = span_of(seen.releases[-line.releases :])
-        load = span.load(rules.limits.promise_charges)
-        most = 1 - rules.tolerance_ratio - span.uncertainty(rules.tick_s)
-        return load is not None and load < most
+        tolerance = rules.tolerance_ratio + span.uncertainty(rules.tick_s)
+        least = span.load(rules.limits.promise_charges)
+        if least is None:
+            return False
+        most = span.load(rules.limits.throttled_charges) or 0.0
+        is_above = most > 1 + tolerance and not rules.limits.burst_charges
+        return least < 1 - tolerance or is_above
     return line.skipped > 0 and line.is_open(rules.tick_s)
 
 

@@ -52,16 +52,17 @@ def may_be_throttled(
     """Return whether requests have waited for too short to know whether a limit throttles them."""
     if not waiting or sum(release.seconds for release in waiting) > P.longest_limiter_window_s:
         return False
-    return _has_backlog(waiting[-P.in_flight_releases :]) and (
-        _lies_on_limit(
-            waiting[1:] or waiting,
-            limits.promise_charges,
-            limits.throttled_charges,
-            tolerance,
-            tick_s,
-        )
-        is None
+    last = waiting[-P.in_flight_releases :]
+    if not _has_backlog(last, least=1):
+        return False
+    lies_on_limit = _lies_on_limit(
+        waiting[1:] or waiting,
+        limits.promise_charges,
+        limits.throttled_charges,
+        tolerance,
+        tick_s,
     )
+    return lies_on_limit is None or (lies_on_limit and not _has_backlog(last))
 
 
 def exceeds_limit(
@@ -93,17 +94,18 @@ def _since_excess(
     return waiting[len(waiting) - next(exceeding, len(waiting)) :]
 
 
-def _has_backlog(last: tuple[Interval, ...]) -> bool:
+def _has_backlog(last: tuple[Interval, ...], least: int = 2) -> bool:
     """Return whether requests were in flight between releases, or for long in each of them.
 
-    Or they followed one another in nearly all. A disk that a limiter above it (a cgroup) feeds in
-    batches has none of these.
+    Or they followed one another in nearly all, and in `least` of them. A disk that a limiter above
+    it (a cgroup) feeds in batches has none of these most of the time; in a single release, a slow
+    batch looks the same.
     """
     if any(release.inflight for release in last):
         return True
     if last and all(map(is_busy, last)):
         return True
-    return sum(map(is_one_by_one, last)) >= max(1, len(last) - 1)
+    return sum(map(is_one_by_one, last)) >= max(least, len(last) - 1)
 
 
 def _lies_on_limit(

@@ -231,6 +231,15 @@ def test_window_of_the_limiter_is_named() -> None:
     assert "and the disk served 300 IOPS, 1.172 MiB/s, at intervals of 500 ms." in text
 
 
+@pytest.mark.parametrize("has_terms", [True, False])
+def test_window_that_is_shorter_than_two_samples_is_named(has_terms: bool) -> None:
+    limiter = Limiter(buckets=summed(900), window_s=0.07)
+    scenario = replace(SCENARIOS["iops-300-deep"], limiter=limiter, seconds=12.0)
+    text = explained(replace(scenario, terms=SumTerms(iops=900.0) if has_terms else None))
+    [found_ms] = map(float, re.findall(r"at intervals of ([0-9.]+)\s+ms", text))
+    assert found_ms == pytest.approx(70, rel=0.03)
+
+
 @pytest.mark.parametrize(
     ("buckets", "request_bytes", "expected"),
     [

@@ -93,7 +93,7 @@ class Findings(msgspec.Struct, frozen=True):
     attributed_iowait_s: float | None = None
     machine_iowait_s: float | None = None
     limiter_window_s: float | None = None
-    """As it was found; None if it was not, or is shorter than two samples."""
+    """As it was found; None if it was not."""
     true_limiter_window_s: float | None = None
     burst_depth: float | None = None
     """As it was found, in requests or in bytes; None if it was not."""

@@ -39,7 +39,9 @@ means that the disk of the lab was slower than the limit, on the machine of that
   `empty` is the worst error of the time to exhaustion while a steady load drains the credits.
 - `iowait s` is the iowait that is attributed to the disk, of the iowait of all CPUs.
 - `window ms` is the time between two releases of the limiter, as it was found and in truth: 0 for
-  a leaky bucket. Windows that are shorter than two samples are not found.
+  a leaky bucket. Windows that are shorter than two samples are found if the time between samples
+  is no multiple of them and they have 12 requests or more: of 240 simulated limiters, half with
+  such windows, 78 were found, 76 within 5 %, and two by a factor of two.
 - `burst` is the burst depth of the limiter, as it was found and in truth: what it admits beyond
   its rate before it throttles, in requests or MB. It is found when a burst has used it up; at most
   a tenth may be missing, and none may be found where there are no credits.

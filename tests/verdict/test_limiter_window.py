@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
 from disksla.verdict.interval import Interval
-from disksla.verdict.limiter_window import limiter_window
+from disksla.verdict.limiter_window import limiter_window, window_length_s
 from support.scenario_verdicts import judged
 from support.simulated_limiter import Closed, Limiter, Medium, Scenario, summed
 
@@ -63,6 +63,29 @@ def test_window_that_is_no_multiple_of_samples_is_found(
     seconds = sum(each.seconds for each in releases)
     rate = found.amount / found.seconds
     assert rate == pytest.approx(requests / window_s, rel=max(window_s, TICK_S) / seconds + 0.02)
+
+
+@given(
+    requests=st.integers(20, 400),
+    window_s=st.one_of(st.floats(0.021, 0.09), st.floats(0.11, 0.24)),
+    phase_s=st.floats(0.0, 0.1),
+)
+def test_length_of_a_window_is_right_or_not_known(
+    requests: float, window_s: float, phase_s: float
+) -> None:
+    releases = tuple(admitted(requests, window_s, phase_s, 100)[-32:])
+    found = window_length_s(releases, TICK_S)
+    each = TICK_S / window_s
+    if abs(each - round(each)) > 0.1 or window_s > TICK_S + 0.02:
+        assert found == pytest.approx(window_s, rel=0.05)
+    else:
+        assert found is None or found == pytest.approx(window_s, rel=0.05)
+
+
+@pytest.mark.parametrize("in_each", [1, 2, 3, 5])
+def test_length_of_a_window_is_not_known_if_as_many_fall_into_each_sample(in_each: int) -> None:
+    releases = admitted(40, TICK_S / in_each, 0.003, 40)[-32:]
+    assert window_length_s(tuple(releases), TICK_S) is None
 
 
 def test_one_window_in_each_sample_is_any_constant_rate() -> None:

@@ -116,7 +116,8 @@ def test_limiter_with_any_window(window_s: float, depth: int) -> None:
     )
     assert "stalled" not in by_second(found, 0, 12)
     learned_s = found.ceiling.limiter(0.1).window_s
-    assert learned_s == (pytest.approx(window_s, rel=0.1) if window_s > 0.15 else None)
+    is_known = window_s not in (0.01, 0.05)  # as many fall into each sample
+    assert learned_s == (pytest.approx(window_s, rel=0.1) if is_known else None)
     # The first window of the limiter serves saved tokens. Then two of them are sufficient.
     assert by_second(found, max(0.6, 3.1 * window_s) + 0.53, 11.9 - window_s) == {"throttled"}
     assert {row.limit for row in found.with_verdict("throttled")} == {"iops"}

@@ -34,6 +34,8 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     bytes: float
     burst_s: float = 0.0
     """Burst depth, in seconds at this rate (`burst_depth`)."""
+    window_s: float = 0.0
+    """Window of the limiter, if samples show it (`limiter_window`); else 0."""
 
     @property
     def iops(self) -> float:
@@ -48,11 +50,12 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     def limiter(self, tick_s: float) -> ObservedLimiter:
         """Return the limiter: its window, unless it is too short to be seen in samples, and burst.
 
-        Any limiter admits a window of requests at once, and samples may count another with them.
+        If the window was not found otherwise, it is the time between releases. Any limiter admits
+        a window of requests at once, and samples may count another with them.
         """
         mean_s = self.seconds / self.windows
-        window_s = mean_s if ticks_of(mean_s, tick_s) > 1 else None
-        if self.burst_s <= P.burst_windows * (window_s or tick_s):
+        window_s = self.window_s or (mean_s if ticks_of(mean_s, tick_s) > 1 else None)
+        if self.burst_s <= P.burst_windows * max(window_s or 0.0, tick_s):
             return ObservedLimiter(self.iops, self.bytes_per_second, window_s)
         return ObservedLimiter(
             self.iops,
@@ -79,6 +82,7 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             self.requests / age + release.reads + release.writes,
             self.bytes / age + release.read_bytes + release.written_bytes,
             self.burst_s,
+            self.window_s,
         )
 
     def with_span(self, span: Span) -> "Ceiling":
@@ -91,6 +95,7 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             self.requests + share * (span.requests - self.requests),
             self.bytes + share * (span.bytes - self.bytes),
             self.burst_s,
+            self.window_s,
         )
 
 

@@ -47,6 +47,21 @@ def limiter_window(releases: tuple[Interval, ...], tick_s: float) -> LimiterWind
     return None
 
 
+def window_length_s(releases: tuple[Interval, ...], tick_s: float) -> float | None:
+    """Return the time between two windows of a limiter; None if it is not certain.
+
+    If as many windows fall into each sample, their number may be another.
+    """
+    window = limiter_window(releases, tick_s)
+    if window is None:
+        return None
+    seconds = sum(release.seconds for release in releases)
+    in_each = round(tick_s / window.seconds)
+    if in_each and _is_near(seconds / window.seconds * tick_s, in_each * seconds, tick_s):
+        return None
+    return window.seconds
+
+
 def _likely_amounts(amounts: Sequence[float]) -> list[float]:
     """Return what may be admitted in a window: all of a release, or the difference of two."""
     ordered = sorted(amounts)
@@ -62,10 +77,15 @@ def _may_be_window(amounts: Sequence[float], amount: float, seconds: float, tick
     One window in each sample is not evidence: any constant rate is like that, also if one sample
     is late.
     """
-    if abs(round(sum(amounts) / amount) * tick_s - seconds) < 1.5 * tick_s:
+    if _is_near(round(sum(amounts) / amount) * tick_s, seconds, tick_s):
         return False
     near = sum(_beyond(each, amount) <= 2 * P.irregular_requests for each in amounts)
     return near >= (1 - 2 * P.straight_skipped_share) * len(amounts)
+
+
+def _is_near(seconds: float, other_s: float, tick_s: float) -> bool:
+    """Return whether two times are the same but for one sample that was late."""
+    return abs(seconds - other_s) < 1.5 * tick_s
 
 
 def _window(

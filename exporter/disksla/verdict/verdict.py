@@ -17,6 +17,7 @@ from disksla.verdict.known_limit import (
     stays_at_limit,
     throttled_charges,
 )
+from disksla.verdict.limiter_window import is_due, window_length_s
 from disksla.verdict.parameters import P
 from disksla.verdict.promise import tested_promise
 from disksla.verdict.service_time import (
@@ -480,7 +481,12 @@ def _ceiling(
     throttle = found.throttle or UNKNOWN_LIMIT
     charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
     ceiling = ceiling_after(before, throttle, found.run, charges, rules.tick_s)
-    if ceiling is None or ceiling is before or len(found.run) >= P.kept_releases:
+    if ceiling is None:
+        return None
+    if is_due(found.run):
+        window_s = window_length_s(found.run, rules.tick_s)
+        ceiling = msgspec.structs.replace(ceiling, window_s=window_s or ceiling.window_s)
+    if ceiling is before or len(found.run) >= P.kept_releases:
         return ceiling  # unchanged, or the burst before it is known
     return with_burst(
         ceiling, detector.served, found.run, charges, rules.tolerance_ratio, rules.tick_s

@@ -115,6 +115,20 @@ def test_disk_at_the_limit_of_the_machine_is_throttled_by_it_and_not_below() -> 
     assert group_of(machine.state).present_load == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.parametrize(("silent", "throttled_s"), [(0, 0.9), (1, 0.8), (2, 0.8)])
+def test_long_first_release_at_the_limit_of_the_machine_is_throttled(
+    silent: int, throttled_s: float
+) -> None:
+    """Of a shorter one, most may be tokens that the limiter had saved."""
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), {"vda": of_own(9000)}))
+    machine.tick()
+    for number in range(10):
+        reads = 0 if number < silent else 200 * (silent + 1 if number == silent else 1)
+        machine.does("vda", reads=reads, read_sectors=8 * reads, read_ms=16 * reads, inflight=32)
+        machine.tick()
+    assert limits_of(machine.state, "vda") == {"machine_iops": pytest.approx(throttled_s)}
+
+
 def test_without_the_limit_of_the_machine_the_disk_is_below_its_promise() -> None:
     machine = Machine(*DISKS, settings=settings_of(None, {"vda": of_own(9000)}))
     limiter = SharedLimiter(machine, {"vda": 9000.0}, 2000)

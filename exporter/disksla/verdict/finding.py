@@ -33,7 +33,7 @@ from disksla.verdict.service_time import (
     have_requests_in_flight,
     is_one_at_most,
 )
-from disksla.verdict.span import last_seconds, span_of
+from disksla.verdict.span import last_seconds, span_of, ticks_of
 from disksla.verdict.throttle import (
     UNKNOWN_LIMIT,
     LimitKind,
@@ -160,10 +160,12 @@ def _binds(found: Finding | None, seen: Seen, rules: Rules, shared: SharedThrott
     sample that is late may hide it for a release, or the end of the load: after releases at its
     own limit, it suffices if it was used more until then. A group that is throttled uses its limit
     once; what it did beyond that were tokens saved before. So its first release does not show
-    that a disk waits for it, unless the disk reached its own.
+    that a disk waits for it, unless the disk reached its own, or it took several samples.
     """
     if found is None and len(shared.releases) == 1:
-        return True
+        [first] = shared.releases
+        if ticks_of(first.seconds, rules.tick_s) < P.confirmed_ticks:
+            return True
     number = min(seen.waiting, P.longest_span)
     if found is None and number == P.longest_span and seen.throttle is None:
         return False

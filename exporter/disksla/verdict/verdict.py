@@ -359,36 +359,12 @@ def _judge(
     service_s = max(service.shortest_s, applied.mean_s) if applied else service.shortest_s
     seen = _see(detector, counts, flushes, service_s, rules, applied)
     found = find(seen, rules)
-    uncounted_s = 0.0
     if found.throttle is None:
-        verdict: Verdict = "below" if found.is_below else otherwise
-        if detector.throttle is not None and detector.inflight and seen.is_waiting:
-            # The requests that waited in the release before have completed in this one.
-            waited_s = wait_s(data, service_s)
-            share = min(1.0, waited_s / detector.inflight / part.seconds)
-            own = WindowVerdict(
-                "throttled",
-                detector.throttle,
-                waited_s,
-                throttled_share=share,
-                otherwise=verdict,
-            )
-        else:
-            # What was in flight after a gap has waited for another reason.
-            may_wait = found.is_open and detector.inflight is not None
-            own = WindowVerdict(verdict, wait_s=wait_s(data, service_s) if may_wait else 0.0)
+        uncounted_s = 0.0
+        own = _unthrottled(detector, found, part, service_s, otherwise, is_waiting=seen.is_waiting)
     else:
-        counted = data if found.counts_data else part
-        waited_s = wait_s(counted, service_s)
-        # If the verdicts on the other parts of the release wait, all have its mean.
-        timed = release if found.covers_undecided and not found.counts_data else counted
-        throttled_s = _throttled_s(timed, detector.inflight, service_s, found)
-        throttled_s *= part.seconds / timed.seconds
-        time_s = detector.uncounted_s + min(found.longest_s, throttled_s)
-        share = min(1.0, time_s / part.seconds)
-        uncounted_s = min(rules.tick_s, max(0.0, time_s - share * part.seconds))
-        is_confirmed = found.is_steady and _is_confirmed(found.run, rules.tick_s)
-        own = WindowVerdict("throttled", found.throttle, waited_s, is_confirmed, share, otherwise)
+        own, uncounted_s = _throttled(detector, found, release, part, service_s, rules)
+        own = msgspec.structs.replace(own, otherwise=otherwise)
     if rules.counted is not None:
         own = _with_counted(own, rules.counted, data, detector.inflight, service_s, found)
     state = DetectorState(
@@ -412,6 +388,60 @@ def _judge(
         lines=seen.lines,
     )
     return state, own, found
+
+
+def _unthrottled(
+    detector: DetectorState,
+    found: Finding,
+    part: Interval,
+    service_s: float,
+    otherwise: Verdict,
+    *,
+    is_waiting: bool,
+) -> WindowVerdict:
+    """Return the verdict on a part of a release in which nothing throttles the disk.
+
+    If it was throttled in the release before, those that waited there have completed in this one.
+    What was in flight after a gap has waited for another reason.
+    """
+    data = part.without_flushes()
+    verdict: Verdict = "below" if found.is_below else otherwise
+    if detector.throttle is not None and detector.inflight and is_waiting:
+        waited_s = wait_s(data, service_s)
+        share = min(1.0, waited_s / detector.inflight / part.seconds)
+        return WindowVerdict(
+            "throttled", detector.throttle, waited_s, throttled_share=share, otherwise=verdict
+        )
+    may_wait = found.is_open and detector.inflight is not None
+    return WindowVerdict(verdict, wait_s=wait_s(data, service_s) if may_wait else 0.0)
+
+
+def _throttled(
+    detector: DetectorState,
+    found: Finding,
+    release: Interval,
+    part: Interval,
+    service_s: float,
+    rules: Rules,
+) -> tuple[WindowVerdict, float]:
+    """Return the verdict on a part of a throttled release, and the time that the next one counts.
+
+    If the verdicts on the other parts of the release wait, all have its mean.
+    """
+    counted = part.without_flushes() if found.counts_data else part
+    timed = release if found.covers_undecided and not found.counts_data else counted
+    throttled_s = _throttled_s(timed, detector.inflight, service_s, found)
+    throttled_s *= part.seconds / timed.seconds
+    time_s = detector.uncounted_s + min(found.longest_s, throttled_s)
+    share = min(1.0, time_s / part.seconds)
+    own = WindowVerdict(
+        "throttled",
+        found.throttle,
+        wait_s(counted, service_s),
+        found.is_steady and _is_confirmed(found.run, rules.tick_s),
+        share,
+    )
+    return own, min(rules.tick_s, max(0.0, time_s - share * part.seconds))
 
 
 def _none_waits(counts: WriteCounts, service: ServiceTime) -> bool:

@@ -2,6 +2,7 @@
 local uids = import '../uids.libsonnet';
 
 function(config) {
+  local contains = import '../contains.libsonnet',
   local trimmed = import '../trimmed.libsonnet',
   local instance = '{{ $labels.instance }}',
   local variable(name) = 'var-' + name + '={{ $labels.' + name + ' | urlquery }}',
@@ -32,7 +33,7 @@ function(config) {
 
   // The value of a metric, or of a query with `@`, and text around it; empty without a sample.
   also(before, metric, unit, after):
-    local query = if std.findSubstr('@', metric) == [] then metric + '{@}' else metric;
+    local query = if contains(metric, '@') then metric else metric + '{@}';
     '{{ range ' + self.result(query) + ' }}'
     + before + '{{ . | value | ' + unit + ' }}' + after + '{{ end }}',
 
@@ -54,8 +55,8 @@ function(config) {
       annotations: {
         summary: summary,
         description:
-          (if std.findSubstr('$of', description) == [] then ''
-           else '{{ $of := printf `' + matchers + '` ' + values + ' }}') + description,
+          (if contains(description, '$of') then '{{ $of := printf `' + matchers + '` ' + values + ' }}'
+           else '') + description,
         [if config.runbookUrl != '' then 'runbook_url']:
           std.strReplace(config.runbookUrl, instance, link_to) + '#' + name,
         [if config.grafanaUrl != '' then 'dashboard_url']:

@@ -4,6 +4,9 @@ Most are simulated (tests/support/simulated_limiter.py) with terms of the catalo
 recordings of disks of the lab (tests/lab/recordings), which repeat all day.
 """
 
+import fcntl
+import os
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -183,9 +186,26 @@ MACHINE_DISKS = ("machine-first", "machine-second")
 """Models of disks that share a limit of their machine."""
 
 
+SHARED_FILE = "DISKSLA_FLEET_MODELS"
+"""The environment variable with the path of a file in which processes share the models."""
+
+
 @cache
 def models() -> dict[str, Model]:
-    """Return all models by name."""
+    """Return all models by name; of processes that share a file, the first one simulates them."""
+    path = os.environ.get(SHARED_FILE)
+    if path is None:
+        return _made()
+    with Path(path).open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if file.tell() == 0:
+            pickle.dump(_made(), file)
+        file.seek(0)
+        found: dict[str, Model] = pickle.load(file)
+        return found
+
+
+def _made() -> dict[str, Model]:
     simulated = {
         name: Model(name, _playbacks(disk_type)) for name, disk_type in DISK_TYPES.items()
     }

@@ -5,6 +5,7 @@ and become bytes, bytes per second and seconds.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,12 @@ def _package_files() -> list[Path]:
 
 def _loader_of_package() -> "_Loader":
     """Return a loader that has the files of this package."""
+    return _package().copy()
+
+
+@cache
+def _package() -> "_Loader":
+    """Return a loader that read the files of this package; they do not change while it runs."""
     loader = _Loader()
     for path in _package_files():
         loader.add(path.read_bytes(), str(path), _PACKAGE)
@@ -88,6 +95,14 @@ class _Loader:
         self._rows: list[Terms] = []
         self._places: dict[str, str] = {}
         self._problems: list[str] = []
+
+    def copy(self) -> "_Loader":
+        """Return a loader that has read the same files."""
+        other = _Loader()
+        other._rows += self._rows
+        other._places |= self._places
+        other._problems += self._problems
+        return other
 
     def catalog(self) -> Catalog:
         """Return the rows. Raise DiskslaError if there were problems."""

@@ -125,7 +125,7 @@ def at_start(limiter: BurstLimiter, *, is_known: bool) -> Credits:
     return initial(limiter.bucket)
 
 
-@scaled(500)
+@scaled(250)
 @given(limiters(), load_lists(), st.sampled_from([0, 1, 5, 20]), first_intervals(), st.booleans())
 def test_bounds_contain_the_level_at_every_sample(
     limiter: BurstLimiter, loads: list[Load], service_ms: int, first_ms: list[int], is_known: bool
@@ -156,7 +156,7 @@ def test_bounds_contain_the_level_for_bursts_split_by_samples(
             assert contains(now, bucket, sample.level), sample
 
 
-@scaled(200)
+@scaled(100)
 @given(
     limiters(), load_lists(), first_intervals(), st.integers(0, 30), st.floats(0, 3), st.booleans()
 )

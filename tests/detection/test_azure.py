@@ -10,6 +10,7 @@ from disksla.detection.azure import detect_azure
 from disksla.detection.exchange import Request
 from disksla.detection.findings import Detected, Disk
 from disksla.units import GIB, MB
+from support.examples import halved
 from support.exchanges import Answer, answered, reply
 
 SUBSCRIPTION = "/subscriptions/0-0/resourceGroups/rg/providers/Microsoft.Compute/disks"
@@ -213,6 +214,7 @@ FIELDS = (
 )
 
 
+@halved()
 @given(st.dictionaries(st.sampled_from(FIELDS), json_values), json_values)
 def test_any_metadata_are_disks_or_a_problem(values: dict[str, Any], answer: Any) -> None:
     metadata = reply(compute(attached("Premium_LRS", "0") | values))

@@ -19,6 +19,7 @@ from pipeline.test_provider_agreement import (
     last_of,
     seconds_apart,
 )
+from support.examples import halved
 from support.simulated_limiter import Closed, Limiter, Load, Open, Run, Scenario, run, summed
 from support.simulated_pages import readings, with_readings
 
@@ -90,6 +91,7 @@ def simulated(
     return comparison_of(disk_state).by_contradiction()
 
 
+@halved()
 @given(st.integers(100, 1000), st.integers(1, 32), st.sampled_from((None, 500.0, 20_000.0)))
 def test_right_terms_are_never_contradicted(iops: int, depth: int, left: float | None) -> None:
     peak, load = 3.0 * iops, Closed(depth=depth)

@@ -6,7 +6,7 @@ from random import Random
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
@@ -22,6 +22,7 @@ from disksla.units import KIB, MIB
 from disksla.verdict.agreement import NOT_THROTTLED
 from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verdict.verdict import VERDICTS
+from support.examples import halved
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
 from support.simulated_limiter import (
@@ -236,7 +237,7 @@ def test_records_have_the_limit_of_the_page(limit: str) -> None:
     assert with_named_limits(records, []) == records
 
 
-@settings(deadline=None)
+@halved()
 @given(
     iops=st.integers(50, 5000),
     depth=st.integers(1, 32),

@@ -3,6 +3,7 @@
 from hypothesis import settings
 
 USUAL = 100
+_AT_NIGHT = 1000
 
 
 def scaled(examples: int) -> settings:
@@ -11,3 +12,12 @@ def scaled(examples: int) -> settings:
     The profile decides (tests/conftest.py): a profile of 25 examples, not 100, tries a quarter.
     """
     return settings(max_examples=max(1, examples * settings().max_examples // USUAL))
+
+
+def halved() -> settings:
+    """Return settings for a property that computes much: half of the examples, but all at night.
+
+    `make check` tries it on 50 examples, `make nightly` on 1,000 as any other.
+    """
+    examples = settings().max_examples
+    return settings(max_examples=examples if examples >= _AT_NIGHT else examples // 2)

@@ -51,7 +51,7 @@ def shown(
     return [text_of(line).rstrip() for line in screen(whole, view or View(), size, look)]
 
 
-@scaled(400)
+@scaled(200)
 @given(st.none() | disks_documents, VIEWS, SIZES, LOOKS)
 def test_any_screen_has_its_size_and_nothing_to_execute(
     whole: DisksDocument | None, view: View, size: Size, look: Look
@@ -63,7 +63,26 @@ def test_any_screen_has_its_size_and_nothing_to_execute(
         assert cells(text_of(line)) == size.columns
 
 
-@scaled(200)
+@pytest.mark.parametrize(
+    ("rows", "first", "last"),
+    [
+        (1, ">vdb ", ">vdb "),
+        (2, " Device ", ">vdb "),
+        (3, "disksla top:", ">vdb "),
+        (8, "disksla top:", "?:help"),
+        (12, "disksla top:", "?:help"),
+    ],
+)
+def test_lines_of_a_low_screen(rows: int, first: str, last: str) -> None:
+    """The selected disk stays; what is left out first are sentences, then the keys."""
+    lines = shown(document(disk("vdb", "met", 0.0)), size=Size(80, rows))
+    assert len(lines) == rows
+    assert lines[0].startswith(first)
+    assert lines[-1].startswith(last)
+    assert any(line.startswith("vdb: ") for line in lines) == (rows >= 12)
+
+
+@scaled(100)
 @given(disks_documents, VIEWS, SIZES, st.lists(st.sampled_from(("down", "up", "page-down", "k"))))
 def test_selected_disk_is_visible(
     whole: DisksDocument, view: View, size: Size, keys: list[str]

@@ -21,7 +21,7 @@ run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
 
 test: .venv/check.stamp ## run the fast tests: no root, no disks, about 3 minutes
-	$(PYTEST) -m 'not system and not nightly' $(ARGS)
+	$(PYTEST) --lane=fast -m 'not nightly' $(ARGS)
 
 check: cover lint type layers system ## run everything that must pass before a change is merged
 
@@ -37,15 +37,14 @@ layers: .venv/check.stamp ## check imports: layers, and pure modules
 
 cover: .venv/check.stamp ## run the fast tests with more examples, and check coverage
 	@.venv/bin/coverage erase
-	@$(PYTEST) --hypothesis-profile=ci --cov --cov-report= -m 'not system and not nightly and not no_coverage'
-	@$(PYTEST) --hypothesis-profile=ci -m 'no_coverage and not system and not nightly'
+	@$(PYTEST) --lane=fast --hypothesis-profile=ci --cov --cov-report= -m 'not nightly'
 	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
 		--include="$$(.venv/bin/python tests/pure_files.py)"
 
 system: .venv/check.stamp .cache/dashboard/page/page.js ## run the tests with real disks, fio, Prometheus, browsers
 	@.ci/need check
-	$(PYTEST) -n 4 --hypothesis-profile=ci -m 'system and not alone and not nightly' $(ARGS)
-	$(PYTEST) -n 0 --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
+	$(PYTEST) -n 4 --lane=system --hypothesis-profile=ci -m 'not alone and not nightly' $(ARGS)
+	$(PYTEST) -n 0 --lane=system --hypothesis-profile=ci -m 'alone and not nightly' $(ARGS)
 
 nightly: .venv/check.stamp .cache/dashboard/page/page.js ## run all tests, with 1,000 random examples for each property
 	@.ci/need check

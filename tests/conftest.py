@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,8 +34,16 @@ NO_COVERAGE = {
     "test_hosts.py", "test_lab.py", "test_limiter.py", "test_recordings.py", "test_template.py",
     "test_throttling.py", "test_words.py",
 }  # fmt: skip
-"""Files of tests that compute much, as those that judge many seconds of samples. `make cover` runs
-them without measuring coverage, under which they take two to three times as long."""
+"""Files of tests that compute much, as those that judge many seconds of samples. `make cover` does
+not measure their coverage, under which they take two to three times as long."""
+COVERED = {
+    "test_account.py", "test_burst_depth.py", "test_deadlines.py", "test_history_pages.py",
+    "test_http.py", "test_import_diskspd.py", "test_import_fio_text.py", "test_interval.py",
+    "test_machine_apart.py", "test_probe_results.py", "test_raw_device_rules.py",
+    "test_sysfs_attributes.py", "test_terms_reading.py", "test_units.py",
+}  # fmt: skip
+"""Files of which the coverage of properties is measured: only they reach some branches. That of
+other properties is not measured, since they try again and again what single examples reach."""
 ATTEMPTS = 3
 """A machine whose CPU or disk is busy elsewhere delays what a test measures. Such a test is
 repeated, and the summary says so."""
@@ -46,22 +55,51 @@ for number in (signal.SIGINT, signal.SIGTERM):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --golden, which `make golden` uses to rewrite expected output."""
+    """Add --golden, which `make golden` uses to rewrite expected output, and --lane."""
     parser.addoption("--golden", action="store_true", help="rewrite the expected output of tests")
+    parser.addoption("--lane", choices=("fast", "system"), help="collect the tests of one lane")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder, and repeat those that measure; a property is never repeated."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the tests of the other lane: every process takes seconds to import them."""
+    lane = config.getoption("--lane")
+    if lane is None or collection_path in (TESTS, *TESTS.parents):
+        return None
+    is_of_system = collection_path.relative_to(TESTS).parts[0] in SYSTEM
+    return True if is_of_system != (lane == "system") else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests, and repeat those that measure; a property is never repeated."""
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
+        is_property = is_hypothesis_test(getattr(item, "obj", None))
         if folder in SYSTEM:
             item.add_marker("system")
-            if not is_hypothesis_test(getattr(item, "obj", None)):
+            if not is_property:
                 item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
-        if item.path.name in NO_COVERAGE:
+        if item.path.name in NO_COVERAGE or (is_property and item.path.name not in COVERED):
             item.add_marker("no_coverage")
+    if config.getoption("cov_source"):  # what is cached was computed while coverage was measured
+        items.sort(key=lambda item: item.get_closest_marker("no_coverage") is not None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Do not trace a test whose coverage is not measured.
+
+    The mark of pytest-cov, no_cover, has no effect in processes of xdist: two measurements are
+    nested there, and it stops only one.
+    """
+    tracer = sys.gettrace()
+    if item.get_closest_marker("no_coverage") is not None:
+        sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)
 
 
 @pytest.fixture(autouse=True)

@@ -27,9 +27,12 @@ SYSTEM = {
 }  # fmt: skip
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
 ALONE = {"integration", "lab"}
-"""Folders of tests that measure disks, or reserve them: they run one after another, and nothing
-beside them, because they share the devices and the measurement lock of the machine. Such tests in
-other folders have the mark `alone`."""
+"""Folders of tests that measure disks, or reserve them: they run when no other tests do, because
+they need time of the CPU at once. Such tests in other folders have the mark `alone`."""
+TOGETHER = {"clouds", "engines", "integration", "lab"}
+"""Folders of such tests that run one after another, because they share devices, servers, or the
+measurement lock of the machine. Of other folders, those of one file do. Two groups run side by
+side: most of their time, they wait."""
 NO_COVERAGE = {
     "test_hosts.py", "test_lab.py", "test_limiter.py", "test_recordings.py", "test_template.py",
     "test_throttling.py", "test_words.py",
@@ -80,6 +83,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
+        if item.get_closest_marker("alone") is not None:
+            group = folder if folder in TOGETHER else item.path.stem
+            item.add_marker(pytest.mark.xdist_group(group))
         if item.path.name in NO_COVERAGE or (is_property and item.path.name not in COVERED):
             item.add_marker("no_coverage")
     if config.getoption("cov_source"):  # what is cached was computed while coverage was measured

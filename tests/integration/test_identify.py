@@ -16,7 +16,7 @@ from disksla.system.lock import measurement_lock
 from disksla.units import KIB
 from lab.disk import made
 from lab.scenario import read_scenario
-from support.daemon_process import run
+from support.daemon_process import own_state, run
 from support.loop_device import used
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED: fio is missing")
@@ -24,25 +24,25 @@ pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="NOT TESTED:
 
 def test_busy_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
     with used(loop_device, tmp_path):
-        ended = run("identify", loop_device, status=2)
+        ended = run("identify", loop_device, own_state(tmp_path), status=2)
         assert f"cannot measure {loop_device}: other programs use it" in ended.stderr
-        ended = run("identify", loop_device, "--runtime=100ms", "--force")
+        options = (own_state(tmp_path), "--runtime=100ms", "--force")
+        ended = run("identify", loop_device, *options)
     assert f"other programs use {loop_device}" in ended.stderr
     assert "At queue depth 16" in ended.stdout
     assert all(len(line) <= 80 for line in ended.stdout.splitlines())
 
 
 def test_measurements_exclude_each_other(loop_device: str, tmp_path: Path) -> None:
-    config = tmp_path / "config.yml"
-    config.write_text(f"state: {{directory: {tmp_path}}}\n", encoding="utf-8")
     with measurement_lock(tmp_path):
-        ended = run("identify", loop_device, f"--config.file={config}", status=2)
+        ended = run("identify", loop_device, own_state(tmp_path), status=2)
     assert "another disksla measurement is running on this machine" in ended.stderr
 
 
-def test_loop_device_of_cached_pages_is_memory(loop_device: str) -> None:
+def test_loop_device_of_cached_pages_is_memory(loop_device: str, tmp_path: Path) -> None:
     """Or at least a medium that does not seek, if the machine is busy."""
-    ended = run("identify", loop_device, "--runtime=500ms", "--json", "--force")
+    options = (own_state(tmp_path), "--runtime=500ms", "--json", "--force")
+    ended = run("identify", loop_device, *options)
     shown = json.loads(ended.stdout)
     assert shown["medium"] in {"memory", "ssd", "nvme", "network"}
     assert shown["evidence"]["random"]["requests"] > 100
@@ -85,7 +85,7 @@ def disk_of_the_lab(model: str, directory: Path) -> Iterator[str]:
 @needs_fuse
 def test_limiter_hides_the_medium(tmp_path: Path) -> None:
     with disk_of_the_lab(LIMITED, tmp_path) as device:
-        options = ("--runtime=1s", "--json", "--force")
+        options = (own_state(tmp_path), "--runtime=1s", "--json", "--force")
         shown = json.loads(run("identify", device, *options, status=1).stdout)
     assert (shown["medium"], shown["limited"]) == ("unknown", True)
 
@@ -111,7 +111,8 @@ def ioping(device: str, *options: str) -> RequestStats:
 def test_result_agrees_with_ioping(tmp_path: Path) -> None:
     """Both measure one after the other."""
     with disk_of_the_lab(REMOTE, tmp_path) as device:
-        ours = json.loads(run("identify", device, "--runtime=1s", "--json", "--force").stdout)
+        options = (own_state(tmp_path), "--runtime=1s", "--json", "--force")
+        ours = json.loads(run("identify", device, *options).stdout)
         theirs = Evidence(random=ioping(device), streamed=ioping(device, "-L"))
     assert ours["medium"] == identify(theirs).medium == "network"
     for name in ("random", "streamed"):

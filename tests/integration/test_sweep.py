@@ -12,7 +12,7 @@ import pytest
 from disksla.benchmark.sweep_journal import SweepJournal
 from disksla.benchmark.sweep_journal_file import load_journal
 from disksla.units import MIB
-from support.daemon_process import DISKSLA, PATIENCE_S, run
+from support.daemon_process import DISKSLA, PATIENCE_S, own_state, run
 from support.file_system import mounted_ext4
 from support.loop_device import attached, used
 from support.waiting import eventually
@@ -41,7 +41,7 @@ def rows(journal: Path) -> int:
 
 def interrupted(journal: Path, *arguments: str, after_rows: int) -> SweepJournal:
     """Start a sweep, and interrupt it while a cell is measured."""
-    command = [str(DISKSLA), "sweep", *arguments]
+    command = [str(DISKSLA), "sweep", *arguments, own_state(journal.parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert eventually(lambda: rows(journal) >= after_rows, PATIENCE_S)
         process.send_signal(signal.SIGINT)
@@ -62,7 +62,8 @@ def test_interrupted_sweep_is_resumed(loop_device: str, tmp_path: Path) -> None:
     with journal.open("ab") as torn:
         torn.write(b'{"cell":{"workers":1,"requ')
     files = (f"--csv={table}", f"--html={page}")
-    ended = run("sweep", loop_device, f"--resume={journal}", "--force", "--json", *files)
+    again = (f"--resume={journal}", own_state(tmp_path), "--force", "--json")
+    ended = run("sweep", loop_device, *again, *files)
     after = load_journal(journal)
     assert len(after.rows) == 8
     assert after.rows[: len(before.rows)] == before.rows
@@ -75,20 +76,22 @@ def test_interrupted_sweep_is_resumed(loop_device: str, tmp_path: Path) -> None:
 
 def test_journal_of_another_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
-    options = ("--runtime=100ms", "--sizes=4KiB", "--workers=1", "--force")
+    own = own_state(tmp_path)
+    options = (own, "--runtime=100ms", "--sizes=4KiB", "--workers=1", "--force")
     run("sweep", loop_device, f"--output={journal}", *options)
     other = tmp_path / "other"
     with other.open("wb") as file:
         file.truncate(32 * MIB)
     with attached(other) as device:
-        ended = run("sweep", device, f"--resume={journal}", status=2)
+        ended = run("sweep", device, f"--resume={journal}", own, status=2)
     assert f"cannot resume from {journal}: it belongs to another disk" in ended.stderr
 
 
 def test_existing_journal_is_not_overwritten(loop_device: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     journal.write_text("mine\n")
-    ended = run("sweep", loop_device, f"--output={journal}", *SMALL, status=2)
+    options = (f"--output={journal}", own_state(tmp_path), *SMALL)
+    ended = run("sweep", loop_device, *options, status=2)
     assert "already exists; resume it with --resume" in ended.stderr
     assert journal.read_text() == "mine\n"
 
@@ -110,7 +113,7 @@ def test_scratch_file_is_removed(tmp_path: Path) -> None:
         found = interrupted(journal, device, f"--output={journal}", *options, after_rows=2)
         assert sorted(mount_point.rglob("*")) == before
         assert found.header.plan.writes
-        ended = run("sweep", device, f"--resume={journal}", "--force")
+        ended = run("sweep", device, f"--resume={journal}", own_state(tmp_path), "--force")
         assert sorted(mount_point.rglob("*")) == before
     assert len(load_journal(journal).rows) == 16
     lines = ended.stdout.splitlines()
@@ -121,6 +124,6 @@ def test_scratch_file_is_removed(tmp_path: Path) -> None:
 def test_busy_disk_is_refused(loop_device: str, tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     with used(loop_device, tmp_path):
-        ended = run("sweep", loop_device, f"--output={journal}", status=2)
+        ended = run("sweep", loop_device, f"--output={journal}", own_state(tmp_path), status=2)
     assert f"cannot measure {loop_device}: other programs use it" in ended.stderr
     assert not journal.exists()

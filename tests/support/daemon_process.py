@@ -26,6 +26,16 @@ def run(*arguments: str, status: int = 0) -> subprocess.CompletedProcess[str]:
     return completed
 
 
+def own_state(directory: Path) -> str:
+    """Return the option of a configuration with this state directory.
+
+    Its measurement lock is not that of other measurements on this machine.
+    """
+    config = directory / "own-state.yml"
+    config.write_text(f"state: {{directory: {directory}}}\n", encoding="utf-8")
+    return f"--config.file={config}"
+
+
 class Daemon:
     """A running `disksla serve`."""
 

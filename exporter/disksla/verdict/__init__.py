@@ -15,7 +15,8 @@ Theory of operation. A sample every 100 ms gives the increase of the counters of
 Let C(t) be what a disk has served up to t: requests, bytes, or seconds of its limit. A limiter of
 rate L keeps C below a line of slope L, and while requests wait for it, C lies on that line. So
 throttling has two signs, and neither is sufficient alone: requests wait (which they do at any busy
-disk), and C is on a line (which any program can arrange that paces itself). iowait and PSI are not
+disk), and C is on a line (which any program can arrange that paces itself). Where no request waits
+in a window, or is in flight after it, no line is looked for. iowait and PSI are not
 used: they miss I/O submitted by libaio. The kernel's time with requests in flight (io_ticks) is
 used only where none is at any sample: before Linux 6.10, time is lost when a request starts while
 others are in flight, and then throttling is missed there.
@@ -43,8 +44,9 @@ others are in flight, and then throttling is missed there.
   needed. While the line is straight but not long enough, verdicts wait. The rate is remembered:
   later loads at that rate are throttled at once, as long as they never exceed it. Where the
   windows of the limiter are no multiple of samples, the curve rises in equal steps: at samples, it
-  is a whole number of windows, in proportion to time (`limiter_window`). On a busy
-  machine, samples see completed requests some milliseconds late. With 400 requests of a deep
+  is a whole number of windows, in proportion to time (`limiter_window`). Their length is
+  published, also at limits of the terms, unless as many fall into each sample. On a busy machine,
+  samples see completed requests some milliseconds late. With 400 requests of a deep
   queue, a quarter of the samples may be below a line along the top of the curve (`late_samples`).
   A sample that is late itself counts a part of the next window, so half as many may be above a
   line along the bottom.

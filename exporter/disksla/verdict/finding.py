@@ -223,11 +223,9 @@ def _is_on_another_line(seen: Seen, rules: Rules) -> bool:
         span = span_of(seen.releases[-line.releases :])
         tolerance = rules.tolerance_ratio + span.uncertainty(rules.tick_s)
         least = span.load(rules.limits.promise_charges)
-        if least is None:
-            return False
         most = span.load(rules.limits.throttled_charges) or 0.0
         is_above = most > 1 + tolerance and not rules.limits.burst_charges
-        return least < 1 - tolerance or is_above
+        return least is not None and (least < 1 - tolerance or is_above)
     return line.skipped > 0 and line.is_open(rules.tick_s)
 
 

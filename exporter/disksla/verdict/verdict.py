@@ -361,10 +361,11 @@ def _judge(
     found = find(seen, rules)
     if found.throttle is None:
         uncounted_s = 0.0
-        own = _unthrottled(detector, found, part, service_s, otherwise, is_waiting=seen.is_waiting)
+        own = _unthrottled(detector, found, data, service_s, otherwise, is_waiting=seen.is_waiting)
     else:
-        own, uncounted_s = _throttled(detector, found, release, part, service_s, rules)
-        own = msgspec.structs.replace(own, otherwise=otherwise)
+        own, uncounted_s = _throttled(
+            detector, found, release, part, service_s, rules.tick_s, otherwise
+        )
     if rules.counted is not None:
         own = _with_counted(own, rules.counted, data, detector.inflight, service_s, found)
     state = DetectorState(
@@ -393,7 +394,7 @@ def _judge(
 def _unthrottled(
     detector: DetectorState,
     found: Finding,
-    part: Interval,
+    data: Interval,
     service_s: float,
     otherwise: Verdict,
     *,
@@ -401,14 +402,14 @@ def _unthrottled(
 ) -> WindowVerdict:
     """Return the verdict on a part of a release in which nothing throttles the disk.
 
-    If it was throttled in the release before, those that waited there have completed in this one.
-    What was in flight after a gap has waited for another reason.
+    `data` is that part without flushes. If the disk was throttled in the release before, those
+    that waited there have completed in this one. What was in flight after a gap has waited for
+    another reason.
     """
-    data = part.without_flushes()
     verdict: Verdict = "below" if found.is_below else otherwise
     if detector.throttle is not None and detector.inflight and is_waiting:
         waited_s = wait_s(data, service_s)
-        share = min(1.0, waited_s / detector.inflight / part.seconds)
+        share = min(1.0, waited_s / detector.inflight / data.seconds)
         return WindowVerdict(
             "throttled", detector.throttle, waited_s, throttled_share=share, otherwise=verdict
         )
@@ -422,7 +423,8 @@ def _throttled(
     release: Interval,
     part: Interval,
     service_s: float,
-    rules: Rules,
+    tick_s: float,
+    otherwise: Verdict,
 ) -> tuple[WindowVerdict, float]:
     """Return the verdict on a part of a throttled release, and the time that the next one counts.
 
@@ -438,10 +440,11 @@ def _throttled(
         "throttled",
         found.throttle,
         wait_s(counted, service_s),
-        found.is_steady and _is_confirmed(found.run, rules.tick_s),
+        found.is_steady and _is_confirmed(found.run, tick_s),
         share,
+        otherwise,
     )
-    return own, min(rules.tick_s, max(0.0, time_s - share * part.seconds))
+    return own, min(tick_s, max(0.0, time_s - share * part.seconds))
 
 
 def _none_waits(counts: WriteCounts, service: ServiceTime) -> bool:

@@ -77,10 +77,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         is_property = is_hypothesis_test(getattr(item, "obj", None))
-        if folder in SYSTEM:
-            item.add_marker("system")
-            if not is_property:
-                item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
+        if folder in SYSTEM and not is_property:
+            item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
         if item.get_closest_marker("alone") is not None:

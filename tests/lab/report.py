@@ -40,8 +40,8 @@ means that the disk of the lab was slower than the limit, on the machine of that
 - `iowait s` is the iowait that is attributed to the disk, of the iowait of all CPUs.
 - `window ms` is the time between two releases of the limiter, as it was found and in truth: 0 for
   a leaky bucket. Windows that are shorter than two samples are found if the time between samples
-  is no multiple of them and they have 12 requests or more: of 240 simulated limiters, half with
-  such windows, 78 were found, 76 within 5 %, and two by a factor of two.
+  is no multiple of them and they have 12 requests or more. Of 240 simulated limiters, 79 had such
+  windows, and 78 of these were found, within 5 %. Two others were found with half their length.
 - `burst` is the burst depth of the limiter, as it was found and in truth: what it admits beyond
   its rate before it throttles, in requests or MB. It is found when a burst has used it up; at most
   a tenth may be missing, and none may be found where there are no credits.
@@ -121,7 +121,9 @@ flight, all were found; of 64 with windows of 10 to 100 ms, 18 were not, most of
 requests. With one request at a time, 23 of 37 limiters with such short windows were not found. On
 the disk of the lab, which serves one request in 0.2 ms, 3.4 of 23.7 s were found with windows of
 37 ms and 1,134 IOPS. The rate of such a limiter may be wrong by some percent
-([ADR 36](adr/0036-windows-of-any-length.md)).
+([ADR 36](adr/0036-windows-of-any-length.md)). Of 240 simulated limiters with random windows, the
+rate of 150 of 151 limits of the terms was right within 1 % (one was wrong by 2.2 %). Without
+terms, it was for 70 of the 76 that have a rate; the other six were wrong by 1.9 to 6.2 %.
 
 Where the machine is busy and sees completed requests some milliseconds late, a limit without
 windows is found with several requests in flight and at least 125 a second, unless more than a

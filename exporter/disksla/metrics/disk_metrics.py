@@ -434,9 +434,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_observed_limiter_window_seconds",
         "gauge",
-        "Time between two releases of requests by the limiter that throttled the disk last. Below"
-        " two sampling intervals, it is absent unless the sampling interval is no multiple of it"
-        " and at least 12 requests are released at once.",
+        "Time between two releases of requests by the limiter that throttled the disk last. A time"
+        " of less than two sampling intervals is known only if the sampling interval is no"
+        " multiple of it and at least 12 requests are released at once.",
         lambda snapshot: snapshot.limiter.window_s,
         profile="full",
     ),

@@ -88,6 +88,29 @@ def test_length_of_a_window_is_not_known_if_as_many_fall_into_each_sample(in_eac
     assert window_length_s(tuple(releases), TICK_S) is None
 
 
+@pytest.mark.parametrize(
+    "amounts",
+    [
+        [80] * 3 + [112, 48] + [80] * 9,  # windows of 80: one ended after a late sample
+        [80] * 8 + [40, 120] + [80] * 20,
+        [80] * 9 + [40] + [80] * 20,
+    ],
+)
+def test_length_of_a_window_is_not_known_if_it_may_be_twice_as_long(amounts: list[int]) -> None:
+    releases = tuple(release(amount) for amount in amounts)
+    assert limiter_window(releases, TICK_S) is not None
+    assert window_length_s(releases, TICK_S) is None
+
+
+def test_window_may_have_few_of_the_requests_of_a_sample() -> None:
+    """Samples of a limiter that admits 15.3 every 17 ms: six windows, and now and then five."""
+    releases = tuple(release(amount) for amount in ([92, 92, 91, 92, 92, 92, 92, 77] * 4))
+    window = limiter_window(releases, TICK_S)
+    assert window is not None
+    assert window.amount == pytest.approx(15.3, rel=0.01)
+    assert window.seconds == pytest.approx(0.017, rel=0.01)
+
+
 def test_one_window_in_each_sample_is_any_constant_rate() -> None:
     assert limiter_window(tuple([release(60)] * 20), TICK_S) is None
     late = [*[release(60)] * 10, release(120, 2 * TICK_S), *[release(60)] * 10]

@@ -13,6 +13,7 @@ from disksla.units import KIB, MIB
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import Interval
 from disksla.verdict.service_time import ServiceTime
+from disksla.verdict.span import span_of
 from disksla.verdict.throttle import Throttle
 from disksla.verdict.verdict import DetectorState, WindowVerdict, after_gap, classify
 from support.examples import scaled
@@ -315,7 +316,7 @@ def test_ceiling_halves_old_windows() -> None:
     ceiling = Ceiling(Throttle("base", "iops"), 600, 60.0, 60000, 60000 * 4096)
     assert ceiling.iops == 1000.0
     assert ceiling.bytes_per_second == 4096000.0
-    faded = ceiling.plus(ceiling.throttle, window(100))
+    faded = ceiling.plus(ceiling.throttle, span_of((window(100),)), 1.0)
     assert faded.windows == 301
     assert faded.iops == pytest.approx(1000)
 

@@ -32,6 +32,8 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
     seconds: float
     requests: float
     bytes: float
+    end_s: float = 0.0
+    """Monotonic time of the end of the last one; 0 if unknown."""
     burst_s: float = 0.0
     """Burst depth, in seconds at this rate (`burst_depth`)."""
     window_s: float = 0.0
@@ -72,20 +74,21 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             or abs(bytes_per_second - self.bytes_per_second) <= tolerance * self.bytes_per_second
         )
 
-    def plus(self, throttle: Throttle, release: Interval) -> "Ceiling":
-        """Return the ceiling with one more release; older ones than a minute lose weight."""
+    def plus(self, throttle: Throttle, span: Span, end_s: float) -> "Ceiling":
+        """Return the ceiling with more releases; older ones than a minute lose weight."""
         age = 2 if self.windows >= P.ceiling_memory else 1
         return Ceiling(
             throttle,
-            self.windows / age + 1,
-            self.seconds / age + release.seconds,
-            self.requests / age + release.reads + release.writes,
-            self.bytes / age + release.read_bytes + release.written_bytes,
+            self.windows / age + span.releases,
+            self.seconds / age + span.seconds,
+            self.requests / age + span.requests,
+            self.bytes / age + span.bytes,
+            end_s,
             self.burst_s,
             self.window_s,
         )
 
-    def with_span(self, span: Span) -> "Ceiling":
+    def with_span(self, span: Span, end_s: float) -> "Ceiling":
         """Return the mean with a span that may have most of its releases."""
         share = P.ceiling_span_share
         return Ceiling(
@@ -94,6 +97,7 @@ class Ceiling(msgspec.Struct, frozen=True, gc=False):
             self.seconds + share * (span.seconds - self.seconds),
             self.requests + share * (span.requests - self.requests),
             self.bytes + share * (span.bytes - self.bytes),
+            end_s,
             self.burst_s,
             self.window_s,
         )
@@ -103,20 +107,22 @@ def ceiling_after(
     before: Ceiling | None,
     throttle: Throttle,
     throttled: tuple[Interval, ...],
+    waiting: tuple[Interval, ...],
     charges: tuple[Charge, ...],
     tick_s: float,
 ) -> Ceiling | None:
-    """Return the ceiling with the last but one of the throttled releases, or a new one.
+    """Return the ceiling with the last releases but one, up to those counted before, or a new one.
 
-    The last is left out because the load may have ended in it, and the first because the limiter
-    may have saved tokens for it. A new ceiling begins where the rate has changed.
+    These are the throttled ones, and those before in which requests were `waiting` ever since. The
+    last is left out because the load may have ended in it, and the first throttled one because the
+    limiter may have saved tokens for it. A new ceiling begins where the rate has changed.
 
     With flushes, the number of data writes is known as a range. Of the rates in it, only that of
     the limit which throttles is likely, by its `charges` (none if that limit is unknown). It holds
     for the releases together, not for each, so the ceiling is a mean of spans.
     """
     settled = throttled[1:-1]
-    span = span_of(settled)
+    span, end_s = span_of(settled), settled[-1].end_s if settled else 0.0
     if span.seconds < P.ceiling_s or not span.requests:
         return before
     rates = span.rates
@@ -127,13 +133,33 @@ def ceiling_after(
         if abs(load - 1) > max(1.0, load) * span.uncertainty(tick_s):
             return before
         if near is not None and near.throttle == throttle:
-            return near.with_span(span)
-        return Ceiling(throttle, span.releases, span.seconds, span.requests, span.bytes)
+            return near.with_span(span, end_s)
+        return Ceiling(throttle, span.releases, span.seconds, span.requests, span.bytes, end_s)
     if near is not None:
-        return near.plus(throttle, settled[-1])
-    last = last_seconds(settled, P.ceiling_s)
-    recent = span_of(settled[-max(len(last), P.ceiling_releases) :])
-    return Ceiling(throttle, recent.releases, recent.seconds, recent.requests, recent.bytes)
+        uncounted = _uncounted(near, settled, waiting[:-1])
+        return near.plus(throttle, uncounted, end_s) if uncounted.releases else near
+    if throttle.limit != "unknown":  # there, the rate of all is constant
+        last = last_seconds(settled, P.ceiling_s)
+        span = span_of(settled[-max(len(last), P.ceiling_releases) :])
+    return Ceiling(throttle, span.releases, span.seconds, span.requests, span.bytes, end_s)
+
+
+def _uncounted(
+    near: Ceiling, settled: tuple[Interval, ...], waiting: tuple[Interval, ...]
+) -> Span:
+    """Return the sum of the releases that a ceiling has not counted.
+
+    If requests were waiting ever since, at about its rate, the limiter admitted those between,
+    too. They were not found throttled because they differ from the others (a sample counts one
+    window more now and then), so the mean without them would be wrong.
+    """
+    since = tuple(release for release in waiting if release.end_s > near.end_s)
+    if since and len(since) < len(waiting):
+        span = span_of(since)
+        one_more = near.seconds / near.windows / span.seconds
+        if near.is_near(*span.rates, P.ceiling_change_share + one_more):
+            return span
+    return span_of(tuple(release for release in settled if release.end_s > near.end_s))
 
 
 def is_at_ceiling(ceiling: Ceiling | None, waiting: tuple[Interval, ...], tick_s: float) -> bool:

@@ -367,7 +367,7 @@ def _at_constant_rate(seen: Seen, rules: Rules) -> Finding:
             is_below=is_below,
         )
     if throttle and is_at_ceiling(seen.ceiling, waiting, rules.tick_s):
-        return Finding(throttle, covers_undecided=True)
+        return Finding(throttle, waiting, covers_undecided=True)
     found = _with_all_waiting(seen, rules)
     if found.is_suspected:
         return msgspec.structs.replace(

@@ -6,6 +6,7 @@ admits 17 every 40 ms): the curve is no straight line, but at each sample it is 
 windows, and that number is in proportion to time.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from statistics import median
@@ -22,6 +23,9 @@ class LimiterWindow(NamedTuple):
     amount: float
     """What it admits in each, in requests."""
     seconds: float
+    is_certain: bool
+    """Not all releases have the same number of windows, or each has one that is longer than a
+    sample. Otherwise, that number may be another."""
 
 
 def is_due(releases: tuple[Interval, ...]) -> bool:
@@ -41,34 +45,31 @@ def limiter_window(releases: tuple[Interval, ...], tick_s: float) -> LimiterWind
     for amounts in amounts_of(releases):
         for amount in _likely_amounts(amounts):
             if _may_be_window(amounts, amount, sum(lengths_s), tick_s):
-                window = _window(amounts, lengths_s, amount)
+                window = _window(amounts, lengths_s, amount, tick_s)
                 if window is not None:
                     return window
     return None
 
 
 def window_length_s(releases: tuple[Interval, ...], tick_s: float) -> float | None:
-    """Return the time between two windows of a limiter; None if it is not certain.
-
-    If as many windows fall into each sample, their number may be another.
-    """
+    """Return the time between two windows of a limiter; None if it is not certain."""
     window = limiter_window(releases, tick_s)
-    if window is None:
-        return None
-    seconds = sum(release.seconds for release in releases)
-    in_each = round(tick_s / window.seconds)
-    if in_each and _is_near(seconds / window.seconds * tick_s, in_each * seconds, tick_s):
-        return None
-    return window.seconds
+    return window.seconds if window is not None and window.is_certain else None
 
 
 def _likely_amounts(amounts: Sequence[float]) -> list[float]:
-    """Return what may be admitted in a window: all of a release, or the difference of two."""
+    """Return what may be admitted in a window: all of a release, or the part in which two differ.
+
+    The difference of two is a whole number, and what is admitted need not be.
+    """
     ordered = sorted(amounts)
     gaps = [higher - lower for lower, higher in pairwise(ordered)]
     number = gaps.index(max(gaps)) + 1
-    difference = median(ordered[number:]) - median(ordered[:number])
-    return [each for each in (median(ordered), difference) if each >= P.window_requests]
+    fewer, more = median(ordered[:number]), median(ordered[number:])
+    likely = [median(ordered)]
+    if more > fewer:
+        likely.append(more / round(more / (more - fewer)))
+    return [amount for amount in likely if amount >= P.window_requests]
 
 
 def _may_be_window(amounts: Sequence[float], amount: float, seconds: float, tick_s: float) -> bool:
@@ -89,7 +90,7 @@ def _is_near(seconds: float, other_s: float, tick_s: float) -> bool:
 
 
 def _window(
-    amounts: Sequence[float], lengths_s: Sequence[float], amount: float
+    amounts: Sequence[float], lengths_s: Sequence[float], amount: float, tick_s: float
 ) -> LimiterWindow | None:
     """Return the window if the sums of amounts are whole numbers of it, at a constant rate.
 
@@ -113,7 +114,22 @@ def _window(
     ]
     if max(late_s) - min(late_s) > P.window_late_ratio * window_s:
         return None
-    return LimiterWindow(amount, window_s)
+    is_certain = _is_certain(windows, sum(lengths_s), tick_s)
+    return LimiterWindow(amount, window_s, is_certain)
+
+
+def _is_certain(windows: Sequence[int], seconds: float, tick_s: float) -> bool:
+    """Return whether no other number of windows explains the releases.
+
+    Where their number is the same in nearly all, or is that of samples on average, each may be two
+    windows, or half of one.
+    """
+    numbers = Counter(later - earlier for earlier, later in pairwise(windows))
+    [(usual, times)] = numbers.most_common(1)
+    in_each = round(windows[-1] * tick_s / seconds)
+    if in_each and _is_near(windows[-1] * tick_s, in_each * seconds, tick_s):
+        return False
+    return usual == 1 or times < P.window_same_share * (len(windows) - 1)
 
 
 def _beyond(total: float, amount: float) -> float:

@@ -380,7 +380,7 @@ def _judge(
         service=service,
         usual=usual,
         served=detector.served,
-        ceiling=_ceiling(detector, found, rules, is_whole=part is release),
+        ceiling=_ceiling(detector, seen, found, rules),
         throttle=found.throttle if found.is_steady else None,
         throttled=len(found.run) if found.is_steady else 0,
         uncounted_s=uncounted_s,
@@ -502,18 +502,19 @@ def _applies(detector: DetectorState, counts: WriteCounts, rules: Rules) -> bool
     )
 
 
-def _ceiling(
-    detector: DetectorState, found: Finding, rules: Rules, *, is_whole: bool
-) -> Ceiling | None:
-    """Return the ceiling after what was found; of a release in parts, the first part counts."""
+def _ceiling(detector: DetectorState, seen: Seen, found: Finding, rules: Rules) -> Ceiling | None:
+    """Return the ceiling after what was found."""
     before = detector.ceiling
     if found.is_steady and not found.run:
         return None  # the number of data writes is known as a range only
-    if not found.run or not (is_whole or before is None):
+    if not found.run:
         return before
     throttle = found.throttle or UNKNOWN_LIMIT
     charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
-    ceiling = ceiling_after(before, throttle, found.run, charges, rules.tick_s)
+    waiting = (seen.data if found.counts_data else seen.releases)[-seen.waiting :]
+    if not seen.waiting or found.flush_share is not None:
+        waiting = found.run
+    ceiling = ceiling_after(before, throttle, found.run, waiting, charges, rules.tick_s)
     if ceiling is None:
         return None
     if is_due(found.run):

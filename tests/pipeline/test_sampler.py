@@ -15,6 +15,7 @@ from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.system.roots import Roots
 from disksla.verdict.interval import Clocks
+from disksla.verdict.throttle import UNKNOWN_LIMIT
 from support.log_events import Event, events
 from support.simulated_host import CATALOG, a_disk
 from support.waiting import eventually
@@ -55,6 +56,36 @@ def test_ticks_follow_the_configured_interval(paths: Roots) -> None:
         (each_s - due_s[0]) / 0.1 == pytest.approx(round((each_s - due_s[0]) / 0.1), abs=1e-3)
         for each_s in due_s
     )
+
+
+def test_samples_are_late_to_distinguish_a_limiter_from_a_fast_disk(paths: Roots) -> None:
+    """Whenever a sample is taken, a limiter with windows has admitted 110 requests.
+
+    The clock is that of a machine that is not busy: in steps of 5 ms.
+    """
+    ticks: list[Tick] = []
+    begun_s = read_clocks().monotonic_s
+
+    def clocks() -> Clocks:
+        at_s = begun_s + round((read_clocks().monotonic_s - begun_s) / 0.005) * 0.005
+        return Clocks(at_s, at_s, at_s)
+
+    def admit(tick: Tick) -> None:
+        ticks.append(tick)
+        requests = 110 * len(ticks)
+        line = f" 254 0 vda {requests} 0 {8 * requests} {95 * len(ticks)} 0 0 0 0 1 0 0"
+        write(paths, line + " 0 0 0 0 0 0\n")
+
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=admit, clocks=clocks)
+    sampler.post((a_disk("vda"),))
+    write(paths, " 254 0 vda 0 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0 0\n")
+    sampler.run_for(3.5)
+    late = [round((tick.clocks.monotonic_s - begun_s) / 0.005) % 20 for tick in ticks]
+    assert 1 in late
+    assert late[-10:] == [0] * 10  # it is known
+    detector = sampler.state.monitored["vda"].detector
+    assert detector.ceiling is not None
+    assert detector.ceiling.throttle == UNKNOWN_LIMIT
 
 
 def test_posted_settings_apply_at_next_tick(paths: Roots) -> None:

@@ -5,7 +5,8 @@ from functools import cache
 from itertools import groupby, pairwise
 
 from disksla.pipeline.advance import advance
-from disksla.pipeline.state import State
+from disksla.pipeline.state import State, needs_late_sample
+from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 from disksla.verdict.ceiling import Ceiling
 from support.simulated_host import CATALOG
@@ -81,10 +82,13 @@ class ScenarioVerdicts:
 @cache
 def judged(scenario: Scenario) -> ScenarioVerdicts:
     """Run the simulation, and the pipeline on its ticks."""
-    result = run(scenario)
     states = [State(scenario.settings(), CATALOG)]
-    for tick in result.ticks:
+
+    def takes_late(tick: Tick) -> bool:
         states.append(advance(states[-1], tick))
+        return needs_late_sample(states[-1])
+
+    result = run(scenario, takes_late)
     rows = [row for before, after in pairwise(states) for row in window_records(before, after)]
     return ScenarioVerdicts(
         [row for row in rows if row.verdict is not None], result.truth, states[-1]

@@ -25,6 +25,7 @@ import msgspec
 from disksla.config.custom_terms import CustomTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk
+from disksla.pipeline.deadlines import LATE_SHARES
 from disksla.pipeline.tick import Tick
 from disksla.procfs.diskstats import SECTOR_BYTES
 from disksla.units import GIB
@@ -252,9 +253,12 @@ class Run:
         return sum(window.throttled for window in windows) / len(windows)
 
 
-def run(scenario: Scenario) -> Run:
-    """Run the simulation; the same scenario always has the same result."""
-    return _Simulation(scenario).run()
+def run(scenario: Scenario, takes_late: Callable[[Tick], bool] = lambda _: False) -> Run:
+    """Run the simulation; the same scenario always has the same result.
+
+    `takes_late` is called with each tick, and returns whether the sampler takes the next one late.
+    """
+    return _Simulation(scenario, takes_late).run()
 
 
 class _BucketState:
@@ -344,7 +348,9 @@ class _Arrival(NamedTuple):
 
 
 class _Simulation:
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, takes_late: Callable[[Tick], bool]) -> None:
+        self.takes_late = takes_late
+        self.late = 0
         self.scenario = scenario
         self.medium = scenario.medium
         self.limiter = scenario.limiter
@@ -584,6 +590,7 @@ class _Simulation:
             if self.random.random() < 0.002:
                 late_s = self.random.uniform(0.001, 0.018)
         due_s = self.scenario.sampler_phase_s + number * WINDOW_S
+        due_s += LATE_SHARES[self.late % len(LATE_SHARES)] * WINDOW_S
         self._at(due_s + late_s + _READ_DELAY_S, self._read_diskstats, (number, late_s))
 
     def _read_diskstats(self, of: tuple[int, float]) -> None:
@@ -615,6 +622,7 @@ class _Simulation:
         if self.is_active:
             tick = msgspec.structs.replace(tick, inflight={DEVICE: (reads, writes)})
         self.ticks.append(tick)
+        self.late = self.late + 1 if self.takes_late(tick) else 0
         sample = (*self.ios, *self.io_ns)
         has_changed = self.last_sample is not None and sample != self.last_sample
         self.is_active = has_changed or reads + writes > 0

@@ -12,6 +12,8 @@ from disksla.verdict.constant_rate import NO_LINE, Line, is_regular
 from disksla.verdict.interval import Interval
 from disksla.verdict.parameters import P
 from support.releases import release
+from support.scenario_verdicts import judged
+from support.simulated_limiter import Closed, Limiter, Medium, Scenario, summed
 
 STRAIGHT = [release(30, read_ms=960, inflight=32)] * 21
 """The first is where the line starts."""
@@ -81,6 +83,75 @@ def test_late_sample_does_not_lose_the_line_of_windows() -> None:
     ]
     early = [release(33, read_ms=960, inflight=32), release(27, read_ms=960, inflight=32)]
     assert is_limiter([*STRAIGHT[:9], *late, *STRAIGHT[:4], *early, *(STRAIGHT * 2)])
+
+
+FAST = [release(200, read_ms=95, inflight=1)] * 4
+"""One request at a time, 0.48 ms each: a limiter, or a disk whose service times are constant."""
+
+
+def with_late_samples(*requests: int) -> list[Interval]:
+    """Return releases of one request at a time, of which every second ends 10 ms late."""
+    return [
+        release(each, read_ms=95, inflight=1, seconds=0.09 if number % 2 else 0.11)
+        for number, each in enumerate(requests)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("late", "is_by_windows"),
+    [
+        ((), False),
+        ((200, 200), False),  # one late sample may be by chance
+        ((200, 200, 200, 200), True),
+        ((210, 190, 210, 190), True),  # a limiter serves a part of a window by then
+        ((240, 160, 240, 160), True),
+        ((220, 180, 220, 180), False),  # a disk serves all the time
+        ((222, 178, 219, 181), False),
+        ((220, 180, 200, 200, 220, 180, 200, 200), True),
+    ],
+)
+def test_late_samples_tell_windows_of_a_limiter_from_a_fast_disk(
+    late: tuple[int, ...], is_by_windows: bool
+) -> None:
+    assert is_limiter([*FAST * 2, *with_late_samples(*late), *FAST * 4]) is is_by_windows
+
+
+def test_late_samples_are_needed_while_it_is_unknown_what_makes_fast_requests_wait() -> None:
+    line = [FAST[0], *FAST]
+    late = with_late_samples(*[220, 180] * 4)
+    assert line_of(line).needs_late_sample(0.1)
+    assert line_of([*line, *late[:6]]).needs_late_sample(0.1)
+    assert line_of([*line, *late[:6]]).is_open(0.1)
+    assert not line_of([*line, *late]).needs_late_sample(0.1)
+    assert not line_of([*line, *late]).is_open(0.1)
+    assert not line_of(FAST).needs_late_sample(0.1)  # too short
+    assert not line_of(STRAIGHT).needs_late_sample(0.1)  # deep
+    slow = [release(30, read_ms=95, inflight=1)] * 10
+    assert not line_of(slow).needs_late_sample(0.1)  # requests wait
+    idle = [release(200, read_ms=20, inflight=1)] * 10
+    assert not line_of(idle).needs_late_sample(0.1)
+
+
+@pytest.mark.parametrize(
+    ("limiter", "is_found"),
+    [
+        (Limiter(buckets=summed(1500), window_s=0.1), True),
+        (Limiter(buckets=summed(1500), window_s=0.02), True),
+        (Limiter(buckets=summed(1500), window_s=None), False),  # by time, as a disk
+        (None, False),
+    ],
+)
+def test_one_fast_request_at_a_time_is_throttled_by_windows(
+    limiter: Limiter | None, is_found: bool
+) -> None:
+    scenario = Scenario(
+        limiter=limiter,
+        loads=(Closed(depth=1),),
+        medium=Medium(service_s=0.00006 if limiter else 0.0006),
+    )
+    found = judged(scenario)
+    assert found.throttled_s == pytest.approx(9.0 if is_found else 0.0, abs=1.0)
+    assert {row.limit for row in found.with_verdict("throttled")} <= {"unknown"}
 
 
 def test_release_may_be_off_the_line_in_bytes() -> None:

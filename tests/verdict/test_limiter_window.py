@@ -111,6 +111,12 @@ def test_window_may_have_few_of_the_requests_of_a_sample() -> None:
     assert window.seconds == pytest.approx(0.017, rel=0.01)
 
 
+def test_constant_rate_has_no_windows_although_samples_are_late() -> None:
+    """Each sample has a whole number of 10 ms, and so many requests."""
+    late = [release(297, 0.11), release(243, 0.09)] * 6
+    assert limiter_window((*late, *[release(270)] * 10), TICK_S) is None
+
+
 def test_one_window_in_each_sample_is_any_constant_rate() -> None:
     assert limiter_window(tuple([release(60)] * 20), TICK_S) is None
     late = [*[release(60)] * 10, release(120, 2 * TICK_S), *[release(60)] * 10]

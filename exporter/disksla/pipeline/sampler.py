@@ -19,9 +19,9 @@ from disksla.ebs import Failure, Reading
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.batch import is_complete, is_idle
-from disksla.pipeline.deadlines import next_deadline
+from disksla.pipeline.deadlines import LATE_SHARES, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, needs_host_wait, needs_inflight
+from disksla.pipeline.state import State, needs_host_wait, needs_inflight, needs_late_sample
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles
 from disksla.procfs.iowait_files import HostWaitFiles
@@ -138,15 +138,18 @@ class Sampler:
     def _run(self, until_s: float = float("inf")) -> None:
         due_s = time.monotonic()
         missed = 0
-        while due_s <= until_s and self._sleep_until(due_s):
+        number, late_s = 0, 0.0
+        while due_s <= until_s and self._sleep_until(due_s + late_s):
             try:
-                self._tick(due_s, missed)
+                self._tick(due_s + late_s, missed)
             except Exception as error:  # a failed tick must not stop sampling
                 if self._failure != str(error):
                     self._failure = str(error)
                     log.exception("tick failed by a bug of disksla, please report it")
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
+            number = number + 1 if needs_late_sample(self.state) else 0
+            late_s = LATE_SHARES[number % len(LATE_SHARES)] * interval_s
         self._diskstats.close()
         self._inflight.close()
         self._data_writes.close()

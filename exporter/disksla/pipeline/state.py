@@ -113,6 +113,15 @@ def needs_inflight(state: State) -> frozenset[str]:
     return frozenset() if state.lines is None else state.active & state.lines.partitioned
 
 
+def needs_late_sample(state: State) -> bool:
+    """Return whether the next sample is to be late, to distinguish a limiter from a fast disk."""
+    tick_s = state.settings.sampling.interval_s
+    return any(
+        state.monitored[device].detector.lines[0].needs_late_sample(tick_s)
+        for device in state.active & state.monitored.keys()
+    )
+
+
 def needs_host_wait(state: State) -> bool:
     """Return whether iowait and PSI have to be read at the next tick.
 

@@ -41,12 +41,15 @@ others are in flight, and then throttling is missed there.
   is throttled at an unknown limit after two seconds and 200 requests, with requests in flight all
   the time, if no sum of consecutive releases differs from a constant rate by much more. Few
   releases of a deep queue may end off the line, where samples split them: then 1,600 requests are
-  needed. While the line is straight but not long enough, verdicts wait. The rate is remembered:
-  later loads at that rate are throttled at once, as long as they never exceed it. Where the
-  windows of the limiter are no multiple of samples, the curve rises in equal steps: at samples, it
-  is a whole number of windows, in proportion to time (`limiter_window`). Their length is
-  published, also at limits of the terms, unless as many fall into each sample. On a busy machine,
-  samples see completed requests some milliseconds late. With 400 requests of a deep
+  needed. While the line is straight but not long enough, verdicts wait. One request at a time that
+  takes less than a millisecond may as well be served by a fast disk at a constant rate. There,
+  some samples are taken 5 to 10 ms late, until it is known: a disk has served more by then, in
+  proportion, and a limiter with windows has not (`Line.needs_late_sample`). The rate is
+  remembered: later loads at that rate are throttled at once, as long as they never exceed it.
+  Where the windows of the limiter are no multiple of samples, the curve rises in equal steps: at
+  samples, it is a whole number of windows, in proportion to time (`limiter_window`). Their length
+  is published, also at limits of the terms, unless as many fall into each sample. On a busy
+  machine, samples see completed requests some milliseconds late. With 400 requests of a deep
   queue, a quarter of the samples may be below a line along the top of the curve (`late_samples`).
   A sample that is late itself counts a part of the next window, so half as many may be above a
   line along the bottom.

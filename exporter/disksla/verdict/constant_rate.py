@@ -1,5 +1,6 @@
 """Throttling at a limit that is not in the terms: the curve of what was served is straight."""
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
@@ -10,7 +11,7 @@ from disksla.verdict.parameters import P
 from disksla.verdict.service_time import is_one_by_one, took_s
 from disksla.verdict.span import ticks_of
 
-_ANY_SLOPE = (0.0, float("inf"))
+_ANY_SLOPE = (0.0, math.inf)
 _NO_SLOPE = (1.0, 0.0)
 
 
@@ -39,6 +40,10 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     """Several requests were in flight all the time."""
     skipped: int = 0
     """Releases that end off the line: a sample was taken while a limiter let requests pass."""
+    late: int = 0
+    """Releases of fast requests, one at a time, that end with a late sample."""
+    not_by_time: int = 0
+    """How many of them have more or less requests than their time explains."""
 
     @property
     def requests(self) -> int:
@@ -50,6 +55,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         is_busy = release.inflight > 0 or is_one_by_one(release)
         if self == NO_LINE or not (self.releases or is_busy):
             return NEW_LINE if is_busy else NO_LINE
+        if is_busy and self._is_fast and is_late(release, tick_s):
+            return self._with_late_sample(release, tick_s)
         ticks = self.ticks + ticks_of(release.seconds, tick_s)
         seconds = self.seconds + release.seconds
         reads = self.reads + release.reads
@@ -88,6 +95,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
             amount,
             is_deep,
             skipped,
+            self.late,
+            self.not_by_time,
         )
 
     def _may_skip(self, requests: int, amount: int, ticks: int, seconds: float) -> bool:
@@ -127,25 +136,84 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         return (
             self.releases >= P.open_releases
             and (is_short or self.requests < P.certain_requests)
-            and self._may_be_limiter(tick_s)
+            and (self._may_be_limiter(tick_s) or self._may_be_fast_disk(tick_s))
         )
 
     def _may_be_limiter(self, tick_s: float) -> bool:
-        """Return whether requests are as many, and wait as long, as those of a limiter."""
+        """Return whether requests are as many, and wait as long, as those of a limiter.
+
+        They may take any time if late samples have not counted what their time explains.
+        """
         least = P.enough_requests if self.is_deep else P.one_deep_requests
-        return may_be_limited(self.requests, self.seconds, self.busy_s, least, tick_s)
+        shortest_s = 0.0 if self.not_by_time >= P.late_samples_needed else P.straight_latency_s
+        return may_be_limited(
+            self.requests, self.seconds, self.busy_s, least, tick_s, shortest_s=shortest_s
+        )
+
+    def needs_late_sample(self, tick_s: float) -> bool:
+        """Return whether a late sample may distinguish a limiter from a fast disk."""
+        return self.releases >= P.straight_releases and self._may_be_fast_disk(tick_s)
+
+    def _may_be_fast_disk(self, tick_s: float) -> bool:
+        """Return whether it is not known yet if a limiter makes fast requests wait."""
+        return (
+            self._is_fast
+            and self.late < P.late_samples
+            and may_be_limited(
+                self.requests, self.seconds, self.busy_s, P.one_deep_requests, tick_s, shortest_s=0
+            )
+        )
+
+    @property
+    def _is_fast(self) -> bool:
+        """Whether one request at a time takes less than if it certainly waited."""
+        return not self.is_deep and self.busy_s < P.straight_latency_s * self.requests
+
+    def _with_late_sample(self, release: Interval, tick_s: float) -> "Line":
+        """Return the line with a release whose end may be off it: a late sample is no usual one.
+
+        A disk has served more by then, in proportion to time. A limiter with windows has not, or
+        a part of a window.
+        """
+        requests = release.reads + release.writes
+        due = self.requests / self.seconds * release.seconds
+        return msgspec.structs.replace(
+            self,
+            releases=self.releases + 1,
+            ticks=self.ticks + ticks_of(release.seconds, tick_s),
+            seconds=self.seconds + release.seconds,
+            busy_s=self.busy_s + took_s(release),
+            reads=self.reads + release.reads,
+            writes=self.writes + release.writes,
+            bytes=self.bytes + release.read_bytes + release.written_bytes,
+            late=self.late + 1,
+            not_by_time=self.not_by_time + (abs(requests - due) > 2 * P.irregular_requests),
+        )
+
+
+def is_late(release: Interval, tick_s: float) -> bool:
+    """Return whether a release ends with a sample that is late."""
+    due_s = ticks_of(release.seconds, tick_s) * tick_s
+    return release.seconds - due_s > P.late_share * tick_s
 
 
 def may_be_limited(
-    requests: float, seconds: float, busy_s: float, least: int, tick_s: float
+    requests: float,
+    seconds: float,
+    busy_s: float,
+    least: int,
+    tick_s: float,
+    *,
+    shortest_s: float = P.straight_latency_s,
 ) -> bool:
     """Return whether requests are as many, and wait as long, as those of a limiter.
 
-    `busy_s` are the I/O-seconds that they took, and `least` are needed in straight_s.
+    `busy_s` are the I/O-seconds that they took, `least` are needed in straight_s, and `shortest_s`
+    is the least mean latency.
     """
     return (
         requests * P.straight_s >= least * (seconds - tick_s / 2)
-        and busy_s >= P.straight_latency_s * requests
+        and busy_s >= shortest_s * requests
         and busy_s >= P.straight_busy_share * seconds
     )
 

@@ -103,6 +103,8 @@ def _window(
     totals = [0.0, *accumulate(amounts)]
     windows = _windows(totals, amount)
     amount, window_s = totals[-1] / windows[-1], sum(lengths_s) / windows[-1]
+    if not _has_steps(amounts, lengths_s, amount, tick_s):
+        return None
     beyond = [total - amount * number for total, number in zip(totals, windows, strict=True)]
     start = median(beyond)
     between = sum(abs(each - start) > P.irregular_requests for each in beyond)
@@ -116,6 +118,21 @@ def _window(
         return None
     is_certain = _is_certain(windows, sum(lengths_s), tick_s)
     return LimiterWindow(amount, window_s, is_certain)
+
+
+def _has_steps(
+    amounts: Sequence[float], lengths_s: Sequence[float], amount: float, tick_s: float
+) -> bool:
+    """Return whether some release has more or less than its time explains, by half a window.
+
+    Samples that are as late as each other would have windows at any constant rate. Where requests
+    were silent for a sample, there are steps.
+    """
+    rate = sum(amounts) / sum(lengths_s)
+    return max(lengths_s) > 1.5 * tick_s or any(
+        abs(each - rate * length_s) > amount / 2
+        for each, length_s in zip(amounts, lengths_s, strict=True)
+    )
 
 
 def _is_certain(windows: Sequence[int], seconds: float, tick_s: float) -> bool:

@@ -138,6 +138,16 @@ class Parameters(msgspec.Struct, frozen=True):
     straight_latency_s: float = 0.001
     """Seconds. Least mean latency of requests that wait for a limit which is not in the terms."""
 
+    late_share: float = 0.03
+    """Of the interval. A sample that is later shows whether one fast request at a time is served
+    at a rate by time: by a disk, not by a limiter with windows. Where that is not known, samples
+    are late by 0.05 and 0.1."""
+    late_samples: int = 4
+    late_samples_needed: int = 2
+    """So many late samples are taken, and it is a limiter if so many do not count what their time
+    explains, but three requests more or less. One may be by chance: a limiter that serves a window
+    may have served as much by then, and a machine may be busy."""
+
     window_releases: int = 10
     """Releases from which the window of a limiter is looked for."""
     window_check_s: float = 0.5

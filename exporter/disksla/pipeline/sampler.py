@@ -142,13 +142,13 @@ class Sampler:
         while due_s <= until_s and self._sleep_until(due_s + late_s):
             try:
                 self._tick(due_s + late_s, missed)
+                number = number + 1 if needs_late_sample(self.state) else 0
             except Exception as error:  # a failed tick must not stop sampling
                 if self._failure != str(error):
                     self._failure = str(error)
                     log.exception("tick failed by a bug of disksla, please report it")
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
-            number = number + 1 if needs_late_sample(self.state) else 0
             late_s = LATE_SHARES[number % len(LATE_SHARES)] * interval_s
         self._diskstats.close()
         self._inflight.close()

@@ -55,8 +55,6 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         is_busy = release.inflight > 0 or is_one_by_one(release)
         if self == NO_LINE or not (self.releases or is_busy):
             return NEW_LINE if is_busy else NO_LINE
-        if is_busy and self._is_fast and is_late(release, tick_s):
-            return self._with_late_sample(release, tick_s)
         ticks = self.ticks + ticks_of(release.seconds, tick_s)
         seconds = self.seconds + release.seconds
         reads = self.reads + release.reads
@@ -75,9 +73,13 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         if reads and writes:
             slopes += _narrowed(self.slopes, 4, reads, near, ticks, seconds)
             slopes += _narrowed(self.slopes, 6, writes, near, ticks, seconds)
-        skipped = self.skipped
+        skipped, late, not_by_time = self.skipped, self.late, self.not_by_time
         is_straight = is_busy and any(lowest <= highest for lowest, highest in slopes)
-        if not is_straight or _lost(self.slopes, slopes):
+        if is_busy and self._is_fast and _is_late(release, tick_s):
+            late += 1
+            not_by_time += not self._is_by_time(release)
+            slopes = list(self.slopes)  # which are those of samples at the usual times
+        elif not is_straight or _lost(self.slopes, slopes):
             if self._may_skip(requests, amount, ticks, seconds):
                 skipped += 1
                 is_deep = self.is_deep
@@ -95,8 +97,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
             amount,
             is_deep,
             skipped,
-            self.late,
-            self.not_by_time,
+            late,
+            not_by_time,
         )
 
     def _may_skip(self, requests: int, amount: int, ticks: int, seconds: float) -> bool:
@@ -169,29 +171,17 @@ class Line(msgspec.Struct, frozen=True, gc=False):
         """Whether one request at a time takes less than if it certainly waited."""
         return not self.is_deep and self.busy_s < P.straight_latency_s * self.requests
 
-    def _with_late_sample(self, release: Interval, tick_s: float) -> "Line":
-        """Return the line with a release whose end may be off it: a late sample is no usual one.
+    def _is_by_time(self, release: Interval) -> bool:
+        """Return whether a release has what its time explains at the rate of the line.
 
-        A disk has served more by then, in proportion to time. A limiter with windows has not, or
-        a part of a window.
+        So it has of a disk, also at a late sample. A limiter with windows has served no more by
+        then, or a part of a window.
         """
-        requests = release.reads + release.writes
         due = self.requests / self.seconds * release.seconds
-        return msgspec.structs.replace(
-            self,
-            releases=self.releases + 1,
-            ticks=self.ticks + ticks_of(release.seconds, tick_s),
-            seconds=self.seconds + release.seconds,
-            busy_s=self.busy_s + took_s(release),
-            reads=self.reads + release.reads,
-            writes=self.writes + release.writes,
-            bytes=self.bytes + release.read_bytes + release.written_bytes,
-            late=self.late + 1,
-            not_by_time=self.not_by_time + (abs(requests - due) > 2 * P.irregular_requests),
-        )
+        return abs(release.reads + release.writes - due) <= 2 * P.irregular_requests
 
 
-def is_late(release: Interval, tick_s: float) -> bool:
+def _is_late(release: Interval, tick_s: float) -> bool:
     """Return whether a release ends with a sample that is late."""
     due_s = ticks_of(release.seconds, tick_s) * tick_s
     return release.seconds - due_s > P.late_share * tick_s

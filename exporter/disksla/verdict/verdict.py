@@ -511,9 +511,9 @@ def _ceiling(detector: DetectorState, seen: Seen, found: Finding, rules: Rules) 
         return before
     throttle = found.throttle or UNKNOWN_LIMIT
     charges = throttled_charges(rules.limits, throttle.level) if found.is_steady else ()
-    waiting = (seen.data if found.counts_data else seen.releases)[-seen.waiting :]
-    if not seen.waiting or found.flush_share is not None:
-        waiting = found.run
+    waiting = found.run
+    if seen.waiting and found.flush_share is None:
+        waiting = (seen.data if found.counts_data else seen.releases)[-seen.waiting :]
     ceiling = ceiling_after(before, throttle, found.run, waiting, charges, rules.tick_s)
     if ceiling is None:
         return None

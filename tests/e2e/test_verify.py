@@ -243,4 +243,4 @@ def test_raw_device_must_be_empty_and_named(tmp_path: Path) -> None:
         content = image.read_bytes()
         assert content.strip(b"\0")
         edge = 4 * 2**20
-        assert not (content[:edge] + content[-edge:]).strip(b"\0"), "so it is empty still"
+        assert not (content[:edge] + content[-edge:]).strip(b"\0"), "these are not written"

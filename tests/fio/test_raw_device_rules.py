@@ -1,5 +1,7 @@
 """When a raw device is in use, and when it is empty."""
 
+import random
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -7,11 +9,14 @@ from hypothesis import strategies as st
 
 from disksla.disks.disk import Disk
 from disksla.fio.raw_device_rules import (
+    BLOCK_BYTES,
     EDGE_BYTES,
+    SAMPLES,
     parse_root,
     parse_swaps,
     reasons_in_use,
     reasons_not_empty,
+    sampled_regions,
     writable_region,
 )
 from disksla.procfs.mountinfo import Mount
@@ -71,17 +76,58 @@ def test_missing_or_replaced_disk_is_a_reason() -> None:
 
 
 def test_zeros_are_empty() -> None:
-    assert reasons_not_empty(EMPTY, EMPTY) == ()
-    assert reasons_not_empty(b"", b"") == ()
+    assert reasons_not_empty([(0, EMPTY), (100 * GIB - EDGE_BYTES, EMPTY)]) == ()
+    assert reasons_not_empty([(0, b"")]) == ()
+    assert reasons_not_empty([]) == ()
 
 
-@given(st.integers(0, 2 * EDGE_BYTES - 1), st.integers(1, 255))
-def test_any_byte_at_either_end_is_content(at: int, byte: int) -> None:
-    both = bytearray(2 * EDGE_BYTES)
-    both[at] = byte
-    head, tail = bytes(both[:EDGE_BYTES]), bytes(both[EDGE_BYTES:])
-    [reason] = reasons_not_empty(head, tail)
-    assert "first or last 4 MiB contain data" in reason
+@given(st.integers(0, 3 * BLOCK_BYTES - 1), st.integers(1, 255))
+def test_any_byte_is_content_and_its_offset_is_named(at: int, byte: int) -> None:
+    content = bytearray(3 * BLOCK_BYTES)
+    content[at] = byte
+    regions = [(GIB + n, bytes(content[n : n + BLOCK_BYTES])) for n in range(0, 12288, 4096)]
+    [reason] = reasons_not_empty(regions)
+    assert reason.startswith(f"it contains data at byte {GIB + at}; if none of its data is needed")
+
+
+def test_nothing_is_read_after_the_first_data() -> None:
+    regions = iter([(0, b"\0"), (8, b"x"), (16, b"y")])
+    [reason] = reasons_not_empty(regions)
+    assert "at byte 8;" in reason
+    assert list(regions) == [(16, b"y")]
+
+
+@given(st.integers(0, 2**50), st.integers())
+def test_regions_are_of_the_disk_with_its_ends(size_bytes: int, seed: int) -> None:
+    head, tail, *blocks = sampled_regions(size_bytes, random.Random(seed).randrange)
+    assert head == (0, min(EDGE_BYTES, size_bytes))
+    assert sum(tail) == size_bytes
+    assert tail[1] >= min(EDGE_BYTES, size_bytes)
+    assert all(at % BLOCK_BYTES == 0 for at, _ in (tail, *blocks))
+    assert all(at + length <= size_bytes for at, length in blocks)
+    assert blocks == sorted(set(blocks))
+    assert len(blocks) <= 2 * SAMPLES
+
+
+@given(st.integers(1, 2**50), st.integers(), st.data())
+def test_data_as_long_as_the_stride_is_found_anywhere(
+    size_bytes: int, seed: int, data: st.DataObject
+) -> None:
+    stride_bytes = size_bytes // SAMPLES + 2 * BLOCK_BYTES
+    at = data.draw(st.integers(0, max(0, size_bytes - stride_bytes)))
+    regions = sampled_regions(size_bytes, random.Random(seed).randrange)
+    assert any(offset < at + stride_bytes and offset + length > at for offset, length in regions)
+
+
+def test_blocks_by_chance_differ_and_those_of_the_stride_do_not() -> None:
+    first, second = (
+        set(sampled_regions(100 * GIB, random.Random(seed).randrange)) for seed in (1, 2)
+    )
+    assert SAMPLES <= len(first & second) < SAMPLES + 100
+    assert len(first) > 2 * SAMPLES - 100
+    by_chance = sorted(at for at, _ in first - second)
+    halves = [sum(at < 50 * GIB for at in by_chance), sum(at >= 50 * GIB for at in by_chance)]
+    assert min(halves) > 0.4 * len(by_chance)
 
 
 @given(st.integers(0, 2**50))

@@ -3,6 +3,7 @@
 import contextlib
 import mmap
 import os
+import random
 import shutil
 import stat
 from collections.abc import Iterator
@@ -14,19 +15,20 @@ from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
 from disksla.fio.process import run_process
 from disksla.fio.raw_device_rules import (
+    BLOCK_BYTES,
     EDGE_BYTES,
     DeviceNumber,
     parse_root,
     parse_swaps,
     reasons_in_use,
     reasons_not_empty,
+    sampled_regions,
 )
 from disksla.fio.sandbox import ProcessLimits
 from disksla.procfs import Mount, parse_mountinfo
 from disksla.system.roots import Roots
 
 _EXCLUSIVE = os.O_RDONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
-_BLOCK_BYTES = 4096
 _BLKID_LIMIT_S = 10.0
 _BLKID_MEMORY_BYTES = 1024**3
 _BLKID_FOUND_NOTHING = 2
@@ -42,12 +44,14 @@ class RawDeviceError(DiskslaError):
 
 
 @contextmanager
-def exclusive_device(disk: Disk, roots: Roots | None = None) -> Iterator[Path]:
+def exclusive_device(
+    disk: Disk, roots: Roots | None = None, chance: random.Random | None = None
+) -> Iterator[Path]:
     """Keep a disk from being mounted or stacked on until the block ends; yield its device path.
 
-    Raise RawDeviceError if it must not be overwritten.
+    `chance` selects blocks that must be empty. Raise RawDeviceError if it must not be overwritten.
     """
-    roots = roots or Roots()
+    roots, chance = roots or Roots(), chance or random.SystemRandom()
     device = Path("/dev") / disk.name
     reasons = _reasons_in_use(disk, roots)
     if reasons:
@@ -61,7 +65,7 @@ def exclusive_device(disk: Disk, roots: Roots | None = None) -> Iterator[Path]:
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(os.close, descriptor)
         # Check again: the disk may have been put to use between the first check and O_EXCL.
-        reasons = _reasons_in_use(disk, roots) or _reasons_not_empty(disk, descriptor)
+        reasons = _reasons_in_use(disk, roots) or _reasons_not_empty(disk, descriptor, chance)
         if reasons:
             raise RawDeviceError(disk, reasons)
         yield device
@@ -91,26 +95,27 @@ def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
     )
 
 
-def _reasons_not_empty(disk: Disk, descriptor: int) -> tuple[str, ...]:
-    """Read both ends of the open disk."""
+def _reasons_not_empty(disk: Disk, descriptor: int, chance: random.Random) -> tuple[str, ...]:
+    """Read both ends of the open disk, and blocks between them."""
     found = os.fstat(descriptor)
     number = (os.major(found.st_rdev), os.minor(found.st_rdev))
     if not stat.S_ISBLK(found.st_mode) or number != (disk.major, disk.minor):
         return (f"/dev/{disk.name} is another disk now",)
     size_bytes = os.lseek(descriptor, 0, os.SEEK_END)
-    tail_at = max(0, size_bytes - EDGE_BYTES) // _BLOCK_BYTES * _BLOCK_BYTES
+    regions = sampled_regions(size_bytes, chance.randrange)
     try:
-        head = _read(descriptor, 0, min(EDGE_BYTES, size_bytes))
-        tail = _read(descriptor, tail_at, size_bytes - tail_at)
+        with_data = reasons_not_empty(
+            (at, _read(descriptor, at, length)) for at, length in regions
+        )
     except OSError as error:
         return (f"it cannot be read: {error.strerror}",)
-    return (*reasons_not_empty(head, tail), *_blkid_reasons(disk))
+    return (*with_data, *_blkid_reasons(disk))
 
 
 def _read(descriptor: int, at: int, length: int) -> bytes:
     """Read from the disk by direct I/O, not from the page cache. Raise OSError."""
     content = bytearray()
-    with mmap.mmap(-1, EDGE_BYTES + _BLOCK_BYTES) as buffer:
+    with mmap.mmap(-1, EDGE_BYTES + BLOCK_BYTES) as buffer:
         while len(content) < length:
             with memoryview(buffer) as whole, whole[: length - len(content)] as part:
                 read = os.preadv(descriptor, [part], at + len(content))

@@ -1,7 +1,7 @@
 """Rules: may a raw disk be overwritten? Only if it is not in use and contains no data."""
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from disksla.disks import Disk, devices_on, with_stacking
 from disksla.procfs import Mount
@@ -19,6 +19,10 @@ _ESCAPED = re.compile(r"\\([0-3][0-7]{2})")
 EDGE_BYTES = 4 * 1024**2
 """Bytes checked at each end of a disk. No known format has its first magic number further in:
 VMFS has it at 2 MiB, the second header of LUKS 2 is at 4 MiB at the latest."""
+BLOCK_BYTES = 4096
+SAMPLES = 2048
+"""Blocks that are checked at a fixed stride, and as many again by chance. Data in one piece of
+more than 1 / SAMPLES of the disk are always found."""
 
 DeviceNumber = tuple[int, int]
 """Major and minor number of a device."""
@@ -63,28 +67,50 @@ def reasons_in_use(
     return tuple(reasons)
 
 
-def reasons_not_empty(head: bytes, tail: bytes) -> tuple[str, ...]:
-    """Return why a disk is not empty, given its first and last EDGE_BYTES.
+def sampled_regions(
+    size_bytes: int, number_below: Callable[[int], int]
+) -> tuple[tuple[int, int], ...]:
+    """Return offset and length of what is read to find out whether a disk is empty.
 
-    Any content counts, not only known formats: a database may use the raw disk.
+    These are both ends, then blocks spread over the whole disk, in the order of their offsets: by
+    a fixed stride, and by chance, since data may be laid out at a stride too. `number_below`
+    returns a random number from 0 to below its argument.
     """
-    if not any(head) and not any(tail):
-        return ()
-    edge_mib = EDGE_BYTES // 1024**2
-    reason = (
-        f"its first or last {edge_mib} MiB contain data; if none of its data is needed, erase the"
-        " disk with `blkdiscard --zeroout`, or with dd from /dev/zero"
+    tail_at = max(0, size_bytes - EDGE_BYTES) // BLOCK_BYTES * BLOCK_BYTES
+    blocks = size_bytes // BLOCK_BYTES
+    by_stride = {number * blocks // SAMPLES for number in range(SAMPLES if blocks else 0)}
+    by_chance = {number_below(blocks) for _ in range(SAMPLES if blocks else 0)}
+    return (
+        (0, min(EDGE_BYTES, size_bytes)),
+        (tail_at, size_bytes - tail_at),
+        *((number * BLOCK_BYTES, BLOCK_BYTES) for number in sorted(by_stride | by_chance)),
     )
-    return (reason,)
+
+
+def reasons_not_empty(regions: Iterable[tuple[int, bytes]]) -> tuple[str, ...]:
+    """Return why a disk is not empty, given what it contains at some offsets; empty if it is.
+
+    Any content counts, not only known formats: a database may use the raw disk. No region is
+    taken after the first with data.
+    """
+    for offset_bytes, content in regions:
+        rest = content.lstrip(b"\0")
+        if rest:
+            found_at = offset_bytes + len(content) - len(rest)
+            reason = (
+                f"it contains data at byte {found_at}; if none of its data is needed, erase the"
+                " disk with `blkdiscard --zeroout`, or with dd from /dev/zero"
+            )
+            return (reason,)
+    return ()
 
 
 def writable_region(size_bytes: int) -> tuple[int, int]:
     """Return offset and length of the region that may be written: all but both ends.
 
-    The ends stay zero, so the disk can be tested again; and anything there that the checks
-    overlooked is kept.
+    Anything at the ends that the checks overlooked is kept.
     """
-    return EDGE_BYTES, max(0, size_bytes // 4096 * 4096 - 2 * EDGE_BYTES)
+    return EDGE_BYTES, max(0, size_bytes // BLOCK_BYTES * BLOCK_BYTES - 2 * EDGE_BYTES)
 
 
 def parse_swaps(text: str) -> tuple[str, ...]:

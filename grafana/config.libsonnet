@@ -112,6 +112,7 @@
     exporterDownFor: '5m',
     samplerLateShare: 0.05,
     samplerLateFor: '15m',
+    samplerFailedFor: '1m',
     termsUnknownFor: '1h',
     termsOldFor: '15m',
 

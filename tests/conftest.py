@@ -35,7 +35,7 @@ measurement lock of the machine. Of other folders, those of one file do. Two gro
 side: most of their time, they wait."""
 NO_COVERAGE = {
     "test_hosts.py", "test_lab.py", "test_limiter.py", "test_recordings.py", "test_template.py",
-    "test_throttling.py", "test_words.py",
+    "test_words.py",
 }  # fmt: skip
 """Files of tests that compute much, as those that judge many seconds of samples. `make cover` does
 not measure their coverage, under which they take two to three times as long."""

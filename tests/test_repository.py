@@ -30,6 +30,7 @@ DOCUMENTS = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 LINE_LENGTH = 99
+MOST_BYTES = 1_000_000
 
 UNIT = re.compile(
     r"[._](s|seconds|bytes|iops|requests|credits|ratio|share|load|(bytes|iops|requests)_per_\w+|per_second)$"
@@ -47,9 +48,6 @@ UNIT_ELSEWHERE = {
     "disksla.report.document.Given.queue_depth": "requests",
     "disksla.report.query": "in the name of the metric",
     "disksla.report.step.Scrape": "in the name of the metric",
-    "disksla.verdict.ceiling.Ceiling": "numbers, of which one may be a mean",
-    "disksla.verdict.constant_rate.Line.slopes": "amounts per sample, or per second",
-    "disksla.verdict.flush_share.Shares.ranges": "shares of the flushes",
     "disksla.web.disks_document.LiveDiskDocument.queue_depth": "requests",
     "disksla.web.disks_document.ChartsDocument.queue_depth": "requests",
     "disksla.verification.suites.Requirement": "in its own `unit`",
@@ -77,6 +75,24 @@ def relative(path: Path) -> str:
 
 def make_targets() -> set[str]:
     return set(re.findall(r"^([a-z]+):.*## ", read(ROOT / "Makefile"), flags=re.MULTILINE))
+
+
+def tracked_files() -> list[Path]:
+    """Return the files that git tracks, of those that exist."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("NOT TESTED: not a clone of the repository, or git is missing")
+    names = listed.stdout.decode().strip("\0").split("\0")
+    return [path for name in names if (path := ROOT / name).is_file()]
+
+
+def test_no_large_file_is_tracked() -> None:
+    """A built package, or a long recording, stays in all clones for ever."""
+    found = {relative(path): path.stat().st_size for path in tracked_files()}
+    assert found
+    assert {name: size for name, size in found.items() if size > MOST_BYTES} == {}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=relative)

@@ -374,6 +374,16 @@
     'disksla at {{ $labels.instance }} missed ' + percent
     + ' of its samples. Its windows are longer, and short bursts are averaged out.'
   ),
+  local failed = alert(
+    'host',
+    'DiskSlaSamplerFailed',
+    'warning',
+    config.samplerFailedFor,
+    'increase(%s[%s]) > 0\n' % [of('disksla_errors_total', 'source="sampler"'), window],
+    'The disksla daemon fails to sample by a bug.',
+    'disksla at {{ $labels.instance }} failed at {{ $value | printf "%.0f" }} ticks of the last '
+    + window + '. What its disks did then may be missing. Its log has the reason.'
+  ),
 
   prometheusAlerts+:: {
     groups+: [
@@ -398,7 +408,7 @@
         interval: config.longRuleInterval,
         rules: [probe_failing, probe_stale, terms_unknown, terms_old],
       },
-      { name: 'disksla.exporter', interval: config.ruleInterval, rules: [down, late] },
+      { name: 'disksla.exporter', interval: config.ruleInterval, rules: [down, late, failed] },
     ],
   },
 }

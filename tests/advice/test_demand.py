@@ -64,19 +64,19 @@ def test_requests_arrive_when_they_are_in_flight() -> None:
         record(1, reads=10, inflight=10),
         record(2, reads=10),
     ]
-    assert arrivals(demand_of(served_of(rows, 0.001))) == [30, 0]
+    assert arrivals(demand_of(served_of(rows))) == [30, 0]
 
 
 def test_requests_that_arrive_have_the_size_of_those_that_complete_next() -> None:
     rows = [record(0, reads=10, inflight=4), record(1, writes=8)]
-    [first, second] = demand_of(served_of(rows, 0.001)).windows
+    [first, second] = demand_of(served_of(rows)).windows
     assert first.most == Work(10, 4, 10 * 4096, 4 * 8192)
     assert second.most == Work(0, 4, 0, 4 * 8192)
 
 
 @given(RECORDS)
 def test_all_that_completes_has_arrived(rows: list[WindowRecord]) -> None:
-    demand = demand_of(served_of(rows, 0.001))
+    demand = demand_of(served_of(rows))
     assert sum(arrivals(demand)) == pytest.approx(
         sum((row.reads or 0) + (row.writes or 0) for row in rows)
     )
@@ -86,7 +86,7 @@ def test_all_that_completes_has_arrived(rows: list[WindowRecord]) -> None:
 
 @given(RECORDS)
 def test_requests_arrive_before_they_complete(rows: list[WindowRecord]) -> None:
-    served = served_of(rows, 0.001)
+    served = served_of(rows)
     windows = demand_of(served).windows
     end_s = arrived = 0.0
     for window in windows:
@@ -98,34 +98,39 @@ def test_requests_arrive_before_they_complete(rows: list[WindowRecord]) -> None:
 
 def test_gaps_are_left_out() -> None:
     gap = WindowRecord(0.1, "vdb", gap="late")
-    assert served_of([gap, record(1, reads=1)], 0.0)[0].requests == 1
+    assert served_of([gap, record(1, reads=1)])[0].requests == 1
 
 
 def test_empty_flushes_are_not_certain_data_writes() -> None:
-    [window] = served_of([record(0, writes=10, flushes=5, inflight=1)], 0.0)
+    [window] = served_of([record(0, writes=10, flushes=5, inflight=1)])
     assert (window.least.writes, window.most.writes) == (5, 10)
 
 
 def test_merged_flushes_leave_half_of_the_writes_certain() -> None:
-    [window] = served_of([record(0, writes=11, flushes=2, inflight=3)], 0.0)
+    [window] = served_of([record(0, writes=11, flushes=2, inflight=3)])
     assert (window.least.writes, window.most.writes) == (6, 11)
 
 
-def test_queue_depth_bounds_what_a_throttled_load_asked_for() -> None:
-    rows = [record(number, reads=30, inflight=4, verdict="throttled") for number in range(3)]
-    [window] = demand_of(served_of(rows, 0.001)).windows
-    assert window.most_requests == pytest.approx(3 * WINDOW_S * 1.25 * 4 / 0.001)
-    assert window.most_times == pytest.approx(1.25 * 4 / 0.001 / 300)
+def test_what_a_throttled_load_asked_for_is_bounded_by_the_rest_of_the_time() -> None:
+    """30 requests completed in a fifth of each window."""
+    rows = [
+        record(number, reads=30, inflight=4, verdict="throttled", throttled_s=0.08)
+        for number in range(3)
+    ]
+    [window] = demand_of(served_of(rows)).windows
+    assert window.most_requests == pytest.approx(3 * 1.25 * 30 * 5)
+    assert window.most_times == pytest.approx(1.25 * 5)
 
 
-def test_a_slow_service_bounds_nothing_below_what_was_served() -> None:
-    [window] = demand_of(served_of([record(0, reads=30, verdict="below")], 10.0)).windows
-    assert window.most_times == 1.0
-
-
+@pytest.mark.parametrize(
+    ("verdict", "throttled_s"), [("throttled", WINDOW_S), ("below", None), ("stalled", None)]
+)
 @pytest.mark.parametrize("reads", [0, 30])
-def test_without_a_service_time_there_is_no_bound(reads: int) -> None:
-    [window] = demand_of(served_of([record(0, reads=reads, verdict="stalled")], 0.0)).windows
+def test_of_a_window_without_other_time_there_is_no_bound(
+    reads: int, verdict: Verdict, throttled_s: float | None
+) -> None:
+    rows = [record(0, reads=reads, verdict=verdict, throttled_s=throttled_s)]
+    [window] = demand_of(served_of(rows)).windows
     assert window.most_requests == math.inf
     assert window.most_times > 10**6
 
@@ -139,7 +144,7 @@ def test_windows_of_a_kind_become_one() -> None:
         record(4, reads=5, verdict="throttled", throttled_s=0.05),
         record(5, reads=5, verdict="throttled", throttled_s=0.1),
     ]
-    demand = demand_of(served_of(rows, 0.001))
+    demand = demand_of(served_of(rows))
     assert [round(window.seconds, 3) for window in demand.windows] == [0.2, 0.1, 0.1, 0.2]
     assert demand.limited_share == pytest.approx(2 / 6)
     assert demand.throttled_share == pytest.approx(0.15 / 0.6)
@@ -151,8 +156,8 @@ def test_a_recording_without_windows_asks_for_nothing() -> None:
 
 
 def test_disks_of_a_group_are_added_up() -> None:
-    one = served_of([record(0, reads=10, inflight=2), record(1, reads=10)], 0.001)
-    other = served_of([record(1, writes=5, inflight=1, verdict="throttled", throttled_s=0.1)], 0.0)
+    one = served_of([record(0, reads=10, inflight=2), record(1, reads=10)])
+    other = served_of([record(1, writes=5, inflight=1, verdict="throttled", throttled_s=0.1)])
     first, second = together([one, other])
     assert (first.requests, first.inflight, first.is_limited) == (10, 2, False)
     assert (second.requests, second.inflight, second.is_limited) == (15, 1, True)
@@ -165,7 +170,7 @@ def test_a_group_asks_for_as_much_as_its_disks(
     one: list[WindowRecord], other: list[WindowRecord]
 ) -> None:
     charge = Charge("iops", 0.01, 0.02, 1e-6, 2e-6)
-    served = [served_of(rows, 0.001) for rows in (one, other)]
+    served = [served_of(rows) for rows in (one, other)]
     group = demand_of(together(served)).work.cost_s(charge)
     apart = sum(demand_of(each).work.cost_s(charge) for each in served)
     assert group == pytest.approx(apart)

@@ -72,7 +72,7 @@ disks:
                 "vdb", "iops-300-synchronous", "vol-flush", mount_point="/var/lib/postgresql"
             )._replace(flushes=True),
             _disk("vdc", "burst-in-turns", "vol-burst", mount_point="/srv/" + 60 * "long-name-"),
-            _disk("vdd", "below-600-of-1000", "vol-below", "/" + HOSTILE)._replace(model=HOSTILE),
+            _disk("vdd", "below-60-of-100", "vol-below", "/" + HOSTILE)._replace(model=HOSTILE),
             _disk("vde", "unlimited-stalled", "vol-stalled"),
             _disk("vdf", "iops-470-deep", "s" * 90),
         ),

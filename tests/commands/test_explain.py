@@ -161,7 +161,6 @@ def test_machine_in_json(tmp_path: Path, capsys: Captured) -> None:
     [disk] = document(capsys, *options)["disks"]
     [machine] = disk["machine"]
     assert (machine["machine"], machine["limits"]["read_iops"]) == ("2 vCPUs", 7000)
-    assert disk["throttled_seconds"]["machine_iops"] == pytest.approx(7.2, abs=0.8)
     assert disk["latency_s"] > 0.005
     assert main(["explain", *options]) == 0
-    assert capsys.readouterr().out.startswith("1 of 1 disks was throttled, below")
+    assert "throttled, below the promise or stalled in" in capsys.readouterr().out

@@ -40,19 +40,17 @@ def test_explain_a_recording(capsys: Captured) -> None:
     assert main(["explain", "vda", "--recording", str(HOST)]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
-    assert (
-        "If something was slow in this time, throttling of this disk was not the reason."
-        in " ".join(out.split())
-    )
+    assert "there is no promise to compare it with" in " ".join(out.split())
     assert main(["explain", "vdz", "--recording", str(HOST)]) == 2
     assert "claim, of: vda, vdb" in capsys.readouterr().err
 
 
-def test_replay_json_has_a_record_per_tick_and_disk(capsys: Captured) -> None:
+def test_replay_json_has_a_record_of_each_window_that_is_decided(capsys: Captured) -> None:
     assert main(["replay", "--json", str(HOST)]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(rows) == 2 * 21
+    assert 2 * 21 - 10 < len(rows) <= 2 * 21
     assert {row["device"] for row in rows} == {"vda", "vdb"}
+    assert len({(row["device"], row["monotonic_s"]) for row in rows}) == len(rows)
     assert [row["gap"] for row in rows if row["gap"]] == ["start", "start", "reset"]
 
 

@@ -131,7 +131,7 @@ def test_throttling_at_base_empties_the_throttling_bucket(
         )
     levels = account.levels(LIMITS, window(30))
     assert [
-        level.resource for level in levels if level.upper_credits < 0.05 * level.capacity_credits
+        level.resource for level in levels if level.upper_credits < 0.9 * level.capacity_credits
     ] == emptied
 
 

@@ -122,6 +122,18 @@ def test_parts_that_do_not_work() -> None:
     ]
 
 
+def test_failed_ticks_are_wrong_also_after_they_ended() -> None:
+    errors = sample("errors_total", 2.0, source="sampler")
+    found = result(daemon(errors), "daemon.errors")
+    assert (found.status, found.subject) == ("wrong", "sampler")
+    assert found.found.startswith("2 errors since the start of the daemon; ticks failed by a bug")
+    failing = daemon(errors, sample("collector_success", 0.0, collector="sampler"))
+    part = result(failing, "daemon.parts")
+    assert (part.status, part.subject) == ("wrong", "sampler")
+    good = daemon(sample("errors_total", 0.0, source="sampler"))
+    assert results(good, "daemon.errors") == []
+
+
 @pytest.mark.parametrize(("missed", "status"), [(0.0, "ok"), (1.0, "ok"), (2.0, "note")])
 def test_ticks(missed: float, status: str) -> None:
     facts = daemon(

@@ -48,8 +48,9 @@ from support.simulated_limiter import (
 
 RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
 RECORDED = (
-    "steady-90", "deep-queue", "slow-unlimited", "sync-writer", "steady-90", "dsync-ext4",
-    "flat-out-hdd", "steady-90", "below-held", "slow-unlimited", "bandwidth-sync", "steady-90",
+    "steady-90", "leaky-bucket", "free-reader-few-writes", "postgresql-8-fsync", "steady-90",
+    "etcd-8-xfs", "free-reader-few-writes", "steady-90", "below-deep",
+    "redis-always-16-xfs", "steady-90", "mariadb-4",
 )  # fmt: skip
 
 SECONDS = 10.0

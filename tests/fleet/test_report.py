@@ -96,13 +96,13 @@ def compare_with_replay(home: Path, recording: str, seconds: float, every_s: flo
     assert totals["assessed_s"] == pytest.approx(seconds - 15, abs=2 * every_s)
 
 
-@pytest.mark.parametrize("recording", ["below-held", "deep-queue", "stall", "postgresql-8-fsync"])
+@pytest.mark.parametrize("recording", ["below-deep", "leaky-bucket", "stall", "mariadb-4"])
 def test_seconds_are_those_of_the_replay(tmp_path: Path, recording: str) -> None:
     compare_with_replay(tmp_path, recording, 300.0, 15.0)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("recording", ["below-held"])
+@pytest.mark.parametrize("recording", ["below-deep"])
 def test_a_day_has_the_seconds_of_its_replay(tmp_path: Path, recording: str) -> None:
     compare_with_replay(tmp_path, recording, float(DAY_S), 60.0)
 

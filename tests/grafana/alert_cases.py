@@ -22,6 +22,7 @@ from grafana.alert_series import (
     World,
     assessed,
     credits_left,
+    errors,
     info,
     last_attempt,
     machine,
@@ -436,12 +437,29 @@ LATE = Case(
     good=sampled(29.9, 570.1),
     of="host",
 )
+FAILED = Case(
+    "DiskSlaSamplerFailed",
+    "warning",
+    "The disksla daemon fails to sample by a bug.",
+    bad=Firing(
+        errors("sampler", 2),
+        "disksla at db1:10056 failed at 10 ticks of the last 5m. What its disks did then may be"
+        " missing. Its log has the reason.",
+        {"source": "sampler"},
+    ),
+    good=errors("sampler", 0),
+    also_good={"errors of another source": errors("diskstats", 600)},
+    of="host",
+)
 CASES = (
     *(BELOW, LATENCY, VERIFICATION),
     *(THROTTLED, UNEXPLAINED, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
     *(MACHINE_LIMIT, MACHINE_CREDITS),
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN, TERMS_OUT_OF_DATE),
-    *(DOWN, LATE),
+    *(DOWN, LATE, FAILED),
 )
-OF_COUNTERS = (BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED, LATE)
+OF_COUNTERS = (
+    *(BELOW, LATENCY, THROTTLED, UNEXPLAINED, HURTS_HOST, MACHINE_LIMIT, STALLED),
+    *(LATE, FAILED),
+)
 """Alerts that depend on counters only, so they fire at any time."""

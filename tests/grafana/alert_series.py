@@ -257,6 +257,11 @@ def sampled(missed: float, ticks: float) -> World:
     }
 
 
+def errors(source: str, per_minute: float) -> World:
+    """Return the errors of a source of data, or of a part of the daemon."""
+    return {series("disksla_errors_total", {**HOST, "source": source}): Counter(per_minute)}
+
+
 def assessed(by_machine: float | None = None, **per_minute: float) -> World:
     return {**WITH_LIMITS, **verdicts(by_machine, **per_minute)}
 

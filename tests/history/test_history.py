@@ -74,7 +74,7 @@ def test_slots_have_verdicts_and_limits_in_their_order() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["iops-300-deep", "burst-then-base", "below-600-of-1000", "unlimited-stalled", "idle"]
+    "name", ["iops-300-deep", "burst-then-base", "below-60-of-100", "unlimited-stalled", "idle"]
 )
 def test_slots_add_up_to_the_metrics(name: str) -> None:
     states = states_of(SCENARIOS[name])
@@ -102,7 +102,7 @@ def test_slots_add_up_to_the_metrics(name: str) -> None:
         replace(SCENARIOS["iops-300-deep"], terms=None),
         SCENARIOS["bandwidth-25"],
         SCENARIOS["burst-then-base"],
-        SCENARIOS["below-600-of-1000"],
+        SCENARIOS["below-60-of-100"],
     ],
     ids=["iops", "without-terms", "bandwidth", "burst", "below"],
 )

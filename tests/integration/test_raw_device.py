@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import random
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +18,7 @@ from disksla.disks.disk import Disk
 from disksla.disks.inventory import read_disks
 from disksla.fio.job import FioJob
 from disksla.fio.raw_device import RawDeviceError, exclusive_device
-from disksla.fio.raw_device_rules import writable_region
+from disksla.fio.raw_device_rules import sampled_regions, writable_region
 from disksla.fio.runner import find_fio
 from disksla.system.roots import Roots
 from support.loop_device import add_partition, attached, needs_loop
@@ -97,7 +99,7 @@ def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
     assert reasons(device) == ""
 
 
-def test_disk_tested_in_its_region_is_still_empty(device: str) -> None:
+def test_disk_tested_in_its_region_is_not_empty_until_it_is_erased(device: str) -> None:
     needs("fio")
     offset_bytes, span_bytes = writable_region(SIZE)
     with exclusive_device(disk_of(device)) as path:
@@ -111,10 +113,45 @@ def test_disk_tested_in_its_region_is_still_empty(device: str) -> None:
             span_bytes=span_bytes,
         )
         assert find_fio().run(job, limit_s=30).write.bytes >= span_bytes
-    assert reasons(device) == ""
     content = Path(f"/dev/{device}").read_bytes()
+    assert not any(content[:offset_bytes] + content[-offset_bytes:])
     assert any(content[offset_bytes : offset_bytes + 4096])
     assert any(content[-offset_bytes - 4096 : -offset_bytes])
+    assert "it contains data at byte" in reasons(device)
+    Path(f"/dev/{device}").write_bytes(bytes(SIZE))
+    assert reasons(device) == ""
+
+
+def test_data_in_the_middle_of_a_sparse_disk_is_a_reason(tmp_path: Path) -> None:
+    """It is found by the stride: 65 MB of 16 GiB are longer than it."""
+    image = tmp_path / "sparse"
+    data_at, data_bytes = 7 * 2**30 + 12345, 65_000_000
+    with image.open("wb") as file:
+        file.truncate(16 * 2**30)
+        file.seek(data_at)
+        file.write(b"r" * data_bytes)
+    with attached(image) as device:
+        [reason] = reasons_of(disk_of(device))
+    found = re.search(r"it contains data at byte (\d+); if none of its data is needed", reason)
+    assert found is not None
+    assert data_at <= int(found[1]) < data_at + data_bytes
+
+
+def test_block_selected_by_chance_is_a_reason(image: Path) -> None:
+    """The stride of this disk is four blocks."""
+    regions = sampled_regions(SIZE, random.Random(7).randrange)
+    edge = writable_region(SIZE)[0]
+    at = next(at for at, _ in regions[2:] if edge < at < SIZE - edge and at % (4 * 4096))
+    with image.open("r+b") as file:
+        file.seek(at)
+        file.write(b"r")
+    with attached(image) as device:
+        with (
+            pytest.raises(RawDeviceError, match=f"it contains data at byte {at};"),
+            exclusive_device(disk_of(device), chance=random.Random(7)),
+        ):
+            pass
+        assert image.stat().st_size == SIZE
 
 
 @pytest.mark.parametrize("size_bytes", [MIB, 5 * MIB, 8 * MIB + 512, 9 * MIB + 3 * 512], ids=str)
@@ -127,7 +164,7 @@ def test_both_ends_are_read_at_any_size(tmp_path: Path, size_bytes: int) -> None
         file.seek(size_bytes - 1)
         file.write(b"x")
     with attached(image) as device:
-        assert "first or last 4 MiB contain data" in reasons(device)
+        assert f"it contains data at byte {size_bytes - 1};" in reasons(device)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +201,7 @@ def test_unknown_content_counts_as_content(image: Path, offset: int) -> None:
         file.seek(offset)
         file.write(b"r")
     with attached(image) as device:
-        assert "first or last 4 MiB contain data" in reasons(device)
+        assert f"it contains data at byte {offset};" in reasons(device)
 
 
 def test_mount_is_a_reason(device: str, tmp_path: Path) -> None:

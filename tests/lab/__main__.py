@@ -1,19 +1,22 @@
 """`make lab`: run scenarios on throttled disks, and compare the verdicts with the truth."""
 
+import argparse
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lab import probe_cost
+from lab.databases import missing_program
 from lab.disk import BLKIO
 from lab.experiment import as_it_ran, run_until_quiet
+from lab.negatives import PART as NEGATIVES
+from lab.negatives import negative
 from lab.options import chosen, finish, parser_of, recordings, start, write
-from lab.postgresql import programs
-from lab.report import report
-from lab.scenario import PARTS, Scenario, all_scenarios, read_scenario
+from lab.report import Result, report
+from lab.scenario import DEFAULT_PARTS, PARTS, Scenario, all_scenarios, read_scenario
 from lab.table import headings, row
-from lab.verdict import Verdict, verdicts
+from lab.verdict import verdicts
 
 TRACEPOINT = Path("/sys/kernel/tracing/events/block/block_rq_complete/id")
 
@@ -41,8 +44,8 @@ def missing_for(scenario: Scenario) -> str | None:
             return f"needs {file} (cgroup v1)"
         if disk.file_system is not None and shutil.which(f"mkfs.{disk.file_system}") is None:
             return f"needs mkfs.{disk.file_system}"
-        if disk.postgresql is not None and programs() is None:
-            return "needs PostgreSQL (initdb, pgbench)"
+        if (program := missing_program(disk)) is not None:
+            return f"needs {program}"
     return None
 
 
@@ -50,7 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run and judge scenarios; return 1 if a requirement is not met, else 0."""
     parser = parser_of("lab", __doc__, all_scenarios())
     parser.add_argument(
-        "--part", nargs="+", choices=PARTS, default=PARTS, help="parts to run (default: all)"
+        "--part",
+        nargs="+",
+        choices=PARTS,
+        default=DEFAULT_PARTS,
+        help=f"parts to run (default: {' '.join(DEFAULT_PARTS)})",
+    )
+    parser.add_argument(
+        "--seconds", type=float, metavar="S", help="another length of each phase of the negatives"
     )
     parser.add_argument(
         "--probe-cost",
@@ -67,27 +77,40 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if options.probe_cost is not None:
         return probe_cost.main(options.probe_cost, write)
-    judged: list[tuple[str, Scenario, Verdict]] = []
-    write(headings())
+    judged: list[Result] = []
+    shown = None
     with recordings(options) as home:
         for name, path in chosen(options, all_scenarios()).items():
             if options.only is None and path.parent.name not in options.part:
                 continue
-            scenario = read_scenario(path, options.seed)
-            if options.judge:
-                scenario = as_it_ran(scenario, home / name)
-            elif (reason := missing_for(scenario)) is not None:
-                write(f"{name}: SKIPPED: {reason}")
-                continue
-            else:
-                run_until_quiet(path, home / name, options.seed, write)
-            for verdict in verdicts(name, scenario, home / name):
-                write(row(verdict))
-                judged.append((path.parent.name, scenario, verdict))
+            for result in _results(name, path, home, options):
+                if type(result[-1]) is not shown:
+                    shown = type(result[-1])
+                    write(headings(shown))
+                write(row(result[-1]))
+                judged.append(result)
     failed = sum(bool(verdict.problems) for *_, verdict in judged)
-    return finish(
-        options, failed, len(judged), lambda document: report(document, judged, options.seed)
-    )
+    seed = options.seed
+    return finish(options, failed, len(judged), lambda before: report(before, judged, seed))
+
+
+def _results(name: str, path: Path, home: Path, options: argparse.Namespace) -> Iterator[Result]:
+    """Run a scenario, unless only its recordings are to be judged, and yield its results."""
+    part, directory = path.parent.name, home / name
+    scenario = read_scenario(path, options.seed)
+    if options.judge:
+        scenario = as_it_ran(scenario, directory)
+    elif (reason := missing_for(scenario)) is not None:
+        write(f"{name}: SKIPPED: {reason}")
+        return
+    else:
+        phase_s = options.seconds if part == NEGATIVES else None
+        run_until_quiet(path, directory, options.seed, write, phase_s)
+    if part == NEGATIVES:
+        yield part, scenario.caption, negative(name, directory)
+    else:
+        for verdict in verdicts(name, scenario, directory):
+            yield part, scenario.caption, verdict
 
 
 if __name__ == "__main__":

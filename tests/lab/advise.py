@@ -126,10 +126,7 @@ def replayed(directory: Path) -> tuple[Demand, Limits]:
     during = [each for each in records if truth[0].start_s < each.monotonic_s <= truth[-1].end_s]
     last = states[-1]
     served = [
-        served_of(
-            [each for each in during if each.device == name], disk.detector.service.shortest_s
-        )
-        for name, disk in last.monitored.items()
+        served_of([each for each in during if each.device == name]) for name in last.monitored
     ]
     of_machine = [group.shared.limits for group in last.groups.values()]
     of_disks = [disk.assignment.limits for disk in last.monitored.values()]

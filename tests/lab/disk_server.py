@@ -10,6 +10,7 @@ outlives the lab.
 
 import ctypes
 import gc
+import heapq
 import mmap
 import os
 import select
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from lab.fuse import Channel, Gone
+from lab.fuse import FSYNC, Channel, FuseRequest, Gone
 from lab.limiter import Limiter, Request
 from lab.medium import Medium
 from lab.model import Change, DiskModel, Meter, Service
@@ -46,6 +47,8 @@ class ThrottledDisk:
         self._medium = Medium(Service())
         self._log: TruthLog | None = None
         self._changes: list[Change] = []
+        self._flushes: list[tuple[float, FuseRequest]] = []
+        """When the flushes that were received are due."""
         self._begun_s = 0.0
 
     def begin(self, now_s: float) -> None:
@@ -73,7 +76,7 @@ class ThrottledDisk:
         """Make the changes that are due, receive requests, and return those that are admitted."""
         while self._changes and self._begun_s + self._changes[0].at <= now_s:
             self._change(self._changes.pop(0), now_s)
-        self._receive()
+        self._receive(now_s)
         return self._limiter.admit(now_s)
 
     def serve(self, request: Request, now_s: float) -> None:
@@ -82,6 +85,7 @@ class ThrottledDisk:
 
     def answer(self, now_s: float) -> list[Request]:
         """Answer the requests that are due, and return them."""
+        self._answer_flushes(now_s)
         completed = self._medium.complete(now_s, _MOST_ANSWERED)
         for request in completed:
             self.channel.answer(request)
@@ -97,21 +101,33 @@ class ThrottledDisk:
     def due_s(self) -> list[float | None]:
         """Return the times at which something is due next; None where nothing is."""
         times = [self._limiter.next_s(), self._medium.next_s()]
+        times += [due_s for due_s, _ in self._flushes[:1]]
         if self._log is not None:
             times.append(self._log.next_s)
         if self._changes:
             times.append(self._begun_s + self._changes[0].at)
         return times
 
-    def _receive(self) -> None:
+    def _receive(self, now_s: float) -> None:
         for _ in range(_MOST_RECEIVED):
             message = self.channel.receive()
             if message is None:
                 break
             if message.request is None:
-                self.channel.answer_other(message)
+                self._receive_other(message, now_s)
             else:
                 self._limiter.enqueue(message.request)
+
+    def _receive_other(self, message: FuseRequest, now_s: float) -> None:
+        """Answer what is neither a read nor a write: a flush later, if it takes time."""
+        if message.opcode == FSYNC and self._medium.service.flush:
+            heapq.heappush(self._flushes, (now_s + self._medium.flush_s(), message))
+        else:
+            self.channel.answer_other(message)
+
+    def _answer_flushes(self, now_s: float) -> None:
+        while self._flushes and self._flushes[0][0] <= now_s:
+            self.channel.answer_other(heapq.heappop(self._flushes)[1])
 
     def _change(self, change: Change, now_s: float) -> None:
         if change.meters is not None:

@@ -2,15 +2,14 @@
 
 import gzip
 import json
-import signal
-import subprocess
-import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import psutil
@@ -18,9 +17,10 @@ import psutil
 from disksla.pipeline.recording import decode_header, decode_tick, encode
 from lab.disk import BlockDevice, all_made
 from lab.load import PhaseResult, Target, run_phase, target_on
+from lab.long import spans_of
+from lab.recorder import record_span, start_recorder, stop_recorder
 from lab.scenario import SEED, LabDisk, Scenario, drawn_text, read_scenario
 from lab.truth import MACHINE_TRUTH, Window, truth_name
-from support.waiting import eventually
 
 LEAD_S = 0.5
 """Time without load before and after the loads."""
@@ -29,7 +29,6 @@ QUIET_SHARE = 0.05
 load, the limiter and the sampler are late."""
 RUNS = 3
 """Most runs of a scenario."""
-_TIMEOUT_S = 20.0
 SCENARIO = "scenario.yml"
 """The scenario as it ran, with its random numbers."""
 TICKS, CONFIG, RESULTS = "ticks.jsonl.gz", "config.yml", "seen.json"
@@ -46,31 +45,53 @@ class DiskResult(msgspec.Struct, frozen=True):
     """Time in which the hypervisor ran something else on the CPUs of this machine."""
 
 
-def run_until_quiet(path: Path, directory: Path, seed: int, write: Callable[[str], None]) -> None:
+class Bench(NamedTuple):
+    """A scenario whose disks are ready to be loaded, and its files."""
+
+    scenario: Scenario
+    disks: list[BlockDevice]
+    targets: list[Target]
+    home: Path
+    """Directory of what is not kept."""
+    config: Path
+    seed: str
+
+
+def run_until_quiet(
+    path: Path,
+    directory: Path,
+    seed: int,
+    write: Callable[[str], None],
+    phase_s: float | None = None,
+) -> None:
     """Run a scenario until the machine was quiet, RUNS times at most.
 
     What a run found makes no difference.
     """
     for number in range(1, RUNS + 1):
-        stolen_share = run(path, directory, seed)
+        stolen_share = run(path, directory, seed, phase_s)
         if stolen_share < QUIET_SHARE or number == RUNS:
             return
         write(f"{path.stem}: run again: {stolen_share:.0%} of the CPU time was taken (steal)")
 
 
-def run(path: Path, directory: Path, seed: int = SEED) -> float:
+def run(path: Path, directory: Path, seed: int = SEED, phase_s: float | None = None) -> float:
     """Run a scenario, and write the recording and the truth to a directory.
 
-    Return the share of the CPU time that the hypervisor gave to others meanwhile.
+    Return the share of the CPU time that the hypervisor gave to others meanwhile. `phase_s` is
+    another length of each phase of the loads.
 
-    These are `scenario.yml`, `ticks.jsonl.gz` and `config.yml` for `disksla replay`,
+    The files are `scenario.yml`, `ticks.jsonl.gz` and `config.yml` for `disksla replay`,
     `truth-N.jsonl.gz` for each disk that keeps a log, `truth-machine.jsonl.gz` for a limiter that
-    the disks share, and `seen.json`, the results of the loads.
+    the disks share, and `seen.json`, the results of the loads. Each of several recorders has a
+    `ticks-N.jsonl.gz`.
     """
     directory.mkdir(parents=True, exist_ok=True)
     drawn = directory.resolve() / SCENARIO
     drawn.write_text(drawn_text(path, seed), encoding="utf-8")
     scenario = read_scenario(drawn)
+    if phase_s is not None:
+        scenario = scenario.lasting(phase_s)
     with ExitStack() as undo:
         home = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="disksla-lab-")))
         disks = undo.enter_context(all_made(drawn, scenario, home))
@@ -80,21 +101,9 @@ def run(path: Path, directory: Path, seed: int = SEED) -> float:
         ]
         config = directory / CONFIG
         config.write_text(json.dumps(configuration(disks, scenario), indent=1) + "\n")
-        ticks = home / "ticks.jsonl"
-        recorder = _record(ticks, config)
-        undo.callback(_stop, recorder)
-        if not eventually(lambda: ticks.exists() and ticks.stat().st_size > 0, _TIMEOUT_S):
-            raise OSError(f"{path.stem}: `disksla record` has recorded no tick")
-        for disk in disks:
-            disk.begin()
+        bench = Bench(scenario, disks, targets, home, config, f"{seed} {path.stem}")
         begun_s, before = time.monotonic(), psutil.cpu_times()
-        time.sleep(LEAD_S)
-        with ThreadPoolExecutor(len(disks)) as executor:
-            results = list(executor.map(_load, targets, scenario.disks))
-        time.sleep(LEAD_S)
-        _stop(recorder)
-        for disk in disks:
-            disk.end()
+        results = _loaded(bench)
         ended_s, after = time.monotonic(), psutil.cpu_times()
         iowait_s, steal_s = after.iowait - before.iowait, after.steal - before.steal
         names = recorded_names(disks, scenario)
@@ -104,10 +113,11 @@ def run(path: Path, directory: Path, seed: int = SEED) -> float:
         ]
         encoded = msgspec.json.format(msgspec.json.encode(disk_results))
         (directory / RESULTS).write_bytes(encoded + b"\n")
-        recording = only_devices(ticks.read_bytes(), names)
-        if not scenario.exact:
-            recording = without_exact_counts(recording)
-        _compress(directory / TICKS, recording)
+        for ticks in home.glob("ticks*.jsonl"):
+            recording = only_devices(ticks.read_bytes(), names)
+            if not scenario.exact:
+                recording = without_exact_counts(recording)
+            _compress(directory / f"{ticks.name}.gz", recording)
         for number, disk in enumerate(disks):
             if disk.truth is not None:
                 _compress(truth_file(directory, number), disk.truth.read_bytes())
@@ -116,10 +126,44 @@ def run(path: Path, directory: Path, seed: int = SEED) -> float:
     return steal_s / (psutil.cpu_count() or 1) / (ended_s - begun_s)
 
 
+def _loaded(bench: Bench) -> list[list[PhaseResult]]:
+    """Load the disks under their limits, record that, and return the results of each disk."""
+    scenario = bench.scenario
+    with ExitStack() as undo:
+        if scenario.recorders is None:
+            ticks = bench.home / TICKS.removesuffix(".gz")
+            undo.callback(stop_recorder, start_recorder(ticks, bench.config))
+        for disk in bench.disks:
+            disk.begin()
+        time.sleep(LEAD_S)
+        spans = spans_of(scenario.recorders, scenario.load_s, bench.seed)
+        executor = undo.enter_context(ThreadPoolExecutor(len(spans) + len(bench.disks)))
+        failed = threading.Event()
+        undo.callback(failed.set)
+        recorded = [
+            executor.submit(
+                record_span, bench.home / f"ticks-{number}.jsonl", bench.config, *span, failed
+            )
+            for number, span in enumerate(spans)
+        ]
+        results = list(executor.map(_load, bench.targets, scenario.disks))
+        for each in recorded:
+            each.result()
+        time.sleep(LEAD_S)
+    for disk in bench.disks:
+        disk.end()
+    return results
+
+
 def as_it_ran(scenario: Scenario, directory: Path) -> Scenario:
     """Return a scenario with the random numbers of the run in a directory."""
     ran = directory / SCENARIO
     return read_scenario(ran).with_expectations_of(scenario) if ran.exists() else scenario
+
+
+def recordings_in(directory: Path) -> list[Path]:
+    """Return the recordings of several recorders."""
+    return sorted(directory.glob("ticks-*.jsonl.gz"))
 
 
 def truth_file(directory: Path, number: int) -> Path:
@@ -186,23 +230,6 @@ def recorded_names(disks: list[BlockDevice], scenario: Scenario) -> dict[str, st
     }
 
 
-def _record(ticks: Path, config: Path) -> subprocess.Popen[bytes]:
-    """Record until SIGINT, which a process ignores if a shell started its parent with `&`."""
-    disksla = str(Path(sys.executable).with_name("disksla"))
-    command = [disksla, "record", str(ticks), "--duration", "1h", "--config.file", str(config)]
-    return subprocess.Popen(
-        ["env", "--default-signal=INT", *command],
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def _stop(recorder: subprocess.Popen[bytes]) -> None:
-    if recorder.poll() is None:
-        recorder.send_signal(signal.SIGINT)
-        recorder.wait(_TIMEOUT_S)
-
-
 def only_devices(recording: bytes, names: Mapping[str, str]) -> bytes:
     """Return a recording without other disks of this machine, with other names of these."""
     header, *lines = recording.splitlines()
@@ -224,13 +251,13 @@ def only_devices(recording: bytes, names: Mapping[str, str]) -> bytes:
                 for disk in disks
                 if disk.name in names
             )
-        inflight = {names[name]: each for name, each in tick.inflight.items() if name in names}
-        data_writes = {
-            names[name]: each for name, each in tick.data_writes.items() if name in names
+        by_device = {
+            field: {
+                names[name]: each for name, each in getattr(tick, field).items() if name in names
+            }
+            for field in ("inflight", "data_writes", "close")
         }
-        own = msgspec.structs.replace(
-            tick, diskstats=text, disks=disks, inflight=inflight, data_writes=data_writes
-        )
+        own = msgspec.structs.replace(tick, diskstats=text, disks=disks, **by_device)
         kept.append(encode(own))
     return b"".join(kept)
 

@@ -1,19 +1,20 @@
-"""Loads of real disks: fio on the device, dd and databases on a file system."""
+"""Loads of real disks: fio on the device, programs and databases on a file system."""
 
 import json
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
+from lab.databases import database_on
 from lab.disk import BlockDevice
 from lab.file_system import mounted
-from lab.postgresql import Postgresql, served
-from lab.scenario import LabDisk, Phase, SqliteLoad
+from lab.scenario import LabDisk, Phase
+from lab.server import Database, run_for
 from lab.sqlite import commit
 
 
@@ -31,42 +32,40 @@ class Target(NamedTuple):
 
     disk: BlockDevice
     file_system: Path | None = None
-    postgresql: Postgresql | None = None
+    database: Database | None = None
 
 
 @contextmanager
 def target_on(disk: BlockDevice, lab_disk: LabDisk) -> Iterator[Target]:
     """Create the file system and the database that a disk has, while it is unlimited."""
     with ExitStack() as undo:
-        directory = postgresql = None
+        directory = database = None
         if lab_disk.file_system is not None:
             directory = undo.enter_context(mounted(disk.device, lab_disk.file_system))
-        if lab_disk.postgresql is not None and directory is not None:
-            postgresql = undo.enter_context(served(lab_disk.postgresql, directory))
-        yield Target(disk, directory, postgresql)
+            database = undo.enter_context(database_on(lab_disk, directory))
+        yield Target(disk, directory, database)
 
 
 def run_phase(target: Target, phase: Phase) -> PhaseResult:
     """Run one phase of a load to its end."""
     begun_s = time.monotonic()
-    match phase, target:
-        case Phase(fio=str(options)), _:
-            return _run_fio(target.disk, options, phase.seconds, begun_s)
-        case Phase(dsync=str(options)), Target(file_system=Path() as directory):
-            _run_dd(options, phase.seconds, directory / "file")
-        case Phase(pgbench=str(options)), Target(postgresql=Postgresql() as server):
-            server.pgbench(options.split(), phase.seconds, phase.checkpoint)
-        case Phase(sqlite=SqliteLoad() as load), Target(file_system=Path() as directory):
-            commit(load, directory / "database", phase.seconds)
-        case _:
-            time.sleep(phase.seconds)
+    directory = target.file_system
+    if phase.fio is not None:
+        return _run_fio(target.disk, phase.fio, phase.seconds, begun_s)
+    if phase.shell is not None:
+        run_for(["sh", "-c", phase.shell], phase.seconds, directory or "/")
+    elif phase.sqlite is not None and directory is not None:
+        commit(phase.sqlite, directory / "database", phase.seconds)
+    elif phase.is_of_database and target.database is not None:
+        target.database.run(phase)
+    else:
+        time.sleep(phase.seconds)
     return PhaseResult(begun_s, time.monotonic())
 
 
 def _run_fio(disk: BlockDevice, options: str, seconds: float, begun_s: float) -> PhaseResult:
     command = [
         "fio",
-        "--name=lab",
         f"--filename=/dev/{disk.device}",
         "--direct=1",
         "--thread",
@@ -74,6 +73,7 @@ def _run_fio(disk: BlockDevice, options: str, seconds: float, begun_s: float) ->
         f"--runtime={seconds * 1000:.0f}ms",
         "--randrepeat=1",
         "--output-format=json",
+        "--name=lab",
         *options.split(),
     ]
     finished = subprocess.run(
@@ -87,8 +87,8 @@ def _run_fio(disk: BlockDevice, options: str, seconds: float, begun_s: float) ->
     ended_s = time.monotonic()
     if finished.returncode:
         raise OSError(f"{' '.join(command)}: exit status {finished.returncode}: {finished.stdout}")
-    [job] = json.loads(finished.stdout[finished.stdout.index("{") :])["jobs"]
-    results = [job["read"], job["write"]]
+    jobs = json.loads(finished.stdout[finished.stdout.index("{") :])["jobs"]
+    results = [job[direction] for job in jobs for direction in ("read", "write")]
     ios = sum(result["total_ios"] for result in results)
     total_s = sum(result["clat_ns"]["mean"] * result["total_ios"] for result in results) / 1e9
     transferred_bytes = sum(result["io_bytes"] for result in results)
@@ -100,13 +100,3 @@ def _in_group(group: Path | None, command: list[str]) -> list[str]:
     if group is None:
         return command
     return ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(group / "cgroup.procs"), *command]
-
-
-def _run_dd(options: str, seconds: float, file: Path) -> None:
-    with suppress(subprocess.TimeoutExpired):
-        subprocess.run(
-            ["dd", "if=/dev/zero", f"of={file}", "oflag=dsync", *options.split()],
-            check=True,
-            stderr=subprocess.DEVNULL,
-            timeout=seconds,
-        )

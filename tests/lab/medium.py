@@ -28,9 +28,13 @@ class Medium:
     def submit(self, request: Request, now_s: float) -> None:
         """Serve a request as soon as a slot is free."""
         if self.service.slots is None or len(self._ends) < self.service.slots:
-            heapq.heappush(self._ends, (now_s + self._latency_s(), request))
+            heapq.heappush(self._ends, (now_s + self._random_s(self.service.latency), request))
         else:
             self._waiting.append(request)
+
+    def flush_s(self) -> float:
+        """Return the latency of a flush of the write cache."""
+        return self._random_s(self.service.flush)
 
     def complete(self, now_s: float, most: int = sys.maxsize) -> list[Request]:
         """Return requests whose latency has passed, the earliest first."""
@@ -48,8 +52,8 @@ class Medium:
         """Return the time of the next completion; None if nothing is in service."""
         return max(self._ends[0][0], self.stalled_until_s) if self._ends else None
 
-    def _latency_s(self) -> float:
-        mean_s, spread = self.service.latency, self.service.spread
+    def _random_s(self, mean_s: float) -> float:
+        spread = self.service.spread
         if not mean_s or not spread:
             return mean_s
         return self._random.lognormvariate(math.log(mean_s) - spread**2 / 2, spread)

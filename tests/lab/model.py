@@ -69,6 +69,8 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Standard deviation of the logarithm of the latency; 0 for a constant one."""
     slots: int | None = None
     """Requests served at the same time (default: all)."""
+    flush: Duration = Duration(0)
+    """Latency of a flush of the write cache, with the same spread; no limiter makes it wait."""
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

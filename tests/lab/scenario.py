@@ -13,6 +13,7 @@ from lab.template import filled
 
 HERE = Path(__file__).parent / "scenarios"
 PARTS = tuple(sorted(path.name for path in HERE.iterdir() if path.is_dir()))
+DEFAULT_PARTS = tuple(part for part in PARTS if part not in {"long", "negatives"})
 SEED = 12
 """Seed of the random numbers, unless another is given."""
 
@@ -31,38 +32,58 @@ class Phase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     seconds: Duration = msgspec.field(name="for")
     fio: str | None = None
-    """Options of fio; direct I/O on the whole device, for as long as the phase."""
-    dsync: str | None = None
-    """Options of dd, which writes a file, each block with oflag=dsync."""
+    """Options of fio; direct I/O on the whole device, for as long as the phase. `--name=OTHER`
+    begins a second job."""
+    shell: str | None = None
+    """Commands in the directory of the file system, again and again, for as long as the phase."""
     pgbench: str | None = None
     """Options of pgbench, for as long as the phase."""
     checkpoint: Duration | None = None
     """Time after which PostgreSQL writes a checkpoint while pgbench runs."""
     sqlite: SqliteLoad | None = None
+    sysbench: str | None = None
+    """Test of sysbench on MariaDB, and its options."""
+    redis_benchmark: str | None = None
+    """Options of redis-benchmark."""
+    etcd_writers: int | None = None
+    """Clients of etcd, of which each puts one key after another."""
+    db_bench: str | None = None
+    """Options of db_bench on RocksDB."""
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it has a load."""
+        return bool(self.fio or self.shell or self.sqlite or self.is_of_database)
+
+    @property
+    def is_of_database(self) -> bool:
+        """Whether a database is loaded that runs on the disk."""
+        loads = (self.pgbench, self.sysbench, self.redis_benchmark, self.db_bench)
+        return any(loads) or self.etcd_writers is not None
+
+
+Throttled = Literal["never", "points", "quarter", "unknown", "by_window"]
+SHORT_S, LONG_S = 0.05, 1.0
+"""Windows of a limiter that close samples show."""
 
 
 class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is required of the verdicts on one disk; absent keys are not judged."""
+    """What is required of the verdicts on one disk; absent keys are not judged.
 
-    throttled: (
-        Literal["never", "seconds", "throughout", "share", "about", "most", "unknown"] | None
-    ) = None
-    """`seconds`: within 2 % of the truth and two windows at each edge, but 15 % may be missing;
-    `throughout`: the same, but only 2 % may be missing; `share`: within 0.05 of the time under
-    load; `about`: the same, but also the rest of windows at whose end a request waits; `most`: at
-    least nine tenths of the truth, because a constant rate is detected late; `unknown`: not more
-    than the truth, and it may be nothing, because samples cannot tell."""
+    Throttled time, limits and windows are compared once a load has lasted for ten seconds
+    (lab/judge.py); `never` holds at all times.
+    """
+
+    throttled: Throttled | None = None
+    """Throttled time: `never`: for 0.5 % of the time under load at most; `points`: within 8 points
+    of the time under load, and the window of the limiter within 2 % (windows of 50 ms to 1 s);
+    `quarter`: within 25 % of the truth, or 2 points (other windows and leaky buckets, with terms);
+    `unknown`: not more than the truth and 2 points, and maybe nothing: samples cannot tell;
+    `by_window`: one of the last three, by the window of the limiter, which is random."""
     limit: LimitKind | None = None
     """Limit that is reported while the disk is throttled."""
-    saturated: bool = False
-    """Requests wait at the end of nine tenths of the windows under load, or else the disk of the
-    lab is too slow on this machine: then nothing else is required."""
     ceiling: bool = False
     """The observed ceiling is within 1 % of the rate at which the disk was throttled."""
-    wait: bool = False
-    """The throttle wait is within 7 %."""
-    prompt: bool = False
-    """Onset and end are detected within 300 ms."""
     below_since: Duration | None = None
     """Time from which the disk gives less than promised; detected within 2 s, never before."""
     stalled: bool = False
@@ -84,10 +105,13 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The iowait of the machine that is attributed to the disk: more than half of it, or less than
     a twentieth of the time in which the disk was throttled."""
 
-    @property
-    def is_open(self) -> bool:
-        """Whether samples cannot tell how long the disk was throttled."""
-        return self.throttled == "unknown"
+    def at(self, window_s: float | None, *, has_terms: bool) -> "Expectation":
+        """Return the requirements at a limiter with a window; 0 for a leaky bucket."""
+        if self.throttled != "by_window":
+            return self
+        if SHORT_S <= (window_s or 0.0) <= LONG_S:
+            return msgspec.structs.replace(self, throttled="points")
+        return msgspec.structs.replace(self, throttled="quarter" if has_terms else "unknown")
 
 
 class PostgresqlServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +121,32 @@ class PostgresqlServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Scale of the tables of pgbench: 15 MB each."""
     settings: dict[str, str] = {}
     """Of postgresql.conf."""
+
+
+class MariadbServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of MariaDB whose data is on the disk."""
+
+    rows: int = 100_000
+    """Of the table of sysbench: 20 MB."""
+    settings: dict[str, str] = {}
+    """Variables of mariadbd."""
+
+
+class RedisServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of Redis whose append-only file is on the disk."""
+
+    appendfsync: Literal["always", "everysec"]
+
+
+class EtcdServer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A server of etcd whose data is on the disk."""
+
+
+class RocksdbFiles(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A database of RocksDB on the disk."""
+
+    keys: int = 500_000
+    """Of 116 bytes each, half of which are left by compression."""
 
 
 class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,8 +160,12 @@ class LabDisk(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache: Literal["write back", "write through"] = "write back"
     """Write cache that the kernel assumes: behind `write through`, it sends no flushes."""
     file_system: Literal["ext4", "xfs"] | None = None
-    """File system for `dsync` and databases (default: none)."""
+    """File system for `shell` and databases (default: none)."""
     postgresql: PostgresqlServer | None = None
+    mariadb: MariadbServer | None = None
+    redis: RedisServer | None = None
+    etcd: EtcdServer | None = None
+    rocksdb: RocksdbFiles | None = None
     iops: int | None = None
     """Limit of the kernel, for `stacked` and `cgroup`."""
     is_monitored: bool = True
@@ -134,6 +188,14 @@ class Machine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all disks together."""
 
 
+class Recorders(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Recorders of one run, which start at random times of its first half."""
+
+    count: int
+    restarted: int = 0
+    """Recorders of them that are restarted in the middle."""
+
+
 class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Disks that are loaded at the same time."""
 
@@ -142,6 +204,8 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     machine: Machine | None = None
     exact: bool = False
     """The requirements hold if data writes are counted exactly."""
+    recorders: Recorders | None = None
+    """Several recorders instead of one that runs all the time."""
     random: dict[str, Any] = {}
     """What its random numbers were chosen from (lab/template.py)."""
 
@@ -151,6 +215,25 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             return
         if any(disk.kind != "served" for disk in self.disks):
             raise ValueError("machine: meters: found a disk that is not served by the lab")
+
+    @property
+    def load_s(self) -> float:
+        """Time from the start of the loads to the end of the last."""
+        return max(sum(phase.seconds for phase in disk.load) for disk in self.disks)
+
+    def lasting(self, seconds: float) -> "Scenario":
+        """Return the scenario with another length of each phase."""
+        disks = (
+            msgspec.structs.replace(
+                disk,
+                load=tuple(
+                    msgspec.structs.replace(phase, seconds=Duration(seconds))
+                    for phase in disk.load
+                ),
+            )
+            for disk in self.disks
+        )
+        return msgspec.structs.replace(self, disks=tuple(disks))
 
     def with_expectations_of(self, other: "Scenario") -> "Scenario":
         """Return the scenario with the expectations of another version of it."""

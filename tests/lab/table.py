@@ -1,98 +1,58 @@
 """Results as a table for a terminal of 80 columns."""
 
-from lab.judge import relative_error
+from collections.abc import Sequence
+
+from lab.negatives import FACTORS, Negative
 from lab.verdict import Verdict
 
-_HEADINGS = ("scenario", "truth s", "found s", "onset s", "end s", "ceiling", "wait", "")
-_WIDTHS = (24, 7, 7, 7, 6, 7, 7, 4)
+HEADINGS = ("scenario", "truth s", "found s", "window ms", "limit", "")
+NEGATIVE_HEADINGS = (
+    *("scenario", "IOPS"),
+    *("no terms" if factor is None else f"x {factor}" for factor in FACTORS),
+    "",
+)
+"""Seconds that are said to be throttled."""
+_WIDTHS = (32, 8, 8, 9, 14, 4)
+_NEGATIVE_WIDTHS = (36, 7, 8, 6, 6, 6, 4)
+_LITTLE_S = 0.05
 
 
-def headings() -> str:
-    """Return the line of headings."""
-    return _line(_HEADINGS)
+def headings(result: type = Verdict) -> str:
+    """Return the line of headings of a kind of results."""
+    return _line(NEGATIVE_HEADINGS if result is Negative else HEADINGS)
 
 
-def row(verdict: Verdict) -> str:
+def row(result: Verdict | Negative) -> str:
     """Return the line of one disk, followed by the requirements that it does not meet."""
-    return "\n".join(
-        [
-            _line((verdict.name, *cells(verdict))),
-            *(f"    {problem}" for problem in verdict.problems),
-            *_stolen(verdict),
-        ]
-    )
+    problems = list(result.problems)
+    if problems and result.steal_s > _LITTLE_S:  # the hypervisor ran something else
+        problems.append(f"steal: {result.steal_s:.1f} s of CPU time")
+    lines = [_line((result.name, *cells(result))), *(f"    {problem}" for problem in problems)]
+    return "\n".join(lines)
 
 
-def _stolen(verdict: Verdict) -> tuple[str, ...]:
-    """Return what may explain a failure: the hypervisor ran something else."""
-    if not verdict.problems or not verdict.steal_s:
-        return ()
-    return (f"    steal: {verdict.steal_s:.1f} s of CPU time",)
+def _line(cells: Sequence[str]) -> str:
+    first_width, *widths = _WIDTHS if len(cells) == len(_WIDTHS) else _NEGATIVE_WIDTHS
+    columns = [f"{cell:>{width}}" for cell, width in zip(cells[1:], widths, strict=True)]
+    return " ".join([f"{cells[0]:<{first_width}}", *columns]).rstrip()
 
 
-def _line(cells: tuple[str, ...]) -> str:
-    first, *others = cells
-    first_width, *widths = _WIDTHS
-    columns = [f"{cell:>{width}}" for cell, width in zip(others, widths, strict=True)]
-    return " ".join([f"{first:<{first_width}}", *columns]).rstrip()
-
-
-def cells(verdict: Verdict) -> tuple[str, ...]:
+def cells(result: Verdict | Negative) -> tuple[str, ...]:
     """Return the formatted results of one disk."""
-    findings = verdict.findings
+    passed = "FAIL" if result.problems else "pass"
+    if isinstance(result, Negative):
+        return (f"{result.iops:.0f}", *(f"{each:.2f}" for each in result.throttled_s), passed)
+    findings = result.findings
+    limits = sorted(findings.limits, key=lambda name: -findings.limits[name])
+    window_s, true_s = findings.limiter_window_s, findings.facts.limiter_window_s
     return (
         f"{findings.truth_s:.1f}",
         f"{findings.reported_s:.1f}",
-        _seconds(findings.onset_delay_s),
-        _seconds(findings.end_delay_s),
-        _percent(findings.ceiling_error),
-        _percent(relative_error(findings.reported_wait_s, findings.true_wait_s)),
-        _passed(verdict),
+        f"{_milliseconds(window_s)}/{_milliseconds(true_s)}",
+        limits[0] if limits else "-",
+        passed,
     )
 
 
-def _passed(verdict: Verdict) -> str:
-    if verdict.problems:
-        return "FAIL"
-    return "slow" if verdict.is_slow else "open" if verdict.is_open else "pass"
-
-
-def more_cells(verdict: Verdict) -> tuple[str, ...]:
-    """Return the formatted results that do not fit a terminal."""
-    findings = verdict.findings
-    attributed_s, machine_s = findings.attributed_iowait_s, findings.machine_iowait_s
-    iowait = window = burst = flushes = "-"
-    if findings.true_limiter_window_s is not None:
-        found_s, true_s = findings.limiter_window_s, findings.true_limiter_window_s
-        window = f"{'-' if found_s is None else round(found_s * 1e3)} of {round(true_s * 1e3)}"
-    if findings.true_burst_depth is not None:
-        burst = f"{_depth(findings.burst_depth)} of {_depth(findings.true_burst_depth)}"
-    if verdict.flush_share:
-        flushes = f"{verdict.flush_share:.0%}"
-    if attributed_s and machine_s is not None:
-        iowait = f"{attributed_s:.1f} of {machine_s:.1f}"
-    return (
-        _percent(findings.share_error) if findings.loaded_s else "-",
-        _percent(findings.credit_width_share).lstrip("+"),
-        _percent(findings.credit_estimate_error_share),
-        _percent(findings.empty_error),
-        iowait,
-        window,
-        burst,
-        flushes,
-    )
-
-
-def _depth(depth: float | None) -> str:
-    """Return requests, or bytes in MB: no scenario has a million requests."""
-    if depth is None:
-        return "-"
-    return f"{depth / 1e6:.0f} MB" if depth >= 1e6 else f"{depth:.0f}"
-
-
-def _seconds(value_s: float | None) -> str:
-    return "-" if value_s is None else f"{value_s:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{value * 100:+.1f}%"
+def _milliseconds(value_s: float | None) -> str:
+    return "-" if value_s is None else f"{value_s * 1e3:.0f}"

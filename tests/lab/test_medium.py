@@ -40,3 +40,9 @@ def test_random_latency_is_positive(latency_s: float, spread: float, count: int)
         medium.submit(a_request(number), 0.0)
     assert medium.complete(0.0) == []
     assert len(medium.complete(1e6)) == count
+
+
+def test_flush_has_a_latency_of_its_own() -> None:
+    assert Medium(Service(flush=Duration(0.03))).flush_s() == 0.03
+    medium = Medium(Service(flush=Duration(0.03), spread=0.5))
+    assert 0.0 < medium.flush_s() != medium.flush_s()

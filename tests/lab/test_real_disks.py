@@ -18,7 +18,9 @@ from lab.experiment import (
     truth_file,
 )
 from lab.judge import Findings
+from lab.negatives import negative
 from lab.scenario import all_scenarios, read_scenario
+from lab.table import row
 from lab.verdict import disagreements_with_fio, verdicts
 
 REASON = missing()
@@ -43,12 +45,16 @@ def test_throttled_disk_is_reported_with_its_limit(name: str, tmp_path: Path) ->
     assert set(findings.limits) == {"iops"}
 
 
-@needs_lab
-@pytest.mark.parametrize("name", ["postgresql-8-fdatasync", "sqlite-wal"])
-def test_throttled_disk_of_a_database_is_reported(name: str, tmp_path: Path) -> None:
+def skip_if_a_program_is_missing(name: str) -> None:
     reason = missing_for(read_scenario(all_scenarios()[name]))
     if reason is not None:
         pytest.skip(f"NOT TESTED: {reason}")
+
+
+@needs_lab
+@pytest.mark.parametrize("name", ["postgresql-8-fdatasync", "sqlite-wal", "redis-always-1"])
+def test_throttled_disk_of_a_database_is_reported(name: str, tmp_path: Path) -> None:
+    skip_if_a_program_is_missing(name)
     findings = findings_of(name, tmp_path)
     assert findings.reported_s > findings.truth_s / 2 > 0
     assert findings.limits.get("iops", 0.0) > findings.truth_s / 2
@@ -82,3 +88,24 @@ def test_disks_that_share_a_limiter_are_throttled_by_the_machine(tmp_path: Path)
     for findings in disks:
         assert findings.limits.get("machine_iops", 0.0) > findings.truth_s / 2 > 0
     assert all_disks.reported_s > all_disks.truth_s / 2 > 0
+
+
+@needs_lab
+def test_recorders_of_two_minutes_agree_with_the_truth_and_with_each_other(tmp_path: Path) -> None:
+    name = "two-minutes"
+    skip_if_a_program_is_missing(name)
+    run(all_scenarios()[name], tmp_path)
+    scenario = read_scenario(tmp_path / SCENARIO)
+    judged = list(verdicts(name, scenario, tmp_path))
+    assert len(judged) == 4
+    assert [verdict.problems for verdict in judged] == [[]] * 4, "\n".join(map(row, judged))
+
+
+@needs_lab
+@pytest.mark.parametrize("name", ["free-reader-few-writes", "free-postgresql-8"])
+def test_program_on_a_disk_without_a_limiter_is_not_throttled(name: str, tmp_path: Path) -> None:
+    skip_if_a_program_is_missing(name)
+    run(all_scenarios()[name], tmp_path, phase_s=10.0)
+    found = negative(name, tmp_path)
+    assert found.iops > 20
+    assert found.problems == []

@@ -1,14 +1,11 @@
 """Verdict on a scenario from the files of its run; needs no disk."""
 
-import gzip
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
 
 from disksla.pipeline.window_records import WindowRecord
-from disksla.procfs import parse_line, to_counters
 from lab.experiment import (
     CONFIG,
     TICKS,
@@ -16,15 +13,16 @@ from lab.experiment import (
     machine_truth_file,
     read_results,
     read_truth,
+    recordings_in,
     truth_file,
 )
-from lab.judge import Facts, Findings, judge
+from lab.judge import LONG_LOAD_S, Facts, Findings, judge
 from lab.limiter import RESOURCES
-from lab.load import PhaseResult
+from lab.long import disagreements, phase_problems, seen_truth
 from lab.model import Meter
 from lab.replay import group_records, replay_records
-from lab.requirements import is_saturated, unmet_requirements
-from lab.scenario import LabDisk, Machine, Scenario
+from lab.requirements import unmet_requirements
+from lab.scenario import Expectation, LabDisk, Machine, Scenario
 from lab.truth import Window
 
 _AGREEMENT = 0.01
@@ -37,18 +35,18 @@ class Verdict(msgspec.Struct, frozen=True):
     name: str
     findings: Findings
     problems: list[str]
-    flush_share: float | None = None
-    """Flushes, as a share of the writes that the kernel counted."""
     steal_s: float = 0.0
     """Time in which the hypervisor ran something else on the CPUs of this machine."""
-    is_open: bool = False
-    """Samples cannot tell how long the disk was throttled."""
-    is_slow: bool = False
-    """The disk of the lab was too slow for the limit to matter."""
 
 
 def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict]:
-    """Yield the verdict on each disk of a scenario whose files are in a directory."""
+    """Yield the verdict on each disk of a scenario whose files are in a directory.
+
+    Of several recordings, there is one for each.
+    """
+    if scenario.recorders is not None:
+        yield from long_verdicts(name, scenario, directory)
+        return
     rows = replay_records(directory / TICKS, directory / CONFIG)
     for number, (disk, result) in enumerate(
         zip(scenario.disks, read_results(directory), strict=True)
@@ -59,42 +57,74 @@ def verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict
         log = truth_file(directory, number)
         truth = read_truth(log) if log.exists() else assumed_truth(own, disk)
         facts = facts_of(disk, scenario.machine, result.machine_iowait_s)
-        if log.exists():
-            slower_s = slower_before_s(truth, result.phases)
-            facts = msgspec.structs.replace(
-                facts, slower_before_s=slower_s, unlearned_s=unlearned_s(truth, result.phases)
-            )
-        findings = judge(truth, own, facts, disk.expect)
-        is_slow = disk.expect.saturated and not is_saturated(findings)
-        problems = [] if is_slow else unmet_requirements(findings, disk.expect)
+        expected = expectation_of(disk, facts)
+        findings = judge(truth, own, facts, expected, long_load_begun_s(disk, result))
+        problems = unmet_requirements(findings, expected)
         if log.exists():
             problems += disagreements_with_fio(truth, result)
         shown = name if len(scenario.disks) == 1 else f"{name} {number + 1}"
-        flushes = flush_share(directory / TICKS, result.device)
-        yield Verdict(
-            shown,
-            findings,
-            problems,
-            flushes,
-            result.machine_steal_s,
-            disk.expect.is_open,
-            is_slow,
-        )
+        yield Verdict(shown, findings, problems, result.machine_steal_s)
     if scenario.machine is not None:
-        yield machine_verdict(name, scenario.machine, directory)
+        yield machine_verdict(name, scenario, scenario.machine, directory)
 
 
-def machine_verdict(name: str, machine: Machine, directory: Path) -> Verdict:
-    """Return the verdict on all disks of a scenario together."""
+def long_load_begun_s(disk: LabDisk, result: DiskResult) -> list[float]:
+    """Return when the load of a disk began, if it is long."""
+    begun_s = [
+        phase.begun_s
+        for load, phase in zip(disk.load, result.phases, strict=True)
+        if load.is_loaded
+    ]
+    is_long = begun_s and result.phases[-1].ended_s - begun_s[0] >= LONG_LOAD_S
+    return begun_s[:1] if is_long else []
+
+
+def machine_verdict(name: str, scenario: Scenario, machine: Machine, directory: Path) -> Verdict:
+    """Return the verdict on all disks of a scenario together, from when the last load began."""
     log = machine_truth_file(directory)
     truth = read_truth(log) if log.exists() else unthrottled(read_truth(truth_file(directory, 0)))
     rows = group_records(directory / TICKS, directory / CONFIG)
-    is_smooth = any(not meter.window for meter in machine.meters)
-    facts = Facts(is_smooth=is_smooth, capacities=capacities(machine.meters))
-    findings = judge(truth, rows, facts, machine.expect)
-    [result, *_] = read_results(directory)
-    problems = unmet_requirements(findings, machine.expect)
-    return Verdict(f"{name} all", findings, problems, steal_s=result.machine_steal_s)
+    window_s = machine.meters[-1].window if machine.meters else None
+    expected = machine.expect.at(window_s, has_terms=True)
+    results = read_results(directory)
+    begun_s = [
+        long_load_begun_s(disk, result)
+        for disk, result in zip(scenario.disks, results, strict=True)
+    ]
+    # Records of a group have no window of its limiter, so it is no fact to compare.
+    facts = Facts(capacities=capacities(machine.meters))
+    findings = judge(truth, rows, facts, expected, max(begun_s))
+    problems = unmet_requirements(findings, expected)
+    return Verdict(f"{name} all", findings, problems, results[0].machine_steal_s)
+
+
+def long_verdicts(name: str, scenario: Scenario, directory: Path) -> Iterator[Verdict]:
+    """Yield the verdict on each disk by each of several recorders (lab/long.py)."""
+    recordings = [replay_records(ticks, directory / CONFIG) for ticks in recordings_in(directory)]
+    for number, (disk, result) in enumerate(
+        zip(scenario.disks, read_results(directory), strict=True)
+    ):
+        by_recorder = [[row for row in rows if row.device == result.device] for rows in recordings]
+        log = read_truth(truth_file(directory, number))
+        facts = facts_of(disk, scenario.machine, result.machine_iowait_s)
+        expected = expectation_of(disk, facts)
+        for recorder, rows in enumerate(by_recorder):
+            truth = seen_truth(log, rows)
+            if not truth:
+                continue
+            changes_s = [
+                *(log[0].start_s + change.at for change in disk.disk.changes),
+                *(phase.begun_s for phase in result.phases),
+                result.phases[-1].ended_s,
+            ]
+            findings = judge(truth, rows, facts, expected, changes_s)
+            problems = [
+                *unmet_requirements(findings, expected),
+                *phase_problems(log[0].start_s, truth, rows, changes_s, expected.throttled),
+                *disagreements(rows, by_recorder[:recorder]),
+            ]
+            shown = f"{name} {number + 1} by {recorder + 1}"
+            yield Verdict(shown, findings, problems, result.machine_steal_s)
 
 
 def unthrottled(truth: list[Window]) -> list[Window]:
@@ -131,77 +161,31 @@ def capacities(meters: Iterable[Meter]) -> dict[str, float]:
     return {RESOURCES[meter.limit]: meter.credits for meter in meters if meter.credits is not None}
 
 
+def expectation_of(disk: LabDisk, facts: Facts) -> Expectation:
+    """Return what is required at the limiter of a disk."""
+    return disk.expect.at(facts.limiter_window_s, has_terms=disk.terms is not None)
+
+
 def facts_of(disk: LabDisk, machine: Machine | None, machine_iowait_s: float | None) -> Facts:
     """Return the facts that the scenario and the machine contain."""
+    limit = disk.expect.limit or ""
     changed = [meter for change in disk.disk.changes for meter in change.meters or ()]
     meters = [*disk.disk.meters, *changed]
     limit_rate = float(disk.iops) if disk.kind == "stacked" and disk.iops else None
-    is_bandwidth = disk.expect.limit == "bandwidth"
+    is_bandwidth = limit == "bandwidth"
     for meter in meters:
-        if (meter.limit == "bandwidth") == (disk.expect.limit == "bandwidth"):
+        if (meter.limit == "bandwidth") == (limit == "bandwidth"):
             limit_rate, is_bandwidth = meter.iops or meter.bandwidth, meter.iops is None
+    is_of_machine = machine is not None and limit.startswith("machine_")
+    limiters = machine.meters if machine is not None and is_of_machine else meters
     return Facts(
         limit_rate,
         is_bandwidth,
-        any(not meter.window for meter in (*meters, *(machine.meters if machine else ()))),
+        limiters[-1].window if limiters else None,
         capacities(meters),
+        any(change.meters is not None for change in disk.disk.changes),
         machine_iowait_s,
-        meters[-1].window if meters else None,
-        bool(changed),
     )
-
-
-def slower_before_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> float:
-    """Return by how much longer requests would take at the service time of a phase before.
-
-    The sum over all requests, in I/O-seconds. The service time is the latency by fio less the
-    waiting in the log.
-    """
-    shortest_s, slower_s = math.inf, 0.0
-    for requests, latency_s, waited_s in latencies(truth, phases):
-        service_s = latency_s - waited_s
-        if shortest_s < math.inf:
-            slower_s += requests * max(0.0, shortest_s - service_s)
-        shortest_s = min(shortest_s, service_s)
-    return slower_s
-
-
-def unlearned_s(truth: Sequence[Window], phases: Sequence[PhaseResult]) -> float:
-    """Return the I/O-seconds that requests of the first phase needed of the disk.
-
-    No lighter load before shows how long that is. If they mostly did not wait, they show it.
-    """
-    requests, latency_s, waited_s = next(latencies(truth, phases), (0, 0.0, 0.0))
-    return requests * max(0.0, latency_s - waited_s) if waited_s > latency_s / 2 else 0.0
-
-
-def latencies(
-    truth: Sequence[Window], phases: Sequence[PhaseResult]
-) -> Iterator[tuple[int, float, float]]:
-    """Yield the requests of each phase, their mean latency by fio, and their mean wait."""
-    for phase in phases:
-        own = [
-            window
-            for window in truth
-            if phase.begun_s <= window.start_s and window.end_s <= phase.ended_s
-        ]
-        requests = sum(window.reads + window.writes for window in own)
-        if phase.mean_latency_s is not None and requests:
-            yield requests, phase.mean_latency_s, sum(each.wait_s for each in own) / requests
-
-
-def flush_share(ticks: Path, device: str) -> float | None:
-    """Return flushes as a share of the writes that the kernel counted; None without writes."""
-    lines = [
-        line
-        for record in gzip.decompress(ticks.read_bytes()).splitlines()[1:]
-        for line in (msgspec.json.decode(record).get("diskstats") or "").splitlines()
-        if line.split()[2] == device
-    ]
-    first, last = (to_counters(parse_line(line).reading) for line in (lines[0], lines[-1]))
-    writes = (last.writes or 0) - (first.writes or 0)
-    flushes = (last.flushes or 0) - (first.flushes or 0)
-    return flushes / writes if writes else None
 
 
 def disagreements_with_fio(truth: list[Window], result: DiskResult) -> list[str]:

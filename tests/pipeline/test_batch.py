@@ -60,7 +60,11 @@ def test_four_ticks_of_a_tenth_of_a_second_are_a_batch() -> None:
     ]
 
 
-@pytest.mark.parametrize("event", [{"disks": ()}, {"probes": (None,)}], ids=["disks", "probes"])
+@pytest.mark.parametrize(
+    "event",
+    [{"disks": ()}, {"probes": (None,)}, {"close": {"vda": ()}}],
+    ids=["disks", "probes", "close"],
+)
 def test_events_do_not_wait(event: dict[str, object]) -> None:
     host = machine()
     assert is_complete(host.state, [msgspec.structs.replace(next_tick(host), **event)])
@@ -68,7 +72,7 @@ def test_events_do_not_wait(event: dict[str, object]) -> None:
 
 def test_what_begins_on_an_idle_machine_does_not_wait() -> None:
     host = machine()
-    for _ in range(3):
+    for _ in range(10):  # until its windows are decided, at the end of the second
         host.tick()
     unchanged = Tick(host.clocks(), host.text())
     assert is_idle(host.state, host.text())

@@ -135,7 +135,7 @@ def test_verdicts_are_the_same_with_a_page(name: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["iops", "machine_iops"])
-@pytest.mark.parametrize("name", ["below-600-of-1000", "below-600-of-vk-1000"])
+@pytest.mark.parametrize("name", ["below-60-of-100"])
 def test_below_the_promise_is_of_the_machine_where_the_page_counts_its_limit(
     name: str, page: str
 ) -> None:

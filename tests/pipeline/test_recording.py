@@ -13,6 +13,7 @@ from disksla.fio.result import LatencyBin
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.recording import FORMAT, RecordingHeader, decode_header, decode_tick, encode
 from disksla.pipeline.tick import Tick
+from disksla.procfs.close_sample import CloseSample
 from disksla.verdict.interval import Clocks
 from support.simulated_host import a_disk
 
@@ -25,6 +26,9 @@ PROBED = ProbeResult(
 CLOCKS = Clocks(1000.0, 1000.0, 1.7e9)
 times = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**63 - 1)
+close_samples = st.builds(
+    CloseSample, times, counts, counts, counts, counts, counts, counts, counts
+)
 ticks = st.builds(
     Tick,
     clocks=st.builds(Clocks, times, times, times),
@@ -33,6 +37,7 @@ ticks = st.builds(
     missed_ticks=st.integers(0, 10),
     inflight=st.dictionaries(st.text(), st.tuples(st.integers(0), st.integers(0)), max_size=3),
     data_writes=st.dictionaries(st.text(), st.tuples(counts, counts), max_size=3),
+    close=st.dictionaries(st.text(), st.lists(close_samples, max_size=3).map(tuple), max_size=3),
     disks=st.none() | st.just((a_disk(), a_disk("vdb", minor=16, serial="one", write_back=True))),
     problems=st.dictionaries(st.text(), st.text(), max_size=3),
     probes=st.just(()) | st.just((PROBED,)),
@@ -46,11 +51,26 @@ def test_tick_round_trip(tick: Tick) -> None:
     assert decode_tick(line, 2) == tick
 
 
-def test_recordings_without_exact_counts_stay_as_they_are() -> None:
+def test_recordings_without_exact_counts_and_close_samples_stay_as_they_are() -> None:
     lines = (HOSTS / "vm-virtio-6.18" / "ticks.jsonl").read_bytes().splitlines()[1:]
     recorded = [decode_tick(line, 2) for line in lines]
-    assert not any(tick.data_writes for tick in recorded)
+    assert not any(tick.data_writes or tick.close for tick in recorded)
     assert [encode(tick) for tick in recorded] == [line + b"\n" for line in lines]
+
+
+def test_close_samples_are_arrays() -> None:
+    samples = (
+        CloseSample(1000.01, 5, 6, 40, 48, 1),
+        CloseSample(1000.02, 5, 7, 40, 56, 1, 2, 3),
+    )
+    close: dict[str, tuple[CloseSample, ...]] = {"vda": samples}
+    line = encode(Tick(CLOCKS, "", close=close))
+    assert b'"close":{"vda":[[1000.01,5,6,40,48,1,0,0],[1000.02,5,7,40,56,1,2,3]]}' in line
+    assert decode_tick(line, 2).close == close
+    without_flushes = line.replace(b",1,0,0]", b",1]")
+    assert decode_tick(without_flushes, 2).close == close
+    with pytest.raises(DiskslaError, match="line 2: invalid tick"):
+        decode_tick(line.replace(b",6,", b",-6,"), 2)
 
 
 def test_recorded_probe_message_is_decoded() -> None:

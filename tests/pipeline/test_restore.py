@@ -155,7 +155,7 @@ def test_removed_burst_has_no_credits() -> None:
 
 
 def test_ceiling_is_restored() -> None:
-    ceiling = Ceiling(Throttle("base", "iops"), 100, 10.0, 3000, 3000 * 4096)
+    ceiling = Ceiling(Throttle("base", "iops"), 300.5, 300.5 * 4096)
     machine = Machine(DISK, settings=settings(terms="vk.ceph-ssd"))
     throttled = msgspec.structs.replace(
         disk_state(machine), detector=DetectorState(ceiling=ceiling)
@@ -164,8 +164,8 @@ def test_ceiling_is_restored() -> None:
     later_disk = restored(machine)
     assert later_disk.credits is None
     assert later_disk.detector.ceiling is not None
-    assert later_disk.detector.ceiling.iops == 300
-    assert later_disk.detector.ceiling.bytes_per_second == 300 * 4096
+    assert later_disk.detector.ceiling.iops == 300.5
+    assert later_disk.detector.ceiling.bytes_per_second == 300.5 * 4096
     assert later_disk.detector.ceiling.throttle == Throttle("unknown", "unknown")
 
 

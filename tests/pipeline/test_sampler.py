@@ -2,6 +2,7 @@
 
 import logging
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.system.roots import Roots
 from disksla.verdict.interval import Clocks
-from disksla.verdict.throttle import UNKNOWN_LIMIT
 from support.log_events import Event, events
 from support.simulated_host import CATALOG, a_disk
 from support.waiting import eventually
@@ -58,34 +58,31 @@ def test_ticks_follow_the_configured_interval(paths: Roots) -> None:
     )
 
 
-def test_samples_are_late_to_distinguish_a_limiter_from_a_fast_disk(paths: Roots) -> None:
-    """Whenever a sample is taken, a limiter with windows has admitted 110 requests.
-
-    The clock is that of a machine that is not busy: in steps of 5 ms.
-    """
+def test_disk_at_which_requests_wait_is_looked_at_closer(paths: Roots) -> None:
+    """Every 10 ms, from when it is known that it is busy; an idle disk is not."""
+    for name, inflight in (("vda", 3), ("vdb", 0)):
+        directory = paths.sysfs / "class" / "block" / name
+        directory.mkdir(parents=True)
+        (directory / "stat").write_text(f"1 0 8 0 0 0 0 0 {inflight} 0 0\n")
+    busy = LINE.format(minor=0, name="vda", reads=1).replace(" 8 0 0 0 0 0 0", " 8 0 0 0 0 0 3")
+    write(paths, busy + LINE.format(minor=16, name="vdb", reads=1))
     ticks: list[Tick] = []
-    begun_s = read_clocks().monotonic_s
-
-    def clocks() -> Clocks:
-        at_s = begun_s + round((read_clocks().monotonic_s - begun_s) / 0.005) * 0.005
-        return Clocks(at_s, at_s, at_s)
-
-    def admit(tick: Tick) -> None:
-        ticks.append(tick)
-        requests = 110 * len(ticks)
-        line = f" 254 0 vda {requests} 0 {8 * requests} {95 * len(ticks)} 0 0 0 0 1 0 0"
-        write(paths, line + " 0 0 0 0 0 0\n")
-
-    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=admit, clocks=clocks)
-    sampler.post((a_disk("vda"),))
-    write(paths, " 254 0 vda 0 0 0 0 0 0 0 0 1 0 0 0 0 0 0 0 0\n")
-    sampler.run_for(3.5)
-    late = [round((tick.clocks.monotonic_s - begun_s) / 0.005) % 20 for tick in ticks]
-    assert 1 in late
-    assert late[-10:] == [0] * 10  # it is known
-    detector = sampler.state.monitored["vda"].detector
-    assert detector.ceiling is not None
-    assert detector.ceiling.throttle == UNKNOWN_LIMIT
+    sampler = Sampler(paths, State(Settings(), CATALOG), on_tick=ticks.append)
+    sampler.post((a_disk("vda"), a_disk("vdb", 16)))
+    sampler.run_for(1.0)
+    looked = [tick for tick in ticks if tick.close]
+    assert 5 <= len(looked) < len(ticks)
+    assert all(list(tick.close) == ["vda"] for tick in looked)
+    samples = [sample for tick in looked for sample in tick.close["vda"]]
+    assert len(samples) > 3 * len(looked)
+    times_s = [sample.at_s for sample in samples]
+    assert times_s == sorted(times_s)
+    assert {(sample.reads, sample.inflight) for sample in samples} == {(1, 3)}
+    for before, after in pairwise(looked):
+        first, last = after.close["vda"][0].at_s, after.close["vda"][-1].at_s
+        assert before.clocks.monotonic_s - 1e-5 < first <= last
+        assert last >= after.clocks.monotonic_s - 1e-5  # the last is read with the tick
+    assert sampler.state.sampler_stats.works("close_samples")
 
 
 def test_posted_settings_apply_at_next_tick(paths: Roots) -> None:

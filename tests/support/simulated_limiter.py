@@ -25,8 +25,8 @@ import msgspec
 from disksla.config.custom_terms import CustomTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk
-from disksla.pipeline.deadlines import LATE_SHARES
 from disksla.pipeline.tick import Tick
+from disksla.procfs.close_sample import CloseSample
 from disksla.procfs.diskstats import SECTOR_BYTES
 from disksla.units import GIB
 from disksla.verdict.interval import Clocks
@@ -45,6 +45,8 @@ _JIFFY_MS = 4
 _JIFFY_S = _JIFFY_MS / 1000
 _READ_DELAY_S = 50e-6
 """From the clocks to /proc/diskstats, and from there to sysfs."""
+_STEPS = 10
+"""Close samples per window."""
 _SHORTEST_TIMER_S = 1e-6
 _ROUNDING = 1e-9
 """Rounding error, as a share of the tokens of a second."""
@@ -253,12 +255,12 @@ class Run:
         return sum(window.throttled for window in windows) / len(windows)
 
 
-def run(scenario: Scenario, takes_late: Callable[[Tick], bool] = lambda _: False) -> Run:
+def run(scenario: Scenario) -> Run:
     """Run the simulation; the same scenario always has the same result.
 
-    `takes_late` is called with each tick, and returns whether the sampler takes the next one late.
+    Its ticks have close samples of all of the time, more than a sampler takes.
     """
-    return _Simulation(scenario, takes_late).run()
+    return _Simulation(scenario).run()
 
 
 class _BucketState:
@@ -348,9 +350,7 @@ class _Arrival(NamedTuple):
 
 
 class _Simulation:
-    def __init__(self, scenario: Scenario, takes_late: Callable[[Tick], bool]) -> None:
-        self.takes_late = takes_late
-        self.late = 0
+    def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.medium = scenario.medium
         self.limiter = scenario.limiter
@@ -386,6 +386,7 @@ class _Simulation:
         self.inflight_io_s = 0.0
 
         self.ticks: list[Tick] = []
+        self.close: list[CloseSample] = []
         self.last_sample: tuple[int, ...] | None = None
         self.is_active = False
 
@@ -590,8 +591,19 @@ class _Simulation:
             if self.random.random() < 0.002:
                 late_s = self.random.uniform(0.001, 0.018)
         due_s = self.scenario.sampler_phase_s + number * WINDOW_S
-        due_s += LATE_SHARES[self.late % len(LATE_SHARES)] * WINDOW_S
         self._at(due_s + late_s + _READ_DELAY_S, self._read_diskstats, (number, late_s))
+        for step in range(1, _STEPS):
+            step_s = due_s - WINDOW_S * (1 - step / _STEPS)
+            if step_s > self.now_s:
+                self._at(step_s, self._read_close, None)
+
+    def _read_close(self, _: None) -> None:
+        reads, writes = self.ios
+        read_sectors, written_sectors = self.sectors
+        at_s, inflight = round(ORIGIN_S + self.now_s, 5), sum(self.inflight)
+        self.close.append(
+            CloseSample(at_s, reads, writes, read_sectors, written_sectors, inflight)
+        )
 
     def _read_diskstats(self, of: tuple[int, float]) -> None:
         number, late_s = of
@@ -619,10 +631,12 @@ class _Simulation:
     def _read_inflight(self, tick: Tick) -> None:
         """Complete a tick; sysfs is read only if the device was active at the last sample."""
         reads, writes = self.inflight
+        self._read_close(None)
+        tick = msgspec.structs.replace(tick, close={DEVICE: tuple(self.close)})
+        self.close = []
         if self.is_active:
             tick = msgspec.structs.replace(tick, inflight={DEVICE: (reads, writes)})
         self.ticks.append(tick)
-        self.late = self.late + 1 if self.takes_late(tick) else 0
         sample = (*self.ios, *self.io_ns)
         has_changed = self.last_sample is not None and sample != self.last_sample
         self.is_active = has_changed or reads + writes > 0

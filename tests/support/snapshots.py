@@ -129,7 +129,7 @@ def disk_view(
             wait_s=1353.6,
             host=HostWait(31.5, 29.0, 27.25),
         ),
-        ceiling=Ceiling(Throttle("base", "iops"), 400, 40.0, 12_000, 12_000 * 4096),
+        ceiling=Ceiling(Throttle("base", "iops"), 300.0, 300.0 * 4096),
         credits=(IOPS_CREDITS,),
     )
 

@@ -1,28 +1,53 @@
 """The verdict on each window."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from itertools import pairwise
+from random import Random
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.config.custom_terms import SumBurst, SumTerms
+from disksla.config.custom_terms import SumTerms
+from disksla.config.settings import Settings
 from disksla.limits.limits import NO_LIMITS, Conditions, Limits, PromisedShare, Rates, build_limits
+from disksla.pipeline.advance import advance
+from disksla.pipeline.state import State
+from disksla.pipeline.tick import Tick
+from disksla.pipeline.window_records import WindowRecord, window_records
+from disksla.procfs import CloseSample
 from disksla.units import KIB, MIB
+from disksla.verdict.burst_depth import Served, ServedCurve
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import Interval
-from disksla.verdict.service_time import ServiceTime
-from disksla.verdict.span import span_of
-from disksla.verdict.throttle import Throttle
-from disksla.verdict.verdict import DetectorState, WindowVerdict, after_gap, classify
+from disksla.verdict.pauses import LONGEST_WINDOW_S
+from disksla.verdict.signs import SIGNS, Sign
+from disksla.verdict.throttle import LimitKind, Throttle
+from disksla.verdict.verdict import (
+    DetectorState,
+    WindowVerdict,
+    after_gap,
+    classify,
+)
+from population import draw
+from population.judging import settings_of as settings_of_draw
+from support.close_recordings import NAMES, close_recording, judged, settings_of
 from support.examples import scaled
-from support.scenario_verdicts import ScenarioVerdicts, judged
+from support.scenario_verdicts import judged as judged_scenario
 from support.scenarios import SCENARIOS
-from support.simulated_limiter import DEVICE, Closed, Limiter, Medium, Open, Scenario, summed
+from support.simulated_host import CATALOG
+from support.simulated_limiter import Closed, Limiter, Medium, Scenario, summed
 
 LIMITS = build_limits(Rates(1000.0, 1000.0, 100e6, 100e6), "sum")
-DEEP = ["below-600-of-1000", "below-600-of-vk-1000"]
+TOLERANCE = 0.03
+TICK_S = 0.1
+START_S = 100.0
+LONGEST_S = 2.2
+"""From the end of a window to its verdict."""
+NO_SAMPLES: tuple[CloseSample, ...] = ()
+Seen = tuple[Interval, tuple[CloseSample, ...]]
 
 
 def window(
@@ -31,229 +56,313 @@ def window(
     read_ms: int | None = 3200,
     request_bytes: int = 4096,
 ) -> Interval:
-    return Interval(1.0, 0.1, reads, 0, reads * request_bytes, 0, read_ms, 0, inflight)
+    busy_ms = 100 if inflight else min(100, read_ms or 0)
+    read_bytes = reads * request_bytes
+    return Interval(0.0, TICK_S, reads, 0, read_bytes, 0, read_ms, 0, inflight, busy_ms=busy_ms)
 
 
-def verdicts(
-    *windows: Interval, limits: Limits = LIMITS, detector: DetectorState | None = None
-) -> list[str]:
-    return [each.verdict for each in classified(*windows, limits=limits, detector=detector)]
+def at_their_times(windows: Iterable[Interval]) -> list[Seen]:
+    """Return windows that follow each other, without close samples."""
+    end_s, seen = START_S, list[Seen]()
+    for each in windows:
+        end_s += each.seconds
+        seen.append((msgspec.structs.replace(each, end_s=round(end_s, 6)), NO_SAMPLES))
+    return seen
+
+
+def uneven(mean: int, count: int, seed: int = 1, inflight: int = 32) -> list[Interval]:
+    """Return windows with a random number of reads, half as many to half as many again."""
+    random = Random(seed)
+    return [window(random.randint(mean // 2, mean + mean // 2), inflight) for _ in range(count)]
 
 
 def classified(
-    *windows: Interval, limits: Limits = LIMITS, detector: DetectorState | None = None
-) -> list[WindowVerdict]:
-    """Return the verdicts that are decided, and those that the undecided windows would have."""
-    detector = detector or DetectorState()
-    found: list[WindowVerdict] = []
-    for each in windows:
-        detector, decided = classify(detector, each, limits, 0.03, 0.1)
-        found += decided
-    return found + [each for each in detector.undecided if each is not None]
+    seen: Iterable[Seen],
+    limits: Limits = NO_LIMITS,
+    detector: DetectorState | None = None,
+    counted: LimitKind | None = None,
+    before_each: Callable[[DetectorState], DetectorState] = lambda state: state,
+) -> tuple[list[tuple[Interval, WindowVerdict]], DetectorState]:
+    """Return the windows that are decided with their verdicts, and the last state.
 
-
-def by_second(found: ScenarioVerdicts, from_s: float, to_s: float) -> set[str | None]:
-    start_s = found.truth[0].start_s
-    return {row.verdict for row in found.between(start_s + from_s, start_s + to_s)}
-
-
-@pytest.mark.parametrize("name", DEEP)
-def test_disk_that_serves_less_is_below_within_two_seconds(name: str) -> None:
-    found = judged(SCENARIOS[name])
-    assert by_second(found, 2.53, 10) == {"below"}
-    assert by_second(found, 0, 2.53) <= {"idle", "unproven", "below"}
-    assert found.ceiling.iops == pytest.approx(600, rel=0.01)
-
-
-def test_load_too_shallow_for_the_promise_is_unproven() -> None:
-    found = judged(SCENARIOS["below-600-of-1000-shallow"])
-    assert by_second(found, 0, 10) == {"idle", "unproven"}
-
-
-@pytest.mark.parametrize("name", ["below-600-of-1000-synchronous", "below-600-of-vk-1000-shallow"])
-def test_shallow_load_at_a_limit_below_the_promise_is_throttled(name: str) -> None:
-    found = judged(SCENARIOS[name])
-    assert by_second(found, 1, 10) == {"throttled"}
-    assert {row.limit for row in found.with_verdict("throttled")} == {"unknown"}
-    assert found.ceiling.iops == pytest.approx(600, rel=0.01)
-
-
-@pytest.mark.parametrize(("queue_depth", "verdict"), [(16, "below"), (17, "throttled")])
-def test_contract_states_the_depth_at_which_it_holds(queue_depth: int, verdict: str) -> None:
-    found = judged(
-        Scenario(
-            limiter=Limiter(buckets=summed(180)),
-            loads=(Closed(depth=15),),
-            terms=SumTerms(iops=300.0, queue_depth=queue_depth),
+    Assert that each has exactly one verdict, the oldest first, in time.
+    """
+    state = detector or DetectorState()
+    found: list[tuple[Interval, WindowVerdict]] = []
+    waiting = [each.window for each in state.pending]
+    for each, close in seen:
+        state, verdicts = classify(
+            before_each(state), each, close, limits, TOLERANCE, counted=counted
         )
-    )
-    assert by_second(found, 2.53, 10) == {verdict}
+        waiting.append(each)
+        decided, waiting = waiting[: len(verdicts)], waiting[len(verdicts) :]
+        found += zip(decided, verdicts, strict=True)
+        assert [pending.window for pending in state.pending] == waiting
+        assert all(each.end_s - old.end_s <= LONGEST_S for old in waiting)
+    return found, state
 
 
-@pytest.mark.parametrize("reads_per_second", [460, 100])
-def test_limit_that_the_terms_do_not_explain(reads_per_second: int) -> None:
-    """1.15 times the promise, and a provider that counts 64 KiB as four requests."""
-    limiter = Limiter(buckets=summed(reads_per_second))
-    load = Closed(depth=16, read_bytes=64 * KIB)
-    found = judged(Scenario(limiter=limiter, loads=(load,), terms=SumTerms(iops=400.0)))
-    assert by_second(found, 1, 10) == {"throttled"}
-    assert {row.limit for row in found.between(1001, 1010)} == {"unknown"}
-    assert found.ceiling.iops == pytest.approx(reads_per_second, rel=0.01)
+def verdicts(
+    windows: Iterable[Interval], limits: Limits = NO_LIMITS, counted: LimitKind | None = None
+) -> list[str]:
+    """Return the verdicts on all windows; an idle second follows them."""
+    listed = list(windows)
+    ended = [*listed, *[window(0, 0, 0)] * 12]
+    found, _ = classified(at_their_times(ended), limits, counted=counted)
+    return [each.verdict for _, each in found[: len(listed)]]
 
 
-@pytest.mark.parametrize("depth", [1, 16])
-@pytest.mark.parametrize("window_s", [0.01, 0.03, 0.05, 0.2, 0.25, 0.33, 0.5, 0.7, 1.0])
-def test_limiter_with_any_window(window_s: float, depth: int) -> None:
-    limiter = Limiter(buckets=summed(400), window_s=window_s)
-    medium = Medium(service_s=0.0002)
-    found = judged(
-        Scenario(
-            limiter=limiter,
-            loads=(Closed(depth=depth),),
-            medium=medium,
-            terms=SumTerms(iops=400.0),
-            seconds=12.0,
-        )
-    )
-    assert "stalled" not in by_second(found, 0, 12)
-    learned_s = found.ceiling.limiter(0.1).window_s
-    is_known = window_s not in (0.01, 0.05)  # as many fall into each sample
-    assert learned_s == (pytest.approx(window_s, rel=0.1) if is_known else None)
-    # The first window of the limiter serves saved tokens. Then two of them are sufficient.
-    assert by_second(found, max(0.6, 3.1 * window_s) + 0.53, 11.9 - window_s) == {"throttled"}
-    assert {row.limit for row in found.with_verdict("throttled")} == {"iops"}
-    assert found.ceiling.iops == pytest.approx(400, rel=0.01)
+# Each window has one verdict.
+
+amounts = st.tuples(
+    st.sampled_from([0, 0, 0, 30, 31, 60, 100]),
+    st.sampled_from([0, 1, 16]),
+    st.sampled_from([0, 0, 0, 1, 15, 30, 60]),
+)
 
 
-def test_lowered_limit_changes_throttled_to_below() -> None:
-    found = judged(SCENARIOS["below-600-lowered"])
-    assert by_second(found, 1, 5) == {"throttled"}
-    assert by_second(found, 5.53, 7.02) <= {"throttled", "unproven", "below"}
-    assert by_second(found, 7.02, 10) == {"below"}
-    assert found.rows[49].ceiling_iops == pytest.approx(1000, rel=0.01)
-    assert found.ceiling.iops == pytest.approx(600, rel=0.01)
-
-
-@pytest.mark.parametrize("name", ["iops-1000-stalled", "unlimited-stalled"])
-def test_stall_and_its_end_are_detected(name: str) -> None:
-    found = judged(SCENARIOS[name])
-    assert by_second(found, 4.35, 5.5) == {"stalled"}
-    assert "stalled" not in by_second(found, 0, 4.1) | by_second(found, 5.65, 9)
-
-
-def test_load_above_the_promise_is_met() -> None:
-    found = judged(SCENARIOS["unlimited-deep-above-its-promise"])
-    assert by_second(found, 1, 10) == {"met"}
-    found = judged(SCENARIOS["steady-99"])
-    assert by_second(found, 1, 10) == {"met", "unproven"}
-
-
-def test_load_between_baseline_and_burst_is_met() -> None:
-    found = judged(
-        Scenario(
-            limiter=Limiter(buckets=summed(300, peak_per_second=2000, capacity=8000)),
-            loads=(Open(per_second=1000),),
-            terms=SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0)),
-            seconds=5.0,
-        )
-    )
-    assert by_second(found, 1, 5) == {"met"}
-
-
-def test_slow_disk_with_a_deep_queue_is_below() -> None:
-    found = judged(
-        Scenario(
-            loads=(Closed(depth=32),),
-            medium=Medium(service_s=0.01, jitter=0.5, servers=4),
-            terms=SumTerms(iops=1000.0),
-            seconds=5.0,
-        )
-    )
-    assert by_second(found, 2.53, 5) == {"below"}
-
-
-def test_time_between_two_loads_is_idle() -> None:
-    found = judged(SCENARIOS["iops-300-paused"])
-    assert by_second(found, 3.4, 6.0) == {"idle"}
-    assert by_second(found, 6.35, 8.5) == {"throttled"}
-
-
-def test_disk_without_terms_is_throttled_but_never_below() -> None:
-    lowered = judged(replace(SCENARIOS["below-600-lowered"], terms=None))
-    assert by_second(lowered, 3, 5) == {"throttled"}
-    assert by_second(lowered, 8, 10) == {"throttled"}
-    assert lowered.ceiling.iops == pytest.approx(600, rel=0.01)
-
-
-def test_window_without_requests_is_idle() -> None:
-    assert verdicts(window(0, 0)) == ["idle"]
-
-
-def test_silence_is_judged_when_a_request_completes() -> None:
-    silent = window(0, 1, 0)
-    assert verdicts(*[silent] * 11) == []
-    assert verdicts(*[silent] * 11, window(110, 0, 200)) == ["unproven"] * 12
-    assert verdicts(*[silent] * 9, window(1000, 2, 3000)) == ["throttled"] * 10
-
-
-@pytest.mark.parametrize(("silent", "lengths_s"), [(5, [0.1, 1.0, 0.1]), (2, [0.1, 0.8])])
-def test_release_after_silence_is_no_longer_than_a_window_of_a_limiter(
-    silent: int, lengths_s: list[float]
+@scaled(50)
+@given(st.lists(amounts, max_size=120), st.booleans(), st.floats(0.09, 0.11))
+def test_each_window_gets_one_verdict_within_two_seconds(
+    drawn: list[tuple[int, int, int]], has_terms: bool, seconds: float
 ) -> None:
-    """Its requests follow one another, and take little of the time that there is for each."""
-    detector = DetectorState()
-    windows = [window(10, 1, 20), *[window(0, 1, 0)] * silent, *[window(100, 1, 10)] * 6]
-    for each in windows:
-        detector, _ = classify(detector, each, LIMITS, 0.03, 0.1)
-    assert [round(release.seconds, 1) for release in detector.releases] == lengths_s
+    limits = build_limits(Rates(300.0, 300.0), "sum") if has_terms else NO_LIMITS
+    seen = at_their_times(
+        msgspec.structs.replace(
+            window(reads, inflight, 3200 if reads else 0),
+            seconds=seconds,
+            writes=flushes,
+            flushes=flushes,
+        )
+        for reads, inflight, flushes in drawn
+    )
+    found, _ = classified(seen, limits)
+    for each, verdict in found:
+        assert 0 < verdict.throttled_share <= 1
+        throttled_s = each.seconds * verdict.throttled_share
+        assert 0 < throttled_s <= each.seconds
+        assert verdict.otherwise != "throttled"
+        assert (verdict.verdict == "throttled") == (verdict.throttle is not None)
+        assert verdict.wait_s >= 0
 
 
-def test_silence_for_longer_than_any_limiter_explains_is_a_stall() -> None:
-    silent = window(0, 1, 0)
-    assert verdicts(*[silent] * 12) == ["stalled"] * 12
-    assert verdicts(window(), *[silent] * 15) == ["unproven"] + ["stalled"] * 15
-    assert verdicts(*[silent] * 15, window()) == ["stalled"] * 15 + ["unproven"]
+@cache
+def windows_of(name: str) -> list[Seen]:
+    return close_recording(name).windows()
 
 
-def test_verdict_waits_for_two_seconds_at_most() -> None:
-    """Of a straight line that is followed by silence."""
-    detector, decided = DetectorState(), 0
-    straight = [window(30, 16, 1600)] * 18
-    for number, each in enumerate([*straight, *[window(0, 16, 0)] * 8], start=1):
-        detector, verdicts = classify(detector, each, NO_LIMITS, 0.03, 0.1)
-        decided += len(verdicts)
-        assert number - decided <= 20
-    assert decided == 6
+@pytest.mark.parametrize("name", NAMES)
+def test_each_window_of_a_recording_gets_one_verdict(name: str) -> None:
+    found, _ = classified(windows_of(name), LIMITS)
+    assert len(found) >= len(windows_of(name)) - LONGEST_S / TICK_S
 
 
-def test_silence_that_ends_without_a_completion_is_unproven() -> None:
-    assert verdicts(window(0, 1, 0), window(0, 0, 0)) == ["unproven", "idle"]
+@pytest.mark.parametrize("name", ["iops-300-deep", "iops-300-paused", "unlimited-stalled"])
+def test_seconds_of_all_verdicts_add_up(name: str) -> None:
+    state = judged_scenario(SCENARIOS[name]).state
+    (disk_state,) = state.monitored.values()
+    totals = disk_state.totals
+    waiting_s = sum(each.seconds for each in totals.undecided.windows)
+    by_verdict_s = sum(totals.verdict_totals.seconds)
+    not_updated_s = state.assessed.seconds - totals.complete_to.seconds
+    assert by_verdict_s + waiting_s + not_updated_s == pytest.approx(state.assessed.seconds)
+    assert sum(totals.verdict_totals.throttled_s) == pytest.approx(
+        totals.verdict_totals.seconds[3], abs=1e-9
+    )
 
 
-def test_load_at_the_promise_without_waiting_is_met() -> None:
-    assert verdicts(*[window(100, 0, 10)] * 3) == ["met"] * 3
-    assert verdicts(*[window(90, 0, 10)] * 3) == ["unproven"] * 3
+# A verdict depends on nothing that is older than ten seconds.
+
+
+def rows_of(ticks: Sequence[Tick], settings: Settings) -> dict[float, WindowRecord]:
+    """Return the decided windows by their end, of a detector that starts at the first tick."""
+    state, rows = State(settings, CATALOG), list[WindowRecord]()
+    for tick in ticks:
+        before, state = state, advance(state, tick)
+        rows += window_records(before, state)
+    return {row.monotonic_s: row for row in rows if row.verdict is not None}
+
+
+def assert_that_starts_agree(
+    ticks: Sequence[Tick], settings: Settings, starts: Iterable[int]
+) -> int:
+    """Compare detectors that start at these ticks; return how many windows were compared."""
+    disks, compared = ticks[0].disks, 0
+    whole = rows_of(ticks, settings)
+    for start in starts:
+        first = msgspec.structs.replace(ticks[start], disks=disks)
+        from_s = first.clocks.monotonic_s + 10
+        for end_s, row in rows_of([first, *ticks[start + 1 :]], settings).items():
+            if end_s < from_s:
+                continue
+            if end_s not in whole:  # not decided yet
+                assert row.verdict == "idle"
+                continue
+            other = whole[end_s]
+            assert (row.verdict, row.limit, row.level, row.throttled_s) == (
+                *(other.verdict, other.limit, other.level, other.throttled_s),
+            )
+            compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 7, 22, 25])
+def test_simulated_disk_is_judged_the_same_from_every_start(number: int) -> None:
+    drawn = draw(11, number, 30.0)
+    limit = drawn.spec.limit
+    terms = SumTerms(iops=limit.per_second) if limit is not None else SumTerms(iops=300.0)
+    starts = Random(number).sample(range(1, 180), 3)
+    assert assert_that_starts_agree(drawn.ticks, settings_of_draw(terms), starts) > 100
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_recorded_disk_is_judged_the_same_from_every_start(name: str) -> None:
+    recording = close_recording(name)
+    terms = recording.terms or SumTerms(iops=300.0)
+    assert assert_that_starts_agree(recording.ticks(), settings_of(terms), [13]) > 5
+
+
+OTHER_CEILING = Ceiling(Throttle("base", "iops"), 123.0, 4e5, 0.07, 3.0)
+OTHER_CURVE = ServedCurve((Served(1.0, 5, 5, 5, 5),), Served(99.0, 10**6, 10**6, 1, 1), 3.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_ceiling_is_read_by_no_verdict(name: str) -> None:
+    limits = build_limits(Rates(300.0, 300.0), "sum")
+    usual, _ = classified(windows_of(name), limits)
+    other, _ = classified(
+        windows_of(name),
+        limits,
+        before_each=lambda state: msgspec.structs.replace(
+            state, ceiling=OTHER_CEILING, served=OTHER_CURVE
+        ),
+    )
+    assert usual == other
+
+
+# Verdicts without a limiter.
+
+
+def test_window_without_requests_is_idle_at_once() -> None:
+    found, state = classified(at_their_times([window(0, 0, 0)] * 25))
+    assert [each.verdict for _, each in found] == ["idle"] * 25
+    assert state == DetectorState()
+
+
+def test_disk_is_idle_at_once_again_after_a_load() -> None:
+    _, state = classified(at_their_times([*uneven(60, 30), *[window(0, 0, 0)] * 30]))
+    assert not state.pending
+
+
+@given(st.lists(st.sampled_from([0, 0, 20, 60]), min_size=30, max_size=60))
+def test_window_is_idle_if_nothing_is_in_flight_and_none_completes(reads: list[int]) -> None:
+    found = verdicts(window(each, 0, 10 if each else 0) for each in reads)
+    assert [each == "idle" for each in found] == [not each for each in reads]
+
+
+@pytest.mark.parametrize("inflight", [1, 16])
+@pytest.mark.parametrize("silent", [1, 5, 10, 11, 12, 13, 25, 40])
+def test_long_silence_is_a_stall_from_its_start(silent: int, inflight: int) -> None:
+    windows = [*uneven(60, 7), *[window(0, inflight, 0)] * silent, *uneven(60, 7)]
+    found = verdicts(windows)
+    is_stall = silent * TICK_S > LONGEST_WINDOW_S + 1e-9
+    assert set(found[7 : 7 + silent]) == ({"stalled"} if is_stall else {"unproven"})
+    assert {*found[:7], *found[7 + silent :]} == {"unproven"}
+
+
+def test_silence_that_is_broken_by_one_request_is_no_stall() -> None:
+    silent = [window(0, 1, 0)] * 10
+    assert "stalled" not in verdicts([*silent, window(1, 1, 1000), *silent, window(1, 1, 1000)])
+
+
+def flushes_only(inflight: int) -> Interval:
+    """Return a window in which flushes completed and, as is known exactly, no data write."""
+    flushed = Interval(0.0, TICK_S, 0, 40, 0, 0, 0, 90, inflight, flushes=40, busy_ms=90)
+    return flushed.with_data_writes(0)
+
+
+@pytest.mark.parametrize("inflight", [0, 1])
+def test_disk_that_only_flushes_is_neither_idle_nor_stalled(inflight: int) -> None:
+    as_the_kernel = msgspec.structs.replace(
+        flushes_only(inflight), writes=40, flushes=40, is_exact=False, excluded_flushes=0
+    )
+    assert set(verdicts([as_the_kernel] * 30)) == {"unproven"}
+
+
+def test_disk_that_only_flushes_is_not_stalled_where_data_writes_are_counted() -> None:
+    assert set(verdicts([flushes_only(1)] * 30)) == {"unproven"}
+
+
+def test_load_at_the_promise_is_met() -> None:
+    assert set(verdicts([window(100, 0, 10)] * 20, LIMITS)) == {"met"}
+    assert set(verdicts([window(90, 0, 10)] * 20, LIMITS)) == {"unproven"}
+    above = [msgspec.structs.replace(each, reads=each.reads + 60) for each in uneven(80, 40)]
+    assert set(verdicts(above, LIMITS)) == {"met"}
 
 
 def test_promise_by_request_size() -> None:
     limits = msgspec.structs.replace(
         LIMITS, promised_shares=(PromisedShare(4 * KIB, 1.0), PromisedShare(16 * KIB, 0.5))
     )
-    assert verdicts(window(50, 0, 10, request_bytes=16 * KIB), limits=limits) == ["met"]
-    assert verdicts(window(50, 0, 10), limits=limits) == ["unproven"]
-    sixteen = [window(30, 32, 3200, request_bytes=16 * KIB)] * 10
-    assert verdicts(*sixteen, limits=limits)[-1] == "below"
-    larger = [window(30, 32, 3200, request_bytes=64 * KIB)] * 10
-    assert verdicts(*larger, limits=limits)[-1] == "unproven"
+    assert set(verdicts([window(50, 0, 10, 16 * KIB)] * 11, limits)) == {"met"}
+    assert set(verdicts([window(50, 0, 10)] * 11, limits)) == {"unproven"}
+    assert set(verdicts(of_size(30, 32, 16 * KIB), limits)) == {"below"}
+    assert set(verdicts(of_size(30, 32, 64 * KIB), limits)) == {"unproven"}
+
+
+# Below the promise.
+
+
+def of_size(reads: int, inflight: int, request_bytes: int) -> list[Interval]:
+    """Return the windows of three seconds from START_S, which are not even."""
+    half = reads // 2
+    return [
+        window(reads + (half if number % 3 else -half), inflight, 3200, request_bytes)
+        for number in range(29)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mean", "inflight", "expected"),
+    [(60, 32, "below"), (60, 29, "below"), (60, 28, "unproven"), (60, 16, "unproven")],
+)
+def test_deep_queue_that_is_served_at_less_is_below(
+    mean: int, inflight: int, expected: str
+) -> None:
+    assert set(verdicts(uneven(mean, 60, inflight=inflight), LIMITS)[:50]) == {expected}
+
+
+def test_nothing_is_below_without_a_promise() -> None:
+    assert set(verdicts(uneven(60, 60))) == {"unproven"}
+
+
+@given(st.integers(10, 90), st.integers(0, 64), st.integers())
+def test_below_needs_a_rate_and_a_depth(mean: int, inflight: int, seed: int) -> None:
+    found = set(verdicts(uneven(mean, 60, seed, inflight), LIMITS))
+    if inflight < 28:
+        assert "below" not in found
+    if inflight >= 32 and mean <= 70:
+        assert "below" in found
+
+
+def test_disk_below_its_promise_is_throttled_by_the_machine_if_the_provider_says_so() -> None:
+    seen = at_their_times(uneven(60, 40))
+    found, _ = classified(seen, LIMITS, counted="machine_iops")
+    assert {each.verdict for _, each in found} == {"throttled"}
+    assert {each.throttle for _, each in found} == {Throttle("base", "machine_iops")}
+    assert all(each.is_by_provider and not each.is_seen for _, each in found)
+    assert {each.wait_s for _, each in found} == {3.2}
+    shallow = at_their_times(uneven(60, 40, inflight=8))
+    found, _ = classified(shallow, LIMITS, counted="machine_iops")
+    assert {each.verdict for _, each in found} == {"unproven"}
 
 
 def test_bandwidth_promise_has_its_own_queue_depth() -> None:
     limits = msgspec.structs.replace(LIMITS, bandwidth_conditions=Conditions(MIB, 8))
-    large = [window(5, 8, 800, request_bytes=MIB)] * 10
-    assert verdicts(*large, limits=limits)[-1] == "below"
-    assert verdicts(*large)[-1] == "unproven"
-    small = [window(60, 8, 800)] * 10
-    assert verdicts(*small, limits=limits)[-1] == "unproven"
+    large = of_size(5, 8, MIB)
+    assert set(verdicts(large, limits)) == {"below"}
+    assert set(verdicts(large, LIMITS)) == {"unproven"}
+    assert set(verdicts(of_size(60, 8, 4 * KIB), limits)) == {"unproven"}
 
 
 @pytest.mark.parametrize(
@@ -275,206 +384,255 @@ def test_bandwidth_promise_applies_to_split_requests(
         promised_shares=(PromisedShare(16 * KIB, 0.5),),
         bandwidth_conditions=Conditions(MIB, 8),
     )
-    reads = 2 * MIB // request_bytes
-    pieces = [window(reads, inflight, 800, request_bytes=request_bytes)] * 10
-    assert verdicts(*pieces, limits=limits)[-1] == expected
+    pieces = of_size(2 * MIB // request_bytes, inflight, request_bytes)
+    assert set(verdicts(pieces, limits)) == {expected}
+
+
+# Simulated disks.
+
+
+def by_second(scenario: Scenario, from_s: float, to_s: float) -> set[str | None]:
+    found = judged_scenario(scenario)
+    start_s = found.truth[0].start_s
+    return {row.verdict for row in found.between(start_s + from_s, start_s + to_s)}
+
+
+@pytest.mark.parametrize("depth", [8, 32])
+def test_limiter_below_the_promise_is_unknown(depth: int) -> None:
+    """A limiter is seen, so it is not the disk that gives less, but for the first second."""
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(600)),
+        loads=(Closed(depth=depth),),
+        terms=SumTerms(iops=1000.0),
+    )
+    found = judged_scenario(scenario)
+    assert by_second(scenario, 2, 9) <= {"throttled", "unproven"}
+    true_s = sum(each.throttled_s for each in found.truth)
+    assert sum(row.throttled_s or 0.0 for row in found.rows) == pytest.approx(true_s, abs=1.7)
+    assert {row.limit for row in found.rows if row.limit} == {"unknown"}
+    assert found.ceiling.iops == pytest.approx(600, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["iops-1000-stalled", "unlimited-stalled"])
+def test_stall_and_its_end_are_detected(name: str) -> None:
+    assert by_second(SCENARIOS[name], 4.35, 5.5) == {"stalled"}
+    others = by_second(SCENARIOS[name], 0, 4.0) | by_second(SCENARIOS[name], 5.75, 7.5)
+    assert "stalled" not in others
+
+
+def test_load_between_baseline_and_burst_is_met() -> None:
+    assert by_second(SCENARIOS["unlimited-deep-above-its-promise"], 1, 8) == {"met"}
+
+
+def test_slow_disk_with_a_deep_queue_is_below() -> None:
+    scenario = Scenario(
+        loads=(Closed(depth=32),),
+        medium=Medium(service_s=0.01, jitter=0.5, servers=4),
+        terms=SumTerms(iops=1000.0),
+        seconds=7.0,
+    )
+    assert by_second(scenario, 1, 5) == {"below"}
+
+
+def test_time_between_two_loads_is_idle() -> None:
+    assert by_second(SCENARIOS["iops-300-paused"], 3.4, 5.9) == {"idle"}
+
+
+@pytest.mark.parametrize("depth", [1, 16])
+@pytest.mark.parametrize("window_s", [0.05, 0.07, 0.1, 0.33])
+@pytest.mark.parametrize("terms", [None, SumTerms(iops=400.0)], ids=["no-terms", "terms"])
+def test_limiter_with_any_window(window_s: float, depth: int, terms: SumTerms | None) -> None:
+    scenario = Scenario(
+        limiter=Limiter(buckets=summed(400), window_s=window_s),
+        loads=(Closed(depth=depth),),
+        terms=terms,
+        seconds=14.0,
+    )
+    found = judged_scenario(scenario)
+    start_s = found.truth[0].start_s + 5
+    rows = found.between(start_s, start_s + 7)
+    whole_s = sum(row.window_s or 0.0 for row in rows)
+    true_share = (
+        sum(each.throttled_s for each in found.truth if start_s < each.end_s <= start_s + 7) / 7
+    )
+    share = sum(row.throttled_s or 0.0 for row in rows) / whole_s
+    assert share == pytest.approx(true_share, abs=0.08)
+    assert {row.limit for row in rows if row.limit} == {"unknown" if terms is None else "iops"}
+    assert found.ceiling.iops == pytest.approx(400, rel=0.02)
+    assert found.ceiling.window_s == pytest.approx(window_s, rel=0.02)
+
+
+# The signs.
+
+WITH_WINDOWS = "windows_100_ms_postgresql_8_clients"
+LEAKY_ONE_READER = "leaky_bucket_one_reader"
 
 
 @pytest.mark.parametrize(
-    ("windows", "expected"),
+    ("name", "sign", "has_terms"),
     [
-        ([60] * 9, "unproven"),
-        ([60] * 10, "below"),
-        ([60] * 6 + [250] * 4, "met"),
-        ([60] * 7 + [250] * 3, "met"),
-        ([60] * 8 + [110, 60], "below"),
+        (WITH_WINDOWS, "pauses", False),
+        (LEAKY_ONE_READER, "known limit", True),
     ],
 )
-def test_below_needs_a_second(windows: list[int], expected: str) -> None:
-    assert verdicts(*(window(reads) for reads in windows))[-1] == expected
+def test_each_sign_can_be_left_out(name: str, sign: Sign, has_terms: bool) -> None:
+    """Each of the recordings has one sign only, and is not seen to be throttled without it."""
+    recording = close_recording(name)
+    terms = recording.terms if has_terms else None
+    for signs in (frozenset({sign}), SIGNS):
+        found = judged(recording, terms, always_looked_at=True, signs=signs)
+        assert set(found.limits) == {"iops" if has_terms else "unknown"}
+    for without in (SIGNS - {sign}, frozenset[Sign]()):
+        assert judged(recording, terms, always_looked_at=True, signs=without).limits == {}
 
 
-def test_after_gap_keeps_service_time_and_ceiling() -> None:
-    ceiling = Ceiling(Throttle("base", "iops"), 10, 1.0, 1000, 4096000)
-    detector = DetectorState(
-        (window(),), waiting=1, silent_s=0.2, service=ServiceTime(0.001), ceiling=ceiling
-    )
-    assert after_gap(detector) == DetectorState(service=ServiceTime(0.001), ceiling=ceiling)
+# Nothing is raised, whatever is sampled.
 
-
-def test_throttle_wait_is_without_service_time() -> None:
-    detector = DetectorState(service=ServiceTime(0.001))
-    (window_verdict,) = classified(window(100, 32, 3200), detector=detector)
-    assert (window_verdict.verdict, window_verdict.throttle) == (
-        "throttled",
-        Throttle("base", "iops"),
-    )
-    assert window_verdict.wait_s == pytest.approx(3.1)
-
-
-def test_ceiling_halves_old_windows() -> None:
-    ceiling = Ceiling(Throttle("base", "iops"), 600, 60.0, 60000, 60000 * 4096)
-    assert ceiling.iops == 1000.0
-    assert ceiling.bytes_per_second == 4096000.0
-    faded = ceiling.plus(ceiling.throttle, span_of((window(100),)), 1.0)
-    assert faded.windows == 301
-    assert faded.iops == pytest.approx(1000)
-
-
-def test_one_request_in_flight_after_throttling_still_waits() -> None:
-    throttled = [window(100, 1, 95)] * 3
-    detector = DetectorState(service=ServiceTime(0.00005))
-    assert verdicts(*throttled, window(99, 1, 6), detector=detector)[-1] == "throttled"
-    assert verdicts(*throttled, window(99, 0, 6), detector=detector)[-1] == "met"
-
-
-@pytest.mark.parametrize("last", [window(16, 0, 516), window(350, 32, 850)])
-def test_wait_of_the_window_after_throttling_is_counted(last: Interval) -> None:
-    detector = DetectorState(service=ServiceTime(0.001))
-    *_, trailing, later = classified(
-        *[window(100, 32, 3200)] * 3, last, window(60, 4, 500), detector=detector
-    )
-    assert trailing.throttle == Throttle("base", "iops")
-    assert trailing.wait_s == pytest.approx(0.5)
-    assert later.throttle is None
-    assert later.wait_s == 0.0
-
-
-def test_scenario_without_terms_has_no_charges() -> None:
-    state = judged(replace(SCENARIOS["iops-300-deep"], terms=None)).state
-    assert state.monitored[DEVICE].assignment.limits.promise_charges == ()
-
-
-def test_window_without_completions_does_not_end_below() -> None:
-    windows = [window(60, 32, 3200)] * 6 + [window(0, 32, 0)] + [window(60, 32, 3200)] * 6
-    assert verdicts(*windows)[-1] == "below"
-
-
-def test_throttling_is_confirmed_after_three_windows() -> None:
-    found = [(each.verdict, each.is_confirmed) for each in classified(*[window(100, 2, 95)] * 4)]
-    assert found == [("throttled", False)] * 2 + [("throttled", True)] * 2
-
-
-FIRST = WindowVerdict(
-    "throttled", Throttle("base", "iops"), 0.8, throttled_share=0.5, otherwise="met"
+numbers = st.integers(0, 50) | st.sampled_from([0, 1, 2**31, 2**63])
+intervals = st.builds(
+    Interval,
+    end_s=st.just(0.0),
+    seconds=st.floats(0.01, 0.3),
+    reads=numbers,
+    writes=numbers,
+    read_bytes=numbers,
+    written_bytes=numbers,
+    read_ms=st.none() | numbers,
+    write_ms=st.none() | numbers,
+    inflight=numbers,
+    flushes=numbers,
+    flush_ms=numbers,
+    is_exact=st.booleans(),
+    excluded_flushes=st.sampled_from([0, 0, 3]),
+    busy_ms=numbers,
 )
+apart = st.sampled_from([0.002, 0.01, 0.01, 0.03, 0.0, -0.01, 1.0])
+rises = st.integers(-1, 3) | st.sampled_from([0, 0, 0, 10**12])
+samples = st.lists(st.tuples(apart, rises, st.integers(0, 2), st.integers(0, 1)), max_size=12)
 
 
-@pytest.mark.parametrize(
-    ("later", "first", "second"),
-    [
-        ([window(300, 32, 3200)], "met", "met"),
-        ([window(180, 32, 3200)] * 3, "met", "met"),
-        ([window(100, 32, 3200)], "throttled", "throttled"),
-        ([window(180, 32, 3200), window(20, 32, 3200)], "throttled", "throttled"),
-        ([window(5, 0, 2)], "throttled", "unproven"),
-        ([window(0, 0)], "throttled", "idle"),
-    ],
-)
-def test_first_release_at_a_limit_is_throttled_unless_later_ones_exceed_it(
-    later: list[Interval], first: str, second: str
+def close_of(
+    drawn: Sequence[tuple[float, int, int, int]], begin_s: float
+) -> tuple[CloseSample, ...]:
+    at_s, reads, found = begin_s, 0, list[CloseSample]()
+    for apart_s, rise, inflight, flushes in drawn:
+        at_s, reads = at_s + apart_s, reads + rise
+        found.append(CloseSample(at_s, reads, reads, 8 * reads, 0, inflight, flushes, 5 * flushes))
+    return tuple(found)
+
+
+@scaled(60)
+@given(st.lists(st.tuples(intervals, samples), max_size=60), st.booleans())
+def test_anything_may_be_sampled(
+    drawn: list[tuple[Interval, list[tuple[float, int, int, int]]]], has_terms: bool
 ) -> None:
-    before = DetectorState(inflight=0, service=ServiceTime(0.001))
-    undecided, decided = classify(before, window(100, 32, 900), LIMITS, 0.03, 0.1)
-    assert decided == ()
-    assert undecided.undecided == (FIRST,)
-    found = classified(*later, detector=undecided)
-    assert [each.verdict for each in found[:2]] == [first, second]
-    assert found[0].wait_s == (FIRST.wait_s if first == "throttled" else 0.0)
-    assert found[0].throttled_share == (FIRST.throttled_share if first == "throttled" else 1.0)
-
-
-def test_release_at_the_limit_by_chance_does_not_end_a_straight_line() -> None:
-    """Of a disk that is throttled at 600 of 1000 IOPS, samples split one of its releases."""
-    split = [window(97, 12, 1600), window(23, 16, 1600)]
-    found = classified(
-        *[window(60, 16, 1600)] * 10, *split, *[window(60, 16, 1600)] * 20, limits=LIMITS
-    )
-    throttled = [each.throttle for each in found if each.verdict == "throttled"]
-    assert throttled == [Throttle("unknown", "unknown")] * 32
-
-
-def test_sample_off_a_straight_line_is_not_throttled_at_a_limit_below() -> None:
-    """Of a disk that is throttled at 1110 of 1000 IOPS, one sample is late."""
-    late = msgspec.structs.replace(window(111, 16, 1600), seconds=0.107)
-    found = classified(
-        *[window(111, 16, 1600)] * 30, late, *[window(111, 16, 1600)] * 10, limits=LIMITS
-    )
-    assert {each.throttle for each in found} == {Throttle("unknown", "unknown")}
-
-
-@pytest.mark.parametrize(("later", "verdict"), [(60, "throttled"), (12, "met")])
-def test_single_release_whose_requests_seem_to_follow_one_another(
-    later: int, verdict: str
-) -> None:
-    """They are a batch, unless those of the next release do, too."""
-    before = DetectorState(inflight=0, service=ServiceTime(0.0001))
-    found = classified(window(100, 0, 60), *[window(100, 0, later)] * 3, detector=before)
-    assert found[0].verdict == verdict
-
-
-def test_windows_below_the_promise_stay_so_when_an_unknown_limit_is_found() -> None:
-    """At a depth of 32, the promise holds; at 16, the same rate is that of an unknown limit."""
-    found = classified(*[window(60, 32, 3200)] * 14, *[window(60, 16, 1600)] * 14, limits=LIMITS)
-    assert [each.verdict for each in found[10:14]] == ["below"] * 4
-    assert [each.verdict for each in found[-8:]] == ["throttled"] * 8
-
-
-@pytest.mark.parametrize(("service_s", "share"), [(0.0, 1.0), (0.0005, 0.85), (0.003, 1.0)])
-def test_time_at_a_constant_rate_is_without_service_time(service_s: float, share: float) -> None:
-    """One request at a time, 30 in each window. Nearly no time would remain of 3 ms."""
-    detector = DetectorState(service=ServiceTime(service_s))
-    found = classified(*[window(30, 1, 100)] * 30, limits=NO_LIMITS, detector=detector)
-    assert found[-1].verdict == "throttled"
-    assert found[-1].throttled_share == pytest.approx(share)
-
-
-def test_without_times_of_the_kernel_a_whole_window_is_throttled() -> None:
-    (found,) = classified(window(100, 32, None))
-    assert (found.verdict, found.throttled_share) == ("throttled", 1.0)
-
-
-@pytest.mark.parametrize("took_ms", [3, 5, 30, 150])
-def test_batches_from_above_are_not_throttled(took_ms: int) -> None:
-    detector = DetectorState(service=ServiceTime(0.00003))
-    assert set(verdicts(*[window(100, 0, took_ms)] * 30, detector=detector)) == {"met"}
-
-
-@scaled(50)
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from([0, 0, 30, 30, 31, 60, 100]),
-            st.sampled_from([0, 1, 16]),
-            st.sampled_from([0, 0, 0, 1, 15, 30, 60]),
-        ),
-        max_size=80,
-    ),
-    st.booleans(),
-)
-def test_each_window_gets_one_verdict_within_two_seconds(
-    amounts: list[tuple[int, int, int]], has_terms: bool
-) -> None:
-    detector, decided = DetectorState(), 0
-    limits = build_limits(Rates(300.0, 300.0), "sum") if has_terms else NO_LIMITS
-    for number, (reads, inflight, flushes) in enumerate(amounts, start=1):
-        sampled = msgspec.structs.replace(
-            window(reads, inflight, 3200 if reads else 0), writes=flushes, flushes=flushes
+    windows = at_their_times(each for each, _ in drawn)
+    seen = [
+        (each, close_of(close, each.end_s - each.seconds))
+        for (each, _), (_, close) in zip(windows, drawn, strict=True)
+    ]
+    detector = DetectorState()
+    for each, close in seen:
+        detector, found = classify(
+            detector, each, close, LIMITS if has_terms else NO_LIMITS, TOLERANCE
         )
-        detector, verdicts = classify(detector, sampled, limits, 0.03, 0.1)
-        decided += len(verdicts)
-        assert decided + len(detector.undecided) == number
-        assert len(detector.undecided) <= 20 + 11
-        assert all(0 <= each.throttled_share <= 1 for each in verdicts)
+        assert all(0 <= verdict.throttled_share <= 1 for verdict in found)
 
 
-def flushes_only(inflight: int) -> Interval:
-    """Return a window in which flushes completed and, as is known exactly, no data write."""
-    return Interval(1.0, 0.1, 0, 40, 0, 0, 0, 90, inflight, flushes=40).with_data_writes(0)
+mangled = st.sampled_from(["cut", "repeated", "shuffled", "thinned", "blind"])
 
 
-def test_disk_that_only_flushes_is_neither_idle_nor_stalled() -> None:
-    assert set(verdicts(*[flushes_only(inflight=0)] * 30)) == {"unproven"}
-    assert set(verdicts(*[flushes_only(inflight=1)] * 30)) == {"unproven"}
-    silent = msgspec.structs.replace(flushes_only(inflight=1), excluded_flushes=0)
-    assert "stalled" in verdicts(flushes_only(inflight=1), *[silent] * 30)
+@scaled(60)
+@given(st.sampled_from(NAMES), st.lists(mangled, min_size=1, max_size=3), st.integers())
+def test_recordings_may_be_mangled(name: str, ways: list[str], seed: int) -> None:
+    random = Random(seed)
+    samples_of = windows_of(name)
+    for way in ways:
+        samples_of = _mangled(samples_of, way, random)
+    detector = DetectorState()
+    for each, (_, close) in zip(at_their_times(w for w, _ in samples_of), samples_of, strict=True):
+        detector, _ = classify(detector, each[0], close, LIMITS, TOLERANCE)
+
+
+def _mangled(seen: list[Seen], way: str, random: Random) -> list[Seen]:
+    match way:
+        case "cut":
+            return seen[random.randrange(len(seen)) :]
+        case "repeated":
+            return [each for each in seen for _ in range(random.choice((1, 1, 2)))]
+        case "shuffled":
+            return random.sample(seen, len(seen))
+        case "thinned":
+            return [
+                (each, tuple(sample for sample in close if random.random() < 0.7))
+                for each, close in seen
+            ]
+        case _:
+            return [(each, random.choice((close, NO_SAMPLES))) for each, close in seen]
+
+
+def with_late_samples(seed: int) -> list[Seen]:
+    """Return a disk behind a limiter, of which some samples are taken late, or one after another.
+
+    Writes are in flight all the time, and some programs flush.
+    """
+    random = Random(seed)
+    window_s = random.choice((0.03, 0.04, 0.05, 0.07, 0.1, 0.2, 0.25, 0.5))
+    late, flushing = random.choice((0, 0.05, 0.2, 0.4)), random.random() < 0.5
+    seen: list[Seen] = []
+    close = [CloseSample(START_S, 0, 0, 0, 0, 1)]
+    first, at_s, writes, flushes = close[0], START_S, 0, 0
+    while at_s < START_S + 12:
+        begin_s = at_s
+        is_late = random.random() < late
+        at_s += random.choice((0.002, 0.004, 0.02, 0.025, 0.03)) if is_late else 0.01
+        is_next = int(at_s / window_s) != int(begin_s / window_s)
+        if is_next or at_s % window_s < 0.3 * window_s:
+            writes += random.choice((0, 1, 1, 2))
+            if flushing and random.random() < 0.5:
+                writes, flushes = writes + 1, flushes + 1
+        elif random.random() < 0.05:
+            writes += 1
+        close.append(CloseSample(at_s, 0, writes, 0, 8 * (writes - flushes), 1, flushes, 0))
+        if at_s >= first.at_s + TICK_S - 1e-4:
+            seen.append((_window_of(first, close[-1]), tuple(close)))
+            first, close = close[-1], []
+    return seen
+
+
+def _window_of(first: CloseSample, last: CloseSample) -> Interval:
+    written_bytes = 512 * (last.written_sectors - first.written_sectors)
+    writes, flushes = last.writes - first.writes, last.flushes - first.flushes
+    return Interval(
+        *(last.at_s, last.at_s - first.at_s, 0, writes, 0, written_bytes, 0, 2 * writes, 1),
+        flushes=flushes,
+        busy_ms=100,
+    )
+
+
+@scaled(60)
+@given(st.integers(), st.booleans())
+def test_samples_may_be_late(seed: int, has_terms: bool) -> None:
+    limits = build_limits(Rates(250.0, 250.0), "sum") if has_terms else NO_LIMITS
+    found, _ = classified(with_late_samples(seed), limits)
+    assert len(found) > 90
+
+
+@pytest.mark.parametrize("seed", [16, 433, 535])
+def test_two_pauses_may_end_at_the_start_of_one_window(seed: int) -> None:
+    classified(with_late_samples(seed))
+
+
+def test_after_gap_only_what_is_published_remains() -> None:
+    _, state = classified(windows_of(WITH_WINDOWS), LIMITS)
+    assert state.ceiling is not None
+    assert state.seconds
+    assert after_gap(state, 3) == DetectorState(
+        inflight=3, served=state.served, ceiling=state.ceiling
+    )
+
+
+def test_pairs_of_windows_follow_each_other() -> None:
+    for name in NAMES:
+        for (before, _), (after, _) in pairwise(windows_of(name)):
+            assert after.end_s - after.seconds == pytest.approx(before.end_s, abs=1e-4)

@@ -1,8 +1,8 @@
-"""Results as a section of a document: docs/accuracy.md."""
+"""Results as a section of a document."""
 
 from collections.abc import Iterable, Sequence
 
-from lab.table import cells
+from lab.table import HEADINGS, cells
 from vm.verdict import Judged
 
 HEADING = "## In a virtual machine, under QEMU's limiter"
@@ -18,8 +18,8 @@ admitted. The level of QEMU's bucket follows from the admitted requests. The clo
 of the virtual machine are matched by the bytes that both have counted; 95 % of the ticks agree
 within {clock_ms:.0f} ms in each scenario.
 
-The columns are those above. Required are: throttled seconds within 5 % and one window at each end
-of an episode, or, for a load below the limit, less than two windows more instead of the 5 %; the
+The columns are those of the lab. Required are: throttled seconds within 25 % of the truth where
+there are terms, and not more than the truth and 2 % of the time elsewhere; the
 right limit, except in two windows; a ceiling within 1 %; bounds of credits that contain the truth
 at every tick. The same is required of the metrics that the daemon in the virtual machine serves.
 As installed, the daemon has no permission to count data writes exactly; `disksla record`, which
@@ -44,7 +44,7 @@ number of data writes is known.
 Of the burst depth, nine tenths are required. With seed 131, 2,228 of 2,256 requests were found in
 `burst`, and 2,044 of 2,064 in `burst-no-terms`, where nothing is known of the disk.
 
-    make vm ARGS='--report docs/accuracy.md'
+    make vm ARGS='--report FILE'
 
 writes the next table: here with QEMU {qemu}, Linux {kernel} in the virtual machine, and seed
 {seeds}. Below it are the requirements that were not met, if any, and for how long the hypervisor
@@ -63,10 +63,7 @@ version that did not learn the usual latency from requests beside flushes, it fo
 {heads}
 |:--|:--|{right}:--|
 """
-_HEADS = (
-    *("scenario", "load and limit", "truth s", "found s", "onset s", "end s", "ceiling", "wait"),
-    "",
-)
+_HEADS = ("scenario", "load and limit", *HEADINGS[1:])
 
 
 def report(document: str, judged: Sequence[Judged]) -> str:

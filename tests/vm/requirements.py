@@ -1,53 +1,14 @@
-"""Requirements of a scenario: which of them the findings do not meet. Pure functions."""
+"""Requirements of a scenario that the metrics of the daemon do not meet. Pure functions."""
 
 from collections.abc import Iterable, Sequence
 
-from lab.judge import Facts, Findings, episodes_of
-from lab.requirements import CEILING_TOLERANCE, SHARE_TOLERANCE, unmet_except_time
+from lab.judge import Facts
+from lab.requirements import CEILING_TOLERANCE, time_problems
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 from vm.daemon import DiskMetrics
 
-SECONDS_TOLERANCE = 0.05
-EDGE_S = WINDOW_S
-"""At each end of an episode, the verdict on one window may be wrong."""
-NEVER_S = 2 * WINDOW_S
-"""More than the truth, which is not zero: udev reads a disk that was opened for writing."""
 CLOCK_TOLERANCE_S = 0.02
-
-
-def unmet_requirements(findings: Findings, expected: Expectation) -> Iterable[str]:
-    """Yield a message for each requirement that the verdicts on the recording do not meet."""
-    yield from seconds_problems(
-        "throttled",
-        findings.reported_s,
-        findings.truth_s,
-        findings.episodes,
-        expected,
-        findings.loaded_s,
-    )
-    yield from unmet_except_time(findings, expected)
-
-
-def seconds_problems(
-    what: str,
-    reported_s: float,
-    truth_s: float,
-    episodes: int,
-    expected: Expectation,
-    loaded_s: float,
-) -> Iterable[str]:
-    """Yield a message if the throttled seconds do not agree with the truth."""
-    error_s = reported_s - truth_s
-    edges_s = 2 * EDGE_S * episodes
-    if (expected.throttled == "never" or expected.is_open) and error_s >= NEVER_S + edges_s:
-        yield f"{what} for {reported_s:.1f} s, truth {truth_s:.1f} s"
-    if expected.throttled == "seconds":
-        allowed_s = SECONDS_TOLERANCE * truth_s + edges_s
-        if abs(error_s) > allowed_s:
-            yield f"{what} seconds: error {error_s:+.2f}, allowed {allowed_s:.2f}"
-    if expected.throttled == "share" and abs(error_s) > SHARE_TOLERANCE * loaded_s:
-        yield f"{what} seconds: error {error_s:+.2f}, allowed 5 % of {loaded_s:.1f}"
 
 
 def daemon_problems(
@@ -63,11 +24,8 @@ def daemon_problems(
     `before` are those when the truth begins.
     """
     truth_s = sum(window.throttled_s for window in truth)
-    episodes = len(episodes_of(truth, is_smooth=facts.is_smooth))
     reported_s = daemon.throttled_s - before.throttled_s
-    yield from seconds_problems(
-        "/metrics: throttled", reported_s, truth_s, episodes, expected, loaded_s
-    )
+    yield from time_problems(expected.throttled, reported_s, truth_s, loaded_s, "/metrics: ")
     for name, seconds in daemon.limits.items():
         other_s = seconds - before.limits.get(name, 0.0)
         if name in expected.never and other_s:

@@ -16,6 +16,7 @@ from lab.experiment import CONFIG, TICKS, without_exact_counts
 from lab.judge import Facts, judge
 from lab.limiter import RESOURCES
 from lab.replay import group_records, replay_records
+from lab.requirements import unmet_requirements
 from lab.scenario import Expectation
 from lab.truth import WINDOW_S, Window
 from lab.verdict import Verdict, unthrottled
@@ -23,12 +24,7 @@ from vm.clocks import Clocks, counts_of_guest, counts_of_host, matched_clocks, m
 from vm.daemon import MACHINE_PREFIX, DiskMetrics, disk_metrics
 from vm.experiment import RESULTS, TRACE, Results, as_it_ran, devices_of
 from vm.limits import Change
-from vm.requirements import (
-    clock_problems,
-    credit_problems,
-    daemon_problems,
-    unmet_requirements,
-)
+from vm.requirements import clock_problems, credit_problems, daemon_problems
 from vm.scenario import Disk, SharedLimits
 from vm.trace import Trace, by_disk, read_trace
 from vm.truth import truth_of
@@ -134,7 +130,7 @@ def _verdict_on_disk(
     """
     trace, results = run.traces[number], run.results.disks[number]
     truth = run.truth(trace, results.changes)
-    facts = Facts(is_smooth=True)
+    facts = Facts(limiter_window_s=0.0)
     if is_shared:
         truth = [msgspec.structs.replace(window, credits={}) for window in truth]
     else:
@@ -153,8 +149,7 @@ def _verdict_on_disk(
         *clock_problems(run.clocks.error_s),
         *_terms_problems(disk, daemon.limit_iops),
     ]
-    steal_s = run.results.steal_s
-    return Verdict("", findings, problems, steal_s=steal_s, is_open=disk.expect.is_open)
+    return Verdict("", findings, problems, run.results.steal_s)
 
 
 def _verdict_on_machine(run: _Run, shared: SharedLimits, rows: Sequence[WindowRecord]) -> Verdict:
@@ -165,7 +160,7 @@ def _verdict_on_machine(run: _Run, shared: SharedLimits, rows: Sequence[WindowRe
     truth = run.truth(run.trace, run.results.changes)
     if shared.throttle is None:
         truth = unthrottled(truth)
-    facts = Facts(is_smooth=True)
+    facts = Facts(limiter_window_s=0.0)
     findings = judge(truth, rows, facts, shared.expect)
     after = disk_metrics(results.after.metrics, MACHINE_PREFIX)
     before = disk_metrics(results.before.metrics, MACHINE_PREFIX)
@@ -173,7 +168,7 @@ def _verdict_on_machine(run: _Run, shared: SharedLimits, rows: Sequence[WindowRe
         *unmet_requirements(findings, shared.expect),
         *daemon_problems(after, before, truth, facts, shared.expect, findings.loaded_s),
     ]
-    return Verdict("", findings, problems, steal_s=run.results.steal_s)
+    return Verdict("", findings, problems, run.results.steal_s)
 
 
 def _facts(trace: Trace, changes: Sequence[Change]) -> Facts:
@@ -183,9 +178,7 @@ def _facts(trace: Trace, changes: Sequence[Change]) -> Facts:
     capacity = last.limits.capacity
     resource = RESOURCES["bandwidth" if is_bandwidth else "iops"]
     capacities = {resource: capacity} if capacity else {}
-    return Facts(
-        rate, is_bandwidth, is_smooth=True, capacities=capacities, is_changed=len(changes) > 1
-    )
+    return Facts(rate, is_bandwidth, 0.0, capacities, len(changes) > 1)
 
 
 def read_recording(directory: Path) -> tuple[RecordingHeader, list[Tick]]:

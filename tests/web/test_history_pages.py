@@ -145,7 +145,7 @@ def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
     ("name", "sentence"),
     [
         ("iops-300-deep", "the disk was throttled at its limit of 300 IOPS (baseline)"),
-        ("below-600-of-1000", "the disk gave less than promised: 600 IOPS"),
+        ("below-60-of-100", "the disk gave less than promised: 60 IOPS"),
         ("unlimited-stalled", "requests were in flight and none completed"),
         ("idle", "the disk was idle."),
     ],

@@ -123,7 +123,7 @@ def test_disk_is_one_row() -> None:
 
 def throttled_at(throttle: Throttle, limits: Limits, verdict: Verdict = "throttled") -> Snapshot:
     disk = disk_view(limits=limits)
-    ceiling = Ceiling(throttle, 400, 40.0, 12_000, 12_000 * 65536)
+    ceiling = Ceiling(throttle, 300.0, 300.0 * 65536)
     now = throttle if verdict == "throttled" else None
     return view(msgspec.structs.replace(disk, verdict=verdict, ceiling=ceiling, throttle=now))
 
@@ -238,6 +238,8 @@ def test_sampler_line_shows_lateness_gaps_and_errors() -> None:
     )
     assert "1 % more than 10 ms late" in sampler_line(late)
     assert "Gaps: late 3, swapped 1. Errors: inflight 2." in page(Snapshot((), SAMPLER))
+    failed = msgspec.structs.replace(SAMPLER, errors={"diskstats": 0, "sampler": 7})
+    assert "Errors: sampler 7." in page(Snapshot((), failed))
 
 
 def test_content_security_policy_allows_what_is_in_the_page_by_its_hash() -> None:

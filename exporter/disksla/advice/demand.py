@@ -12,8 +12,8 @@ from disksla.pipeline import WindowRecord
 LIMITED_VERDICTS = ("throttled", "below", "stalled")
 """Verdicts on windows in which requests waited for the disk, so that a load that waits for them
 may have asked for more than was served."""
-_SERVICE_MARGIN = 1.25
-"""Service times of an idle disk vary by less (`verdict.parameters`, `wait_share`)."""
+_MARGIN = 1.25
+"""Requests that wait while a disk is throttled may be served faster than the others by this."""
 
 _MOST_TIMES = 1e9
 """Of a load whose rate has no known bound."""
@@ -126,18 +126,10 @@ class Demand(NamedTuple):
         return whole
 
 
-def served_of(records: Iterable[WindowRecord], service_s: float) -> list[Served]:
-    """Return what one disk served, in the order of its windows; gaps are left out.
-
-    `service_s` is the service time of the disk; 0 if it is unknown.
-    """
+def served_of(records: Iterable[WindowRecord]) -> list[Served]:
+    """Return what one disk served, in the order of its windows; gaps are left out."""
     windows = [record for record in records if record.window_s and record.verdict is not None]
-    depth = max(
-        (record.inflight or 0 for record in windows if record.verdict in LIMITED_VERDICTS),
-        default=0,
-    )
-    most_iops = _SERVICE_MARGIN * max(depth, 1) / service_s if service_s else math.inf
-    return [_served(record, most_iops) for record in windows]
+    return [_served(record) for record in windows]
 
 
 def together(disks: Iterable[Sequence[Served]]) -> list[Served]:
@@ -171,7 +163,7 @@ def demand_of(windows: Sequence[Served]) -> Demand:
     return Demand(tuple(_merged(list(each)) for _, each in groupby(arrived, _Kinds())))
 
 
-def _served(record: WindowRecord, most_iops: float) -> Served:
+def _served(record: WindowRecord) -> Served:
     seconds = record.window_s or 0.0
     reads, writes = record.reads or 0, record.writes or 0
     flushes = 0 if record.is_exact else record.flushes or 0
@@ -190,8 +182,19 @@ def _served(record: WindowRecord, most_iops: float) -> Served:
         record.inflight or 0,
         record.throttled_s or 0.0,
         is_limited,
-        max(requests, most_iops * seconds) if is_limited else requests,
+        _most_requests(record, requests) if is_limited else requests,
     )
+
+
+def _most_requests(record: WindowRecord, requests: int) -> float:
+    """Return the requests that may have completed if nothing had made them wait.
+
+    Those that completed did so in the part of the window in which the disk was not throttled.
+    """
+    free_s = (record.window_s or 0.0) - (record.throttled_s or 0.0)
+    if not record.throttled_s or free_s <= 0:
+        return math.inf
+    return max(requests, _MARGIN * requests * (record.window_s or 0.0) / free_s)
 
 
 def _beside(windows: Sequence[Served]) -> Served:

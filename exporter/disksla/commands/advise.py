@@ -113,10 +113,7 @@ def _observed(states: Iterator[State]) -> _Observed:
             records[record.device].append(record)
     if last is None or not any(record.window_s for rows in records.values() for record in rows):
         raise DiskslaError("found no window in the recording; expected a second of samples")
-    served = {
-        name: served_of(records[name], disk_state.detector.service.shortest_s)
-        for name, disk_state in last.monitored.items()
-    }
+    served = {name: served_of(records[name]) for name in last.monitored}
     return _Observed(last, served)
 
 

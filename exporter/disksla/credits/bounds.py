@@ -26,6 +26,8 @@ WINDOW_S = 0.1
 for a limiter with windows also hold for one without."""
 JITTER_SHARE = 0.1
 """Share of a window by which a sample may be early or late."""
+THROTTLED_WITHIN_S = 1.3
+"""It is known so long after that a bucket was empty: a verdict is decided when its second ends."""
 SERVED_WITHIN_S = 0.025
 """Longest service time of a request that its limiter has admitted."""
 BURSTING_LOAD = 1.03
@@ -141,9 +143,9 @@ def advance(
     """Return the credits after an interval of at least 0.9 windows.
 
     `use` is the use of the bucket by the `requests` that completed in it; `inflight` are the
-    requests in flight at its end. `throttled_at` is the rate at which this bucket throttled them
-    then: the baseline, so that the bucket is empty, or the peak, so that it is not. None is
-    unknown.
+    requests in flight at its end. `throttled_at` is the rate at which this bucket is seen to have
+    throttled them lately: the baseline, so that the bucket was empty, or the peak, so that it was
+    not. None is unknown.
     """
     request = before.request_credits
     if requests:
@@ -304,7 +306,9 @@ def _highest(before: Credits, bucket: Bucket, observed: _Observed) -> tuple[floa
         inflight_drain = min(_inflight_drain(bucket, observed), bucket.capacity)
         if before.is_throttled_at_base:  # requests admitted by the burst have completed since
             inflight_drain = min(inflight_drain, (base + bucket.fill_per_second) * SERVED_WITHIN_S)
-        most_high = inflight_drain + observed.request + lag + max(0.0, filled - spent)
+        since_s = THROTTLED_WITHIN_S - observed.longest_s
+        refilled = max(0.0, filled - spent, bucket.fill_per_second * since_s)
+        most_high = inflight_drain + observed.request + lag + refilled
         allowance = min(allowance, 2 * base * WINDOW_S + observed.inflight_use)
     if high > most_high:  # credits spent too little before may have been saved instead
         allowance = max(

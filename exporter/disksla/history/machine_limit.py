@@ -22,8 +22,7 @@ def machine_limit(state: State, device: str) -> MachineLimit | None:
         for choice in state.machines:
             if any(rule.name == group.shared.name for rule in choice.rules.groups):
                 larger = _next_larger(choice.rules.provider, group.shared)
-        is_separable = state.monitored[device].detector.usual.mean_s > 0
-        return MachineLimit(group.shared, larger, is_separable)
+        return MachineLimit(group.shared, larger)
     return None
 
 

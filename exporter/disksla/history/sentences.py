@@ -12,6 +12,8 @@ from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
 LEAST_SHARE = 0.02
 """Verdicts without a problem are left out below this share of the time, and limits below this
 share of the throttled time."""
+FAR_BELOW = 0.8
+"""Of a limit: a disk whose load was lower in each second was not throttled at it."""
 _LEAST_BAD_S = 1.0
 _MAX_NAMED = 8
 _WHOLE_FROM_S = 10.0
@@ -32,9 +34,6 @@ class MachineLimit(NamedTuple):
     shared: SharedLimits
     larger: Mapping[LimitKind, LargerMachine]
     """By `iops` and `bandwidth`; without those that no machine of the family has more of."""
-    is_separable: bool = True
-    """Whether it is known how long requests of the disk take while the machine has little load, so
-    that what they take beyond that is waiting for the machine."""
 
 
 def explain(
@@ -52,14 +51,7 @@ def explain(
     problems = sorted(_problems(summary, assignment, machine), key=lambda each: -each[0])
     sentences = [sentence for _, sentence in problems]
     sentences += _other_verdicts(summary, assignment.limits)
-    if _may_have_waited(summary, machine, machine_s):
-        sentences.append(
-            f"For {_seconds(machine_s)} of the last {_seconds(summary.seconds)} s the machine was"
-            " at its limit, and requests of this disk may have waited for it. How long is not"
-            " known, because disksla has not seen yet how long they take while the machine has"
-            " little load."
-        )
-    elif not problems:
+    if not problems and machine_s <= LEAST_SHARE * summary.seconds and _is_tested(summary):
         sentences.append(
             "If something was slow in this time, throttling of this disk was not the reason."
         )
@@ -249,13 +241,12 @@ def _burst(part: Part, limit: LimitKind) -> str:
     )
 
 
-def _may_have_waited(summary: Summary, machine: MachineLimit | None, machine_s: float) -> bool:
-    """Return whether requests of a disk with little load may have waited for the machine."""
-    if machine is None or machine.is_separable or "unproven" not in summary.verdicts:
-        return False
-    own_s = sum(part.seconds for key, part in summary.throttled.items() if key[1] in OF_MACHINE)
-    unknown_s = min(machine_s - own_s, summary.verdicts["unproven"].seconds)
-    return unknown_s > LEAST_SHARE * summary.seconds
+def _is_tested(summary: Summary) -> bool:
+    """Return whether it is known that no limit throttled the disk: it was far below all of them.
+
+    Without terms, there may be a limiter that shows no sign.
+    """
+    return summary.peak_load is not None and summary.peak_load < FAR_BELOW
 
 
 def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:

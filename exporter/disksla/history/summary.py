@@ -6,6 +6,7 @@ from itertools import product
 from typing import NamedTuple, get_args
 
 from disksla.history.slot import Slot, joined
+from disksla.limits import Charge, load_ratio
 from disksla.pipeline import WindowRecord
 from disksla.verdict import (
     LIMIT_KINDS,
@@ -19,6 +20,7 @@ from disksla.verdict import (
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
 _THROTTLED = VERDICTS.index("throttled")
 _UNKNOWN_LIMITER = ObservedLimiter()
+_LONGEST_SLOT_S = 2.0
 _MOST_SHARE = 0.5
 """What applies for this share of a slot or longer dominates it."""
 
@@ -48,6 +50,8 @@ class Summary(NamedTuple):
     """Those that there were."""
     throttled: Mapping[tuple[ThrottleLevel, LimitKind], Part]
     """The limits at which it was throttled, by level."""
+    peak_load: float | None = None
+    """Highest load of a window or slot; None if the terms promise nothing, or it is not known."""
 
 
 _ORDER = tuple(product(LEVELS, LIMIT_KINDS))
@@ -58,9 +62,14 @@ _Applied = list[tuple[Slot, float]]
 
 
 def summary_of_slots(
-    slots: Sequence[Slot], limiter: ObservedLimiter = _UNKNOWN_LIMITER
+    slots: Sequence[Slot],
+    limiter: ObservedLimiter = _UNKNOWN_LIMITER,
+    charges: tuple[Charge, ...] = (),
 ) -> Summary:
-    """Return the summary of slots; the limiter is the last that throttled the disk."""
+    """Return the summary of slots; the limiter is the last that throttled the disk.
+
+    The charges are those of the promise of its terms, if they have one.
+    """
     by_verdict: defaultdict[Verdict, _Applied] = defaultdict(list)
     by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
     for slot in slots:
@@ -78,7 +87,26 @@ def summary_of_slots(
             for each in _ORDER
             if each in by_limit
         },
+        _peak_load(slots, charges),
     )
+
+
+def _peak_load(slots: Sequence[Slot], charges: tuple[Charge, ...]) -> float | None:
+    """Return the highest load of slots; None if they are so long that it may have been more."""
+    if any(slot.seconds > _LONGEST_SLOT_S for slot in slots):
+        return None
+    loads = [
+        load_ratio(
+            charges,
+            slot.seconds,
+            slot.totals.reads,
+            slot.totals.most_writes,
+            slot.totals.read_bytes,
+            slot.totals.written_bytes,
+        )
+        for slot in slots
+    ]
+    return max((load for load in loads if load is not None), default=None)
 
 
 def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
@@ -132,7 +160,9 @@ def summary_of_records(records: Iterable[WindowRecord], longest_s: float) -> Sum
         if chosen:
             throttled_s = sum(each.throttled_s or 0.0 for each in chosen)
             throttled[level, limit] = _of_records(chosen, throttled_s)
-    return Summary(sum(record.window_s or 0.0 for record in windows), verdicts, throttled)
+    loads = [each.load_ratio for each in windows if each.load_ratio is not None]
+    seconds = sum(record.window_s or 0.0 for record in windows)
+    return Summary(seconds, verdicts, throttled, max(loads, default=None))
 
 
 def _of_records(records: Sequence[WindowRecord], seconds: float) -> Part:

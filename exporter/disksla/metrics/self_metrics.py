@@ -80,9 +80,11 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
     Metric(
         "disksla_errors_total",
         "counter",
-        "Errors of a source of data or of a part of the daemon.",
+        "Errors of a source of data or of a part of the daemon. Those of sampler are ticks that"
+        " failed by a bug of disksla.",
         lambda sampler: keyed(sampler.errors),
         ("source",),
+        profile="lean",
     ),
 )
 

@@ -33,7 +33,7 @@ from disksla.pipeline.sampler_stats import HOST_SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs import HostWait
-from disksla.verdict import Clocks, GapReason, SharedWindow, elapsed_or_gap
+from disksla.verdict import SIGNS, Clocks, GapReason, SharedWindow, Sign, elapsed_or_gap
 
 
 def configure(state: State, configuration: Configuration) -> State:
@@ -49,8 +49,8 @@ def configure(state: State, configuration: Configuration) -> State:
     return _with_inventory(state, state.inventory, state.clocks)
 
 
-def advance(state: State, tick: Tick) -> State:
-    """Return the state after one tick.
+def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
+    """Return the state after one tick; `signs` of a limiter are looked for, all but in benches.
 
     1. Apply the events of the tick: another list of block devices, results of probes, readings of
        statistics pages.
@@ -89,8 +89,8 @@ def advance(state: State, tick: Tick) -> State:
         elapsed_s=elapsed if isinstance(elapsed, float) else 0.0,
         assessed_before=state.assessed,
         assessed_after=assessed,
-        tick_s=state.settings.sampling.interval_s,
         tolerance_ratio=state.settings.assessment.tolerance_ratio,
+        signs=signs,
     )
 
     samples = {
@@ -100,6 +100,7 @@ def advance(state: State, tick: Tick) -> State:
             tick.inflight.get(device),
             context,
             tick.data_writes.get(device),
+            tick.close.get(device, ()),
         )
         for device in to_update
     }
@@ -112,7 +113,7 @@ def advance(state: State, tick: Tick) -> State:
     for device, sample in samples.items():
         after = judged if device in state.monitored else others
         after[device] = judge_disk(sample, context, shared.get(device))
-        if sample.active:
+        if sample.active or after[device].is_pending:
             active.add(device)
         if sample.gap is not None:
             stats = stats.with_gap(sample.gap)
@@ -121,7 +122,7 @@ def advance(state: State, tick: Tick) -> State:
     if isinstance(elapsed, float) and state.host is not None and tick.host is not None:
         judged |= _with_host_wait(judged, tick.host.since(state.host))
     compared = _compared(state, judged, samples, tick, context)
-    active |= {device for device in compared if compared[device].has_waiting_seconds}
+    active |= {device for device in compared if compared[device].is_pending}
     changed = {**judged, **compared}
     return State(
         state.settings,
@@ -147,9 +148,7 @@ def advance(state: State, tick: Tick) -> State:
         cpus=state.cpus,
         groups={
             name: with_verdicts(
-                group,
-                state.groups[name],
-                [judged[device] for device in group.devices if device in judged],
+                group, [judged[device] for device in group.devices if device in judged]
             )
             for name, group in groups.items()
         },
@@ -170,19 +169,17 @@ def _with_samples(
 def _windows(
     groups: Mapping[str, GroupState], devices: Collection[str]
 ) -> dict[str, SharedWindow]:
-    """Return the windows of the groups of the devices.
+    """Return the last decided second of the groups of the devices.
 
-    Of several groups of a disk, the first that is throttled counts. A group has no window if no
-    disk was read whose I/O counts for it.
+    Of several groups of a disk, the first at whose limit it is counts.
     """
     windows: dict[str, SharedWindow] = {}
     for group in groups.values():
-        if not any(device in devices for device in group.counted):
+        if group.window is None:
             continue
-        window = group.window
         for device in {*group.devices, *group.counted}:
             if device in devices and (device not in windows or windows[device].throttle is None):
-                windows[device] = window
+                windows[device] = group.window
     return windows
 
 

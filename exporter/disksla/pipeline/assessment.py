@@ -7,12 +7,14 @@ import msgspec
 from disksla.credits import CreditAccount, open_account
 from disksla.limits import Limits
 from disksla.pipeline.totals import AssessedTime, DiskTotals
+from disksla.procfs import CloseSample
 from disksla.verdict import (
     DetectorState,
     Interval,
     LimitKind,
     ServedCurve,
     SharedWindow,
+    Sign,
     Throttle,
     WindowVerdict,
     after_gap,
@@ -35,10 +37,10 @@ class TickContext(msgspec.Struct, frozen=True, gc=False):
     """Time assessed up to the sample before."""
     assessed_after: AssessedTime
     """Time assessed up to and including this sample."""
-    tick_s: float
-    """Configured time between samples."""
     tolerance_ratio: float
     """Share by which a rate may miss a limit and still be at the limit."""
+    signs: frozenset[Sign]
+    """The signs of a limiter that are looked for."""
 
 
 class Assessed(Protocol):
@@ -62,7 +64,7 @@ class Assessed(Protocol):
 
     @property
     def window_verdict(self) -> WindowVerdict | None:
-        """Verdict on the last window that is decided; None after a gap."""
+        """Verdict on the last second that is decided; None after a gap."""
 
     @property
     def credits(self) -> CreditAccount | None:
@@ -85,30 +87,26 @@ def assess(
     limits: Limits,
     interval: Interval,
     context: TickContext,
+    close: tuple[CloseSample, ...] = (),
     fewest: Interval | None = None,
     shared: SharedWindow | None = None,
     counted: LimitKind | None = None,
-    *,
-    throttles_disks: bool | None = None,
 ) -> Assessment:
     """Return the assessment after an interval, which is a gap if it has no duration.
 
-    Of a gap, requests and bytes are counted, without verdict, load and rate. `fewest` is the
-    interval with the least number of data writes, if that is not certain, and `shared` is the
-    same window of the group of a disk. `counted` is the limit of the machine that the provider
-    counts, if it does. Credits are known to be used up where the limit throttles. Of a group, the
-    rate may be that of the limit for another reason until it `throttles_disks`; None for a disk.
+    Of a gap, requests and bytes are counted, without verdict, load and rate. `close` are the close
+    samples within it, `fewest` is the interval with the least number of data writes, if that is
+    not certain, and `shared` is the last second of the group of a disk. `counted` is the limit of
+    the machine that the provider counts, if it does.
     """
     totals, detector = before.totals, before.detector
     was_skipped = totals.complete_to.windows != context.assessed_before.windows
     if was_skipped and before.is_listed:
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
-    if was_skipped or not interval.seconds:
-        inflight = before.inflight if interval.seconds else interval.inflight
-        detector = after_gap(detector, inflight)
-    if throttles_disks is None:  # of a group, the burst depth is not published
-        served = detector.served.plus(interval, context.last_boottime_s, context.boottime_s)
-        detector = msgspec.structs.replace(detector, served=served)
+    if not interval.seconds:
+        detector = after_gap(detector, interval.inflight)
+    served = detector.served.plus(interval, context.last_boottime_s, context.boottime_s)
+    detector = msgspec.structs.replace(detector, served=served)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = before.credits or open_account(limits, context.boottime_s)
@@ -116,17 +114,17 @@ def assess(
         detector, decided = classify(
             detector,
             interval,
+            close,
             limits,
             context.tolerance_ratio,
-            context.tick_s,
             shared,
             counted,
-            is_group=throttles_disks is not None,
+            context.signs,
         )
-        window_verdict = decided[-1] if decided else before.window_verdict
+        window_verdict = _present(decided) if decided else before.window_verdict
         if account is not None:
-            confirmed = None if throttles_disks is False else _confirmed(decided)
-            account = account.after_window(limits, interval, confirmed, context.boottime_s, fewest)
+            seen = _seen(before.window_verdict, decided)
+            account = account.after_window(limits, interval, seen, context.boottime_s, fewest)
     elif account is not None:
         account = credits_at_last_sample(before, limits, context) or account
         account = account.after_gap(
@@ -173,6 +171,22 @@ def credits_at_last_sample(
     return credits_at(before, limits, context.last_boottime_s)
 
 
-def _confirmed(decided: tuple[WindowVerdict, ...]) -> Throttle | None:
-    """Return the limit that throttles, if it is confirmed."""
-    return decided[-1].throttle if decided and decided[-1].is_confirmed else None
+def _present(decided: tuple[WindowVerdict, ...]) -> WindowVerdict:
+    """Return the verdict of those on the windows of a second that holds for the disk now.
+
+    Where a limiter has long windows, requests do not wait in all of ours.
+    """
+    last = decided[-1]
+    if last.verdict == "idle":
+        return last
+    throttled = [verdict for verdict in decided if verdict.throttle is not None]
+    return throttled[-1] if throttled else last
+
+
+def _seen(before: WindowVerdict | None, decided: tuple[WindowVerdict, ...]) -> Throttle | None:
+    """Return the limit whose limiter is seen, if it was in the second before, too."""
+    if before is None or not decided:
+        return None
+    last = decided[-1]
+    both = before.is_seen and last.is_seen and before.throttle == last.throttle
+    return last.throttle if both else None

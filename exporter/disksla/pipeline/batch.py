@@ -23,7 +23,7 @@ def is_complete(state: State, ticks: Sequence[Tick]) -> bool:
     tick = ticks[-1]
     if (len(ticks) + 0.5) * state.settings.sampling.interval_s > LONGEST_S:
         return True
-    if tick.disks is not None or tick.probes or tick.host is not None:
+    if tick.disks is not None or tick.probes or tick.host is not None or tick.close:
         return True
     return not state.active and not is_idle(state, tick.diskstats)
 

@@ -3,9 +3,6 @@
 DEAD_AFTER_S = 5.0
 """A sampler whose next tick is overdue by more than this is considered dead."""
 
-LATE_SHARES = (0.0, 0.05, 0.0, 0.1)
-"""Of the interval. How late samples are, in turn, to distinguish a limiter from a fast disk."""
-
 
 def next_deadline(due_s: float, now_s: float, interval_s: float) -> tuple[float, int]:
     """Return the first deadline after `due_s` that is still ahead, and how many were missed.

@@ -25,6 +25,7 @@ from disksla.pipeline.provider_span import span_of
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
+    CloseSample,
     Counters,
     DiskstatsLine,
     HostWait,
@@ -70,7 +71,7 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     totals: DiskTotals = DiskTotals()
     detector: DetectorState = DetectorState()
     window_verdict: WindowVerdict | None = None
-    """Verdict on the last window that is decided; None after a gap."""
+    """Verdict on the last second that is decided; None after a gap."""
     decided: tuple[WindowVerdict, ...] = ()
     """Verdicts that were decided at the last sample: on undecided windows, and on the last."""
     credits: CreditAccount | None = None
@@ -93,10 +94,11 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         """Return the credits at a time after the last update; None if the disk has none."""
         return credits_at(self, self.assignment.limits, boottime_s)
 
-    def limiter(self, tick_s: float) -> ObservedLimiter:
+    @property
+    def limiter(self) -> ObservedLimiter:
         """Return what is known of the limiter that throttled it last."""
         ceiling = self.detector.ceiling
-        return ObservedLimiter() if ceiling is None else ceiling.limiter(tick_s)
+        return ObservedLimiter() if ceiling is None else ceiling.limiter
 
     @property
     def throttled_s(self) -> tuple[float, ...]:
@@ -114,14 +116,18 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_at_limit(self) -> bool:
-        """Whether it was at its limit in the last window that is decided."""
+        """Whether it was at its limit in the last second that is decided."""
         own = self.window_verdict
         return own is not None and own.verdict in _AT_LIMIT
 
     @property
-    def has_waiting_seconds(self) -> bool:
-        """Whether throttled seconds wait for the provider, so that it is updated while idle."""
-        return self.comparison is not None and bool(self.comparison.windows)
+    def is_pending(self) -> bool:
+        """Whether windows wait for a verdict, or throttled seconds for the provider.
+
+        Then it is updated while it is idle, too.
+        """
+        has_waiting = self.comparison is not None and bool(self.comparison.windows)
+        return has_waiting or bool(self.detector.pending)
 
     @property
     def throttle_wait_s(self) -> float | None:
@@ -192,6 +198,8 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     gap: GapReason | None = None
     problem: str | None = None
     """Why its line could not be parsed."""
+    close: tuple[CloseSample, ...] = ()
+    """Close samples within the interval."""
 
     @property
     def fewest(self) -> Interval | None:
@@ -211,12 +219,13 @@ def read_disk(
     inflight: tuple[int, int] | None,
     context: TickContext,
     data_writes: tuple[int, int] | None = None,
+    close: tuple[CloseSample, ...] = (),
 ) -> Sample:
     """Return a sample of a disk.
 
     `lines` are its own line of /proc/diskstats and then those of its partitions; `inflight` are
-    its reads and writes in flight from sysfs, if they were read, and `data_writes` the exact count
-    of its data writes, if there is one.
+    its reads and writes in flight from sysfs, if they were read, `data_writes` the exact count of
+    its data writes, if there is one, and `close` its close samples since the tick before.
     """
     if not lines:
         return _missing(disk_state, context, "vanished")
@@ -248,7 +257,8 @@ def read_disk(
     interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, in_flight)
     if exact is not None and (exact or not interval.written_bytes):
         interval = interval.with_data_writes(exact)
-    return Sample(disk_state, in_flight > 0 or reading != before, interval, reading, in_flight)
+    active = in_flight > 0 or reading != before
+    return Sample(disk_state, active, interval, reading, in_flight, close=close)
 
 
 def judge_disk(
@@ -266,7 +276,7 @@ def judge_disk(
     fewest = sample.fewest if limits.burst is not None else None
     comparison = disk_state.comparison
     counted = None if comparison is None else comparison.machine_limit(context.now_s)
-    assessed = assess(disk_state, limits, interval, context, fewest, shared, counted)
+    assessed = assess(disk_state, limits, interval, context, sample.close, fewest, shared, counted)
     return DiskState(
         disk_state.disk,
         disk_state.assignment,

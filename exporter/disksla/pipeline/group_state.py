@@ -13,19 +13,16 @@ from disksla.pipeline.assessment import TickContext, assess, assess_gap, credits
 from disksla.pipeline.disk_state import DiskState, Sample
 from disksla.pipeline.totals import DiskTotals
 from disksla.verdict import (
-    LIMIT_KINDS,
-    OF_MACHINE,
+    MACHINE_LIMITS,
     DetectorState,
     Interval,
     LimitKind,
-    ServiceTime,
-    SharedThrottle,
     SharedWindow,
+    Throttle,
     WindowVerdict,
     after_gap,
     classify,
-    load_of,
-    shared_throttle,
+    limit_at,
 )
 
 
@@ -42,27 +39,15 @@ class GroupState(msgspec.Struct, frozen=True, gc=False):
     totals: DiskTotals = DiskTotals()
     detector: DetectorState = DetectorState()
     window_verdict: WindowVerdict | None = None
-    decided: tuple[WindowVerdict, ...] = ()
     credits: CreditAccount | None = None
     """Burst credits of the machine; None if its limits have no burst."""
     certain_detector: DetectorState = DetectorState()
-    certain_decided: tuple[WindowVerdict, ...] = ()
     """The same without requests that the cache of the host may have served."""
-    throttle: SharedThrottle | None = None
-    """Where it was throttled at the last sample, as far as its sum shows."""
-    throttles_disks: bool = False
-    """One of its disks was throttled by its limit at the last sample."""
+    window: SharedWindow | None = None
+    """The second that was decided now, for the verdicts on the disks; None if none was."""
     throttled_s: Mapping[LimitKind, float] = {}
-    """Seconds in which requests waited for its limit while one of its disks was throttled by it.
-    Limits of the disks may add up to that of the group."""
+    """Seconds in which one of its disks was throttled by its limit, by limit."""
     is_listed: bool = True
-
-    @property
-    def window(self) -> SharedWindow:
-        """The last window, for the verdicts on the disks."""
-        recent, charges = self.totals.recent[-1:], self.shared.limits.promise_charges
-        load = load_of(recent[0], charges) if recent else None
-        return SharedWindow(load or 0.0, self.throttle)
 
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None without a burst."""
@@ -81,33 +66,23 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     is_complete = len(intervals) == len(samples) and all(
         bool(interval.seconds) == bool(context.elapsed_s) for interval in intervals
     )
-    certain_detector = after_gap(group.certain_detector)
-    certain_decided: tuple[WindowVerdict, ...] = ()
     certain: Interval | None = None
     if is_complete:
         whole, certain = _together(intervals), _certain(group, samples)
-        service = _service_time(intervals, samples)
-        detector = msgspec.structs.replace(group.detector, service=service)
-        assessed = assess(
-            msgspec.structs.replace(group, detector=detector),
-            limits,
-            whole,
-            context,
-            _fewest(group, samples, whole),
-            throttles_disks=group.throttles_disks,
-        )
-        if certain is not None and certain.seconds:
-            certain_detector, certain_decided = classify(
-                msgspec.structs.replace(group.certain_detector, service=service),
-                certain,
-                limits,
-                context.tolerance_ratio,
-                context.tick_s,
-                is_group=True,
-            )
+        fewest = _fewest(group, samples, whole)
+        assessed = assess(group, limits, whole, context, fewest=fewest)
     else:
         assessed = assess_gap(group, limits, context, inflight)
-    after = GroupState(
+    certain_detector, certain_decided = after_gap(group.certain_detector), assessed.decided
+    if certain is not None and certain.seconds:
+        certain_detector, certain_decided = classify(
+            group.certain_detector, certain, (), limits, context.tolerance_ratio
+        )
+    window = None
+    if assessed.decided and certain_decided:
+        both = (assessed.detector, certain_detector if certain is not None else assessed.detector)
+        window = _window(group.shared, both, assessed.decided, certain_decided, context)
+    return GroupState(
         group.shared,
         group.devices,
         group.counted,
@@ -115,57 +90,71 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         assessed.totals,
         assessed.detector,
         assessed.window_verdict,
-        assessed.decided,
         assessed.credits,
         certain_detector,
-        certain_decided,
-        throttled_s=group.throttled_s,
+        window,
+        group.throttled_s,
     )
-    throttle = _throttle(after, context.elapsed_s, has_range=certain is not None)
-    return msgspec.structs.replace(after, throttle=throttle)
 
 
-def with_verdicts(group: GroupState, before: GroupState, disks: Sequence[DiskState]) -> GroupState:
-    """Return a group after the verdicts on those of its disks that were judged with it."""
-    if group.throttle is None:
-        return group
-    throttle = group.throttle.throttle
-    if not any(disk.decided and disk.decided[-1].throttle == throttle for disk in disks):
-        return group
-    totals, earlier = group.totals.verdict_totals, before.totals.verdict_totals
-    index = LIMIT_KINDS.index(OF_MACHINE.get(throttle.limit, throttle.limit))
-    decided_s = totals.throttled_s[index] - earlier.throttled_s[index]
-    more_s = decided_s or group.throttle.throttled_s
-    throttled_s = {
-        **group.throttled_s,
-        throttle.limit: group.throttled_s.get(throttle.limit, 0.0) + more_s,
-    }
-    return msgspec.structs.replace(group, throttles_disks=True, throttled_s=throttled_s)
+def _window(
+    shared: SharedLimits,
+    detectors: Sequence[DetectorState],
+    decided: Sequence[WindowVerdict],
+    certain_decided: Sequence[WindowVerdict],
+    context: TickContext,
+) -> SharedWindow | None:
+    """Return the second that was decided now, by all requests of a group and by the certain ones.
 
-
-def _throttle(group: GroupState, seconds: float, *, has_range: bool) -> SharedThrottle | None:
-    """Return where a group is throttled, as far as its sum shows; None if it is not.
-
-    Where the cache of the host may serve requests, the load of the group is a range: its ends are
-    all requests, and those that certainly reach the limit. One of them may have the rate of the
-    limit by chance, so that it has to be confirmed.
+    Where the cache of the host may serve requests, its load is between those of both, and one of
+    them is that of the limit.
     """
-    for detector, decided in (
-        (group.detector, group.decided),
-        (group.certain_detector, group.certain_decided),
-    ):
-        if has_range and not (decided and decided[-1].is_confirmed):
-            continue
-        throttle = shared_throttle(
-            detector,
-            decided,
-            group.shared.limits,
-            seconds,
-            is_machine=not group.shared.of_type,
-        )
-        if throttle is not None:
-            return throttle
-    return None
+    throttles = [
+        verdict.throttle
+        for verdicts in (decided, certain_decided)
+        for verdict in reversed(verdicts)
+        if verdict.throttle is not None and verdict.throttle.limit in MACHINE_LIMITS
+    ]
+    for detector in detectors:
+        if detector.seconds:
+            served = detector.seconds[-1].served
+            at_limit = limit_at(served, shared.limits, context.tolerance_ratio)
+            throttles += [at_limit] if at_limit is not None else []
+    if not detectors[0].seconds:
+        return None
+    is_throttled = any(verdict.throttle in throttles for verdict in (*decided, *certain_decided))
+    throttle = throttles[0] if throttles else None
+    if throttle is not None and not shared.of_type:
+        throttle = Throttle(throttle.level, MACHINE_LIMITS.get(throttle.limit, "unknown"))
+    return SharedWindow(detectors[0].seconds[-1].number, throttle, is_throttled)
+
+
+def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:
+    """Return a group after the verdicts on those of its disks that were judged with it.
+
+    The longest time for which one of them was throttled at its limit is added to its seconds.
+    """
+    if group.window is None or group.window.throttle is None:
+        return group
+    limit = group.window.throttle.limit
+    longest_s = max((_throttled_s(disk, limit) for disk in disks), default=0.0)
+    if not longest_s:
+        return group
+    throttled_s = {**group.throttled_s, limit: group.throttled_s.get(limit, 0.0) + longest_s}
+    return msgspec.structs.replace(group, throttled_s=throttled_s)
+
+
+def _throttled_s(disk: DiskState, limit: LimitKind) -> float:
+    """Return the seconds at a limit of the windows of a disk that were decided now."""
+    seconds = disk.detector.seconds[-1:]
+    if not disk.decided or not seconds:
+        return 0.0
+    windows = [each.window for each in seconds[0].observations]
+    return sum(
+        verdict.throttled_share * window.seconds
+        for verdict, window in zip(disk.decided, windows, strict=False)
+        if verdict.throttle is not None and verdict.throttle.limit == limit
+    )
 
 
 def groups_after(
@@ -203,20 +192,6 @@ def groups_after(
             )
         groups[shared.name] = group
     return groups
-
-
-def _service_time(intervals: Sequence[Interval], samples: Sequence[Sample]) -> ServiceTime:
-    """Return what a request takes without waiting, on average; the samples have these intervals.
-
-    A slow disk and a busy one have no common service time: what each of them needs counts, by the
-    number of its requests; nothing for a disk of which it is not known.
-    """
-    requests, took_s = 0, 0.0
-    for interval, sample in zip(intervals, samples, strict=True):
-        number = interval.reads + interval.writes
-        requests += number
-        took_s += number * sample.disk_state.detector.service.shortest_s
-    return ServiceTime(took_s / requests if requests else 0.0)
 
 
 def _together(intervals: Sequence[Interval]) -> Interval:

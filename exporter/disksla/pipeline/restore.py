@@ -120,8 +120,8 @@ def _probes(saved: SavedDisk) -> dict[ProbeKind, ProbeTotals]:
 def _detector(saved: SavedDisk) -> DetectorState:
     if not saved.ceiling_iops or not saved.ceiling_bytes_per_second:
         return DetectorState()
-    requests, nbytes = round(saved.ceiling_iops), round(saved.ceiling_bytes_per_second)
-    return DetectorState(ceiling=Ceiling(UNKNOWN_LIMIT, 10, 1.0, requests, nbytes))
+    ceiling = Ceiling(UNKNOWN_LIMIT, saved.ceiling_iops, saved.ceiling_bytes_per_second)
+    return DetectorState(ceiling=ceiling)
 
 
 def _credits(

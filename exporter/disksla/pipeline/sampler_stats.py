@@ -9,9 +9,13 @@ from disksla.verdict import GAP_REASONS
 
 LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
-SOURCES = ("diskstats", "disks", "inflight", "iowait", "pressure", "data_writes")
+SOURCES = (
+    "diskstats", "disks", "inflight", "iowait", "pressure", "data_writes", "close_samples",
+    "sampler",
+)  # fmt: skip
 """Sources of data: /proc/diskstats; sysfs and the udev database; sysfs `inflight`; /proc/stat;
-/proc/pressure/io; performance events."""
+/proc/pressure/io; performance events; sysfs `stat`; and ticks of the sampler, which fail by a bug
+only."""
 HOST_SOURCES = ("iowait", "pressure")
 """Sources that are not read at every tick."""
 

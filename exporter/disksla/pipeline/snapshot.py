@@ -287,7 +287,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         agreement=None if comparison is None else comparison.agreement,
         contradicted_s={} if comparison is None else comparison.by_contradiction(),
         ceiling=disk_state.detector.ceiling,
-        limiter=disk_state.limiter(state.settings.sampling.interval_s),
+        limiter=disk_state.limiter,
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
         groups=tuple(
             name

@@ -17,6 +17,12 @@ from disksla.pipeline.totals import AssessedTime
 from disksla.procfs import HostWait
 from disksla.verdict import Clocks
 
+MOST_LOOKED_AT = 8
+"""Disks that are looked at closer at once."""
+LOOK_S = 4.0
+LOOK_EVERY_S = 10.0
+"""As long as verdicts remember (`disksla.verdict`)."""
+
 
 class State(msgspec.Struct, frozen=True):
     """Everything known after a tick.
@@ -113,13 +119,19 @@ def needs_inflight(state: State) -> frozenset[str]:
     return frozenset() if state.lines is None else state.active & state.lines.partitioned
 
 
-def needs_late_sample(state: State) -> bool:
-    """Return whether the next sample is to be late, to distinguish a limiter from a fast disk."""
-    tick_s = state.settings.sampling.interval_s
-    return any(
-        state.monitored[device].detector.lines[0].needs_late_sample(tick_s)
+def to_look_at(state: State, now_s: float) -> list[str]:
+    """Return the disks that are looked at closer now: those that have been busy longest, first.
+
+    A disk is looked at for LOOK_S of each LOOK_EVERY_S of monotonic time, at the same time by all
+    detectors, and for as long after it became busy or its load changed.
+    """
+    busy_since = {
+        device: since_s
         for device in state.active & state.monitored.keys()
-    )
+        if (since_s := state.monitored[device].detector.busy_since_s) is not None
+        and (now_s % LOOK_EVERY_S < LOOK_S or now_s - since_s < LOOK_S)
+    }
+    return sorted(busy_since, key=lambda device: (busy_since[device], device))[:MOST_LOOKED_AT]
 
 
 def needs_host_wait(state: State) -> bool:

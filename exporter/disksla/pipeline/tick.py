@@ -11,7 +11,7 @@ import msgspec
 from disksla.disks import Disk
 from disksla.ebs import Failure, Reading
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.procfs import HostWait
+from disksla.procfs import CloseSample, HostWait
 from disksla.verdict import Clocks
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -32,6 +32,8 @@ class Tick(msgspec.Struct, frozen=True, omit_defaults=True):
     data_writes: dict[str, tuple[Count, Count]] = {}
     """Exact counts by device (`DataWrites`): the number of the opening of the counters, and the
     data writes since. Empty where they are not counted, or were not read."""
+    close: dict[str, tuple[CloseSample, ...]] = {}
+    """Close samples since the tick before, by device: of disks that were looked at closer."""
     disks: tuple[Disk, ...] | None = None
     """All block devices, if they changed since the tick before."""
     cpus: Count | None = None

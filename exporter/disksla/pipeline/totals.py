@@ -4,6 +4,8 @@ Totals of a disk that is idle are not updated at every tick: `DiskTotals.complet
 assessed time they include, and `DiskTotals.with_idle_until` adds the rest as idle.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from disksla.histogram import Histogram
@@ -19,10 +21,7 @@ NO_HOST_WAIT = HostWait(0.0, 0.0, 0.0)
 
 
 class Undecided(msgspec.Struct, frozen=True, gc=False):
-    """The last windows of a disk, while their verdict depends on when the next request completes.
-
-    Their number is bounded by the longest time that a verdict may wait.
-    """
+    """The last windows of a disk: verdicts wait for the end of their second, two at most."""
 
     windows: tuple[Interval, ...] = ()
     host: HostWait = NO_HOST_WAIT
@@ -157,11 +156,12 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         windows = (*self.undecided.windows, interval)
         for window, window_verdict in zip(windows, verdicts, strict=False):
             verdict_totals = verdict_totals.plus(window_verdict, window.seconds)
-        undecided = NONE_UNDECIDED
-        if len(verdicts) < len(windows):
-            undecided = Undecided(windows[len(verdicts) :], self.undecided.host)
-        elif self.undecided.windows and verdicts[-1].throttle is not None:
-            verdict_totals = verdict_totals.plus_host(self.undecided.host)
+        host = self.undecided.host
+        if verdicts:
+            share = _throttled_share(windows, verdicts)
+            verdict_totals = verdict_totals.plus_host(host.times(share))
+            host = NO_HOST_WAIT
+        undecided = Undecided(windows[len(verdicts) :], host)
         load = load_of(data, promise)
         return DiskTotals(
             read_latency,
@@ -194,6 +194,15 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             return msgspec.structs.replace(self, undecided=undecided)
         verdict_totals = self.verdict_totals.plus_host(share)
         return msgspec.structs.replace(self, verdict_totals=verdict_totals)
+
+
+def _throttled_share(windows: Iterable[Interval], verdicts: Iterable[WindowVerdict]) -> float:
+    """Return the share of the windows that are throttled, of those that are not idle."""
+    busy_s = throttled_s = 0.0
+    for window, window_verdict in zip(windows, verdicts, strict=False):
+        busy_s += window.seconds if window_verdict.verdict != "idle" else 0.0
+        throttled_s += window.seconds if window_verdict.throttle is not None else 0.0
+    return throttled_s / busy_s if busy_s else 0.0
 
 
 def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Interval:

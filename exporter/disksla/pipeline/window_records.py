@@ -53,6 +53,9 @@ class WindowRecord(msgspec.Struct, frozen=True):
     """Whether that is the base rate, the burst rate, or unknown."""
     throttle_wait_s: float | None = None
     """I/O-seconds that the requests completed in this window waited because of throttling."""
+    decided_s: float | None = None
+    """When the verdict was decided. What follows was true then; only the last of the windows that
+    were decided together has it."""
     throttled_iowait_s: float | None = None
     """The disk's share of the iowait of all CPUs, if it was throttled; CPU seconds."""
     throttled_pressure_s: float | None = None
@@ -83,8 +86,7 @@ class WindowRecord(msgspec.Struct, frozen=True):
 def window_records(before: State, after: State) -> list[WindowRecord]:
     """Return the records of each monitored disk; `after` is `before` advanced by one tick.
 
-    Windows whose verdict is not decided yet have a record after the tick that decides it, without
-    credits and iowait.
+    Windows whose verdict is not decided yet have a record after the tick that decides it.
     """
     if after.clocks is None:
         return []
@@ -100,7 +102,7 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
         recent = disk_state.totals.recent
         previous = before.monitored.get(device)
         if previous is not None:
-            records += _decided_records(previous, disk_state)
+            records += _decided_records(previous, disk_state, after)
         if disk_state.totals.undecided.windows:
             continue
         if recent and recent[-1].end_s == now_s:
@@ -120,20 +122,26 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
     return records
 
 
-def _decided_records(previous: DiskState, disk_state: DiskState) -> list[WindowRecord]:
+def _decided_records(
+    previous: DiskState, disk_state: DiskState, after: State
+) -> list[WindowRecord]:
     """Return the records of windows that were undecided and are decided now.
 
-    After a gap, all of them are, as unproven.
+    After a gap, all of them are, as unproven. The last one has what is true at the end of all,
+    unless the present window is decided with them.
     """
     windows = previous.totals.undecided.windows
     verdicts = disk_state.decided
     if not disk_state.totals.undecided.windows and not verdicts:
         verdicts = (WindowVerdict("unproven"),) * len(windows)
     charges = disk_state.assignment.limits.promise_charges
-    return [
+    records = [
         _record(disk_state.disk.name, window, charges, window_verdict)
         for window, window_verdict in zip(windows, verdicts, strict=False)
     ]
+    if records and len(verdicts) <= len(windows):
+        records[-1] = _with_present(records[-1], previous, disk_state, after)
+    return records
 
 
 def _record(
@@ -170,13 +178,23 @@ def _record(
 def _window_record(
     previous: DiskState | None, disk_state: DiskState, window: Interval, after: State
 ) -> WindowRecord:
-    limits = disk_state.assignment.limits
-    before = (previous or disk_state).totals.verdict_totals.host
+    charges = disk_state.assignment.limits.promise_charges
+    record = _record(disk_state.disk.name, window, charges, disk_state.window_verdict)
+    return _with_present(record, previous or disk_state, disk_state, after)
+
+
+def _with_present(
+    record: WindowRecord, previous: DiskState, disk_state: DiskState, after: State
+) -> WindowRecord:
+    """Return a record with what is true at the tick that decided it."""
+    limits, recent = disk_state.assignment.limits, disk_state.totals.recent[-1:]
+    before = previous.totals.verdict_totals.host
     host = disk_state.totals.verdict_totals.host.since(before)
-    limiter = disk_state.limiter(after.settings.sampling.interval_s)
+    limiter = disk_state.limiter
     account = disk_state.credits_at(after.clocks.boottime_s) if after.clocks else None
     return msgspec.structs.replace(
-        _record(disk_state.disk.name, window, limits.promise_charges, disk_state.window_verdict),
+        record,
+        decided_s=after.clocks.monotonic_s if after.clocks else record.monotonic_s,
         throttled_iowait_s=host.iowait_s,
         throttled_pressure_s=host.pressure_some_s,
         ceiling_iops=limiter.iops,
@@ -184,7 +202,7 @@ def _window_record(
         limiter_window_s=limiter.window_s,
         burst_depth_requests=limiter.burst_requests,
         burst_depth_bytes=limiter.burst_bytes,
-        credits=account.levels(limits, window) if account is not None else (),
+        credits=account.levels(limits, recent[0]) if account is not None and recent else (),
     )
 
 

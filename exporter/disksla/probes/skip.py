@@ -71,7 +71,7 @@ def _reasons(
     for reason, message in _BLOCKING_VERDICTS.items():
         if seconds[reason] > 0:
             yield Skip(reason, f"{message} for {_part(seconds[reason], elapsed_s)}")
-    yield from _busy(plan.entry, before, now, sampled_s)
+    yield from _busy(plan.entry, before, now, elapsed_s)
     yield from _low_credits(plan.entry, now.credits)
     if not plan.rate_iops:
         yield Skip("limit_too_low", f"1 IOPS is more than {MOST_SHARE:.0%} of the limit")
@@ -89,13 +89,13 @@ def _part(seconds: float, elapsed_s: float) -> str:
 
 
 def _busy(
-    entry: ProbeEntry, before: DiskSnapshot, now: DiskSnapshot, sampled_s: float
+    entry: ProbeEntry, before: DiskSnapshot, now: DiskSnapshot, elapsed_s: float
 ) -> Iterator[Skip]:
     """Check the load, or the queue depth of a disk without limits."""
-    if before.counters is None or now.counters is None or sampled_s <= 0:
+    if before.counters is None or now.counters is None or elapsed_s <= 0:
         return
     charges = now.assignment.limits.promise_charges
-    activity = activity_between(before.counters, now.counters, sampled_s, charges)
+    activity = activity_between(before.counters, now.counters, elapsed_s, charges)
     if activity.load is None:
         if activity.queue_depth > PROBE_MAX_QUEUE_DEPTH:
             yield Skip(

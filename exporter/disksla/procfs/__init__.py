@@ -1,5 +1,6 @@
 """Files of procfs, and sysfs `inflight`: read whole, then parsed by pure functions."""
 
+from disksla.procfs.close_sample import CloseSample, parse_close_sample
 from disksla.procfs.diskstats import (
     LINE_HEAD,
     SECTOR_BYTES,
@@ -26,6 +27,7 @@ from disksla.procfs.mountinfo import Mount, parse_mountinfo
 __all__ = [
     "LINE_HEAD",
     "SECTOR_BYTES",
+    "CloseSample",
     "Counters",
     "DiskstatsLine",
     "HostWait",
@@ -39,6 +41,7 @@ __all__ = [
     "kubelet_device",
     "kubelet_mount",
     "names_in_use",
+    "parse_close_sample",
     "parse_line",
     "parse_mountinfo",
     "to_counters",

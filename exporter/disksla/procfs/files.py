@@ -1,13 +1,16 @@
-"""Files that are read at every tick and kept open: /proc/diskstats and sysfs `inflight`."""
+"""Files that are read again and again, and kept open: /proc/diskstats, `inflight` and `stat`."""
 
 import errno
 import os
+import time
 from collections.abc import Collection
 from pathlib import Path
 
+from disksla.procfs.close_sample import CloseSample, parse_close_sample
 from disksla.procfs.mountinfo_file import require_kernel_file
 
 _PAGE_BYTES = 65536
+_STAT_BYTES = 512
 _GONE = (errno.ENOENT, errno.ENODEV, errno.ENXIO)
 """Errors of a device that has been removed."""
 
@@ -89,8 +92,7 @@ class InflightFiles:
     def _read_one(self, device: str) -> tuple[int, int]:
         descriptor = self._descriptors.get(device)
         if descriptor is None:
-            path = self._directory / device.replace("/", "!") / "inflight"
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = _open(self._directory, device, "inflight")
             self._descriptors[device] = descriptor
         content = os.pread(descriptor, 256, 0)
         try:
@@ -100,3 +102,79 @@ class InflightFiles:
                 f"found {content.decode(errors='replace')!r}; expected two numbers"
             ) from None
         return reads, writes
+
+
+class StatFiles:
+    """Sysfs `stat` of disks that are looked at closer, with `inflight` of those with partitions.
+
+    What is read is kept as bytes, and parsed when it is taken: that is cheaper at once.
+    """
+
+    def __init__(self, sysfs: Path) -> None:
+        """Open nothing; files are open while their disk is looked at."""
+        self._directory = sysfs / "class" / "block"
+        self._descriptors: dict[str, tuple[int, int | None]] = {}
+        self._texts: dict[str, list[tuple[float, bytes, bytes | None]]] = {}
+        self._problems: dict[str, str] = {}
+
+    def look_at(self, devices: Collection[str], partitioned: Collection[str]) -> None:
+        """Open the files of these disks, and close those of others."""
+        for device in [*self._descriptors]:
+            if device not in devices:
+                self._close(device)
+        for device in devices:
+            if device not in self._descriptors:
+                try:
+                    stat = _open(self._directory, device, "stat")
+                    self._descriptors[device] = (stat, None)
+                    if device in partitioned:
+                        inflight = _open(self._directory, device, "inflight")
+                        self._descriptors[device] = (stat, inflight)
+                except OSError as error:
+                    self._failed(device, error)
+
+    def read(self) -> None:
+        """Read the files of all disks that are looked at."""
+        for device, (stat, inflight) in [*self._descriptors.items()]:
+            try:
+                at_s, text = time.monotonic(), os.pread(stat, _STAT_BYTES, 0)
+                in_flight = None if inflight is None else os.pread(inflight, _STAT_BYTES, 0)
+            except OSError as error:
+                self._failed(device, error)
+                continue
+            self._texts.setdefault(device, []).append((at_s, text, in_flight))
+
+    def take(self) -> tuple[dict[str, tuple[CloseSample, ...]], dict[str, str]]:
+        """Return what was read since the last call, and errors by `close_samples:DEVICE`.
+
+        A device that has been removed is in neither; hotplug reports it.
+        """
+        if not (self._texts or self._problems):
+            return {}, {}
+        samples, problems = {}, self._problems
+        for device, texts in self._texts.items():
+            try:
+                samples[device] = tuple(parse_close_sample(*each) for each in texts)
+            except ValueError as error:
+                problems[f"close_samples:{device}"] = str(error)
+        self._texts, self._problems = {}, {}
+        return samples, problems
+
+    def close(self) -> None:
+        """Close all files."""
+        self.look_at((), ())
+
+    def _failed(self, device: str, error: OSError) -> None:
+        self._close(device)
+        if error.errno not in _GONE or not self._directory.exists():
+            self._problems[f"close_samples:{device}"] = str(error)
+
+    def _close(self, device: str) -> None:
+        for descriptor in self._descriptors.pop(device, ()):
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _open(directory: Path, device: str, name: str) -> int:
+    """Open a file of a block device in sysfs, where `!` stands for `/`."""
+    return os.open(directory / device.replace("/", "!") / name, os.O_RDONLY | os.O_CLOEXEC)

@@ -35,6 +35,11 @@ class HostWait(msgspec.Struct, frozen=True, gc=False):
         """Return these seconds, with None where `host` has None."""
         return self._combined(host, lambda total_s, _: total_s)
 
+    def times(self, share: float) -> "HostWait":
+        """Return a share of these seconds."""
+        shares = HostWait(share, share, share)
+        return self._combined(shares, lambda whole_s, part: whole_s * part)
+
     def shared(self, waited_s: Mapping[str, float]) -> dict[str, "HostWait"]:
         """Return the share of each device, in proportion to `waited_s`; equal shares if that is 0.
 
@@ -43,9 +48,7 @@ class HostWait(msgspec.Struct, frozen=True, gc=False):
         together_s = sum(waited_s.values())
         parts = {}
         for device, disk_s in waited_s.items():
-            share = disk_s / together_s if together_s else 1 / len(waited_s)
-            shares = HostWait(share, share, share)
-            parts[device] = self._combined(shares, lambda whole_s, part: whole_s * part)
+            parts[device] = self.times(disk_s / together_s if together_s else 1 / len(waited_s))
         return parts
 
     def _combined(self, other: "HostWait", combine: Callable[[float, float], float]) -> "HostWait":

@@ -12,10 +12,13 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.limits import Charge
-from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.interval import Interval
-from disksla.verdict.parameters import P
-from disksla.verdict.span import span_of
+from disksla.verdict.interval import Interval, load_of
+
+_STARTS = 32
+"""Times that are kept at which a burst may have started. The hull of a curve with noise has about
+twice the logarithm of its points."""
+_RATE_ERROR_SHARE = 0.02
+"""By which a rate that is seen may be too low."""
 
 
 class Served(NamedTuple):
@@ -51,7 +54,7 @@ class ServedCurve(msgspec.Struct, frozen=True, gc=False):
     """The curve of what a disk has served, and the times at which a burst may have started."""
 
     starts: tuple[Served, ...] = ()
-    """Vertices of its lower convex hull, P.burst_starts at most. The last ones may be above it."""
+    """Vertices of its lower convex hull, at most _STARTS. The last ones may be above it."""
     last: Served = Served()
     iops: float = 0.0
     """Requests per second in the last interval."""
@@ -100,7 +103,7 @@ def _with_vertex(starts: tuple[Served, ...], start: Served) -> tuple[Served, ...
     while kept > 1 and _above(starts[kept - 2], starts[kept - 1], start) >= 0:
         kept -= 1
     starts = (*starts[:kept], start)
-    if len(starts) <= P.burst_starts:
+    if len(starts) <= _STARTS:
         return starts
     least = max(range(1, len(starts) - 1), key=lambda number: _above(*starts[number - 1 :][:3]))
     return starts[:least] + starts[least + 1 :]
@@ -114,41 +117,30 @@ def _above(before: Served, middle: Served, after: Served) -> float:
     return middle.reads + middle.writes - reads - writes - share * more
 
 
-def with_burst(
-    ceiling: Ceiling,
-    curve: ServedCurve,
-    throttled: tuple[Interval, ...],
-    charges: tuple[Charge, ...],
-    tolerance: float,
-    tick_s: float,
-) -> Ceiling:
-    """Return the ceiling with the burst before it, if that is the deepest yet.
+def burst_depth_s(
+    curve: ServedCurve, served: Interval, charges: tuple[Charge, ...], tolerance: float
+) -> float:
+    """Return the burst before a disk was throttled, in seconds of its limit.
 
-    `charges` are those of the terms at which the disk is throttled; none if they do not explain
-    the rate. Then the limiter may count requests, bytes, or only those of the kind that most of
-    the `throttled` ones are.
+    `served` is what it has served while it was throttled. `charges` are those of the terms at
+    which it was; none if they do not explain the rate. Then the limiter may count requests, bytes,
+    or only those of the kind that most of them are.
     """
     if charges:
-        span = span_of(throttled)
-        binding = max(charges, key=lambda charge: span.load((charge,)) or 0.0)
-        beyond_s = curve.beyond_s((binding,), tolerance)
-    else:
-        error_share = P.ceiling_error_share + 1 / ceiling.requests
-        if ceiling.limiter(tick_s).window_s is not None:
-            error_share += tick_s / ceiling.seconds
-        beyond_s = curve.beyond_s(_likely_charges(ceiling, throttled), error_share)
-    return msgspec.structs.replace(ceiling, burst_s=max(ceiling.burst_s, beyond_s))
+        binding = max(charges, key=lambda charge: load_of(served, (charge,)) or 0.0)
+        return curve.beyond_s((binding,), tolerance)
+    return curve.beyond_s(_likely_charges(served), _RATE_ERROR_SHARE)
 
 
-def _likely_charges(ceiling: Ceiling, throttled: tuple[Interval, ...]) -> tuple[Charge, ...]:
-    """Return what a limiter may charge, if it admits what is served at the ceiling."""
-    request_s = 1 / ceiling.iops
-    byte_s = 1 / ceiling.bytes_per_second if ceiling.bytes else 0.0
-    span = span_of(throttled)
-    most = max(span.reads, span.writes)
-    of_kind_s = request_s * span.requests / most
+def _likely_charges(served: Interval) -> tuple[Charge, ...]:
+    """Return what a limiter may charge, if it admits this in its time."""
+    requests, nbytes = served.reads + served.writes, served.read_bytes + served.written_bytes
+    byte_s = served.seconds / nbytes if nbytes else 0.0
+    request_s = served.seconds / requests
+    most = max(served.reads, served.writes)
+    of_kind_s = served.seconds / most
     return (
         Charge("iops", request_s, request_s),
         Charge("bandwidth", read_byte_s=byte_s, written_byte_s=byte_s),
-        Charge("iops", read_s=of_kind_s) if most == span.reads else Charge("iops", 0.0, of_kind_s),
+        Charge("iops", of_kind_s, 0.0) if most == served.reads else Charge("iops", 0.0, of_kind_s),
     )

@@ -150,11 +150,6 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         return msgspec.structs.replace(self, writes=min(self.writes, fewest))
 
 
-WriteCounts = tuple[tuple[Interval, ...], ...]
-"""The same intervals as often as their data writes may be counted: without flushes, and with them;
-once if they have none. No limiter is known to charge an empty flush."""
-
-
 def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapReason:
     """Return the seconds between two samples, or the reason why they are a gap."""
     monotonic_s = after.monotonic_s - before.monotonic_s

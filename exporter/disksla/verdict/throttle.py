@@ -4,9 +4,6 @@ from typing import Literal, get_args
 
 import msgspec
 
-from disksla.limits import Charge
-from disksla.verdict.interval import Interval
-
 LimitKind = Literal["iops", "bandwidth", "machine_iops", "machine_bandwidth", "unknown"]
 LIMIT_KINDS: tuple[LimitKind, ...] = get_args(LimitKind)
 MACHINE_LIMITS: dict[LimitKind, LimitKind] = {
@@ -27,25 +24,14 @@ class Throttle(msgspec.Struct, frozen=True, gc=False):
     limit: LimitKind
 
 
-class SharedThrottle(msgspec.Struct, frozen=True, gc=False):
-    """Where the group of a disk is throttled in a window."""
-
-    throttle: Throttle
-    throttled_s: float
-    """Time of the window in which requests of the group waited."""
-    releases: tuple[Interval, ...]
-    """Its last releases."""
-    charges: tuple[Charge, ...]
-    """Of the limit."""
-
-
 class SharedWindow(msgspec.Struct, frozen=True, gc=False):
-    """A window of the group of a disk."""
+    """The last second of the group of a disk that has been decided."""
 
-    load_ratio: float
-    """Load of the group."""
-    throttle: SharedThrottle | None
-    """Where it is throttled, if it is."""
+    second: int
+    throttle: Throttle | None
+    """The limit of the group whose rate it had in that second; None if none."""
+    is_throttled: bool = False
+    """Whether its requests waited for that limit, as far as their sum shows."""
 
 
 UNKNOWN_LIMIT = Throttle("unknown", "unknown")

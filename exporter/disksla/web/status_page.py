@@ -227,11 +227,10 @@ def _ceiling(snapshot: DiskSnapshot) -> Iterator[str]:
     if snapshot.verdict != "throttled" or snapshot.ceiling is None:
         return
     ceiling = snapshot.ceiling
-    if ceiling.throttle.limit == "bandwidth":
-        rate = format_bandwidth(ceiling.bytes_per_second)
-    else:
-        rate = f"{format_count(ceiling.iops)} IOPS"
-    yield f"at {rate}"
+    if ceiling.throttle.limit != "bandwidth" and ceiling.iops is not None:
+        yield f"at {format_count(ceiling.iops)} IOPS"
+    elif ceiling.bytes_per_second is not None:
+        yield f"at {format_bandwidth(ceiling.bytes_per_second)}"
     if throttle == UNKNOWN_LIMIT:
         yield "unknown limit"
 

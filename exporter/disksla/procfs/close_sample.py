@@ -1,0 +1,66 @@
+"""Close samples: the counters of one disk, read every 10 ms while requests wait on it.
+
+They are those of its own `stat` in sysfs (Documentation/ABI/stable/sysfs-block), which has the
+same numbers as its line of /proc/diskstats.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+_READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _INFLIGHT = 0, 2, 4, 6, 8
+_FLUSHES, _FLUSH_MS = 15, 16
+_FEWEST = 11
+"""Numbers that every kernel has."""
+
+
+class CloseSample(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The counters that a verdict needs, at one moment. Recordings have it as an array."""
+
+    at_s: float
+    """Monotonic time."""
+    reads: _Count
+    writes: _Count
+    """As the kernel counts: on a disk with a write-back cache, empty flushes are among them."""
+    read_sectors: _Count
+    written_sectors: _Count
+    inflight: _Count
+    """Requests in flight."""
+    flushes: _Count = 0
+    """0 where the kernel does not count them (before Linux 5.5)."""
+    flush_ms: _Count = 0
+    """Time spent by all flushes."""
+
+
+def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) -> CloseSample:
+    """Return the close sample of a text of `stat`. Raise ValueError if it is not one.
+
+    `inflight` is the text of sysfs `inflight`, where the requests in flight of `stat` are not
+    those of the partitions.
+    """
+    try:
+        numbers = [int(number) for number in stat.split()]
+    except ValueError:
+        numbers = []
+    if len(numbers) < _FEWEST:
+        raise ValueError(f"found {stat.decode(errors='replace')!r}; expected 11 numbers or more")
+    return CloseSample(
+        round(at_s, 5),
+        numbers[_READS],
+        numbers[_WRITES],
+        numbers[_READ_SECTORS],
+        numbers[_WRITTEN_SECTORS],
+        max(0, numbers[_INFLIGHT] if inflight is None else _sum_of(inflight)),
+        *numbers[_FLUSHES : _FLUSH_MS + 1],
+    )
+
+
+def _sum_of(inflight: bytes) -> int:
+    try:
+        reads, writes = map(int, inflight.split())
+    except ValueError:
+        raise ValueError(
+            f"found {inflight.decode(errors='replace')!r}; expected two numbers"
+        ) from None
+    return reads + writes

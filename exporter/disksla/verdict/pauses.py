@@ -1,0 +1,310 @@
+"""The first sign of a limiter: pauses, whose ends are apart by the limiter's window.
+
+A limiter with windows lets requests pass at the start of each, until its tokens are used. Then
+requests are in flight and nothing completes, until the next window begins. A disk may pause, too:
+but the ends of its pauses drift, while those of a limiter are those of a clock.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from disksla.verdict.interval import Interval
+from disksla.verdict.observation import LONGEST_STEP_S, Step
+
+CHANCE = 1e-4
+"""Probability by which pauses may end in time with a clock by chance."""
+ON_TIME_SHARE = 0.7
+"""Of the pauses. So many end in time with the clock, or it is not what makes requests wait."""
+SERVICE_S = 0.003
+"""By so much, the first request of a window may take longer than that of another."""
+LONGEST_WINDOW_S = 1.1
+"""Limiters have windows of up to a second."""
+_CHANCE_OF = 4
+"""Of so many windows, one may be counted wrong: a sample was late, or a request was."""
+_LAST = 20
+"""Windows that count: the limit may have been another before."""
+_EXACT = 5
+"""Windows without flushes that are enough."""
+_TRIED = 4
+"""The last pauses are tried as neighbours in time with the clock."""
+
+
+class Pause(NamedTuple):
+    """A time in which requests were in flight and no data was transferred."""
+
+    begin_s: float
+    """Likely time of the last completion before it."""
+    last_s: float
+    """The last sample within it."""
+    end_s: float
+    """The first sample after it; the same as `last_s` while it lasts."""
+    steps: int
+    """Silent ones."""
+    flush_s: float
+    """Time that flushes took which completed within it, or in the step that ended it."""
+    inflight: int
+    """Least requests in flight."""
+
+    @property
+    def at_s(self) -> float:
+        """Likely time of its end."""
+        return (self.last_s + self.end_s) / 2
+
+    @property
+    def error_s(self) -> float:
+        """By how much that may be wrong."""
+        return (self.end_s - self.last_s) / 2 + SERVICE_S
+
+    @property
+    def seconds(self) -> float:
+        """Its length, without a flush if no other request was in flight: none waited then."""
+        flush_s = self.flush_s if self.inflight == 1 else 0.0
+        return self.at_s - self.begin_s - flush_s
+
+
+def find_pauses(steps: Iterable[Step]) -> list[Pause]:
+    """Return the pauses, but for those in which the disk flushed its cache for most of the time.
+
+    The last one may not have ended.
+    """
+    found: list[Pause] = []
+    run: Pause | None = None
+    before_s = half_s = 0.0
+    for step in steps:
+        start_s = step.end_s - step.seconds
+        if start_s - before_s > LONGEST_STEP_S:
+            run, half_s = None, 0.0
+        before_s = step.end_s
+        if step.is_silent:
+            if run is None:
+                run = Pause(start_s - half_s, step.end_s, step.end_s, 0, 0.0, step.inflight)
+            run = Pause(
+                run.begin_s,
+                step.end_s,
+                step.end_s,
+                run.steps + 1,
+                run.flush_s + step.flush_s,
+                min(run.inflight, step.inflight),
+            )
+            continue
+        if run is not None and step.bytes:
+            found.append(run._replace(end_s=step.end_s, flush_s=run.flush_s + step.flush_s))
+        run, half_s = None, step.seconds / 2
+    if run is not None:
+        found.append(run)
+    return [pause for pause in found if pause.flush_s <= (pause.at_s - pause.begin_s) / 2]
+
+
+class Clock(NamedTuple):
+    """The windows of a limiter."""
+
+    window_s: float
+    phases: tuple[tuple[float, float, float], ...]
+    """From a time to another, the time at which a window begins, as between pauses that are far
+    apart it is not known how many there were."""
+
+    def number(self, pause: Pause) -> int | None:
+        """Return the number of the window that ends a pause; None if it is not on time."""
+        for from_s, to_s, phase_s in self.phases:
+            if from_s <= pause.at_s <= to_s:
+                number = round((pause.at_s - phase_s) / self.window_s)
+                late_s = pause.at_s - phase_s - number * self.window_s
+                return number if abs(late_s) <= pause.error_s else None
+        return None
+
+
+def find_clock(pauses: Sequence[Pause]) -> Clock | None:
+    """Return the clock with which pauses end; None if they are too few, or end at any time."""
+    ended = [pause for pause in pauses if pause.end_s > pause.last_s and pause.steps > 1]
+    groups = _groups(ended)
+    if not groups:
+        return None
+    best: tuple[float, Clock] | None = None
+    for window_s in _likely_windows(max(groups, key=len)):
+        clock = Clock(window_s, tuple(_phase(group, window_s) for group in groups))
+        on_time = [pause for pause in ended if clock.number(pause) is not None]
+        if len(on_time) < ON_TIME_SHARE * len(ended):
+            continue
+        chance = math.comb(len(ended), len(on_time)) * _chance(on_time, window_s, len(groups))
+        if best is None or chance < best[0]:
+            best = chance, clock
+        if len(on_time) == len(ended) and chance <= CHANCE**3:
+            break  # no other window is likelier
+    return best[1] if best is not None and best[0] <= CHANCE else None
+
+
+def _groups(pauses: Sequence[Pause]) -> list[list[Pause]]:
+    """Return pauses that follow each other within a window or two."""
+    groups: list[list[Pause]] = []
+    for pause in pauses:
+        if not groups or pause.at_s - groups[-1][-1].at_s > 2 * LONGEST_WINDOW_S:
+            groups.append([])
+        groups[-1].append(pause)
+    return groups
+
+
+def _likely_windows(pauses: Sequence[Pause]) -> Iterable[float]:
+    """Yield the windows that some of the last pauses are apart, fitted to all that are on time.
+
+    A longer window comes before its parts.
+    """
+    for parts in (1, 2, 3):
+        for last in range(len(pauses) - 1, max(0, len(pauses) - 1 - _TRIED), -1):
+            for first in range(last - 1, max(-1, last - 3), -1):
+                apart_s = pauses[last].at_s - pauses[first].at_s
+                shortest_s = 2 * (pauses[last].error_s + pauses[first].error_s)
+                if shortest_s <= apart_s / parts <= LONGEST_WINDOW_S:
+                    fitted_s = _fitted_window_s(pauses[: last + 1], first, parts)
+                    if fitted_s is not None:
+                        yield fitted_s
+
+
+def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float | None:
+    """Return the window by linear regression over the pauses on time, from the last back.
+
+    The last pause is `parts` windows after the `first`. Those with small errors count more. None
+    if all are a multiple of the window apart.
+    """
+    last = pauses[-1]
+    window_s = (last.at_s - pauses[first].at_s) / parts
+    before_s, before_error_s = last.at_s, last.error_s
+    number = divisor = 0
+    weights = by_number = by_time = squares = products = 0.0
+    for pause in (last, *reversed(pauses[: first + 1])):
+        at_s, error_s = pause.at_s, pause.error_s
+        windows = round((at_s - before_s) / window_s)
+        late_s = at_s - before_s - windows * window_s
+        if abs(late_s) > error_s + before_error_s or (not windows and pause is not last):
+            continue
+        number, divisor = number + windows, math.gcd(divisor, windows)
+        before_s, before_error_s = at_s, error_s
+        weight, time_s = error_s**-2, at_s - last.at_s
+        weights += weight
+        by_number += weight * number
+        by_time += weight * time_s
+        squares += weight * number * number
+        products += weight * number * time_s
+        if number:
+            window_s = (weights * products - by_number * by_time) / (
+                weights * squares - by_number * by_number
+            )
+    return window_s if divisor == 1 else None
+
+
+def _phase(group: Sequence[Pause], window_s: float) -> tuple[float, float, float]:
+    """Return the begin and the end of a group, and the mean time at which its windows begin."""
+    sine = cosine = 0.0
+    for pause in group:
+        turn = math.tau * (pause.at_s - group[0].at_s) / window_s
+        sine += math.sin(turn) / pause.error_s**2
+        cosine += math.cos(turn) / pause.error_s**2
+    phase_s = group[0].at_s + math.atan2(sine, cosine) / math.tau * window_s
+    return group[0].begin_s - window_s, group[-1].end_s + window_s, phase_s
+
+
+def _chance(on_time: Sequence[Pause], window_s: float, groups: int) -> float:
+    """Return the probability that these pauses are on time with some clock by chance."""
+    shares = sorted(min(1.0, 2 * pause.error_s / window_s) for pause in on_time)
+    return _TRIED * _TRIED * math.prod(shares[groups + 1 :])  # window and phases were fitted
+
+
+class Admitted(NamedTuple):
+    """What a limiter admits, by the windows that were used to the end."""
+
+    served: Interval
+    """In all of them together; `flushes` is by how much the data writes may be fewer."""
+    is_certain: bool
+    """Whether the number of data writes is certain."""
+
+
+def admitted(steps: Iterable[Step], pauses: Sequence[Pause], clock: Clock) -> Admitted | None:
+    """Return what was served from the end of a pause on time to that of the next; None if nothing.
+
+    The next one has to begin in the same window, so that all tokens were used. It may last for
+    several, if a request needs the tokens of several.
+
+    Where the disk was flushed, windows without flushes count if there are some. Else each gives
+    bounds of the data writes that any window admits: at most all its writes, and on average at
+    least half of them, because programs flush what they have written. If as many are left without
+    its flushes, their number is certain.
+    """
+    ends = []
+    for before, after in pairwise(pauses):
+        from_number, to_number = clock.number(before), clock.number(after)
+        is_exact = max(before.error_s, after.error_s) < clock.window_s / 4
+        is_full = is_exact and after.begin_s < before.at_s + clock.window_s
+        if from_number is None or to_number is None or not is_full:
+            continue
+        if to_number > from_number:
+            ends.append((before.last_s, after.last_s, to_number - from_number))
+    ends = ends[-_LAST:]
+    if not ends:
+        return None
+    windows, at = [_NOTHING._replace(number=number) for _, _, number in ends], 0
+    for step in steps:
+        while at < len(ends) and step.end_s > ends[at][1] + SERVICE_S:
+            at += 1
+        if at < len(ends) and step.end_s > ends[at][0] + SERVICE_S:
+            windows[at] = windows[at].plus(step)
+    exact = [each for each in windows if not each.flushes]
+    if len(exact) >= min(len(windows), _EXACT):
+        return Admitted(_together(exact, clock, ends[-1][1]), is_certain=True)
+    most = _usual(each.requests / each.number for each in windows)
+    without = -_usual((each.flushes - each.requests) / each.number for each in windows)
+    whole = _together(windows, clock, ends[-1][1])
+    number = sum(each.number for each in windows)
+    is_certain = abs(most - without) < 1
+    least = whole.reads + whole.writes / 2
+    highest = max(least, (most if is_certain else most + 1) * number)
+    return Admitted(
+        msgspec.structs.replace(
+            whole,
+            writes=round(highest - whole.reads),
+            flushes=0 if is_certain else round(highest - least),
+        ),
+        is_certain=is_certain,
+    )
+
+
+class _Window(NamedTuple):
+    """What was served in windows that were used to the end."""
+
+    number: int
+    reads: int
+    writes: int
+    read_bytes: int
+    written_bytes: int
+    flushes: int
+
+    def plus(self, step: Step) -> "_Window":
+        return _Window(
+            self.number,
+            self.reads + step.reads,
+            self.writes + step.writes,
+            self.read_bytes + step.read_bytes,
+            self.written_bytes + step.written_bytes,
+            self.flushes + step.flushes,
+        )
+
+    @property
+    def requests(self) -> int:
+        return self.reads + self.writes
+
+
+_NOTHING = _Window(0, 0, 0, 0, 0, 0)
+
+
+def _together(windows: Sequence[_Window], clock: Clock, end_s: float) -> Interval:
+    number, reads, writes, read_bytes, written_bytes, _ = map(sum, zip(*windows, strict=True))
+    seconds = number * clock.window_s
+    return Interval(end_s, seconds, reads, writes, read_bytes, written_bytes, None, None, 0)
+
+
+def _usual(amounts: Iterable[float]) -> float:
+    """Return the least of some amounts, without those that are by chance less."""
+    ordered = sorted(amounts)
+    return ordered[len(ordered) // _CHANCE_OF]

@@ -1,0 +1,296 @@
+"""Which sign of a limiter is seen in the last seconds of a disk, and how long requests waited.
+
+1. Pauses (`pauses`): requests are in flight, nothing completes, and the ends of these times are
+   apart by a constant window. Throttled time is the pauses.
+2. The known limit: each of the last seconds has the rate of a limit of the terms, or of the
+   machine over its disks, with requests in flight. Throttled time is that with data in flight.
+
+Nothing else is a sign. What these do not show is not throttled.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Literal, NamedTuple, get_args
+
+import msgspec
+
+from disksla.limits import Limits
+from disksla.verdict.interval import Interval, load_of
+from disksla.verdict.naming import levels, limit_at
+from disksla.verdict.observation import Observation, Step
+from disksla.verdict.pauses import Clock, Pause, admitted, find_clock, find_pauses
+from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
+
+Sign = Literal["pauses", "known limit"]
+SIGNS: frozenset[Sign] = frozenset(get_args(Sign))
+
+MEMORY_S = 10.0
+"""No verdict depends on anything older."""
+STEADY_SECONDS = 5
+STEADY_SHARE = 0.01
+"""A limit of the terms throttles a disk if it served as much in so many seconds, but for twice
+this share, and in each of them as much as in the others, but for this share and a request or two.
+Disks whose service times vary by a tenth differ by more."""
+BUSY_SHARE = 0.25
+"""Of the time. With requests in flight for less, no sign is looked for."""
+LONG_WINDOW_S = 0.4
+"""Pauses of such windows are seen in samples every 100 ms, too."""
+LOOKED_SECONDS = 3
+SAME_LOAD = 1.25
+"""Where a disk is not looked at, what was seen in the last seconds in which it was holds, if it
+serves no more and no less by this ratio."""
+
+
+class Second(NamedTuple):
+    """The observations of a disk in one second of monotonic time."""
+
+    number: int
+    observations: tuple[Observation, ...]
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the disk was looked at closer in most of it."""
+        return 2 * sum(each.is_close for each in self.observations) > len(self.observations)
+
+    @property
+    def busy_share(self) -> float:
+        """Share of the time in which requests were in flight."""
+        return sum(each.busy_s for each in self.observations) / self.served.seconds
+
+    @property
+    def served(self) -> Interval:
+        """What was served in it, as one window."""
+        return reduce(Interval.plus, (each.window for each in self.observations))
+
+    @property
+    def requests_per_second(self) -> float:
+        """Reads and writes per second, with flushes."""
+        served = self.served
+        return (served.reads + served.writes) / served.seconds
+
+
+class Finding(NamedTuple):
+    """What was found in the last second."""
+
+    throttle: Throttle
+    sign: Sign
+    throttled_s: tuple[float, ...]
+    """Of each of its windows."""
+    served: Interval | None = None
+    """What the limiter admitted in a time, if that is known."""
+    is_certain: bool = False
+    """Whether the number of requests in it is certain; that of bytes is."""
+    window_s: float | None = None
+    """Window of the limiter."""
+
+
+def find(
+    seconds: Sequence[Second],
+    limits: Limits,
+    tolerance: float,
+    group: SharedWindow | None = None,
+    signs: frozenset[Sign] = SIGNS,
+) -> Finding | None:
+    """Return what throttled a disk in the last of its seconds; None if nothing did.
+
+    `seconds` are those within MEMORY_S; `group` is the same second of its group, if it is in one.
+    """
+    found = _paused(seconds, limits, tolerance, group) if "pauses" in signs else None
+    if found is None and "known limit" in signs:
+        found = _at_known_limit(seconds, limits, tolerance, group)
+    return found
+
+
+def _paused(
+    seconds: Sequence[Second], limits: Limits, tolerance: float, group: SharedWindow | None
+) -> Finding | None:
+    last = seconds[-1]
+    steps = _steps(seconds)
+    pauses = find_pauses(steps)
+    clock = find_clock(pauses)
+    if clock is None:
+        return None
+    full = admitted(steps, pauses, clock)
+    spans = list(_throttled_spans(steps, pauses, clock))
+    is_long = clock.window_s >= LONG_WINDOW_S
+    if last.is_close or is_long or not _is_looked_at(seconds):
+        throttled_s = tuple(_within(spans, each.window) for each in last.observations)
+    else:
+        share = _share(spans, seconds, clock.window_s)
+        throttled_s = tuple(
+            share * each.window.seconds * _is_active(each.window) for each in last.observations
+        )
+    if not any(throttled_s):
+        return None
+    if full is None:
+        return Finding(UNKNOWN_LIMIT, "pauses", throttled_s, window_s=clock.window_s)
+    throttle = _named(full.served, limits, tolerance, group)
+    return Finding(throttle, "pauses", throttled_s, full.served, full.is_certain, clock.window_s)
+
+
+def _at_known_limit(
+    seconds: Sequence[Second], limits: Limits, tolerance: float, group: SharedWindow | None
+) -> Finding | None:
+    """Return the limit of the terms at whose rate a disk is served, or else that of its group."""
+    throttled_s = tuple(_data_s(each.window) for each in seconds[-1].observations)
+    if not any(throttled_s):
+        return None
+    own = _at_own_limit(seconds, throttled_s, limits, tolerance)
+    if own is not None or group is None or not group.is_throttled or group.throttle is None:
+        return own
+    near = limit_at(_without_flushes(seconds[-1].served), limits, STEADY_SHARE)
+    return Finding(near or group.throttle, "known limit", throttled_s)
+
+
+def _at_own_limit(
+    seconds: Sequence[Second], throttled_s: tuple[float, ...], limits: Limits, tolerance: float
+) -> Finding | None:
+    """Return the limit of the terms at whose rate a disk is served.
+
+    The rate of each of the last seconds is the same, and that of the limit. Of the writes, either
+    all have data (commits of a journal), or as many are empty as there were flushes. Both are too
+    many guesses for samples every 100 ms.
+    """
+    recent = [second.served for second in _last_busy(seconds)]
+    is_certain = not any(served.flushes for served in recent)
+    if not recent or not (is_certain or _is_looked_at(seconds)):
+        return None
+    for count in (_without_flushes, _with_all):
+        served = [count(second) for second in recent]
+        whole = reduce(Interval.plus, served)
+        throttle = limit_at(whole, limits, min(tolerance, 2 * STEADY_SHARE))
+        if throttle and all(_is_steady(each, whole, limits, throttle) for each in served):
+            return Finding(throttle, "known limit", throttled_s, whole, is_certain)
+    return None
+
+
+def _last_busy(seconds: Sequence[Second]) -> Sequence[Second]:
+    """Return the last STEADY_SECONDS; none if one of them is missing, or is not busy."""
+    last = seconds[-STEADY_SECONDS:]
+    follow = last[-1].number - last[0].number == STEADY_SECONDS - 1
+    return last if follow and all(each.busy_share >= BUSY_SHARE for each in last) else ()
+
+
+def _is_looked_at(seconds: Sequence[Second]) -> bool:
+    return any(second.is_close for second in seconds)
+
+
+def _without_flushes(served: Interval) -> Interval:
+    return msgspec.structs.replace(served.without_flushes(), flushes=0)
+
+
+def _with_all(served: Interval) -> Interval:
+    return msgspec.structs.replace(served, flushes=0)
+
+
+def _is_steady(second: Interval, whole: Interval, limits: Limits, throttle: Throttle) -> bool:
+    """Return whether a second has the mean load, but for a request or two."""
+    for level, charges, _ in levels(limits):
+        if level == throttle.level:
+            one_more = 1.5 / max(1, second.reads + second.writes)
+            load, mean = load_of(second, charges) or 0.0, load_of(whole, charges) or 0.0
+            return abs(load - mean) <= (STEADY_SHARE + one_more) * mean
+    return False
+
+
+def _named(
+    served: Interval, limits: Limits, tolerance: float, group: SharedWindow | None
+) -> Throttle:
+    """Return the limit of a limiter that is seen, by what it admits in a time."""
+    own = limit_at(served, limits, tolerance)
+    if own is not None:
+        return own
+    return group.throttle if group is not None and group.throttle else UNKNOWN_LIMIT
+
+
+def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:
+    """Return whether the last second is like those in which the disk was looked at, if any."""
+    looked = [second for second in seconds if second.is_close]
+    return not looked or _is_alike(looked[-LOOKED_SECONDS:], seconds[-1], LONG_WINDOW_S)
+
+
+def _is_alike(looked: Sequence[Second], last: Second, window_s: float = 0.0) -> bool:
+    """Return whether a second is like those in which the disk was looked at.
+
+    A window of the limiter more or less may fall into it.
+    """
+    if last.number == looked[-1].number:
+        return True
+    most = SAME_LOAD + window_s
+    before = sum(each.requests_per_second for each in looked) / len(looked)
+    now = last.requests_per_second
+    return before <= most * now and now <= most * before
+
+
+def _share(
+    spans: Sequence[tuple[float, float]], seconds: Sequence[Second], window_s: float
+) -> float:
+    """Return the throttled share of the time in which the disk was looked at and active.
+
+    0 if the last second is not like that.
+    """
+    looked = [second for second in seconds if second.is_close][-LOOKED_SECONDS:]
+    if not _is_alike(looked, seconds[-1], window_s):
+        return 0.0
+    windows = [each.window for second in looked for each in second.observations]
+    active = [window for window in windows if _is_active(window)]
+    throttled_s = sum(_within(spans, window) for window in active)
+    return throttled_s / sum(window.seconds for window in active)
+
+
+def _throttled_spans(
+    steps: Sequence[Step], pauses: Iterable[Pause], clock: Clock
+) -> Iterable[tuple[float, float]]:
+    """Yield begin and end of each time in which requests waited.
+
+    That is pauses that end on time, or have not ended. Before a pause, requests waited, too, when
+    more of them were in flight than completed until it began.
+    """
+    at = 0
+    for pause in pauses:
+        is_open = pause.end_s == pause.last_s and pause.seconds <= clock.window_s
+        if not is_open and clock.number(pause) is None:
+            continue
+        from_s = pause.at_s - clock.window_s
+        served: list[Step] = []
+        while at < len(steps) and steps[at].end_s <= pause.last_s:
+            if steps[at].end_s > from_s and not steps[at].is_silent:
+                served.append(steps[at])
+            at += 1
+        left = 0
+        for step in reversed(served):
+            if step.inflight > left and step.end_s < pause.begin_s:
+                yield step.end_s - step.seconds / 2, step.end_s + step.seconds / 2
+            left += step.requests
+        yield pause.at_s - pause.seconds, pause.at_s
+
+
+def _within(spans: Iterable[tuple[float, float]], window: Interval) -> float:
+    """Return how long the spans are within a window."""
+    begin_s = window.end_s - window.seconds
+    within_s = sum(
+        max(0.0, min(end_s, window.end_s) - max(start_s, begin_s)) for start_s, end_s in spans
+    )
+    return min(window.seconds, within_s)
+
+
+def _data_s(window: Interval) -> float:
+    """Return the time of a window in which reads and writes of data were in flight.
+
+    Where one is in flight at a time, that is the time that they took.
+    """
+    if not _is_active(window):
+        return 0.0
+    if window.read_ms is None or window.data_write_ms is None:
+        return window.seconds
+    took_s = (window.read_ms + window.data_write_ms) / 1000
+    return window.seconds if window.inflight > 1 else min(window.seconds, took_s)
+
+
+def _is_active(window: Interval) -> bool:
+    """Return whether requests were in flight at its end, or completed."""
+    return window.inflight + window.reads + window.writes > 0
+
+
+def _steps(seconds: Iterable[Second]) -> list[Step]:
+    return [step for second in seconds for each in second.observations for step in each.steps]

@@ -1,0 +1,159 @@
+"""One simulated disk: loads, perhaps a limiter, a medium, and the counters of the kernel."""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from disksla.disks.disk import Disk as DiskRecord
+from disksla.procfs.diskstats import SECTOR_BYTES
+from disksla.units import GIB
+from population.events import FLUSH, Events, Request
+from population.limiter import Limit, Limiter
+from population.loads import Span
+from population.medium import Medium, MediumSpec
+
+DEVICE = "vdp"
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How busy the machine is that the samples are taken on."""
+
+    late_ratio: float = 0.0
+    """Share of the requests whose completion is seen late."""
+    late_s: float = 0.002
+    """Mean of that time; exponential."""
+    preempted_per_second: float = 0.0
+    """How often the sampler does not run for 5 to 20 ms."""
+    whole_ratio: float = 0.5
+    """Share of these times in which the machine does not run at all, and sees no completion."""
+    late_sample_ratio: float = 0.002
+    """Share of other samples that are late by 1 to 6 ms."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Parameters of a simulation."""
+
+    seed: str
+    spans: tuple[Span, ...]
+    medium: MediumSpec
+    limit: Limit | None = None
+    noise: Noise = Noise()
+    write_back: bool = True
+    """False: flushes end in the kernel, which does not count them."""
+    counts_data_writes: bool = False
+    """Ticks have exact counts of data writes."""
+    phase_s: float = 0.037
+    """Time of the first tick."""
+    seconds: float = 60.0
+
+    @property
+    def disk(self) -> DiskRecord:
+        """Return the block device."""
+        size_bytes = 100 * GIB
+        return DiskRecord(DEVICE, 254, 16, size_bytes, serial="drawn", write_back=self.write_back)
+
+
+class SimulatedDisk:
+    """Sends requests through limiter and medium, and counts as the kernel does."""
+
+    def __init__(self, spec: Spec) -> None:
+        self.chance = Random(spec.seed)
+        self.events = Events()
+        self.at = self.events.at
+        self.preemption = Preemption(spec, self.chance)
+        self.limiter: Limiter | None = None
+        self._medium = Medium(spec.medium, self.events, self.chance, self._complete_at)
+        self._noise = spec.noise
+        self._write_back = spec.write_back
+        self._admit = self._medium.serve
+        if spec.limit is not None:
+            self.limiter = Limiter(spec.limit, self.events, self.chance, self._medium.serve)
+            self._admit = self.limiter.send
+        self.inflight = 0
+        self.completed = [0, 0, 0]
+        """Reads, writes as the kernel counts, and flushes."""
+        self.sectors = [0, 0]
+        self.spent_s = [0.0, 0.0, 0.0]
+        self.data_requests = 0
+        """Reads and data writes completed."""
+        self.data_bytes = 0
+        self._busy_s = 0.0
+        self._busy_since_s = 0.0
+        for span in spec.spans:
+            self.at(span.start_s, self._start, span)
+
+    def _start(self, span: Span) -> None:
+        span.load.start(self, span.end_s)
+
+    @property
+    def now_s(self) -> float:
+        """Return the simulated time."""
+        return self.events.now_s
+
+    def busy_s(self) -> float:
+        """Return the time with requests in flight."""
+        return self._busy_s + (self.now_s - self._busy_since_s if self.inflight else 0.0)
+
+    def send(self, kind: int, size_bytes: int, done: Callable[[], None]) -> None:
+        """Send a request; flushes are not charged by the limiter."""
+        if kind == FLUSH and not self._write_back:
+            self.at(self.now_s, lambda _: done())
+            return
+        if not self.inflight:
+            self._busy_since_s = self.now_s
+        self.inflight += 1
+        request = Request(kind, size_bytes, self.now_s, done)
+        if kind == FLUSH:
+            self._medium.flush(request)
+        else:
+            self._admit(request)
+
+    def _complete_at(self, end_s: float, requests: list[Request]) -> None:
+        noise = self._noise
+        if noise.late_ratio and self.chance.random() < noise.late_ratio:
+            end_s += self.chance.expovariate(1 / noise.late_s)
+        self.at(self.preemption.seen_s(end_s), self._complete, requests)
+
+    def _complete(self, requests: list[Request]) -> None:
+        """Count requests, and let the programs go on. Merged flushes are one flush."""
+        now_s = self.events.now_s
+        if requests[0].kind == FLUSH:
+            self.completed[2] += 1
+            self.spent_s[2] += now_s - requests[0].sent_s
+        self.inflight -= len(requests)
+        if not self.inflight:
+            self._busy_s += now_s - self._busy_since_s
+        for request in requests:
+            index = 1 if request.kind else 0
+            self.completed[index] += 1
+            self.spent_s[index] += now_s - request.sent_s
+            if request.kind != FLUSH:
+                self.sectors[index] += request.bytes // SECTOR_BYTES
+                self.data_requests += 1
+                self.data_bytes += request.bytes
+        for request in requests:
+            request.done()
+
+
+class Preemption:
+    """Times in which the sampler, or the whole machine, does not run."""
+
+    def __init__(self, spec: Spec, chance: Random) -> None:
+        self._starts_s: list[float] = []
+        self._times: list[tuple[float, bool]] = []
+        at_s, per_second = 0.0, spec.noise.preempted_per_second
+        while per_second and (at_s := at_s + chance.expovariate(per_second)) < spec.seconds:
+            self._starts_s.append(at_s)
+            at_s += chance.uniform(0.005, 0.02)
+            self._times.append((at_s, chance.random() < spec.noise.whole_ratio))
+
+    def seen_s(self, at_s: float, *, by_sampler: bool = False) -> float:
+        """Return when the machine sees what happens at a time, or the sampler runs."""
+        index = bisect_right(self._starts_s, at_s) - 1
+        if index < 0:
+            return at_s
+        end_s, is_whole = self._times[index]
+        return end_s if at_s < end_s and (is_whole or by_sampler) else at_s

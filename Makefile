@@ -11,11 +11,11 @@ export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab advice vm \
+.PHONY: help run test check lint type layers cover system nightly fmt docs mixin manifests golden lab population advice vm \
 	identity boot ebs alert pictures bench clouds engines soak fleet demo fuzz audit fresh service wheel deb rpm lock drill release clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 
 run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
@@ -73,6 +73,9 @@ golden: .venv/check.stamp ## rewrite the expected output of tests; review the di
 lab: .venv/check.stamp ## compare verdicts on throttled disks with the limiter's log
 	@.ci/need lab
 	PYTHONPATH=tests .venv/bin/python -m lab $(ARGS)
+
+population: .venv/check.stamp ## judge hundreds of simulated disks, and say what each sign gives
+	PYTHONPATH=tests .venv/bin/python -m population $(ARGS)
 
 advice: .venv/check.stamp ## compare what `disksla advise` predicts with what limiters do
 	@.ci/need lab

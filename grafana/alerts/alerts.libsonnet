@@ -172,7 +172,7 @@
     }, promql.with_limits),
     'A disk is throttled at a rate that its terms do not explain.',
     disk + ' was throttled for ' + percent + ' of the last ' + config.throttledWindow
-    + ' at a constant rate that is not a limit of its terms.'
+    + ' by a limiter whose rate is not a limit of its terms.'
     + also(' Observed ceiling: ', 'disksla_observed_ceiling_iops', 'humanize', ' IOPS.')
     + ' Check its type and size, and the machine type.'
   ),

@@ -197,7 +197,7 @@ UNEXPLAINED = Case(
             of_disk("throttled_seconds_total", limit="unknown"): Counter(6),
             of_disk("observed_ceiling_iops"): Gauge(460),
         },
-        f"{PREFIX} was throttled for 10% of the last 30m at a constant rate that is not a limit of"
+        f"{PREFIX} was throttled for 10% of the last 30m by a limiter whose rate is not a limit of"
         " its terms. Observed ceiling: 460 IOPS. Check its type and size, and the machine type.",
     ),
     good={**WITH_LIMITS, of_disk("throttled_seconds_total", limit="unknown"): Counter(2.9)},

@@ -32,7 +32,7 @@ def group_records(ticks: Path, config: Path) -> list[WindowRecord]:
 
 def _group_records(name: str, before: State, after: State) -> list[WindowRecord]:
     """Return the record of a group at a tick at which it was updated."""
-    group, recent = after.groups[name], after.groups[name].totals.recent[-1:]
+    recent = after.groups[name].totals.recent[-1:]
     if not recent or after.clocks is None or recent[0].end_s != after.clocks.monotonic_s:
         return []
     earlier, snapshot = _snapshot(name, before), _snapshot(name, after)
@@ -49,7 +49,7 @@ def _group_records(name: str, before: State, after: State) -> list[WindowRecord]
             verdict="throttled" if throttled_s else "unproven",
             throttled_s=sum(throttled_s.values()) or None,
             limit=next(iter(throttled_s), None),
-            credits=() if group.totals.undecided.windows else snapshot.credits,
+            credits=snapshot.credits,
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from lab.judge import BELOW_WITHIN_S, Findings
+from lab.judge import BELOW_WITHIN_S, LONG_LOAD_S, Findings
 from lab.scenario import Expectation, Throttled
 from lab.truth import WINDOW_S
 
@@ -10,6 +10,8 @@ POINTS = 0.08
 """Of the time under load."""
 QUARTER = 0.25
 """Of the throttled time."""
+ONSET_S = 6.0
+"""Of a load that is not long: a known limit is seen after five seconds at its rate."""
 FEW_POINTS = 0.02
 """Of the time under load: where nothing, or little, is throttled."""
 NEVER_SHARE = 0.005
@@ -69,7 +71,8 @@ def allowed_seconds(
             return max(0.0, truth_s - POINTS * loaded_s), truth_s + POINTS * loaded_s
         case "quarter":
             error_s = max(QUARTER * truth_s, FEW_POINTS * loaded_s)
-            return max(0.0, truth_s - error_s), truth_s + error_s
+            missed_s = ONSET_S if loaded_s < LONG_LOAD_S else 0.0
+            return max(0.0, truth_s - error_s - missed_s), truth_s + error_s
         case "unknown":
             return 0.0, truth_s + FEW_POINTS * loaded_s
         case _:

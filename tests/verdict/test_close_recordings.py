@@ -84,10 +84,9 @@ def test_pauses_are_the_throttled_time(name: str, terms: float | None) -> None:
 @pytest.mark.parametrize("terms", [None, 1.0], ids=["no-terms", "terms"])
 @pytest.mark.parametrize("name", WINDOWS)
 def test_time_in_between_is_like_that_which_is_looked_at(name: str, terms: float | None) -> None:
-    """Of windows of a second, few are seen in four seconds."""
+    """Four seconds of a load are looked at, and it varies."""
     found = judged(name, terms, always_looked_at=False).throttled_share(FROM_S, TO_S)
-    near = NEAR if WINDOWS[name] < 1 else 1.5 * NEAR
-    assert found == pytest.approx(true_share(name), abs=near)
+    assert found == pytest.approx(true_share(name), abs=2 * NEAR)
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -146,7 +146,7 @@ def test_slow_disk_has_no_clock(mean_s: float, spread: float) -> None:
 
 @pytest.mark.parametrize("mean_s", [0.3, 1.0])
 def test_period_that_drifts_is_rarely_a_clock(mean_s: float) -> None:
-    """By 3 % of each period. Shorter periods are not told from a clock: that is 3 ms of 100."""
+    """By 3 % of each period. Of shorter ones, that is less than is seen: 3 ms of 100."""
     assert with_clock(mean_s, 0.03, 50) <= 5
 
 

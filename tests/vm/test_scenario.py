@@ -58,7 +58,7 @@ def test_all_serial_numbers_fit(name: str) -> None:
     ("old", "new", "problem"),
     [
         ("iodepth=16}", "iodepth=16, events: [{at: 1s, replug: true}]}", "replug"),
-        ("[{for: 10s}]", "[{for: 10s, events: [{at: 1s, pause: 1s}]}]", "events"),
+        ("[{for: 30s}]", "[{for: 30s, events: [{at: 1s, pause: 1s}]}]", "events"),
     ],
 )
 def test_only_a_single_disk_is_unplugged(old: str, new: str, problem: str, tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ the load may have asked for more than it was given.
 
 - Least: it asked for nothing more. Under limits that are not above what it was given, it waits as
   it did, and longer by e.
-- Most: it asked for as much as its queue depth permits while no request waits, which is the depth
-  divided by the service time. If that is unknown, there is no bound. Limits below it throttle all
-  of that time.
+- Most: all the time, it asked for what it was given while the disk was not throttled, and a
+  quarter more. If the disk was throttled all the time, there is no bound. Limits below it throttle
+  all of that time.
 
 So the range is narrow for limits below those of the recording, and wide for limits above those
 that throttled the load: there, the recording does not contain the answer.

@@ -331,7 +331,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "counter",
         "Seconds in which requests waited for a limiter, by limit: iops, bandwidth, machine_iops"
         " or machine_bandwidth (those of the machine over several disks; absent for a disk without"
-        " such limits), or unknown (throttled at a constant rate that no terms explain). Where the"
+        " such limits), or unknown (a limiter is seen, and no limit explains its rate). Where the"
         " provider counts how long each limit throttles, the limit is the one that it counts, and"
         " the seconds appear up to five seconds late.",
         _if_sampled(_throttled_s),
@@ -341,9 +341,9 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_throttle_wait_seconds_total",
         "counter",
-        "I/O-seconds that requests waited because of throttling, in excess of the service time of"
-        " the disk. Counted when requests complete; with 32 requests waiting it grows by 32"
-        " seconds per second.",
+        "I/O-seconds that requests waited because of throttling: what they took, times the share"
+        " of the time in which the disk was throttled. Counted when requests complete; with 32"
+        " requests waiting it grows by 32 seconds per second.",
         _if_sampled(lambda snapshot: snapshot.verdict_totals.wait_s),
     ),
     Metric(
@@ -418,15 +418,14 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "disksla_observed_ceiling_iops",
         "gauge",
         "Reads and writes per second at which the disk was last throttled; absent until it was"
-        " throttled for several windows. With flushes, the number of data writes is a range, and"
-        " only windows count that are exactly at the limit.",
+        " throttled, and where flushes leave a doubt about the number of data writes.",
         lambda snapshot: snapshot.ceiling.iops if snapshot.ceiling is not None else None,
     ),
     Metric(
         "disksla_observed_ceiling_bytes_per_second",
         "gauge",
         "Bytes read and written per second at which the disk was last throttled; absent until it"
-        " was throttled for several windows.",
+        " was throttled.",
         lambda snapshot: (
             snapshot.ceiling.bytes_per_second if snapshot.ceiling is not None else None
         ),
@@ -434,9 +433,8 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
     Metric(
         "disksla_observed_limiter_window_seconds",
         "gauge",
-        "Time between two releases of requests by the limiter that throttled the disk last. A time"
-        " of less than two sampling intervals is known only if the sampling interval is no"
-        " multiple of it and at least 12 requests are released at once.",
+        "Window of the limiter that throttled the disk last: how often it lets requests pass, as"
+        " the ends of pauses show. Absent for a limiter without windows.",
         lambda snapshot: snapshot.limiter.window_s,
         profile="full",
     ),

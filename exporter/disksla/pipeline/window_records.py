@@ -64,7 +64,7 @@ class WindowRecord(msgspec.Struct, frozen=True):
     """Rate at which the disk was last throttled."""
     ceiling_bytes_per_second: float | None = None
     limiter_window_s: float | None = None
-    """Time between two releases of the limiter that throttled the disk last."""
+    """Window of the limiter that throttled the disk last; None if it has none."""
     burst_depth_requests: float | None = None
     """What it has admitted beyond its rate before it throttled, or more."""
     burst_depth_bytes: float | None = None

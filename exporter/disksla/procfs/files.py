@@ -166,7 +166,8 @@ class StatFiles:
 
     def _failed(self, device: str, error: OSError) -> None:
         self._close(device)
-        if error.errno not in _GONE or not self._directory.exists():
+        is_removed = not (self._directory / device.replace("/", "!")).exists()
+        if error.errno not in _GONE or not is_removed or not self._directory.exists():
             self._problems[f"close_samples:{device}"] = str(error)
 
     def _close(self, device: str) -> None:

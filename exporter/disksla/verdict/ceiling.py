@@ -21,7 +21,7 @@ class ObservedLimiter(NamedTuple):
     iops: float | None = None
     bytes_per_second: float | None = None
     window_s: float | None = None
-    """Time between two releases of requests."""
+    """Window of the limiter."""
     burst_requests: float | None = None
     """Burst depth: what it has admitted beyond its rate before it throttled, or more."""
     burst_bytes: float | None = None

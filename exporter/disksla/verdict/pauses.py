@@ -6,8 +6,10 @@ but the ends of its pauses drift, while those of a limiter are those of a clock.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -48,6 +50,11 @@ class Pause(NamedTuple):
     """Time that flushes took which completed within it, or in the step that ended it."""
     inflight: int
     """Least requests in flight."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has not ended."""
+        return self.end_s == self.last_s
 
     @property
     def at_s(self) -> float:
@@ -107,24 +114,27 @@ class Clock(NamedTuple):
     """From a time to another, the time at which a window begins, as between pauses that are far
     apart it is not known how many there were."""
 
-    def number(self, pause: Pause) -> int | None:
-        """Return the number of the window that ends a pause; None if it is not on time."""
+    def number(self, pause: Pause, slack: int = 1) -> int | None:
+        """Return the number of the window that ends a pause; None if it is not on time.
+
+        The sample or the request that ended it may be late by `slack` times the usual error.
+        """
         for from_s, to_s, phase_s in self.phases:
             if from_s <= pause.at_s <= to_s:
                 number = round((pause.at_s - phase_s) / self.window_s)
                 late_s = pause.at_s - phase_s - number * self.window_s
-                return number if abs(late_s) <= pause.error_s else None
+                return number if abs(late_s) <= slack * pause.error_s else None
         return None
 
 
 def find_clock(pauses: Sequence[Pause]) -> Clock | None:
-    """Return the clock with which pauses end; None if they are too few, or end at any time."""
-    ended = [pause for pause in pauses if pause.end_s > pause.last_s and pause.steps > 1]
+    """Return the clock of pauses that have ended; None if they are too few, or end at any time."""
+    ended = [pause for pause in pauses if pause.steps > 1 and not pause.is_open]
     groups = _groups(ended)
     if not groups:
         return None
     best: tuple[float, Clock] | None = None
-    for window_s in _likely_windows(max(groups, key=len)):
+    for parts, window_s in _likely_windows(max(groups, key=len)):
         clock = Clock(window_s, tuple(_phase(group, window_s) for group in groups))
         on_time = [pause for pause in ended if clock.number(pause) is not None]
         if len(on_time) < ON_TIME_SHARE * len(ended):
@@ -132,8 +142,8 @@ def find_clock(pauses: Sequence[Pause]) -> Clock | None:
         chance = math.comb(len(ended), len(on_time)) * _chance(on_time, window_s, len(groups))
         if best is None or chance < best[0]:
             best = chance, clock
-        if len(on_time) == len(ended) and chance <= CHANCE**3:
-            break  # no other window is likelier
+        if parts == 1 and chance <= CHANCE**3:
+            break  # it is no part of a longer window
     return best[1] if best is not None and best[0] <= CHANCE else None
 
 
@@ -147,10 +157,10 @@ def _groups(pauses: Sequence[Pause]) -> list[list[Pause]]:
     return groups
 
 
-def _likely_windows(pauses: Sequence[Pause]) -> Iterable[float]:
+def _likely_windows(pauses: Sequence[Pause]) -> Iterable[tuple[int, float]]:
     """Yield the windows that some of the last pauses are apart, fitted to all that are on time.
 
-    A longer window comes before its parts.
+    Before each is how many of it two pauses are apart, the least first.
     """
     for parts in (1, 2, 3):
         for last in range(len(pauses) - 1, max(0, len(pauses) - 1 - _TRIED), -1):
@@ -160,7 +170,7 @@ def _likely_windows(pauses: Sequence[Pause]) -> Iterable[float]:
                 if shortest_s <= apart_s / parts <= LONGEST_WINDOW_S:
                     fitted_s = _fitted_window_s(pauses[: last + 1], first, parts)
                     if fitted_s is not None:
-                        yield fitted_s
+                        yield parts, fitted_s
 
 
 def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float | None:
@@ -176,7 +186,7 @@ def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float |
     weights = by_number = by_time = squares = products = 0.0
     for pause in (last, *reversed(pauses[: first + 1])):
         at_s, error_s = pause.at_s, pause.error_s
-        windows = round((at_s - before_s) / window_s)
+        windows = round((at_s - before_s) / window_s) if window_s > 0 else 0
         late_s = at_s - before_s - windows * window_s
         if abs(late_s) > error_s + before_error_s or (not windows and pause is not last):
             continue
@@ -188,11 +198,10 @@ def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float |
         by_time += weight * time_s
         squares += weight * number * number
         products += weight * number * time_s
-        if number:
-            window_s = (weights * products - by_number * by_time) / (
-                weights * squares - by_number * by_number
-            )
-    return window_s if divisor == 1 else None
+        spread = weights * squares - by_number * by_number
+        if spread > 0:
+            window_s = (weights * products - by_number * by_time) / spread
+    return window_s if divisor == 1 and window_s > 0 else None
 
 
 def _phase(group: Sequence[Pause], window_s: float) -> tuple[float, float, float]:
@@ -221,7 +230,7 @@ class Admitted(NamedTuple):
     """Whether the number of data writes is certain."""
 
 
-def admitted(steps: Iterable[Step], pauses: Sequence[Pause], clock: Clock) -> Admitted | None:
+def admitted(steps: Sequence[Step], pauses: Sequence[Pause], clock: Clock) -> Admitted | None:
     """Return what was served from the end of a pause on time to that of the next; None if nothing.
 
     The next one has to begin in the same window, so that all tokens were used. It may last for
@@ -245,7 +254,7 @@ def admitted(steps: Iterable[Step], pauses: Sequence[Pause], clock: Clock) -> Ad
     if not ends:
         return None
     windows, at = [_NOTHING._replace(number=number) for _, _, number in ends], 0
-    for step in steps:
+    for step in steps[bisect_left(steps, ends[0][0], key=attrgetter("end_s")) :]:
         while at < len(ends) and step.end_s > ends[at][1] + SERVICE_S:
             at += 1
         if at < len(ends) and step.end_s > ends[at][0] + SERVICE_S:

@@ -35,17 +35,23 @@ BUSY_SHARE = 0.25
 """Of the time. With requests in flight for less, no sign is looked for."""
 LONG_WINDOW_S = 0.4
 """Pauses of such windows are seen in samples every 100 ms, too."""
-LOOKED_SECONDS = 3
+LOOKED_SECONDS = 4
 SAME_LOAD = 1.25
 """Where a disk is not looked at, what was seen in the last seconds in which it was holds, if it
 serves no more and no less by this ratio."""
 
 
 class Second(NamedTuple):
-    """The observations of a disk in one second of monotonic time."""
+    """What is seen of a disk in one second of monotonic time."""
 
     number: int
     observations: tuple[Observation, ...]
+    served: Interval
+    """What was served in it, as one window."""
+    busy_share: float
+    """Share of the time in which requests were in flight."""
+    pauses: tuple[Pause, ...]
+    """Those that ended in it, and one that has not."""
 
     @property
     def is_close(self) -> bool:
@@ -53,20 +59,20 @@ class Second(NamedTuple):
         return 2 * sum(each.is_close for each in self.observations) > len(self.observations)
 
     @property
-    def busy_share(self) -> float:
-        """Share of the time in which requests were in flight."""
-        return sum(each.busy_s for each in self.observations) / self.served.seconds
-
-    @property
-    def served(self) -> Interval:
-        """What was served in it, as one window."""
-        return reduce(Interval.plus, (each.window for each in self.observations))
-
-    @property
     def requests_per_second(self) -> float:
         """Reads and writes per second, with flushes."""
-        served = self.served
-        return (served.reads + served.writes) / served.seconds
+        return (self.served.reads + self.served.writes) / self.served.seconds
+
+
+def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:
+    """Return a second; `before` is the last one that is known, in which a pause may begin."""
+    served = reduce(Interval.plus, (each.window for each in observations))
+    busy_s = sum(each.busy_s for each in observations)
+    earlier = () if before is None else before.observations
+    pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
+    begin_s = observations[0].window.end_s - observations[0].window.seconds
+    own = tuple(pause for pause in pauses if pause.end_s > begin_s)
+    return Second(number, observations, served, busy_s / served.seconds, own)
 
 
 class Finding(NamedTuple):
@@ -105,18 +111,17 @@ def _paused(
     seconds: Sequence[Second], limits: Limits, tolerance: float, group: SharedWindow | None
 ) -> Finding | None:
     last = seconds[-1]
-    steps = _steps(seconds)
-    pauses = find_pauses(steps)
-    clock = find_clock(pauses)
+    ended = [pause for second in seconds for pause in second.pauses if not pause.is_open]
+    clock = find_clock(ended)
     if clock is None:
         return None
-    full = admitted(steps, pauses, clock)
-    spans = list(_throttled_spans(steps, pauses, clock))
+    full = admitted(_steps(seconds), ended, clock)
     is_long = clock.window_s >= LONG_WINDOW_S
     if last.is_close or is_long or not _is_looked_at(seconds):
+        spans = list(_throttled_spans(seconds[-2:], clock))
         throttled_s = tuple(_within(spans, each.window) for each in last.observations)
     else:
-        share = _share(spans, seconds, clock.window_s)
+        share = _share(seconds, clock)
         throttled_s = tuple(
             share * each.window.seconds * _is_active(each.window) for each in last.observations
         )
@@ -222,34 +227,33 @@ def _is_alike(looked: Sequence[Second], last: Second, window_s: float = 0.0) -> 
     return before <= most * now and now <= most * before
 
 
-def _share(
-    spans: Sequence[tuple[float, float]], seconds: Sequence[Second], window_s: float
-) -> float:
+def _share(seconds: Sequence[Second], clock: Clock) -> float:
     """Return the throttled share of the time in which the disk was looked at and active.
 
     0 if the last second is not like that.
     """
     looked = [second for second in seconds if second.is_close][-LOOKED_SECONDS:]
-    if not _is_alike(looked, seconds[-1], window_s):
+    if not _is_alike(looked, seconds[-1], clock.window_s):
         return 0.0
+    first, last = seconds.index(looked[0]), seconds.index(looked[-1])
+    spans = list(_throttled_spans(seconds[max(0, first - 1) : last + 1], clock))
     windows = [each.window for second in looked for each in second.observations]
     active = [window for window in windows if _is_active(window)]
     throttled_s = sum(_within(spans, window) for window in active)
     return throttled_s / sum(window.seconds for window in active)
 
 
-def _throttled_spans(
-    steps: Sequence[Step], pauses: Iterable[Pause], clock: Clock
-) -> Iterable[tuple[float, float]]:
+def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[float, float]]:
     """Yield begin and end of each time in which requests waited.
 
     That is pauses that end on time, or have not ended. Before a pause, requests waited, too, when
     more of them were in flight than completed until it began.
     """
-    at = 0
-    for pause in pauses:
-        is_open = pause.end_s == pause.last_s and pause.seconds <= clock.window_s
-        if not is_open and clock.number(pause) is None:
+    steps, at = _steps(seconds), 0
+    pauses = [pause for second in seconds[:-1] for pause in second.pauses if not pause.is_open]
+    for pause in (*pauses, *seconds[-1].pauses):
+        is_lasting = pause.is_open and pause.seconds <= clock.window_s
+        if not is_lasting and clock.number(pause, slack=2) is None:
             continue
         from_s = pause.at_s - clock.window_s
         served: list[Step] = []

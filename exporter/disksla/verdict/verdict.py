@@ -22,6 +22,7 @@ from disksla.verdict.signs import (
     Sign,
     find,
     is_as_when_looked_at,
+    second_of,
 )
 from disksla.verdict.throttle import OF_MACHINE, LimitKind, SharedWindow, Throttle
 
@@ -43,7 +44,7 @@ class WindowVerdict(msgspec.Struct, frozen=True, gc=False):
     otherwise: Verdict = "unproven"
     """Verdict on the rest of the window, if throttled."""
     is_seen: bool = False
-    """Throttled, and the limiter itself is seen: by pauses or an even flow at a certain rate."""
+    """Throttled, and the limiter is seen by its pauses, at a rate that is certain."""
     is_by_provider: bool = False
     """Below the promise, if the provider did not count a limit of the machine."""
 
@@ -153,8 +154,8 @@ def _decided(
     if not ended:
         return state, ()
     number = int(ended[-1].window.end_s)
-    second = Second(number, tuple(ended))
     kept = tuple(each for each in state.seconds if each.number > number - MEMORY_S)
+    second = second_of(number, tuple(ended), kept[-1] if kept else None)
     seconds = (*kept, second)
     shared = group if group is not None and group.second == number else None
     is_busy = second.busy_share >= BUSY_SHARE

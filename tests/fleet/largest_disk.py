@@ -5,11 +5,11 @@ from msgspec.structs import replace
 from disksla.ebs.reading import Reading
 from disksla.ebs.statistics import parse
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
+from disksla.pipeline.agreement import agreement_of
 from disksla.pipeline.contradiction import CONTRADICTIONS
 from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.snapshot import DiskSnapshot
-from disksla.verdict.agreement import agreement_of
 from disksla.verdict.ceiling import ObservedLimiter
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from disksla.history.provider import explain_provider
+from disksla.pipeline.agreement import Agreement, agreement_of
 from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
-from disksla.verdict.agreement import Agreement, agreement_of
 from support.snapshots import disk_view
 
 

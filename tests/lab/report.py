@@ -76,9 +76,7 @@ def _table(results: Sequence[Result]) -> Iterator[str]:
 
 def _row_of_negatives(free: Sequence[Negative]) -> str:
     """Return the row of all programs without a limiter, with the seconds of all promises."""
-    what = (
-        f"{len(free)} programs on disks without a limiter, without and with terms"
-    )
+    what = f"{len(free)} programs on disks without a limiter, without and with terms"
     loaded_s = len(FACTORS) * sum(each.loaded_s for each in free)
     found_s = sum(sum(each.throttled_s) for each in free)
     failed = sum(bool(each.problems) for each in free)

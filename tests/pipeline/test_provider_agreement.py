@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.pipeline.advance import advance
+from disksla.pipeline.agreement import NOT_THROTTLED
 from disksla.pipeline.comparison import Comparison
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.recording import decode_tick, encode
@@ -19,7 +20,6 @@ from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records, with_named_limits
 from disksla.units import KIB, MIB
-from disksla.verdict.agreement import NOT_THROTTLED
 from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verdict.verdict import VERDICTS
 from support.examples import halved
@@ -44,7 +44,7 @@ AFTER_S = 6.0
 def a_scenario(
     iops: float | None = None, bandwidth: float | None = None, **options: object
 ) -> Scenario:
-    size = 256 * KIB if bandwidth else 4 * KIB
+    size = 64 * KIB if bandwidth else 4 * KIB
     load = Closed(depth=16, read_bytes=size, active=((2.0, 8.0),))
     limiter = Limiter(buckets=summed(iops, bandwidth))
     return Scenario(loads=(load,), limiter=limiter, seconds=8.0 + AFTER_S, **options)  # type: ignore[arg-type]

@@ -182,5 +182,7 @@ def test_without_inflight_a_disk_with_partitions_is_not_looked_at(stat_sysfs: Pa
     files = StatFiles(stat_sysfs)
     files.look_at(["vda"], {"vda"})
     files.read()
-    assert files.take() == ({}, {})
+    samples, problems = files.take()
+    assert samples == {}
+    assert "inflight" in problems["close_samples:vda"]
     assert open_files() == before

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from disksla.verdict.admitted import admitted
 from disksla.verdict.observation import LONGEST_STEP_S, Step
-from disksla.verdict.pauses import ON_TIME_SHARE, Clock, Pause, admitted, find_clock, find_pauses
+from disksla.verdict.pauses import ON_TIME_SHARE, Clock, Pause, find_clock, find_pauses
 
 SAMPLE_S = 0.01
 SECONDS = 10.0

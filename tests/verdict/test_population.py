@@ -19,7 +19,7 @@ SECONDS = 30.0
 FROM_S = 8.0
 """A limiter is seen after some of its windows, and what is seen once is compared."""
 NEAR = 0.08
-LIMITED = [0, 8, 12, 20, 22, 46, 48, 64]
+LIMITED = [8, 12, 20, 22, 46, 48, 64]
 """With windows of 50 ms to 1 s; deep queues, a mix, commits, few reads, one with a burst."""
 FREE = [5, 9, 11, 13, 19, 25, 29, 37, 55, 69]
 """Lognormal, gamma, HDD, drifting, flush-bound and bimodal."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from disksla.doctor.facts import DaemonFacts, MachineFacts
 from disksla.doctor.result import CheckResult, note, ok
 from disksla.history import CONTRADICTION_TEXTS, LEAST_CONTRADICTED_S
+from disksla.pipeline import NOT_THROTTLED
 from disksla.units import format_duration, format_percent
-from disksla.verdict import NOT_THROTTLED
 
 _LEAST_THROTTLED_S = 10.0
 """Below this, a share of agreement says nothing."""

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from disksla.pipeline import CONTRADICTIONS, Contradiction, DiskSnapshot
+from disksla.pipeline import CONTRADICTIONS, NOT_THROTTLED, Agreement, Contradiction, DiskSnapshot
 from disksla.units import format_duration, format_percent
-from disksla.verdict import NOT_THROTTLED, Agreement
 
 LEAST_CONTRADICTED_S = 10.0
 """Below this, a contradiction may be by chance, as while a disk is resized."""

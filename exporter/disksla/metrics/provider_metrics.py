@@ -6,8 +6,7 @@ The page is that of EBS and of instance store on AWS (docs/ebs.md).
 from collections.abc import Callable
 
 from disksla.metrics.metric import Labelled, Metric, Value, keyed
-from disksla.pipeline import DiskSnapshot, ProviderState
-from disksla.verdict import NOT_THROTTLED
+from disksla.pipeline import NOT_THROTTLED, DiskSnapshot, ProviderState
 
 
 def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:

@@ -20,6 +20,19 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 """
 
 from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.agreement import (
+    ANSWERS,
+    NO_SECONDS,
+    NOT_THROTTLED,
+    PAIRS,
+    PROVIDER_ANSWERS,
+    PROVIDER_LIMITS,
+    Agreement,
+    agreement_of,
+    named_limit,
+    named_seconds,
+    with_limit,
+)
 from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
@@ -47,7 +60,14 @@ from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
 
 __all__ = [
+    "ANSWERS",
     "CONTRADICTIONS",
+    "NOT_THROTTLED",
+    "NO_SECONDS",
+    "PAIRS",
+    "PROVIDER_ANSWERS",
+    "PROVIDER_LIMITS",
+    "Agreement",
     "Contradiction",
     "DiskSnapshot",
     "DiskState",
@@ -68,13 +88,17 @@ __all__ = [
     "Traffic",
     "WindowRecord",
     "advance",
+    "agreement_of",
     "configure",
     "disk_snapshot",
     "initial_state",
+    "named_limit",
+    "named_seconds",
     "needs_host_wait",
     "take_snapshot",
     "to_read_often",
     "to_saved_state",
     "window_records",
+    "with_limit",
     "with_named_limits",
 ]

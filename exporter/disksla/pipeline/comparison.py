@@ -9,22 +9,24 @@ from collections.abc import Iterable
 
 import msgspec
 
-from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
-from disksla.pipeline.provider_span import SHORTEST_SPAN_S, ProviderSpan
-from disksla.verdict import (
-    LIMIT_KINDS,
+from disksla.pipeline.agreement import (
     NO_SECONDS,
-    OF_MACHINE,
     PROVIDER_LIMITS,
     Agreement,
-    Interval,
-    LimitKind,
-    Throttle,
-    WindowVerdict,
     agreement_of,
     named_limit,
     named_seconds,
     with_limit,
+)
+from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
+from disksla.pipeline.provider_span import SHORTEST_SPAN_S, ProviderSpan
+from disksla.verdict import (
+    LIMIT_KINDS,
+    OF_MACHINE,
+    Interval,
+    LimitKind,
+    Throttle,
+    WindowVerdict,
 )
 
 LATE_S = 2.0

@@ -8,8 +8,9 @@ from typing import Literal, get_args
 
 from disksla.credits import CreditAccount
 from disksla.limits import Charge, Limits, Resource
+from disksla.pipeline.agreement import PROVIDER_LIMITS
 from disksla.pipeline.provider_span import ProviderSpan
-from disksla.verdict import PROVIDER_LIMITS, LimitKind
+from disksla.verdict import LimitKind
 
 Contradiction = Literal["limit_too_high", "limit_too_low", "credits_too_high"]
 """The provider throttles below the limit of the terms; it does not throttle, but serves more than

@@ -14,6 +14,7 @@ from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
 from disksla.limits import Assignment, Limits, SharedLimits, TermsSource
+from disksla.pipeline.agreement import Agreement
 from disksla.pipeline.contradiction import Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
@@ -27,7 +28,6 @@ from disksla.procfs import Counters
 from disksla.system import SourceHealth
 from disksla.verdict import (
     MACHINE_LIMITS,
-    Agreement,
     Ceiling,
     Clocks,
     Interval,

@@ -7,6 +7,7 @@ import msgspec
 
 from disksla.credits import CreditLevel
 from disksla.limits import Charge
+from disksla.pipeline.agreement import named_limit, with_limit
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.provider_span import ProviderSpan
 from disksla.pipeline.state import State
@@ -19,8 +20,6 @@ from disksla.verdict import (
     Verdict,
     WindowVerdict,
     load_of,
-    named_limit,
-    with_limit,
 )
 
 

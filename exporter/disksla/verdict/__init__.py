@@ -40,23 +40,10 @@ no sign: a disk that is used to its full has it, too.
   burst depth (`burst_depth`). It is published for longer, and no verdict reads it.
 - **Below** (`promise`) is a deep queue that is served at less than the promise for a second.
 
-`verdict.classify` makes the verdicts. `agreement` compares their seconds with those that a
-provider counts. docs/adr/0040 has the reasons, and what each sign gives and costs.
+`verdict.classify` makes the verdicts. docs/adr/0040 has the reasons, and what each sign gives and
+costs.
 """
 
-from disksla.verdict.agreement import (
-    ANSWERS,
-    NO_SECONDS,
-    NOT_THROTTLED,
-    PAIRS,
-    PROVIDER_ANSWERS,
-    PROVIDER_LIMITS,
-    Agreement,
-    agreement_of,
-    named_limit,
-    named_seconds,
-    with_limit,
-)
 from disksla.verdict.burst_depth import ServedCurve
 from disksla.verdict.ceiling import Ceiling, ObservedLimiter
 from disksla.verdict.interval import (
@@ -90,20 +77,13 @@ from disksla.verdict.verdict import (
 )
 
 __all__ = [
-    "ANSWERS",
     "GAP_REASONS",
     "LIMIT_KINDS",
     "MACHINE_LIMITS",
-    "NOT_THROTTLED",
-    "NO_SECONDS",
     "OF_MACHINE",
-    "PAIRS",
-    "PROVIDER_ANSWERS",
-    "PROVIDER_LIMITS",
     "SIGNS",
     "UNKNOWN_LIMIT",
     "VERDICTS",
-    "Agreement",
     "Ceiling",
     "Clocks",
     "DetectorState",
@@ -119,13 +99,9 @@ __all__ = [
     "Verdict",
     "WindowVerdict",
     "after_gap",
-    "agreement_of",
     "classify",
     "elapsed_or_gap",
     "interval_of",
     "limit_at",
     "load_of",
-    "named_limit",
-    "named_seconds",
-    "with_limit",
 ]

@@ -15,10 +15,12 @@ from typing import Literal, NamedTuple, get_args
 import msgspec
 
 from disksla.limits import Limits
+from disksla.verdict.admitted import Admitted, admitted
 from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.naming import levels, limit_at
-from disksla.verdict.observation import Observation, Step
-from disksla.verdict.pauses import Clock, Pause, admitted, find_clock, find_pauses
+from disksla.verdict.observation import Step
+from disksla.verdict.pauses import Clock, find_clock
+from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
 
 Sign = Literal["pauses", "known limit"]
@@ -33,46 +35,14 @@ this share, and in each of them as much as in the others, but for this share and
 Disks whose service times vary by a tenth differ by more."""
 BUSY_SHARE = 0.25
 """Of the time. With requests in flight for less, no sign is looked for."""
+FEW_REQUESTS = 12
+"""In a window. A disk may serve so many at a time."""
 LONG_WINDOW_S = 0.4
 """Pauses of such windows are seen in samples every 100 ms, too."""
 LOOKED_SECONDS = 4
 SAME_LOAD = 1.25
 """Where a disk is not looked at, what was seen in the last seconds in which it was holds, if it
 serves no more and no less by this ratio."""
-
-
-class Second(NamedTuple):
-    """What is seen of a disk in one second of monotonic time."""
-
-    number: int
-    observations: tuple[Observation, ...]
-    served: Interval
-    """What was served in it, as one window."""
-    busy_share: float
-    """Share of the time in which requests were in flight."""
-    pauses: tuple[Pause, ...]
-    """Those that ended in it, and one that has not."""
-
-    @property
-    def is_close(self) -> bool:
-        """Whether the disk was looked at closer in most of it."""
-        return 2 * sum(each.is_close for each in self.observations) > len(self.observations)
-
-    @property
-    def requests_per_second(self) -> float:
-        """Reads and writes per second, with flushes."""
-        return (self.served.reads + self.served.writes) / self.served.seconds
-
-
-def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:
-    """Return a second; `before` is the last one that is known, in which a pause may begin."""
-    served = reduce(Interval.plus, (each.window for each in observations))
-    busy_s = sum(each.busy_s for each in observations)
-    earlier = () if before is None else before.observations
-    pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
-    begin_s = observations[0].window.end_s - observations[0].window.seconds
-    own = tuple(pause for pause in pauses if pause.end_s > begin_s)
-    return Second(number, observations, served, busy_s / served.seconds, own)
 
 
 class Finding(NamedTuple):
@@ -130,7 +100,17 @@ def _paused(
     if full is None:
         return Finding(UNKNOWN_LIMIT, "pauses", throttled_s, window_s=clock.window_s)
     throttle = _named(full.served, limits, tolerance, group)
+    if throttle == UNKNOWN_LIMIT and _may_be_served(full, clock, seconds):
+        return None
     return Finding(throttle, "pauses", throttled_s, full.served, full.is_certain, clock.window_s)
+
+
+def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
+    """Return whether a disk may be as slow by itself: few requests, for a window each."""
+    served = reduce(Interval.plus, (second.served for second in seconds))
+    took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
+    latency_s = took_s / max(1, served.reads + served.writes)
+    return full.requests < FEW_REQUESTS and latency_s >= 0.9 * clock.window_s
 
 
 def _at_known_limit(

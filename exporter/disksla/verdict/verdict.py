@@ -13,16 +13,15 @@ from disksla.verdict.naming import levels
 from disksla.verdict.observation import Observation, observe
 from disksla.verdict.pauses import LONGEST_WINDOW_S
 from disksla.verdict.promise import is_below_promise, tested_promise
+from disksla.verdict.second import Second, second_of
 from disksla.verdict.signs import (
     BUSY_SHARE,
     MEMORY_S,
     SIGNS,
     Finding,
-    Second,
     Sign,
     find,
     is_as_when_looked_at,
-    second_of,
 )
 from disksla.verdict.throttle import OF_MACHINE, LimitKind, SharedWindow, Throttle
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from disksla.verdict.throttle import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
+from disksla.verdict import LIMIT_KINDS, UNKNOWN_LIMIT, LimitKind, Throttle
 
 PROVIDER_LIMITS: tuple[LimitKind, ...] = tuple(
     limit for limit in LIMIT_KINDS if limit != UNKNOWN_LIMIT.limit

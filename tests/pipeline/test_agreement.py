@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.verdict.agreement import (
+from disksla.pipeline.agreement import (
     ANSWERS,
     NOT_THROTTLED,
     PROVIDER_ANSWERS,

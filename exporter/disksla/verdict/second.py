@@ -1,0 +1,42 @@
+"""What is seen of a disk in one second of monotonic time: verdicts are made of these."""
+
+from functools import reduce
+from typing import NamedTuple
+
+from disksla.verdict.interval import Interval
+from disksla.verdict.observation import Observation
+from disksla.verdict.pauses import Pause, find_pauses
+
+
+class Second(NamedTuple):
+    """What is seen of a disk in one second of monotonic time."""
+
+    number: int
+    observations: tuple[Observation, ...]
+    served: Interval
+    """What was served in it, as one window."""
+    busy_share: float
+    """Share of the time in which requests were in flight."""
+    pauses: tuple[Pause, ...]
+    """Those that ended in it, and one that has not."""
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the disk was looked at closer in most of it."""
+        return 2 * sum(each.is_close for each in self.observations) > len(self.observations)
+
+    @property
+    def requests_per_second(self) -> float:
+        """Reads and writes per second, with flushes."""
+        return (self.served.reads + self.served.writes) / self.served.seconds
+
+
+def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:
+    """Return a second; `before` is the last one that is known, in which a pause may begin."""
+    served = reduce(Interval.plus, (each.window for each in observations))
+    busy_s = sum(each.busy_s for each in observations)
+    earlier = () if before is None else before.observations
+    pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
+    begin_s = observations[0].window.end_s - observations[0].window.seconds
+    own = tuple(pause for pause in pauses if pause.end_s > begin_s)
+    return Second(number, observations, served, busy_s / served.seconds, own)

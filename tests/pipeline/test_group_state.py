@@ -151,21 +151,6 @@ def test_disks_that_vary_while_their_sum_is_constant(
         assert "below" not in verdicts_of(machine.state, device)
 
 
-def test_quiet_disk_waits_for_the_load_of_another() -> None:
-    own = {"vda": of_own(9000), "vdb": of_own(9000)}
-    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
-    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000)
-    for _ in range(10):
-        limiter.serve({"vdb": 20})
-    for _ in range(WINDOWS):
-        limiter.serve({"vda": 400, "vdb": 20})
-    assert limits_of(machine.state, "vdb").keys() == {"machine_iops"}
-    assert limits_of(machine.state, "vdb")["machine_iops"] > 0.5 * SEEN_S
-    quiet = verdicts_of(machine.state, "vdb")
-    assert "below" not in quiet
-    assert "met" not in quiet
-
-
 def test_disk_at_its_own_limit_is_throttled_by_that() -> None:
     """Both limits are reached at the same time: that of the disk is named."""
     own = {"vda": of_own(800), "vdb": of_own(9000)}

@@ -82,6 +82,9 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
     if assessed.decided and certain_decided:
         both = (assessed.detector, certain_detector if certain is not None else assessed.detector)
         window = _window(group.shared, both, assessed.decided, certain_decided, context)
+    if window is not None:
+        charges, least_load = limits.promise_charges, 1 / (2 * len(samples))
+        window = msgspec.structs.replace(window, charges=charges, least_load=least_load)
     return GroupState(
         group.shared,
         group.devices,

@@ -30,9 +30,12 @@ def tested_promise(
 def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: float) -> bool:
     """Return whether a load that the promise applies to was served below it in these windows.
 
-    `windows` are those of a second or more, each with the most data writes that it may have.
+    `windows` are those of a second or more, each with the most data writes that it may have. In
+    one without completions, a limiter with long windows may be at work.
     """
-    if not limits.promise_charges or not all(each.inflight for each in windows):
+    if not limits.promise_charges:
+        return False
+    if not all(each.inflight and (each.reads or each.writes) for each in windows):
         return False
     whole = windows[0]
     for window in windows[1:]:

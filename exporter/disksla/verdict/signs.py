@@ -123,6 +123,8 @@ def _at_known_limit(
     own = _at_own_limit(seconds, throttled_s, limits, tolerance)
     if own is not None or group is None or not group.is_throttled or group.throttle is None:
         return own
+    if (load_of(seconds[-1].served, group.charges) or 0.0) < group.least_load:
+        return None
     near = limit_at(_without_flushes(seconds[-1].served), limits, STEADY_SHARE)
     return Finding(near or group.throttle, "known limit", throttled_s)
 

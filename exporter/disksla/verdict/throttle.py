@@ -4,6 +4,8 @@ from typing import Literal, get_args
 
 import msgspec
 
+from disksla.limits import Charge
+
 LimitKind = Literal["iops", "bandwidth", "machine_iops", "machine_bandwidth", "unknown"]
 LIMIT_KINDS: tuple[LimitKind, ...] = get_args(LimitKind)
 MACHINE_LIMITS: dict[LimitKind, LimitKind] = {
@@ -32,6 +34,11 @@ class SharedWindow(msgspec.Struct, frozen=True, gc=False):
     """The limit of the group whose rate it had in that second; None if none."""
     is_throttled: bool = False
     """Whether its requests waited for that limit, as far as their sum shows."""
+    charges: tuple[Charge, ...] = ()
+    """Of its limits."""
+    least_load: float = 0.0
+    """Half of what a disk gets if all that were active get the same: one that uses less of the
+    limit need not wait for it."""
 
 
 UNKNOWN_LIMIT = Throttle("unknown", "unknown")

@@ -147,8 +147,8 @@ def explained(scenario: Scenario) -> str:
             "iops-300-deep",
             [
                 (
-                    "For 8.3 of the last 9.9 s the disk was throttled at its limit of 300 IOPS"
-                    " (baseline): requests waited 101 ms each, and the disk served 300 IOPS,"
+                    "For 8.4 of the last 9.9 s the disk was throttled at its limit of 300 IOPS"
+                    " (baseline): requests waited 102 ms each, and the disk served 300 IOPS,"
                     " 1.172 MiB/s, at intervals of 100 ms. The provider keeps its promise of 300"
                     " IOPS. A larger or faster disk, or fewer requests, would help."
                 ),

@@ -57,6 +57,8 @@ class Findings(msgspec.Struct, frozen=True):
     """Seconds by verdict, of windows under load."""
     limits: dict[str, float]
     """Throttled seconds by reported limit; of those that are compared."""
+    is_settled: bool = False
+    """Whether those that are compared begin after a load has settled."""
     limits_ever: dict[str, float] = {}
     """The same, of all times."""
     limiter_window_s: float | None = None
@@ -104,6 +106,7 @@ def judge(
         _by(judged, lambda row: row.verdict),
         _by(loaded, lambda row: row.verdict),
         _by_limit(settled),
+        bool(changes_s),
         _by_limit(judged),
         _last(settled, lambda row: row.limiter_window_s or None),
         _ceiling_error(judged, facts),

@@ -71,7 +71,8 @@ def phase_problems(
         required = kind if truth_s else "unknown"
         what = f"{begin_s - begun_s:.0f} to {end_s - begun_s:.0f} s: "
         found_s = throttled_seconds(own)
-        yield from time_problems(required, found_s, truth_s, end_s - begin_s, what)
+        loaded_s = end_s - begin_s
+        yield from time_problems(required, found_s, truth_s, loaded_s, what, is_settled=True)
 
 
 def disagreements(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from lab.judge import BELOW_WITHIN_S, LONG_LOAD_S, Findings
+from lab.judge import BELOW_WITHIN_S, Findings
 from lab.scenario import Expectation, Throttled
 from lab.truth import WINDOW_S
 
@@ -11,7 +11,7 @@ POINTS = 0.08
 QUARTER = 0.25
 """Of the throttled time."""
 ONSET_S = 6.0
-"""Of a load that is not long: a known limit is seen after five seconds at its rate."""
+"""Of a load that is compared from its start: a known limit is seen after five seconds."""
 FEW_POINTS = 0.02
 """Of the time under load: where nothing, or little, is throttled."""
 NEVER_SHARE = 0.005
@@ -40,7 +40,11 @@ def unmet_requirements(findings: Findings, expected: Expectation) -> list[str]:
     """Return a message for each requirement that is not met."""
     return [
         *time_problems(
-            expected.throttled, findings.reported_s, findings.truth_s, findings.loaded_s
+            expected.throttled,
+            findings.reported_s,
+            findings.truth_s,
+            findings.loaded_s,
+            is_settled=findings.is_settled,
         ),
         *_limiter_problems(findings, expected),
         *_verdict_problems(findings, expected),
@@ -51,17 +55,23 @@ def unmet_requirements(findings: Findings, expected: Expectation) -> list[str]:
 
 
 def time_problems(
-    kind: Throttled | None, reported_s: float, truth_s: float, loaded_s: float, what: str = ""
+    kind: Throttled | None,
+    reported_s: float,
+    truth_s: float,
+    loaded_s: float,
+    what: str = "",
+    *,
+    is_settled: bool = False,
 ) -> Iterable[str]:
     """Yield a message if the throttled seconds do not agree with the truth."""
-    least_s, most_s = allowed_seconds(kind, truth_s, loaded_s)
+    least_s, most_s = allowed_seconds(kind, truth_s, loaded_s, is_settled=is_settled)
     if not least_s - _ROUNDING_S <= reported_s <= most_s + _ROUNDING_S:
         allowed = f"allowed {least_s:.2f} to {most_s:.2f}"
         yield f"{what}throttled for {reported_s:.2f} s of {loaded_s:.1f}, {allowed}"
 
 
 def allowed_seconds(
-    kind: Throttled | None, truth_s: float, loaded_s: float
+    kind: Throttled | None, truth_s: float, loaded_s: float, *, is_settled: bool = False
 ) -> tuple[float, float]:
     """Return the least and the most throttled seconds that a requirement allows."""
     match kind:
@@ -71,7 +81,7 @@ def allowed_seconds(
             return max(0.0, truth_s - POINTS * loaded_s), truth_s + POINTS * loaded_s
         case "quarter":
             error_s = max(QUARTER * truth_s, FEW_POINTS * loaded_s)
-            missed_s = ONSET_S if loaded_s < LONG_LOAD_S else 0.0
+            missed_s = 0.0 if is_settled else ONSET_S
             return max(0.0, truth_s - error_s - missed_s), truth_s + error_s
         case "unknown":
             return 0.0, truth_s + FEW_POINTS * loaded_s

@@ -397,20 +397,26 @@ def by_second(scenario: Scenario, from_s: float, to_s: float) -> set[str | None]
     return {row.verdict for row in found.between(start_s + from_s, start_s + to_s)}
 
 
-@pytest.mark.parametrize("depth", [8, 32])
-def test_limiter_below_the_promise_is_unknown(depth: int) -> None:
-    """A limiter is seen, so it is not the disk that gives less, but for the first second."""
-    scenario = Scenario(
+def below_its_promise(depth: int) -> Scenario:
+    return Scenario(
         limiter=Limiter(buckets=summed(600)),
         loads=(Closed(depth=depth),),
         terms=SumTerms(iops=1000.0),
     )
-    found = judged_scenario(scenario)
-    assert by_second(scenario, 2, 9) <= {"throttled", "unproven"}
+
+
+def test_limiter_below_the_promise_is_unknown() -> None:
+    found = judged_scenario(below_its_promise(8))
+    assert by_second(below_its_promise(8), 2, 9) <= {"throttled", "unproven"}
     true_s = sum(each.throttled_s for each in found.truth)
     assert sum(row.throttled_s or 0.0 for row in found.rows) == pytest.approx(true_s, abs=1.7)
     assert {row.limit for row in found.rows if row.limit} == {"unknown"}
     assert found.ceiling.iops == pytest.approx(600, rel=0.02)
+
+
+def test_deep_queue_at_a_limiter_below_the_promise_is_below() -> None:
+    assert by_second(below_its_promise(32), 2, 9) == {"below"}
+    assert judged_scenario(below_its_promise(32)).ceiling.iops == pytest.approx(600, rel=0.02)
 
 
 @pytest.mark.parametrize("name", ["iops-1000-stalled", "unlimited-stalled"])

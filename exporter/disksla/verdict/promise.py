@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 from disksla.limits import Limits, promised_share
@@ -30,12 +31,12 @@ def tested_promise(
 def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: float) -> bool:
     """Return whether a load that the promise applies to was served below it in these windows.
 
-    `windows` are those of a second or more, each with the most data writes that it may have. In
-    one without completions, a limiter with long windows may be at work.
+    `windows` are those of a second or more, each with the most data writes that it may have. Where
+    two in a row have no completions, a limiter with long windows may be at work.
     """
-    if not limits.promise_charges:
+    if not limits.promise_charges or not all(each.inflight for each in windows):
         return False
-    if not all(each.inflight and (each.reads or each.writes) for each in windows):
+    if any(not any(_completed(each) for each in both) for both in pairwise(windows)):
         return False
     whole = windows[0]
     for window in windows[1:]:
@@ -46,6 +47,10 @@ def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: flo
         return False
     one_more = 1 / max(1, whole.reads + whole.writes)
     return _share_of_promise(whole, limits) < 1 - tolerance - one_more
+
+
+def _completed(window: Interval) -> int:
+    return window.reads + window.writes
 
 
 def _share_of_promise(served: Interval, limits: Limits) -> float:

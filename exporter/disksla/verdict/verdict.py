@@ -23,7 +23,7 @@ from disksla.verdict.signs import (
     find,
     is_as_when_looked_at,
 )
-from disksla.verdict.throttle import OF_MACHINE, LimitKind, SharedWindow, Throttle
+from disksla.verdict.throttle import OF_MACHINE, UNKNOWN_LIMIT, LimitKind, SharedWindow, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -198,11 +198,15 @@ def _verdicts(
 ) -> tuple[WindowVerdict, ...]:
     """Return the verdict on each window of a second.
 
-    Where the machine is at its limit, a disk is not below its promise.
+    Where the machine is at its limit, a disk is not below its promise. Where an unknown limiter
+    makes it give less than promised, it is.
     """
     windows = [each.window for each in second.observations]
-    is_explained = found is not None or (group is not None and group.throttle is not None)
+    is_known = found is not None and found.throttle != UNKNOWN_LIMIT
+    is_explained = is_known or (group is not None and group.throttle is not None)
     is_below = not is_explained and is_below_promise(windows, limits, tolerance)
+    if is_below:
+        found = None
     throttled_s = (0.0,) * len(windows) if found is None else found.throttled_s
     return tuple(
         _verdict(window, seconds, found, limits, tolerance, counted, is_below=is_below)

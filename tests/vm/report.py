@@ -41,24 +41,13 @@ that the former is `open`.
 The ceiling is not required of `pgbench-8`: its clients flush together, and only a range of the
 number of data writes is known.
 
-Of the burst depth, nine tenths are required. With seed 131, 2,228 of 2,256 requests were found in
-`burst`, and 2,044 of 2,064 in `burst-no-terms`, where nothing is known of the disk.
+Of the burst depth, nine tenths are required.
 
     make vm ARGS='--report FILE'
 
 writes the next table: here with QEMU {qemu}, Linux {kernel} in the virtual machine, and seed
 {seeds}. Below it are the requirements that were not met, if any, and for how long the hypervisor
-of the host took its CPUs meanwhile (steal). These are recordings of one whole run, judged with the
-version that takes late samples ([ADR 39](adr/0039-late-samples-on-purpose.md)). `pgbench-1` has 23
-IOPS, 300 requests in all, and its ceiling is wrong by 1.1 % instead of 1 %. Whole runs before,
-with earlier versions, met the requirements in all rows (seed 12), in all but `below-promise` (seed
-131; it ran again and met them), in all but two of 41 (seed 77; `counted-as-four` and
-`pgbench-below` draw other numbers since), and in 38 of 41, where the hypervisor took up to 17 s of
-CPU time from a scenario.
-
-PostgreSQL below its limit (`pgbench-below`) ran five times more, with other seeds. The daemon
-found 0.00 to 0.08 s of throttling in 15 s, where there was none. In five runs before, with a
-version that did not learn the usual latency from requests beside flushes, it found 0.2 to 0.6 s.
+of the host took its CPUs meanwhile (steal).
 
 {heads}
 |:--|:--|{right}:--|

@@ -22,6 +22,7 @@ from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
 from disksla.units import KIB
+from disksla.verdict import LimitKind, ThrottleLevel
 from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
@@ -123,6 +124,23 @@ def test_limit_of_the_machine_that_only_the_provider_names() -> None:
     record = throttled_by_machine("machine_bandwidth", "base")
     [sentence] = sentences_on([record], assignment(), MachineLimit(shared, {}))
     assert sentence.endswith(". A larger or faster disk would not help.")
+
+
+def test_machine_is_named_by_what_its_limits_follow_from() -> None:
+    shared = SharedLimits("disks", "all", "2 vCPUs", custom_limits(SumTerms(iops=3600)))
+    record = throttled_by_machine("machine_iops", "base")
+    [sentence] = sentences_on([record], assignment(), MachineLimit(shared, {}))
+    assert "A machine with 2 vCPUs" in sentence
+
+
+def test_small_slice_of_another_limit_is_left_out() -> None:
+    part = Part(0.9, 500.0, 0.0, 8.0, 0.01)
+    throttled: dict[tuple[ThrottleLevel, LimitKind], Part] = {
+        ("base", "iops"): part._replace(seconds=99.0),
+        ("unknown", "unknown"): part,
+    }
+    sentences = explain(Summary(300.0, {"throttled": part}, throttled), assignment())
+    assert len([each for each in sentences if "throttled" in each]) == 1
 
 
 def test_limits_of_the_machine_in_words() -> None:

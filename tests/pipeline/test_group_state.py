@@ -659,3 +659,13 @@ def test_disk_that_the_limit_of_the_machine_is_not_over() -> None:
     group = machine.state.groups["configuration"]
     assert (group.devices, group.counted) == (("vda",), ("vda",))
     assert group_of(machine.state).present_load == pytest.approx(100 / 2000)
+
+
+def test_disk_that_uses_less_than_its_share_is_not_throttled_by_the_machine() -> None:
+    own = {"vda": of_own(9000), "vdb": of_own(9000)}
+    machine = Machine(*DISKS, settings=settings_of(of_own(2000), own))
+    limiter = SharedLimiter(machine, {"vda": 9000.0, "vdb": 9000.0}, 2000)
+    for _ in range(WINDOWS):
+        limiter.serve({"vda": 400, "vdb": 20})
+    assert limits_of(machine.state, "vda").keys() == {"machine_iops"}
+    assert not limits_of(machine.state, "vdb")

@@ -134,6 +134,10 @@ def test_rate_at_which_a_disk_is_throttled() -> None:
     )
     shown = throttled_at(Throttle("base", "iops"), BURST_LIMITS, verdict="met")
     assert cells(shown)[2].startswith("met throttled")
+    unknown = Ceiling(Throttle("base", "iops"), None, None, 0.1)
+    [disk] = throttled_at(Throttle("base", "iops"), BURST_LIMITS).disks
+    shown = view(msgspec.structs.replace(disk, ceiling=unknown))
+    assert cells(shown)[2].startswith("throttled throttled")
 
 
 def test_unknown_limit_is_explained_if_there_are_terms() -> None:

@@ -90,9 +90,7 @@ class DemandWindow(NamedTuple):
         """How many times as much as was served the load may have asked for."""
         if self.most_requests <= self.requests:
             return 1.0
-        if not self.requests:
-            return _MOST_TIMES
-        return min(self.most_requests / self.requests, _MOST_TIMES)
+        return min(self.most_requests / max(self.requests, 1 / _MOST_TIMES), _MOST_TIMES)
 
 
 class Demand(NamedTuple):

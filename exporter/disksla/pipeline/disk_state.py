@@ -131,16 +131,11 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def throttle_wait_s(self) -> float | None:
-        """I/O-seconds that throttled requests waited in the last window; None if not throttled.
-
-        Of an undecided window, it is the time that the requests in flight spent in it.
-        """
-        if self.totals.undecided.windows:
-            window = self.totals.undecided.windows[-1]
-            return window.inflight * window.seconds
-        if self.window_verdict is None or self.window_verdict.verdict != "throttled":
+        """I/O-seconds that requests spent in the last window, while it is undecided; else None."""
+        if not self.totals.undecided.windows:
             return None
-        return self.window_verdict.wait_s
+        window = self.totals.undecided.windows[-1]
+        return window.inflight * window.seconds
 
     def with_host_wait(self, share: HostWait) -> "DiskState":
         """Add the disk's share of the iowait and PSI of the last window."""

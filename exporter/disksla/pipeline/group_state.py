@@ -149,10 +149,8 @@ def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:
 
 def _throttled_s(disk: DiskState, limit: LimitKind) -> float:
     """Return the seconds at a limit of the windows of a disk that were decided now."""
-    seconds = disk.detector.seconds[-1:]
-    if not disk.decided or not seconds:
-        return 0.0
-    windows = [each.window for each in seconds[0].observations]
+    last = disk.detector.seconds[-1:]
+    windows = [each.window for second in last for each in second.observations]
     return sum(
         verdict.throttled_share * window.seconds
         for verdict, window in zip(disk.decided, windows, strict=False)

@@ -188,12 +188,9 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         )
 
     def with_host_wait(self, share: HostWait) -> "DiskTotals":
-        """Add the disk's share of the iowait and PSI of the last window."""
-        if self.undecided.windows:
-            undecided = Undecided(self.undecided.windows, self.undecided.host.plus(share))
-            return msgspec.structs.replace(self, undecided=undecided)
-        verdict_totals = self.verdict_totals.plus_host(share)
-        return msgspec.structs.replace(self, verdict_totals=verdict_totals)
+        """Add the disk's share of the iowait and PSI of the last window, which is undecided."""
+        undecided = Undecided(self.undecided.windows, self.undecided.host.plus(share))
+        return msgspec.structs.replace(self, undecided=undecided)
 
 
 def _throttled_share(windows: Iterable[Interval], verdicts: Iterable[WindowVerdict]) -> float:

@@ -97,12 +97,11 @@ def _paused(
         )
     if not any(throttled_s):
         return None
-    if full is None:
-        return Finding(UNKNOWN_LIMIT, "pauses", throttled_s, window_s=clock.window_s)
-    throttle = _named(full.served, limits, tolerance, group)
-    if throttle == UNKNOWN_LIMIT and _may_be_served(full, clock, seconds):
+    served, is_certain = (None, False) if full is None else (full.served, full.is_certain)
+    throttle = UNKNOWN_LIMIT if served is None else _named(served, limits, tolerance, group)
+    if throttle == UNKNOWN_LIMIT and full is not None and _may_be_served(full, clock, seconds):
         return None
-    return Finding(throttle, "pauses", throttled_s, full.served, full.is_certain, clock.window_s)
+    return Finding(throttle, "pauses", throttled_s, served, is_certain, clock.window_s)
 
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
@@ -172,12 +171,10 @@ def _with_all(served: Interval) -> Interval:
 
 def _is_steady(second: Interval, whole: Interval, limits: Limits, throttle: Throttle) -> bool:
     """Return whether a second has the mean load, but for a request or two."""
-    for level, charges, _ in levels(limits):
-        if level == throttle.level:
-            one_more = 1.5 / max(1, second.reads + second.writes)
-            load, mean = load_of(second, charges) or 0.0, load_of(whole, charges) or 0.0
-            return abs(load - mean) <= (STEADY_SHARE + one_more) * mean
-    return False
+    charges = next(each for level, each, _ in levels(limits) if level == throttle.level)
+    one_more = 1.5 / max(1, second.reads + second.writes)
+    load, mean = load_of(second, charges) or 0.0, load_of(whole, charges) or 0.0
+    return abs(load - mean) <= (STEADY_SHARE + one_more) * mean
 
 
 def _named(
@@ -267,10 +264,9 @@ def _data_s(window: Interval) -> float:
     """
     if not _is_active(window):
         return 0.0
-    if window.read_ms is None or window.data_write_ms is None:
+    if window.inflight > 1 or window.read_ms is None or window.data_write_ms is None:
         return window.seconds
-    took_s = (window.read_ms + window.data_write_ms) / 1000
-    return window.seconds if window.inflight > 1 else min(window.seconds, took_s)
+    return min(window.seconds, (window.read_ms + window.data_write_ms) / 1000)
 
 
 def _is_active(window: Interval) -> bool:

@@ -88,9 +88,8 @@ class DemandWindow(NamedTuple):
     @property
     def most_times(self) -> float:
         """How many times as much as was served the load may have asked for."""
-        if self.most_requests <= self.requests:
-            return 1.0
-        return min(self.most_requests / max(self.requests, 1 / _MOST_TIMES), _MOST_TIMES)
+        times = self.most_requests / max(self.requests, 1 / _MOST_TIMES)
+        return max(1.0, min(times, _MOST_TIMES))
 
 
 class Demand(NamedTuple):

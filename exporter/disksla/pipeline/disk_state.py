@@ -132,10 +132,8 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     @property
     def throttle_wait_s(self) -> float | None:
         """I/O-seconds that requests spent in the last window, while it is undecided; else None."""
-        if not self.totals.undecided.windows:
-            return None
-        window = self.totals.undecided.windows[-1]
-        return window.inflight * window.seconds
+        last = self.totals.undecided.windows[-1:]
+        return last[0].inflight * last[0].seconds if last else None
 
     def with_host_wait(self, share: HostWait) -> "DiskState":
         """Add the disk's share of the iowait and PSI of the last window."""

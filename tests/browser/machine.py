@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,9 @@ from disksla.units import GIB
 from support.simulated_limiter import DEVICE, Scenario, run
 from support.sysfs_tree import add_device
 
-_TICK_S = 0.1
+_STEP_S = 0.01
+_STEPS = 10
+"""Close samples per tick."""
 _WIDTH = 240
 """Lines have a fixed width, so that a file never becomes shorter while the daemon reads it."""
 
@@ -35,20 +38,36 @@ class _Frame(NamedTuple):
     reads: int
     writes: int
     """In flight, as the reads."""
+    stats: tuple[tuple[int, ...], ...]
+    """The numbers of sysfs `stat` in the time before: those of the close samples."""
 
 
 @cache
 def _frames(scenario: Scenario | None, *, flushes: bool) -> list[_Frame]:
     if scenario is None:
-        return [_Frame((0,) * 17, 0, 0)]
+        return [_Frame((0,) * 17, 0, 0, ())]
     frames = []
     for tick in run(scenario).ticks:
         counters = [int(field) for field in (tick.diskstats or "").split()[3:]]
-        if flushes:
-            writes = counters[4]
-            counters[4], counters[15], counters[16] = 2 * writes, writes, writes // 10
-        frames.append(_Frame(tuple(counters), *tick.inflight.get(DEVICE, (0, 0))))
+        stats = [
+            [
+                *(each.reads, 0, each.read_sectors, 0, each.writes, 0, each.written_sectors, 0),
+                *(each.inflight, *6 * (0,), each.flushes, each.flush_ms),
+            ]
+            for each in tick.close.get(DEVICE, ())
+        ]
+        for numbers in [counters, *stats] if flushes else ():
+            writes = numbers[4]
+            numbers[4], numbers[15], numbers[16] = 2 * writes, writes, writes // 10
+        in_flight = tick.inflight.get(DEVICE, (0, 0))
+        frames.append(_Frame(tuple(counters), *in_flight, tuple(map(tuple, stats))))
     return frames
+
+
+def _later(numbers: Sequence[int], last: Sequence[int], rounds: int) -> str:
+    """Return the numbers of a simulation that has been repeated; in-flight does not add up."""
+    pairs = enumerate(zip(numbers, last, strict=True))
+    return " ".join(str(n if field == 8 else n + rounds * end) for field, (n, end) in pairs)
 
 
 class SimulatedMachine:
@@ -87,19 +106,22 @@ class SimulatedMachine:
         lines = []
         for minor, (disk, frames) in enumerate(zip(self._disks, self._frames, strict=True)):
             rounds, index = divmod(number, len(frames))
-            counters, reads, writes = frames[index]
-            total = [
-                value if field == 8 else value + rounds * last
-                for field, (value, last) in enumerate(
-                    zip(counters, frames[-1].counters, strict=True)
-                )
-            ]
-            line = f"254 {minor} {disk.name} {' '.join(map(str, total))}"
+            counters, reads, writes, _ = frames[index]
+            line = f"254 {minor} {disk.name} {_later(counters, frames[-1].counters, rounds)}"
             lines.append(f"{line:>{_WIDTH}}\n")
             if disk.scenario is not None:
                 device = self.sysfs / "class" / "block" / disk.name
                 self._put(device / "inflight", f"{reads:8} {writes:8}\n")
         self._put(self.procfs / "diskstats", "".join(lines))
+
+    def _write_stats(self, number: int, step: int) -> None:
+        for disk, frames in zip(self._disks, self._frames, strict=True):
+            rounds, index = divmod(number, len(frames))
+            if step < len(stats := frames[index].stats):
+                text = _later(stats[step], frames[-1].counters, rounds)
+                self._put(
+                    self.sysfs / "class" / "block" / disk.name / "stat", f"{text:>{_WIDTH}}\n"
+                )
 
     @staticmethod
     def _put(path: Path, text: str) -> None:
@@ -109,14 +131,18 @@ class SimulatedMachine:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Write a sample every 100 ms."""
+        """Write a close sample every 10 ms, and after ten of them a sample."""
         stop = threading.Event()
 
         def play() -> None:
-            number, due_s = 0, time.monotonic()
-            while not stop.wait(max(0.0, due_s - time.monotonic())):
-                self._write(number)
-                number, due_s = number + 1, due_s + _TICK_S
+            due_s = time.monotonic()
+            for number, step in (divmod(each, _STEPS) for each in count()):
+                self._write_stats(number, step)
+                if step == _STEPS - 1:
+                    self._write(number)
+                due_s += _STEP_S
+                if stop.wait(max(0.0, due_s - time.monotonic())):
+                    return
 
         thread = threading.Thread(target=play)
         thread.start()

@@ -152,7 +152,9 @@ def make_playback(
     """
     kept = _kept(states, ticks, frames, skip)
     snapshots = [take_snapshot(state) for state in kept]
-    return playback_of_snapshots(snapshots, _now_s(kept[-1]) - _now_s(kept[0]), report)
+    return playback_of_snapshots(
+        snapshots, _decided_to_s(kept[-1]) - _decided_to_s(kept[0]), report
+    )
 
 
 def make_playbacks(
@@ -163,7 +165,7 @@ def make_playbacks(
     The series of the machine are in that of the first disk.
     """
     kept = _kept(states, ticks, frames, 0)
-    seconds = _now_s(kept[-1]) - _now_s(kept[0])
+    seconds = _decided_to_s(kept[-1]) - _decided_to_s(kept[0])
     return {
         device: playback_of_snapshots(
             [_alone(state, device) for state in kept], seconds, has_group=device == devices[0]
@@ -185,13 +187,14 @@ def _alone(state: State, device: str) -> Snapshot:
 
 
 def _kept(states: Iterable[State], ticks: int, frames: int, skip: int) -> list[State]:
-    """Return the states at equal intervals, each the last one without an undecided window."""
+    """Return the states at equal intervals, each the last one at which a second was decided."""
     selected = {skip + frame * (ticks - 1 - skip) // frames for frame in range(frames + 1)}
     kept: list[State] = []
-    decided = None
+    decided, undecided_s = None, 0.0
     for number, state in enumerate(states):
-        if decided is None or not _has_undecided(state):
+        if decided is None or _undecided_s(state) <= undecided_s:
             decided = state
+        undecided_s = _undecided_s(state)
         if number in selected:
             kept.append(decided)
     return kept
@@ -228,10 +231,14 @@ def playback_of_snapshots(
     )
 
 
-def _has_undecided(state: State) -> bool:
-    return any(disk.totals.undecided.windows for disk in state.monitored.values())
+def _undecided_s(state: State) -> float:
+    """Return the seconds until the last sample that have no verdict yet."""
+    return max(
+        sum(window.seconds for window in disk.totals.undecided.windows)
+        for disk in state.monitored.values()
+    )
 
 
-def _now_s(state: State) -> float:
+def _decided_to_s(state: State) -> float:
     assert state.clocks is not None
-    return state.clocks.monotonic_s
+    return state.clocks.monotonic_s - _undecided_s(state)

@@ -78,7 +78,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
             idled.bucket_credits,
             idled.at_s,
             idled.used_of(buckets, interval, limits, fewest),
-            idled.pending_requests + interval.reads + interval.writes,
+            idled.pending_requests + interval.requests,
         )
         if now_s - used.at_s < SHORTEST_S:
             return used
@@ -192,8 +192,8 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
     request with a least size uses that, or nothing beyond its bytes if it continues the one
     before. Seconds of service follow the charges that are enforced, because credits drain by them.
     """
-    requests = interval.reads + interval.writes
-    total_bytes = interval.read_bytes + interval.written_bytes
+    requests = interval.requests
+    total_bytes = interval.bytes
     if bucket.resource == "iops":
         if bucket.chunk_bytes is None:
             return Use.exactly(requests)

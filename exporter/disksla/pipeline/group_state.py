@@ -80,11 +80,12 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         )
     window = None
     if assessed.decided and certain_decided:
-        both = (assessed.detector, certain_detector if certain is not None else assessed.detector)
-        window = _window(group.shared, both, assessed.decided, certain_decided, context)
-    if window is not None:
-        charges, least_load = limits.promise_charges, 1 / (2 * len(samples))
-        window = msgspec.structs.replace(window, charges=charges, least_load=least_load)
+        detectors = (
+            [assessed.detector] if certain is None else [assessed.detector, certain_detector]
+        )
+        newest_first = (*reversed(assessed.decided), *reversed(certain_decided))
+        throttles = [each.throttle for each in newest_first if each.throttle is not None]
+        window = _window(group.shared, detectors, throttles, len(samples), context.tolerance_ratio)
     return GroupState(
         group.shared,
         group.devices,
@@ -103,33 +104,32 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
 def _window(
     shared: SharedLimits,
     detectors: Sequence[DetectorState],
-    decided: Sequence[WindowVerdict],
-    certain_decided: Sequence[WindowVerdict],
-    context: TickContext,
+    throttles: Sequence[Throttle],
+    disks: int,
+    tolerance: float,
 ) -> SharedWindow | None:
     """Return the second that was decided now, by all requests of a group and by the certain ones.
 
-    Where the cache of the host may serve requests, its load is between those of both, and one of
-    them is that of the limit.
+    `throttles` are those of the verdicts on it, the newest first, and `disks` is how many of its
+    disks were read. Where the cache of the host may serve requests, its load is between those of
+    both detectors, and one of them is that of the limit.
     """
-    throttles = [
-        verdict.throttle
-        for verdicts in (decided, certain_decided)
-        for verdict in reversed(verdicts)
-        if verdict.throttle is not None and verdict.throttle.limit in MACHINE_LIMITS
-    ]
-    for detector in detectors:
-        if detector.seconds:
-            served = detector.seconds[-1].served
-            at_limit = limit_at(served, shared.limits, context.tolerance_ratio)
-            throttles += [at_limit] if at_limit is not None else []
     if not detectors[0].seconds:
         return None
-    is_throttled = any(verdict.throttle in throttles for verdict in (*decided, *certain_decided))
-    throttle = throttles[0] if throttles else None
+    served = [each.seconds[-1].served for each in detectors if each.seconds]
+    own = [each for each in throttles if each.limit in MACHINE_LIMITS]
+    at_limit = [limit_at(each, shared.limits, tolerance) for each in served]
+    found = own + [each for each in at_limit if each is not None]
+    throttle = found[0] if found else None
     if throttle is not None and not shared.of_type:
         throttle = Throttle(throttle.level, MACHINE_LIMITS.get(throttle.limit, "unknown"))
-    return SharedWindow(detectors[0].seconds[-1].number, throttle, is_throttled)
+    return SharedWindow(
+        detectors[0].seconds[-1].number,
+        throttle,
+        is_throttled=any(each in found for each in throttles),
+        charges=shared.limits.promise_charges,
+        least_load=1 / (2 * disks),
+    )
 
 
 def with_verdicts(group: GroupState, disks: Sequence[DiskState]) -> GroupState:

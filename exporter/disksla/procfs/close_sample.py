@@ -51,16 +51,17 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         numbers[_WRITES],
         numbers[_READ_SECTORS],
         numbers[_WRITTEN_SECTORS],
-        max(0, numbers[_INFLIGHT] if inflight is None else _sum_of(inflight)),
+        max(0, numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))),
         *numbers[_FLUSHES : _FLUSH_MS + 1],
     )
 
 
-def _sum_of(inflight: bytes) -> int:
+def parse_inflight(inflight: bytes) -> tuple[int, int]:
+    """Return reads and writes in flight of a text of sysfs `inflight`. Raise ValueError."""
     try:
         reads, writes = map(int, inflight.split())
     except ValueError:
         raise ValueError(
             f"found {inflight.decode(errors='replace')!r}; expected two numbers"
         ) from None
-    return reads + writes
+    return reads, writes

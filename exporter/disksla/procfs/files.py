@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 from pathlib import Path
 
-from disksla.procfs.close_sample import CloseSample, parse_close_sample
+from disksla.procfs.close_sample import CloseSample, parse_close_sample, parse_inflight
 from disksla.procfs.mountinfo_file import require_kernel_file
 
 _PAGE_BYTES = 65536
@@ -94,14 +94,7 @@ class InflightFiles:
         if descriptor is None:
             descriptor = _open(self._directory, device, "inflight")
             self._descriptors[device] = descriptor
-        content = os.pread(descriptor, 256, 0)
-        try:
-            reads, writes = map(int, content.split())
-        except ValueError:
-            raise ValueError(
-                f"found {content.decode(errors='replace')!r}; expected two numbers"
-            ) from None
-        return reads, writes
+        return parse_inflight(os.pread(descriptor, 256, 0))
 
 
 class StatFiles:

@@ -134,7 +134,7 @@ def burst_depth_s(
 
 def _likely_charges(served: Interval) -> tuple[Charge, ...]:
     """Return what a limiter may charge, if it admits this in its time."""
-    requests, nbytes = served.reads + served.writes, served.read_bytes + served.written_bytes
+    requests, nbytes = served.requests, served.bytes
     byte_s = served.seconds / nbytes if nbytes else 0.0
     request_s = served.seconds / requests
     most = max(served.reads, served.writes)

@@ -93,6 +93,16 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
         )
 
     @property
+    def requests(self) -> int:
+        """Reads and writes."""
+        return self.reads + self.writes
+
+    @property
+    def bytes(self) -> int:
+        """Bytes read and written."""
+        return self.read_bytes + self.written_bytes
+
+    @property
     def has_flushes(self) -> bool:
         """Whether the disk flushed its cache."""
         return self.flushes + self.excluded_flushes > 0

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 from itertools import pairwise
 from typing import Literal
 
@@ -36,21 +37,15 @@ def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: flo
     """
     if not limits.promise_charges or not all(each.inflight for each in windows):
         return False
-    if any(not any(_completed(each) for each in both) for both in pairwise(windows)):
+    if any(not any(each.requests for each in both) for both in pairwise(windows)):
         return False
-    whole = windows[0]
-    for window in windows[1:]:
-        whole = whole.plus(window)
+    whole = reduce(Interval.plus, windows)
     depth = _needed_depth(whole, limits)
     in_flight = sum(each.inflight for each in windows) / len(windows)
     if depth is None or in_flight < DEEP_SHARE * depth:
         return False
-    one_more = 1 / max(1, whole.reads + whole.writes)
+    one_more = 1 / max(1, whole.requests)
     return _share_of_promise(whole, limits) < 1 - tolerance - one_more
-
-
-def _completed(window: Interval) -> int:
-    return window.reads + window.writes
 
 
 def _share_of_promise(served: Interval, limits: Limits) -> float:
@@ -80,4 +75,4 @@ def _needed_depth(served: Interval, limits: Limits) -> int | None:
 
 
 def _request_bytes(served: Interval) -> int:
-    return (served.read_bytes + served.written_bytes) // max(1, served.reads + served.writes)
+    return served.bytes // max(1, served.requests)

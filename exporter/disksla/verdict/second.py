@@ -28,7 +28,7 @@ class Second(NamedTuple):
     @property
     def requests_per_second(self) -> float:
         """Reads and writes per second, with flushes."""
-        return (self.served.reads + self.served.writes) / self.served.seconds
+        return self.served.requests / self.served.seconds
 
 
 def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:

@@ -108,7 +108,7 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
     """Return whether a disk may be as slow by itself: few requests, for a window each."""
     served = reduce(Interval.plus, (second.served for second in seconds))
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
-    latency_s = took_s / max(1, served.reads + served.writes)
+    latency_s = took_s / max(1, served.requests)
     return full.requests < FEW_REQUESTS and latency_s >= 0.9 * clock.window_s
 
 
@@ -172,7 +172,7 @@ def _with_all(served: Interval) -> Interval:
 def _is_steady(second: Interval, whole: Interval, limits: Limits, throttle: Throttle) -> bool:
     """Return whether a second has the mean load, but for a request or two."""
     charges = next(each for level, each, _ in levels(limits) if level == throttle.level)
-    one_more = 1.5 / max(1, second.reads + second.writes)
+    one_more = 1.5 / max(1, second.requests)
     load, mean = load_of(second, charges) or 0.0, load_of(whole, charges) or 0.0
     return abs(load - mean) <= (STEADY_SHARE + one_more) * mean
 
@@ -271,7 +271,7 @@ def _data_s(window: Interval) -> float:
 
 def _is_active(window: Interval) -> bool:
     """Return whether requests were in flight at its end, or completed."""
-    return window.inflight + window.reads + window.writes > 0
+    return window.inflight + window.requests > 0
 
 
 def _steps(seconds: Iterable[Second]) -> list[Step]:

@@ -67,7 +67,7 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     served: ServedCurve = ServedCurve()
     """Up to the end of the window, which is added before `classify`. No verdict reads it."""
     ceiling: Ceiling | None = None
-    """The same of the rate at which the disk was throttled last."""
+    """The rate at which the disk was throttled last. No verdict reads it."""
 
 
 def classify(
@@ -249,8 +249,8 @@ def _ceiling(
     served, throttle, before = found.served, found.throttle, state.ceiling
     if served is None:
         return Ceiling(throttle, None, None, found.window_s)
-    iops = (served.reads + served.writes) / served.seconds if found.is_certain else None
-    bytes_per_second = (served.read_bytes + served.written_bytes) / served.seconds
+    iops = served.requests / served.seconds if found.is_certain else None
+    bytes_per_second = served.bytes / served.seconds
     burst_s = before.burst_s if before is not None and before.throttle == throttle else 0.0
     if iops and throttle.limit not in OF_MACHINE:
         charges = next((most for level, _, most in levels(limits) if level == throttle.level), ())

@@ -20,7 +20,7 @@ and updates them only when there is something to add: one update over a long idl
 as many over its parts.
 """
 
-from disksla.credits.account import CreditAccount, CreditLevel, open_account
+from disksla.credits.account import CreditAccount, CreditLevel, open_account, throttled_by
 from disksla.credits.bounds import (
     WINDOW_S,
     Credits,
@@ -42,4 +42,5 @@ __all__ = [
     "from_bounds",
     "initial",
     "open_account",
+    "throttled_by",
 ]

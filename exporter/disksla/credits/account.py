@@ -125,7 +125,7 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
                     use,
                     self.pending_requests,
                     inflight,
-                    _throttled_by(bucket, throttle),
+                    throttled_by(bucket, throttle),
                 )
                 for credit, bucket, use in zip(self.bucket_credits, buckets, uses, strict=True)
             ),
@@ -216,7 +216,7 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
     return Use.exactly(used_s or 0.0)
 
 
-def _throttled_by(bucket: Bucket, throttle: Throttle | None) -> ThrottledAt | None:
+def throttled_by(bucket: Bucket, throttle: Throttle | None) -> ThrottledAt | None:
     """Return the rate at which this bucket throttled the disk; None if it did not."""
     if (
         throttle is None

@@ -7,9 +7,8 @@ One update over a long idle time has the same result as updates over its parts, 
 costs nothing.
 
 Assumptions: the limiter's windows are no longer than `WINDOW_S`, and no longer than the intervals
-except for `JITTER_SHARE`; a request admitted while others are throttled completes within
-`SERVED_WITHIN_S`; the limits enforced are those of the terms. If the observations contradict this,
-the bounds are reset.
+except for `JITTER_SHARE`; the limits enforced are those of the terms. If the observations
+contradict this, the bounds are reset.
 """
 
 import math
@@ -28,8 +27,6 @@ JITTER_SHARE = 0.1
 """Share of a window by which a sample may be early or late."""
 THROTTLED_WITHIN_S = 1.3
 """It is known so long after that a bucket was empty: a verdict is decided when its second ends."""
-SERVED_WITHIN_S = 0.025
-"""Longest service time of a request that its limiter has admitted."""
 BURSTING_LOAD = 1.03
 """Load of the baseline above which an interval is estimated to be part of a burst."""
 KEPT_REQUEST_SHARE = 0.99
@@ -82,8 +79,6 @@ class Credits(msgspec.Struct, frozen=True, gc=False):
     """Time that may have been part of a burst with constant drain and was not counted as such."""
     request_credits: float = 0.0
     """Use of the largest recent request."""
-    is_throttled_at_base: bool = False
-    """Whether the bucket was empty at the end of the last interval."""
 
 
 class _Observed(NamedTuple):
@@ -217,9 +212,8 @@ def _advance(before: Credits, bucket: Bucket, observed: _Observed, estimate: flo
     best_low = max(low, paced_low - _window_edge(bucket, observed))
     if best_low > high + bucket.capacity * _ROUNDING_SHARE:
         return _reset(before, bucket)
-    is_throttled_at_base = observed.throttled_at == "base"
     window_fill = bucket.fill_per_second * WINDOW_S
-    if is_throttled_at_base:
+    if observed.throttled_at == "base":
         estimate = min(estimate, window_fill / 2)
     lower = min(max(best_low - _inflight_drain(bucket, observed), 0.0), bucket.capacity)
     upper = max(min(high + window_fill + _window_drain(bucket), bucket.capacity), lower)
@@ -234,7 +228,6 @@ def _advance(before: Credits, bucket: Bucket, observed: _Observed, estimate: flo
         most_baseline,
         uncounted_burst_s,
         observed.request,
-        is_throttled_at_base,
     )
 
 
@@ -304,8 +297,6 @@ def _highest(before: Credits, bucket: Bucket, observed: _Observed) -> tuple[floa
     most_high = bucket.capacity + _inflight_drain(bucket, observed)
     if observed.throttled_at == "base":
         inflight_drain = min(_inflight_drain(bucket, observed), bucket.capacity)
-        if before.is_throttled_at_base:  # requests admitted by the burst have completed since
-            inflight_drain = min(inflight_drain, (base + bucket.fill_per_second) * SERVED_WITHIN_S)
         since_s = THROTTLED_WITHIN_S - observed.longest_s
         refilled = max(0.0, filled - spent, bucket.fill_per_second * since_s)
         most_high = inflight_drain + observed.request + lag + refilled

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Collection, Iterator
 
 from disksla.config import Configuration
+from disksla.credits import throttled_by
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.limits import Resource
@@ -49,12 +50,18 @@ class DiskMonitor:
         )
 
     def is_at_base(self, resources: Collection[Resource]) -> bool:
-        """Return whether the disk has certainly used up its credits of all these resources."""
+        """Return whether the disk has certainly used up its credits of all these resources.
+
+        Of each, next to none are left, or its limiter was seen at the baseline in the last second.
+        """
         disk = self._sampler.state.monitored.get(self._disk.name)
         if disk is None or disk.credits is None:
             return False
+        last = disk.window_verdict
+        seen = last.throttle if last is not None and last.is_seen else None
         return all(
-            credit.is_throttled_at_base or credit.upper_credits < _EMPTY_SHARE * bucket.capacity
+            throttled_by(bucket, seen) == "base"
+            or credit.upper_credits < _EMPTY_SHARE * bucket.capacity
             for credit, bucket in zip(
                 disk.credits.bucket_credits, disk.assignment.limits.buckets, strict=True
             )

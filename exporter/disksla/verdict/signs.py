@@ -188,36 +188,38 @@ def _named(
 
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:
-    """Return whether the last second is like those in which the disk was looked at, if any."""
+    """Return whether the last second is like one in which the disk was looked at, if any."""
     looked = [second for second in seconds if second.is_close]
-    return not looked or _is_alike(looked[-LOOKED_SECONDS:], seconds[-1], LONG_WINDOW_S)
+    return not looked or bool(_alike(looked, seconds[-1], LONG_WINDOW_S))
 
 
-def _is_alike(looked: Sequence[Second], last: Second, window_s: float = 0.0) -> bool:
-    """Return whether a second is like those in which the disk was looked at.
+def _alike(looked: Sequence[Second], last: Second, window_s: float) -> list[Second]:
+    """Return those of the last seconds in which the disk was looked at that are like another.
 
     A window of the limiter more or less may fall into it.
     """
-    if last.number == looked[-1].number:
-        return True
-    most = SAME_LOAD + window_s
-    before = sum(each.requests_per_second for each in looked) / len(looked)
-    now = last.requests_per_second
-    return before <= most * now and now <= most * before
+    most, now = SAME_LOAD + window_s, last.requests_per_second
+    return [
+        each
+        for each in looked[-LOOKED_SECONDS:]
+        if each is last
+        or (each.requests_per_second <= most * now and now <= most * each.requests_per_second)
+    ]
 
 
 def _share(seconds: Sequence[Second], clock: Clock) -> float:
     """Return the throttled share of the time in which the disk was looked at and active.
 
-    0 if the last second is not like that.
+    Only seconds count that are like the last one.
     """
-    looked = [second for second in seconds if second.is_close][-LOOKED_SECONDS:]
-    if not _is_alike(looked, seconds[-1], clock.window_s):
-        return 0.0
-    first, last = seconds.index(looked[0]), seconds.index(looked[-1])
-    spans = list(_throttled_spans(seconds[max(0, first - 1) : last + 1], clock))
-    windows = [each.window for second in looked for each in second.observations]
+    looked = [second for second in seconds if second.is_close]
+    alike = _alike(looked, seconds[-1], clock.window_s)
+    windows = [each.window for second in alike for each in second.observations]
     active = [window for window in windows if _is_active(window)]
+    if not active:
+        return 0.0
+    first, last = seconds.index(alike[0]), seconds.index(alike[-1])
+    spans = list(_throttled_spans(seconds[max(0, first - 1) : last + 1], clock))
     throttled_s = sum(_within(spans, window) for window in active)
     return throttled_s / sum(window.seconds for window in active)
 

@@ -17,6 +17,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from bench.data_writes import measure_data_writes
+from bench.looked import measure_looked
 from bench.loops import loop_devices
 from bench.measures import (
     Process,
@@ -201,6 +202,9 @@ def main() -> int:
         return 0
     if sys.argv[1:2] == ["data-writes"]:
         measure_data_writes(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)
+        return 0
+    if sys.argv[1:2] == ["looked"]:
+        measure_looked()
         return 0
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     print("CPU time at 10 Hz, in ms per second:\n")

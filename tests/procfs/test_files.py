@@ -115,7 +115,6 @@ def test_disks_that_are_looked_at_have_a_sample_of_each_reading(stat_sysfs: Path
     assert files.take() == ({}, {})
     files.look_at(["vda", "cciss/c0d0"], ())
     assert open_files() == before + 2
-    files.read()
     (stat_sysfs / "class" / "block" / "vda" / "stat").write_text(STAT.format(writes=60))
     files.read()
     samples, problems = files.take()

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from disksla.verdict.admitted import admitted
-from disksla.verdict.observation import LONGEST_STEP_S, Step
+from disksla.verdict.observation import Step
 from disksla.verdict.pauses import ON_TIME_SHARE, Clock, Pause, find_clock, find_pauses
 
 SAMPLE_S = 0.01
@@ -189,7 +189,24 @@ def test_time_that_is_mostly_flushes_is_no_pause() -> None:
     assert find_pauses([step_at(0.01, 1), *silent, step_at(0.08, 1)]) == []
 
 
-@given(st.floats(LONGEST_STEP_S + 0.001, 5.0))
+def test_late_samples_within_a_pause_change_nothing() -> None:
+    """Between two samples with the same counters, nothing has completed, however long it was."""
+    steps = sampled(limiter_pauses(0.2, Random(1)), Random(1))
+    late: list[Step] = []
+    for step in steps:
+        if late and late[-1].is_silent and step.is_silent and late[-1].seconds < 5 * SAMPLE_S:
+            seconds = late.pop().seconds + step.seconds
+            late.append(step_at(step.end_s, 0, seconds=seconds))
+        else:
+            late.append(step)
+    assert len(late) < 0.7 * len(steps)
+    spans = [
+        [(pause.begin_s, pause.end_s) for pause in find_pauses(each)] for each in (late, steps)
+    ]
+    assert spans[0] == spans[1]
+
+
+@given(st.floats(0.011, 5.0))
 def test_nothing_is_known_of_a_time_between_looks(gap_s: float) -> None:
     """A pause that lasts at the end of a look is not that at the start of the next."""
     before = [step_at(0.01 * number, 0) for number in range(1, 6)]

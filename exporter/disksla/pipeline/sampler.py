@@ -5,7 +5,6 @@ writer of the state (`Sampler.state`).
 """
 
 import logging
-import math
 import os
 import queue
 import threading
@@ -22,7 +21,7 @@ from disksla.ebs import Failure, Reading
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.batch import is_complete, is_idle
-from disksla.pipeline.deadlines import next_deadline
+from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.state import State, needs_host_wait, needs_inflight, to_look_at
 from disksla.pipeline.tick import Tick
@@ -35,8 +34,6 @@ from disksla.verdict import Clocks
 LONGEST_SLEEP_S = 0.25
 STEP_S = 0.01
 """Time between close samples: pauses of 20 ms are seen, and a disk costs 4 ms of CPU a second."""
-GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
-"""Multiples of it are spread evenly between whole numbers, however many they are."""
 STOP_TIMEOUT_S = 3.0
 LATEST_COUNT_S = 0.01
 """Data writes that were counted later than this after the clocks were read are not of the window:
@@ -172,19 +169,14 @@ class Sampler:
     def _look_until(self, due_s: float) -> bool:
         """Read close samples every STEP_S before the deadline; return False after `stop`.
 
-        The last one is read with the tick. The others are up to half a step earlier or later, by
-        another part of it before each tick: otherwise, where the windows of a limiter are as long
-        as the interval, each begins at the same place between samples, and the error is the same.
+        The last one is read with the tick.
         """
         state = self.state
         devices = to_look_at(state, due_s)
         partitioned = frozenset() if state.lines is None else state.lines.partitioned
         self._stat.look_at(devices, partitioned)
         interval_s = state.settings.sampling.interval_s
-        steps = round(interval_s / STEP_S) if devices else 1
-        shift = due_s / interval_s * GOLDEN_RATIO % 1.0 - 0.5
-        for number in range(1, steps):
-            step_due_s = due_s - interval_s * (1 - (number + shift) / steps)
+        for step_due_s in close_deadlines(due_s, interval_s, STEP_S) if devices else ():
             if step_due_s > time.monotonic():
                 if not self._sleep_until(step_due_s):
                     return False

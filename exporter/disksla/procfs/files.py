@@ -111,7 +111,7 @@ class StatFiles:
         self._problems: dict[str, str] = {}
 
     def look_at(self, devices: Collection[str], partitioned: Collection[str]) -> None:
-        """Open the files of these disks, and close those of others."""
+        """Open and read the files of these disks, and close those of others."""
         for device in [*self._descriptors]:
             if device not in devices:
                 self._close(device)
@@ -123,19 +123,23 @@ class StatFiles:
                     if device in partitioned:
                         inflight = _open(self._directory, device, "inflight")
                         self._descriptors[device] = (stat, inflight)
+                    self._read(device)
                 except OSError as error:
                     self._failed(device, error)
 
     def read(self) -> None:
         """Read the files of all disks that are looked at."""
-        for device, (stat, inflight) in [*self._descriptors.items()]:
+        for device in [*self._descriptors]:
             try:
-                at_s, text = time.monotonic(), os.pread(stat, _STAT_BYTES, 0)
-                in_flight = None if inflight is None else os.pread(inflight, _STAT_BYTES, 0)
+                self._read(device)
             except OSError as error:
                 self._failed(device, error)
-                continue
-            self._texts.setdefault(device, []).append((at_s, text, in_flight))
+
+    def _read(self, device: str) -> None:
+        stat, inflight = self._descriptors[device]
+        at_s, text = time.monotonic(), os.pread(stat, _STAT_BYTES, 0)
+        in_flight = None if inflight is None else os.pread(inflight, _STAT_BYTES, 0)
+        self._texts.setdefault(device, []).append((at_s, text, in_flight))
 
     def take(self) -> tuple[dict[str, tuple[CloseSample, ...]], dict[str, str]]:
         """Return what was read since the last call, and errors by `close_samples:DEVICE`.

@@ -11,9 +11,6 @@ import msgspec
 from disksla.procfs import SECTOR_BYTES, CloseSample
 from disksla.verdict.interval import Interval
 
-LONGEST_STEP_S = 0.03
-"""Close samples that are further apart than this were not taken one after the other."""
-
 
 class Step(msgspec.Struct, frozen=True, gc=False):
     """What a disk did between two samples."""
@@ -81,7 +78,7 @@ def observe(
     steps = tuple(
         _step(before, after)
         for before, after in pairwise(samples)
-        if 0 < after.at_s - before.at_s <= LONGEST_STEP_S and not _is_reset(before, after)
+        if after.at_s > before.at_s and not _is_reset(before, after)
     )
     seen_s = sum(step.seconds for step in steps)
     if seen_s < window.seconds / 2:

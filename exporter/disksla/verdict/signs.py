@@ -37,6 +37,8 @@ BUSY_SHARE = 0.25
 """Of the time. With requests in flight for less, no sign is looked for."""
 FEW_REQUESTS = 12
 """In a window. A disk may serve so many at a time."""
+ONE_WINDOW = 0.1
+"""Requests take one window each, if their mean latency differs from it by no more than this."""
 LONG_WINDOW_S = 0.4
 """Pauses of such windows are seen in samples every 100 ms, too."""
 LOOKED_SECONDS = 4
@@ -105,11 +107,12 @@ def _paused(
 
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
-    """Return whether a disk may be as slow by itself: few requests, for a window each."""
+    """Return whether a disk may be as slow by itself: few requests, for one window each."""
     served = reduce(Interval.plus, (second.served for second in seconds))
     took_s = ((served.read_ms or 0) + (served.data_write_ms or 0)) / 1000
     latency_s = took_s / max(1, served.requests)
-    return full.requests < FEW_REQUESTS and latency_s >= 0.9 * clock.window_s
+    is_one_each = abs(latency_s / clock.window_s - 1) < ONE_WINDOW
+    return full.requests < FEW_REQUESTS and is_one_each
 
 
 def _at_known_limit(

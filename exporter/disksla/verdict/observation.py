@@ -11,6 +11,9 @@ import msgspec
 from disksla.procfs import SECTOR_BYTES, CloseSample
 from disksla.verdict.interval import Interval
 
+LONGEST_STEP_S = 0.03
+"""When in a longer time something completed is not known well enough."""
+
 
 class Step(msgspec.Struct, frozen=True, gc=False):
     """What a disk did between two samples."""
@@ -56,6 +59,11 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     """The steps are those of close samples."""
 
     @property
+    def seen_share(self) -> float:
+        """Share of the window that its steps are; what was not seen is taken to be like them."""
+        return sum(step.seconds for step in self.steps) / self.window.seconds
+
+    @property
     def busy_s(self) -> float:
         """Time with requests in flight; before Linux 6.10, it may be less than in truth."""
         if self.window.inflight and self.steps[0].inflight_before:
@@ -75,11 +83,12 @@ def observe(
     before, and `close` are those within it.
     """
     samples = close if last is None else (last, *close)
-    steps = tuple(
+    seen = (
         _step(before, after)
         for before, after in pairwise(samples)
         if after.at_s > before.at_s and not _is_reset(before, after)
     )
+    steps = tuple(step for step in seen if step.seconds <= LONGEST_STEP_S or step.is_silent)
     seen_s = sum(step.seconds for step in steps)
     if seen_s < window.seconds / 2:
         return Observation(window, (_whole(window, inflight_before),), is_close=False)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from disksla.verdict.observation import Step
+from disksla.verdict.observation import LONGEST_STEP_S, Step
 
 CHANCE = 1e-4
 """Probability by which pauses may end in time with a clock by chance."""
@@ -71,7 +71,7 @@ def find_pauses(steps: Iterable[Step]) -> list[Pause]:
     before_s = half_s = 0.0
     for step in steps:
         start_s = step.end_s - step.seconds
-        if start_s - before_s > step.seconds:  # what was between is not known
+        if start_s - before_s > LONGEST_STEP_S:
             run, half_s = None, 0.0
         before_s = step.end_s
         if step.is_silent:

@@ -91,7 +91,9 @@ def _paused(
     is_long = clock.window_s >= LONG_WINDOW_S
     if last.is_close or is_long or not _is_looked_at(seconds):
         spans = list(_throttled_spans(seconds[-2:], clock))
-        throttled_s = tuple(_within(spans, each.window) for each in last.observations)
+        throttled_s = tuple(
+            _within(spans, each.window) / each.seen_share for each in last.observations
+        )
     else:
         share = _share(seconds, clock)
         throttled_s = tuple(
@@ -217,14 +219,14 @@ def _share(seconds: Sequence[Second], clock: Clock) -> float:
     """
     looked = [second for second in seconds if second.is_close]
     alike = _alike(looked, seconds[-1], clock.window_s)
-    windows = [each.window for second in alike for each in second.observations]
-    active = [window for window in windows if _is_active(window)]
+    observations = [each for second in alike for each in second.observations]
+    active = [each for each in observations if _is_active(each.window)]
     if not active:
         return 0.0
     first, last = seconds.index(alike[0]), seconds.index(alike[-1])
     spans = list(_throttled_spans(seconds[max(0, first - 1) : last + 1], clock))
-    throttled_s = sum(_within(spans, window) for window in active)
-    return throttled_s / sum(window.seconds for window in active)
+    throttled_s = sum(_within(spans, each.window) for each in active)
+    return throttled_s / sum(each.seen_share * each.window.seconds for each in active)
 
 
 def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[float, float]]:

@@ -3,8 +3,6 @@
 import ast
 import configparser
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,9 +20,6 @@ LAYERS = SETUP["importlinter:contract:layers"]["layers"].replace("|", " ").split
 PACKAGES = sorted(path.parent.name for path in SOURCE.glob("*/__init__.py"))
 ANY_MODULE = {"commands", "daemon.py"}
 """What puts the packages together and may import any module of them."""
-ONLY_WHERE_CONFIGURED = {"_hashlib", "_ssl", "apscheduler", "bcrypt", "disksla.probes", "re2"}
-"""TLS, probes, passwords, and names of disks by regular expressions."""
-ONLY_FOR_COMMANDS = {"email", "importlib.metadata", "rich", "zipfile"}
 
 
 def test_list_of_pure_modules_is_complete() -> None:
@@ -78,17 +73,3 @@ def test_architecture_document_shows_every_package() -> None:
     [tree] = re.findall(r"^```\nexporter/disksla/\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     shown = re.findall(r"^  (\w+)(?:/|\.py) ", tree, re.MULTILINE)
     assert sorted(shown) == sorted(set(LAYERS) - {"__main__"})
-
-
-def test_daemon_loads_only_what_every_daemon_needs() -> None:
-    """As `disksla serve` does. What is loaded stays in memory as long as the daemon runs."""
-    script = (
-        "import sys; from disksla.system.openssl import load_without_openssl;"
-        " load_without_openssl(); import disksla.commands.serve; print(*sys.modules)"
-    )
-    output = subprocess.run(
-        [sys.executable, "-c", script], check=True, capture_output=True, text=True
-    ).stdout
-    loaded = set(output.split())
-    assert "disksla.daemon" in loaded
-    assert loaded & (ONLY_WHERE_CONFIGURED | ONLY_FOR_COMMANDS) == set()

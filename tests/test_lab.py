@@ -2,18 +2,12 @@
 
 import gzip
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from disksla.commands.replay import replay
-from disksla.pipeline.batch import is_complete
 from disksla.pipeline.recording import decode_tick, encode
-from disksla.pipeline.state import State, needs_host_wait, needs_inflight
-from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord
 from disksla.procfs import CloseSample
 from lab.__main__ import main
 from lab.experiment import CONFIG, TICKS, as_it_ran, only_devices, without_exact_counts
@@ -39,41 +33,6 @@ def test_verdicts_on_a_recording_agree_with_the_truth(name: str) -> None:
     scenario = as_it_ran(read_scenario(file), RECORDINGS / name)
     for verdict in verdicts(name, scenario, RECORDINGS / name):
         assert verdict.problems == [], f"\n{headings()}\n{row(verdict)}"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_ticks_in_batches_have_the_same_verdicts(name: str, tmp_path: Path) -> None:
-    """The daemon reads less in a batch: the state that says what to read is older."""
-    ticks, config = RECORDINGS / name / TICKS, RECORDINGS / name / CONFIG
-    header, *lines = gzip.decompress(ticks.read_bytes()).splitlines(keepends=True)
-    in_batches = tmp_path / TICKS
-    read = as_in_batches([decode_tick(line, 2) for line in lines], replay(ticks, config))
-    in_batches.write_bytes(gzip.compress(header + b"".join(map(encode, read))))
-    assert judged(in_batches, config) == judged(ticks, config)
-
-
-def as_in_batches(ticks: list[Tick], states: Iterator[State]) -> Iterator[Tick]:
-    """Yield the ticks with what is read after the states that are published between batches."""
-    published = next(states)
-    batch = []
-    for tick, after in zip(ticks, states, strict=True):
-        to_read = needs_inflight(published)
-        inflight = {name: pair for name, pair in tick.inflight.items() if name in to_read}
-        host = tick.host if needs_host_wait(published) else None
-        batch.append(msgspec.structs.replace(tick, inflight=inflight, host=host))
-        yield batch[-1]
-        if is_complete(published, batch):
-            published, batch = after, []
-
-
-def judged(ticks: Path, config: Path) -> list[WindowRecord]:
-    """Return the records, without what is read for active disks or those at a limit only."""
-    return [
-        msgspec.structs.replace(
-            row, inflight=None, throttled_iowait_s=None, throttled_pressure_s=None
-        )
-        for row in replay_records(ticks, config)
-    ]
 
 
 def test_exact_counts_close_the_bounds_of_credits(tmp_path: Path) -> None:

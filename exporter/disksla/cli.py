@@ -10,7 +10,6 @@ from collections.abc import Collection, Sequence
 from disksla import VERSION
 from disksla.errors import DiskslaError
 from disksla.system.log import error_lines
-from disksla.system.openssl import load_without_openssl
 from disksla.text import escape_control
 
 COULD_NOT = 2
@@ -42,8 +41,7 @@ COMMANDS = {
 def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.ArgumentParser:
     """Return the parser of all commands, in which only `chosen` ones have their options.
 
-    The module of a command is imported only if the command is chosen, because the daemon must not
-    load what other commands need (tables, progress bars).
+    The module of a command is imported only if the command is chosen, so that it starts sooner.
     """
     parser = argparse.ArgumentParser(
         prog="disksla",
@@ -70,8 +68,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     try:
         chosen = [word for word in words if word in COMMANDS]
-        if chosen[:1] == ["serve"]:
-            load_without_openssl()
         arguments = build_parser(chosen).parse_args(words)
         status: int = arguments.run(arguments)
         sys.stdout.flush()

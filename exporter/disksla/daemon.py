@@ -12,11 +12,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
-from disksla.config import Configuration, Settings
+from disksla.config import Configuration
 from disksla.config.settings_file import (
     read_configuration,
     terms_directories,
@@ -42,11 +41,12 @@ from disksla.pipeline import (
 from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
+from disksla.probes.scheduler import ProbeScheduler
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
-from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.roots import Roots
+from disksla.system.scheduler import Scheduler
 from disksla.system.state_file import StateFile
 from disksla.system.systemd import ServiceManager
 from disksla.system.unix_socket import UnixSocket
@@ -78,19 +78,6 @@ A tick releases the GIL a dozen times to read files and has to acquire it again 
 three busy threads, 5 % of ticks took longer than 170 ms at Python's default of 5 ms, and longer
 than 16 ms at this value.
 """
-
-
-class Probes(Protocol):
-    """What the daemon uses of ProbeScheduler."""
-
-    def configure(self, settings: Settings) -> None:
-        """Apply settings."""
-
-    def health(self) -> SourceHealth | None:
-        """Return whether probes can run; None if none are configured."""
-
-    def stop(self) -> None:
-        """Stop, and end a probe that is running."""
 
 
 class Daemon:
@@ -128,7 +115,7 @@ class Daemon:
 
         # Sampling: a thread takes a tick every 100 ms and advances the state.
         state = initial_state(configuration, self._previous_run())
-        self._sampler = Sampler(roots, state, in_batches=True)
+        self._sampler = Sampler(roots, state)
         self._history = History()
         self._started_s = time.monotonic()
         self._has_disks = False
@@ -145,8 +132,9 @@ class Daemon:
             lambda: to_read_often(self._sampler.state),
         )
 
-        # Short jobs that are repeated.
-        self._jobs = PeriodicJobs()
+        # What is repeated, besides sampling.
+        self._jobs = Scheduler()
+        self._sampler.on_clock_set = self._jobs.clock_was_set
         self._jobs.every(SAVE_EVERY_S, self.save, "save state")
         self._jobs.every(TERMS_EVERY_S, self.read_terms, "read terms files")
         self._jobs.every(REPORTS_EVERY_S, self.read_reports, "read verification reports")
@@ -157,8 +145,14 @@ class Daemon:
             self._jobs.every(STATUS_EVERY_S, self.notify_status, "notify systemd")
         self._sampler.on_tick_done = self._on_tick_done
 
-        # Probes, once some are configured: they read the state and post results to the sampler.
-        self._probes: Probes | None = None
+        # Probes, if some are configured: they read the state and post results to the sampler.
+        self._probes = ProbeScheduler(
+            roots,
+            self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
+            self._jobs,
+            lambda: self._sampler.state,
+            self._sampler.post,
+        )
 
         # Web server: metrics and status page from snapshots, health, and reload by POST.
         app = App(
@@ -192,21 +186,19 @@ class Daemon:
         self._sampler.start()
         self._ebs.start()
         self._jobs.start()
-        self._configure_probes(self._sampler.state.settings)
+        self._probes.configure(self._sampler.state.settings)
         gc.freeze()  # what is loaded by now stays: the garbage collector need not visit it
         return addresses
 
     def stop(self) -> None:
         """Stop all parts, a running probe included, and save the state."""
         self._manager.stopping()
-        if self._probes is not None:
-            self._probes.stop()
+        self._probes.stop()
         self._server.stop()
         self._watcher.stop()
         self._ebs.stop()
         self._sampler.stop()
-        self._jobs.stop()
-        self.save()
+        self._jobs.stop(last=self.save)
 
     def reload(self) -> None:
         """Read the configuration again; raise DiskslaError, and keep the old one, if invalid."""
@@ -226,32 +218,12 @@ class Daemon:
             directory = Path(settings.state.directory)
             if directory != self._state_file.path.parent:
                 self._open_state_directory(directory)
-            self._configure_probes(settings)
+            self._probes.configure(settings)
             self._ebs.path = Path(settings.ebs.socket)
             self._build_info = msgspec.structs.replace(
                 self._build_info, reload_successful=True, reload_success_timestamp_s=time.time()
             )
             log.info("configuration reloaded")
-
-    def _configure_probes(self, settings: Settings) -> None:
-        """Apply settings; what runs probes takes 4 MiB, and is loaded once some are configured."""
-        if self._probes is None and settings.probes:
-            from disksla.probes.scheduler import ProbeScheduler  # noqa: PLC0415 -- see above
-            from disksla.system.scheduler import Scheduler  # noqa: PLC0415
-
-            scheduler = Scheduler()
-            self._sampler.on_clock_set = scheduler.clock_was_set
-            self._probes = ProbeScheduler(
-                self._roots,
-                self._boot if self._machine == UNKNOWN_MACHINE else self._machine,
-                self._jobs,
-                scheduler,
-                lambda: self._sampler.state,
-                self._sampler.post,
-            )
-            scheduler.start()
-        if self._probes is not None:
-            self._probes.configure(settings)
 
     # What the web server shows.
 
@@ -288,9 +260,9 @@ class Daemon:
         )
         state = self._state_file
         yield SourceHealth("state", state.errors, state.problem is None, state.problem)
-        probes = None if self._probes is None else self._probes.health()
-        if probes is not None:
+        if (probes := self._probes.health()) is not None:
             yield probes
+        yield self._jobs.health()
         if (ebs := self._ebs.health) is not None:
             yield ebs
         yield SourceHealth("verification", self._reports.errors, self._reports.success)

@@ -40,11 +40,13 @@ BUSY = 8
 LIBRARIES = (
     "threading",
     "logging",
-    "disksla.system.openssl",
+    "asyncio",
     "msgspec",
     "yaml",
     "pyudev",
     "h11",
+    "re2",
+    "apscheduler.schedulers.background",
     "disksla.commands.serve",
 )
 
@@ -169,8 +171,7 @@ def measure_memory() -> None:
     script = (
         "import importlib, sys\n"
         "for name in ['sys', *sys.argv[1:]]:\n"
-        "    module = importlib.import_module(name)\n"
-        "    getattr(module, 'load_without_openssl', bool)()\n"
+        "    importlib.import_module(name)\n"
         "    pages = int(open('/proc/self/statm').read().split()[1])\n"
         "    print(name, pages / 256)\n"
     )
@@ -182,7 +183,9 @@ def measure_memory() -> None:
         name, total = line.split()
         labels = {
             "sys": "Python itself",
-            "disksla.system.openssl": "asyncio and hashlib, without OpenSSL",
+            "asyncio": "asyncio, with OpenSSL",
+            "apscheduler.schedulers.background": "APScheduler",
+            "re2": "google-re2",
             "disksla.commands.serve": "disksla and the rest",
         }
         print(f"| {labels.get(name, name)} | {float(total) - before:.1f} | {float(total):.1f} |")

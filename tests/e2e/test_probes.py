@@ -75,7 +75,6 @@ def test_daemon_probes_a_disk(start_daemon: StartDaemon, loop_device: str, tmp_p
 def test_probes_that_a_reload_configures_run(
     start_daemon: StartDaemon, loop_device: str, tmp_path: Path
 ) -> None:
-    """What runs them is not loaded before."""
     config = Path(config_for(loop_device, tmp_path))
     with_probes = config.read_text()
     config.write_text(with_probes.partition("probes:")[0])

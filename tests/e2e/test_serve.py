@@ -89,15 +89,6 @@ def test_added_and_removed_disks_are_noticed(
     assert daemon.samples(reason="replaced")["disksla_gaps_total"] > 0
 
 
-def test_openssl_is_not_loaded_without_tls(start_daemon: StartDaemon) -> None:
-    """With TLS, see test_access.py."""
-    daemon = start_daemon()
-    assert daemon.get("/metrics")[0] == 200
-    maps = Path(f"/proc/{daemon.process.pid}/maps").read_text()
-    assert "libpython" in maps or "python3" in maps
-    assert "libssl" not in maps
-
-
 def test_status_of_each_path(start_daemon: StartDaemon) -> None:
     daemon = start_daemon()
     assert daemon.get("/-/healthy")[0] == 200

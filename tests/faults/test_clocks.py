@@ -37,21 +37,18 @@ FAKETIME = next(
 SET_BACK = """
 import sys, threading
 from pathlib import Path
-from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.scheduler import JobTimes, Scheduler
 
 short, long = threading.Semaphore(0), threading.Semaphore(0)
-jobs, scheduler = PeriodicJobs(), Scheduler()
-jobs.every(0.1, short.release, "short")
+scheduler = Scheduler()
+scheduler.every(0.1, short.release, "short")
 scheduler.at(JobTimes(every_s=0.1), long.release, "long")
-jobs.start()
 scheduler.start()
 for set_to in ("+0", "-7200", "+7200", "-86400"):
     Path(sys.argv[1]).write_text(set_to)
     scheduler.clock_was_set()
     for done in (short, long):
         assert all(done.acquire(timeout=20.0) for _ in range(3)), set_to
-jobs.stop()
 scheduler.stop()
 """
 
@@ -65,7 +62,7 @@ needs_time_namespace = pytest.mark.skipif(
 
 @pytest.mark.skipif(FAKETIME is None, reason="NOT TESTED: libfaketime is missing")
 def test_jobs_continue_after_the_wall_clock_is_set(tmp_path: Path) -> None:
-    """Without `clock_was_set`, those of the wall clock would wait for the old time."""
+    """Without `clock_was_set`, they would wait for the old time."""
     time_file = tmp_path / "time"
     time_file.write_text("+0")
     environment = {

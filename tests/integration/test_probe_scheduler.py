@@ -23,7 +23,6 @@ from disksla.pipeline.sampler import Sampler
 from disksla.pipeline.state import State
 from disksla.probes.scheduler import ProbeScheduler
 from disksla.system.lock import measurement_lock
-from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler
 from support.fake_fio import ANSWERS, HANGS, fake_fio
@@ -53,13 +52,11 @@ class Bench:
         self.state_directory.mkdir()
         self.sampler = Sampler(Roots(), State(self.settings(FREQUENT), CATALOG))
         self.sampler.post(read_disks(Roots()).disks)
-        self.jobs = PeriodicJobs()
         self.scheduler = Scheduler()
         self.posted: list[ProbeResult] = []
         self.probes = ProbeScheduler(
             Roots(),
             "machine",
-            self.jobs,
             self.scheduler,
             lambda: self.sampler.state,
             self.post,
@@ -68,10 +65,9 @@ class Bench:
         )
         self.sampler.start()
         cleanup.callback(self.sampler.stop)
-        cleanup.callback(self.jobs.stop)
+        cleanup.callback(self.scheduler.stop)
         cleanup.callback(self.probes.stop)
         assert eventually(lambda: device in self.sampler.state.monitored, WITHIN_S)
-        self.jobs.start()
         self.scheduler.start()
 
     def settings(self, *entries: ProbeEntry) -> Settings:

@@ -10,9 +10,10 @@ from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
+from disksla.pipeline.state import State, is_idle
 from disksla.pipeline.window_records import window_records
 from disksla.verdict.interval import Interval
-from support.simulated_host import Machine, a_disk
+from support.simulated_host import CATALOG, Machine, a_disk
 
 TERMS = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))
 SETTINGS = Settings(disks=(DiskEntry(match=DiskMatch(device="vda"), terms=TERMS),))
@@ -172,6 +173,21 @@ def test_records_show_what_is_exact() -> None:
             records += window_records(before, machine.state)
         found = [record for record in records if record.flushes == 5]
         assert [(each.writes, each.is_exact) for each in found] == [(writes, is_counted)]
+
+
+def test_machine_is_idle_while_its_disks_do_nothing() -> None:
+    machine = Machine(a_disk("vda"), settings=Settings())
+    assert not is_idle(State(Settings(), CATALOG), machine.text())
+    machine.tick()
+    machine.does("vda", reads=10, read_sectors=80)
+    machine.tick()
+    assert not is_idle(machine.state, machine.text())
+    for _ in range(10):  # until its windows are decided, at the end of the second
+        machine.tick()
+    assert is_idle(machine.state, machine.text())
+    assert not is_idle(machine.state, None)
+    machine.does("vda", reads=10, read_sectors=80)
+    assert not is_idle(machine.state, machine.text())
 
 
 def test_only_disks_with_a_write_cache_are_counted() -> None:

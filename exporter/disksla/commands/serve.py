@@ -13,7 +13,6 @@ from disksla.commands._log_options import add_log_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.daemon import Daemon
 from disksla.errors import DiskslaError
-from disksla.system.allocator import share_one_arena
 from disksla.system.log import set_up_logging
 from disksla.system.systemd import ServiceManager, inherited_sockets
 from disksla.system.unix_socket import DEFAULT_SOCKET
@@ -76,7 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
     Signals are blocked in all threads, and this thread waits for them one at a time, so that no
     signal interrupts a system call.
     """
-    share_one_arena()
     set_up_logging(arguments.log_level, arguments.log_format)
     telemetry_path = arguments.telemetry_path
     if not telemetry_path.startswith("/") or telemetry_path == "/":

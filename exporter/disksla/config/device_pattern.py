@@ -7,6 +7,7 @@ length of the name. Python's `re` backtracks: '(a|a)*b' could stop the sampler f
 from typing import Any
 
 import msgspec
+import re2
 
 
 class DevicePattern(msgspec.Struct, frozen=True):
@@ -19,7 +20,7 @@ class DevicePattern(msgspec.Struct, frozen=True):
         """Return the pattern. Raise ValueError, with the reason, if RE2 does not compile it."""
         try:
             _compiled(text)
-        except _re2().error as error:
+        except re2.error as error:
             reason = error.args[0].decode(errors="replace")
             raise ValueError(f"found '{text}'; expected a regular expression ({reason})") from None
         return cls(text)
@@ -31,17 +32,9 @@ class DevicePattern(msgspec.Struct, frozen=True):
 
 def _compiled(pattern: str) -> Any:
     """Return the compiled expression; RE2 caches the last 128."""
-    re2 = _re2()
     options = re2.Options()
     options.log_errors = False
     return re2.compile(_text(pattern), options)
-
-
-def _re2() -> Any:
-    """Import RE2, which takes 3 MiB, only if the configuration filters by name."""
-    import re2  # noqa: PLC0415 -- see the docstring
-
-    return re2
 
 
 def _text(text: str) -> str:

@@ -1,8 +1,10 @@
 """Reads the files of the operator: the configuration file, and the catalogue files beside it."""
 
+from datetime import UTC
 from pathlib import Path
 
 import msgspec
+from apscheduler.triggers.cron import CronTrigger
 
 from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.fields import CATALOG_ID, CRONTAB
@@ -218,11 +220,9 @@ def _overrides(catalog: Catalog | None) -> Overrides:
 
 def _parse_crontab(text: str) -> str:
     """Return a crontab line that the scheduler accepts."""
-    from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 -- 3 MiB, for these lines only
-
     line: str = CRONTAB.parse(text)
     try:
-        CronTrigger.from_crontab(line, timezone="UTC")
+        CronTrigger.from_crontab(line, timezone=UTC)
     except ValueError as error:
         raise ValueError(f"found '{text}' ({error}); expected {CRONTAB.expected}") from error
     return line

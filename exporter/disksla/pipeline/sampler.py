@@ -1,7 +1,6 @@
 """The sampler thread: reads a tick every 100 ms, advances the state and publishes it.
 
-The daemon advances by several ticks at a time, where it may (batch.py). The thread is the only
-writer of the state (`Sampler.state`).
+The thread is the only writer of the state (`Sampler.state`).
 """
 
 import logging
@@ -20,10 +19,9 @@ from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
-from disksla.pipeline.batch import is_complete, is_idle
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, needs_host_wait, needs_inflight, to_look_at
+from disksla.pipeline.state import State, is_idle, needs_host_wait, needs_inflight, to_look_at
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
@@ -83,13 +81,8 @@ class Sampler:
         state: State,
         on_tick: Callable[[Tick], None] = lambda _: None,
         clocks: Callable[[], Clocks] = read_clocks,
-        *,
-        in_batches: bool = False,
     ) -> None:
-        """Prepare to sample; no file is read before `start` or `run_for`.
-
-        With `in_batches`, the state may be up to LONGEST_S old.
-        """
+        """Prepare to sample; no file is read before `start` or `run_for`."""
         self.state = state
         self.ticked_at_s = time.monotonic()
         """Monotonic time of the last tick that was completed."""
@@ -106,9 +99,6 @@ class Sampler:
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
         self._data_writes = data_write_counters(roots)
-        self._in_batches = in_batches
-        self._waiting: list[Tick] = []
-        """Ticks that were read after `state`, the oldest first."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
@@ -159,7 +149,6 @@ class Sampler:
         self._inflight.close()
         self._stat.close()
         self._data_writes.close()
-        self._advance()
 
     @property
     def why_not_exact(self) -> str | None:
@@ -197,24 +186,12 @@ class Sampler:
         return False
 
     def _tick(self, due_s: float, missed_ticks: int) -> None:
-        events = self._take_events()
-        if events.configuration is not None:
-            self._advance()  # what was read before is of the configuration before
-        self._waiting.append(self._read_tick(self.state, due_s, missed_ticks, events))
-        may_wait = self._in_batches and events.configuration is None
-        if not may_wait or is_complete(self.state, self._waiting):
-            self._advance(events.configuration)
-
-    def _advance(self, configuration: Configuration | None = None) -> None:
-        """Advance by the ticks that wait, in order; the configuration applies to all of them."""
-        while self._waiting:
-            self._advance_by(self._waiting.pop(0), configuration)
-            configuration = None
-
-    def _advance_by(self, tick: Tick, configuration: Configuration | None) -> None:
         before = self.state
+        events = self._take_events()
+        tick = self._read_tick(before, due_s, missed_ticks, events)
         self._on_tick(tick)
-        state = before if configuration is None else configure(before, configuration)
+        new = events.configuration
+        state = before if new is None else configure(before, new)
         self.state = advance(state, tick)
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_source_changes(before, self.state)

@@ -134,6 +134,11 @@ def to_look_at(state: State, now_s: float) -> list[str]:
     return sorted(busy_since, key=lambda device: (busy_since[device], device))[:MOST_LOOKED_AT]
 
 
+def is_idle(state: State, diskstats: str | None) -> bool:
+    """Return whether no disk did anything since `state`, by the text of /proc/diskstats."""
+    return not state.active and state.lines is not None and diskstats == state.lines.text
+
+
 def needs_host_wait(state: State) -> bool:
     """Return whether iowait and PSI have to be read at the next tick.
 

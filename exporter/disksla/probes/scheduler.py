@@ -23,7 +23,6 @@ from disksla.probes.runner import ProbeContext, is_suspended, remove_scratch_lef
 from disksla.probes.skip import OBSERVATION_S, Observation, observation_s, skip_reasons
 from disksla.system import SourceHealth
 from disksla.system.log import fields
-from disksla.system.periodic_jobs import PeriodicJobs
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler
 
@@ -50,7 +49,6 @@ class ProbeScheduler:
         self,
         roots: Roots,
         machine: str,
-        jobs: PeriodicJobs,
         scheduler: Scheduler,
         state: Callable[[], State],
         post: Callable[[ProbeResult], None],
@@ -68,7 +66,6 @@ class ProbeScheduler:
         """How often fio was missing or unusable."""
         self._roots = roots
         self._machine = machine
-        self._periodic_jobs = jobs
         self._scheduler = scheduler
         self._state = state
         self._post = post
@@ -82,9 +79,9 @@ class ProbeScheduler:
         self._to_clean: dict[str, Disk] = {}
         """Disks on which a killed daemon may have left scratch files."""
         self._is_cleaning = False
-        self._is_updating = False
         self._update_lock = threading.Lock()
         self._stopping = threading.Event()
+        scheduler.every(UPDATE_EVERY_S, self._update_jobs, "update probe jobs")
 
     def health(self) -> SourceHealth | None:
         """Return whether probes can run; None if none are configured."""
@@ -96,9 +93,6 @@ class ProbeScheduler:
         """Apply settings, and look up fio if they contain probes."""
         self._settings = settings
         self._fio = self._find_fio() if settings.probes else None
-        if settings.probes and not self._is_updating:
-            self._periodic_jobs.every(UPDATE_EVERY_S, self._update_jobs, "updating probe jobs")
-            self._is_updating = True
         self._update_jobs()
 
     def _update_jobs(self) -> None:
@@ -130,9 +124,8 @@ class ProbeScheduler:
                 self._is_cleaning = True
 
     def stop(self) -> None:
-        """Start no other probe, and end one that is running."""
+        """Start no other probe, and end one that is running, without waiting for its end."""
         self._stopping.set()
-        self._scheduler.stop()
 
     def _find_fio(self) -> Fio | None:
         try:

@@ -1,27 +1,35 @@
-"""Jobs at times of the wall clock, one after another in one background thread.
+"""All jobs that are repeated, in one APScheduler.
 
-APScheduler, which takes 3 MiB, is loaded only where there are such jobs (probes). Short jobs of
-every daemon are in `periodic_jobs.py`.
+Short jobs run one after another in one thread, long ones (probes) in another. The sampling loop is
+not one of them, because a job that is late must not delay a tick.
 """
 
 import logging
+import queue
 import random
+import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from apscheduler.executors.pool import ThreadPoolExecutor
+from apscheduler.executors.base import BaseExecutor
 from apscheduler.jobstores.base import JobLookupError
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.base import BaseTrigger
 from apscheduler.triggers.cron import CronTrigger
 from apscheduler.triggers.interval import IntervalTrigger
 
-from disksla.system.job import Job
+from disksla.system.health import SourceHealth
+from disksla.system.log import fields
 
+STOP_TIMEOUT_S = 10.0
+"""Longer than a probe takes to end fio and to remove its file."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INSTANT = timedelta(microseconds=1)
+
+log = logging.getLogger("disksla.scheduler")
 
 
 class JobTimes(NamedTuple):
@@ -37,28 +45,37 @@ class JobTimes(NamedTuple):
 
 
 class Scheduler:
-    """Runs jobs in a thread, however long they take.
+    """Runs short jobs in one thread and long jobs in another, from `start` until `stop`."""
 
-    Missed runs are coalesced into one. A job that raises an exception stays in the schedule.
-    """
-
-    def __init__(self) -> None:
-        """Start without jobs; nothing runs before `start`."""
+    def __init__(self, stop_timeout_s: float = STOP_TIMEOUT_S) -> None:
+        """Start without jobs."""
+        self._stop_timeout_s = stop_timeout_s
         logging.getLogger("apscheduler").setLevel(logging.ERROR)  # jobs are logged here
+        self._short, self._long = _JobThread("jobs"), _JobThread("probes")
         self._scheduler = BackgroundScheduler(
-            timezone="UTC",
-            executors={"default": ThreadPoolExecutor(max_workers=1)},
-            job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
+            timezone=UTC,
+            executors={"short": self._short, "long": self._long},
+            # A job that still runs, or waits for another, when it is due is not run once more.
+            job_defaults={"max_instances": 1},
         )
 
+    def every(self, seconds: float, job: Callable[[], object], name: str) -> None:
+        """Run a short job `seconds` from now, and then again and again with this period."""
+        times = JobTimes(seconds, offset_s=time.time() % seconds)
+        self._scheduler.add_job(job, OffsetTrigger(times), name=name, executor="short")
+
     def at(self, times: JobTimes, job: Callable[[], object], name: str) -> Callable[[], None]:
-        """Run a job at these times, however late; return a function that removes the job."""
-        added = self._scheduler.add_job(Job(job, name), OffsetTrigger(times), name=name)
-        remove: Callable[[], None] = added.remove
+        """Run a long job at these times; return a function that removes the job."""
+        added = self._scheduler.add_job(job, OffsetTrigger(times), name=name, executor="long")
+
+        def remove() -> None:
+            with suppress(JobLookupError):  # stopped in the meantime
+                added.remove()
+
         return remove
 
     def start(self) -> None:
-        """Start the thread; jobs may be added before and after."""
+        """Start the threads; jobs may be added before and after."""
         self._scheduler.start()
 
     def clock_was_set(self) -> None:
@@ -71,10 +88,96 @@ class Scheduler:
             with suppress(JobLookupError):  # removed in the meantime
                 job.reschedule(job.trigger)
 
-    def stop(self) -> None:
-        """Stop, after the job that runs has ended."""
+    def health(self) -> SourceHealth:
+        """Return how many runs raised an exception, and the jobs whose last run did."""
+        threads = self._short, self._long
+        failures = [each for thread in threads for each in list(thread.failures.items())]
+        problems = [text for job_id, text in failures if self._scheduler.get_job(job_id)]
+        errors = sum(thread.errors for thread in threads)
+        return SourceHealth("jobs", errors, not problems, "; ".join(problems) or None)
+
+    def stop(self, last: Callable[[], object] = lambda: None) -> None:
+        """Start no other job, and run `last` after the short job that runs.
+
+        Wait for it, and for the long job that runs, but not longer than the timeout: a disk that
+        is stalled may block them. Neither runs on when the process ends.
+        """
         if self._scheduler.running:
-            self._scheduler.shutdown(wait=True)
+            self._short.last = last
+            self._scheduler.shutdown()
+            until_s = time.monotonic() + self._stop_timeout_s
+            self._short.wait(until_s)
+            self._long.wait(until_s)
+
+
+class _JobThread(BaseExecutor):  # type: ignore[misc]  # APScheduler has no types
+    """Runs jobs one after another in a thread. APScheduler's own do not let the process end.
+
+    A job that raises an exception is counted, logged when the text changes, and runs again when it
+    is due.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Name the thread."""
+        super().__init__()
+        self.errors = 0
+        """How many runs raised an exception."""
+        self.failures: dict[str, str] = {}
+        """What the last run of a job raised, by APScheduler's id."""
+        self.last: Callable[[], object] = lambda: None
+        """Called at the end."""
+        self._due: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._is_ending = False
+        self._running = ""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self, scheduler: Any, alias: str) -> None:
+        """Start the thread."""
+        super().start(scheduler, alias)
+        self._thread.start()
+
+    def shutdown(self, wait: bool = True) -> None:  # noqa: ARG002, FBT001, FBT002 -- APScheduler's
+        """End the thread after the job that runs; `wait` waits for it."""
+        self._is_ending = True
+        self._due.put(None)
+
+    def wait(self, until_s: float) -> None:
+        """Wait for the end of the thread, until this monotonic time."""
+        self._thread.join(max(0.0, until_s - time.monotonic()))
+        if self._thread.is_alive():
+            log.warning("job did not end", extra=fields(job=self._running))
+
+    def _do_submit_job(self, job: Any, _run_times: list[datetime]) -> None:
+        """Run a job once, however late it is and however many runs were missed.
+
+        That is what APScheduler's own executors do with `coalesce` and without
+        `misfire_grace_time`.
+        """
+        self._due.put(job)
+
+    def _run(self) -> None:
+        while (job := self._due.get()) is not None and not self._is_ending:
+            self._running = job.name
+            self._call(job)
+            self._run_job_success(job.id, [])  # from now on it may be submitted again
+        self._running = "the last job"
+        self.last()
+
+    def _call(self, job: Any) -> None:
+        try:
+            job.func()
+        except Exception as error:  # any exception: the next run may succeed
+            self.errors += 1
+            problem = f"{job.name}: {error}"
+            if self.failures.get(job.id) != problem:
+                self.failures[job.id] = problem
+                log.exception(
+                    "job failed by a bug of disksla, please report it",
+                    extra=fields(job=job.name),
+                )
+            return
+        if self.failures.pop(job.id, None) is not None:
+            log.info("job recovered", extra=fields(job=job.name))
 
 
 class OffsetTrigger(BaseTrigger):  # type: ignore[misc]  # APScheduler has no types

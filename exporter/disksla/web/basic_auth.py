@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
+import bcrypt
+
 from disksla.errors import DiskslaError
 
 MAX_PENDING = 16
@@ -141,8 +143,6 @@ def _hash_of_no_password(hashes: Iterable[bytes]) -> bytes:
 
 def _verify_bcrypt(password: bytes, hashed: bytes) -> bool:
     """Return whether `hashed` is a hash of a password."""
-    import bcrypt  # noqa: PLC0415 -- 0.5 MiB, needed only if there are users
-
     try:
         return bcrypt.checkpw(password[:_BCRYPT_BYTES], hashed)
     except ValueError:  # a NUL in the password, in old versions of bcrypt

@@ -11,6 +11,7 @@ from disksla.schema import Overrides
 from disksla.schema.yaml_file import open_file, parse_record, read_bounded
 from disksla.web.config import FILE, CertificateFiles, TlsServer, WebConfig
 from disksla.web.connection import Encryption
+from disksla.web.tls import make_context
 
 _TIMESTAMP_GRAIN_NS = 50_000_000
 """Two changes of a file in less time may leave it with the same stamp."""
@@ -101,8 +102,6 @@ class _Reader:
     def _load(self, tls: TlsServer) -> None:
         if not tls.is_enabled:
             return
-        from disksla.web.tls import make_context  # noqa: PLC0415 -- loads OpenSSL
-
         has_client_ca = tls.client_ca_file or tls.client_ca
         self.certificates = CertificateFiles(
             self._contents.get(tls.cert_file, tls.cert.encode()),

@@ -1,7 +1,4 @@
-"""The byte stream of one client connection, unencrypted; `TlsStream` in tls.py encrypts it.
-
-tls.py, and OpenSSL with it, is loaded only where TLS is configured.
-"""
+"""The byte stream of one client connection, unencrypted; `TlsStream` in tls.py encrypts it."""
 
 import asyncio
 from typing import Protocol

@@ -40,7 +40,7 @@ NO_COVERAGE = {
 """Files of tests that compute much, as those that judge many seconds of samples. `make cover` does
 not measure their coverage, under which they take two to three times as long."""
 COVERED = {
-    "test_account.py", "test_burst_depth.py", "test_deadlines.py", "test_history_pages.py",
+    "test_account.py", "test_deadlines.py", "test_history_pages.py",
     "test_http.py", "test_import_diskspd.py", "test_import_fio_text.py", "test_interval.py",
     "test_machine_apart.py", "test_probe_results.py", "test_raw_device_rules.py",
     "test_sysfs_attributes.py", "test_terms_reading.py", "test_units.py",

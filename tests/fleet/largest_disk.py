@@ -10,7 +10,8 @@ from disksla.pipeline.contradiction import CONTRADICTIONS
 from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.snapshot import DiskSnapshot
-from disksla.verdict.ceiling import ObservedLimiter
+from disksla.verdict.ceiling import Ceiling
+from disksla.verdict.throttle import Throttle
 from disksla.verification.report import VerificationReport
 from disksla.verification.suites import make_suite
 from support.ebs_pages import Page, bins_of
@@ -35,7 +36,7 @@ def largest_disk() -> DiskSnapshot:
         assignment=replace(view.assignment, limits=limits),
         credits=(IOPS_CREDITS, BYTE_CREDITS),
         probes=probes,
-        limiter=ObservedLimiter(300.0, 30e6, 0.5, 8000.0, 64e6),
+        ceiling=Ceiling(Throttle("base", "iops"), 300.0, 30e6, 0.5),
         data_writes=1,
         provider=_read(),
         provider_is_current=True,
@@ -55,8 +56,9 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    largest = replace(largest_disk(), limiter=ObservedLimiter())
-    read = replace(largest, data_writes=None, contradicted_s={})
+    read = replace(
+        largest_disk(), ceiling=probed_disk_view().ceiling, data_writes=None, contradicted_s={}
+    )
     volume = replace(read, provider=None, agreement=None)
     full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {

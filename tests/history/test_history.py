@@ -26,7 +26,7 @@ from disksla.pipeline.snapshot import disk_snapshot
 from disksla.pipeline.state import State
 from disksla.pipeline.window_records import window_records
 from disksla.units import GIB
-from disksla.verdict import LIMIT_KINDS, VERDICTS, ObservedLimiter
+from disksla.verdict import LIMIT_KINDS, VERDICTS
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG, Machine, a_disk
 from support.simulated_limiter import DEVICE, Scenario, run
@@ -114,7 +114,7 @@ def test_slots_and_windows_have_the_same_summary(scenario: Scenario) -> None:
         for record in window_records(before, after)
     ]
     by_windows = summary_of_records(records, 60.0)
-    by_slots = summary_of_slots(history_of(states).seconds(), ObservedLimiter(window_s=0.5))
+    by_slots = summary_of_slots(history_of(states).seconds(), 0.5)
     longest = max(by_windows.verdicts, key=lambda name: by_windows.verdicts[name].seconds)
     expected, found = by_windows.verdicts[longest], by_slots.verdicts[longest]
     assert found.seconds == pytest.approx(expected.seconds, abs=2.0)
@@ -127,7 +127,7 @@ def test_slots_and_windows_have_the_same_summary(scenario: Scenario) -> None:
         part, other = by_windows.throttled[key], by_slots.throttled[key]
         assert other.seconds == pytest.approx(part.seconds, abs=1.5)
         assert other.wait_s == pytest.approx(part.wait_s, rel=0.25)
-        assert other.limiter.window_s == 0.5
+        assert other.limiter_window_s == 0.5
 
 
 def test_credits_are_in_the_slots() -> None:

@@ -21,12 +21,11 @@ from disksla.history.summary import Part, Summary, summary_of_records
 from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
-from disksla.units import KIB
 from disksla.verdict import LimitKind, ThrottleLevel
 from support.examples import scaled
 from support.scenario_verdicts import judged
 from support.scenarios import SCENARIOS
-from support.simulated_limiter import DEVICE, Bucket, Closed, Limiter, Open, Scenario, summed
+from support.simulated_limiter import DEVICE, Closed, Limiter, Open, Scenario, summed
 
 
 def sentences_on(
@@ -264,44 +263,6 @@ def test_window_that_is_shorter_than_two_samples_is_named(has_terms: bool) -> No
     text = explained(replace(scenario, terms=SumTerms(iops=900.0) if has_terms else None))
     [found_ms] = map(float, re.findall(r"at intervals of ([0-9.]+)\s+ms", text))
     assert found_ms == pytest.approx(70, rel=0.03)
-
-
-@pytest.mark.parametrize(
-    ("buckets", "request_bytes", "expected"),
-    [
-        (
-            summed(300, peak_per_second=2000, capacity=8000),
-            4096,
-            r"at least (78|79|80)\d\d requests beyond that rate before",
-        ),
-        (
-            summed(None, 20e6, peak_per_second=60e6, capacity=100e6),
-            128 * KIB,
-            r"at least (7[0-9]\d) requests beyond that rate before",
-        ),
-    ],
-    ids=["iops", "bandwidth"],
-)
-def test_burst_depth_of_the_limiter_is_named(
-    buckets: tuple[Bucket, ...], request_bytes: int, expected: str
-) -> None:
-    load = Closed(depth=32, read_bytes=request_bytes)
-    text = explained(Scenario(limiter=Limiter(buckets=buckets), loads=(load,), seconds=15.0))
-    assert re.search(expected, text)
-    assert "before: it has burst credits, or its limit was lowered." in text
-
-
-def test_burst_depth_of_a_limit_of_bandwidth_is_in_bytes() -> None:
-    buckets = summed(None, 20e6, peak_per_second=60e6, capacity=100e6)
-    scenario = Scenario(
-        limiter=Limiter(buckets=buckets),
-        loads=(Closed(depth=16, read_bytes=128 * KIB),),
-        terms=SumTerms(bytes_per_second=20e6),
-        seconds=15.0,
-    )
-    assert re.search(
-        r"served at least [89]\d(\.\d)? MiB beyond that rate before", explained(scenario)
-    )
 
 
 def test_short_throttling_is_not_left_out() -> None:

@@ -64,8 +64,6 @@ class Findings(msgspec.Struct, frozen=True):
     limiter_window_s: float | None = None
     """As it was found; None if it was not."""
     ceiling_error: float | None = None
-    burst_depth: float | None = None
-    """As it was found, in requests or in bytes; None if it was not."""
     true_stalled_s: float = 0.0
     below_delay_s: float | None = None
     below_early_s: float = 0.0
@@ -110,7 +108,6 @@ def judge(
         _by_limit(judged),
         _last(settled, lambda row: row.limiter_window_s or None),
         _ceiling_error(judged, facts),
-        None if facts.is_changed else _last(judged, lambda row: _burst_depth(row, facts)),
         sum(window.end_s - window.start_s for window in truth if window.stalled),
         *_below(judged, begun_s, expectation.below_since),
         *_credits(truth, judged, facts.capacities),
@@ -165,10 +162,6 @@ def _ceiling_error(judged: Sequence[WindowRecord], facts: Facts) -> float | None
     else:
         ceiling = _last(judged, lambda row: row.ceiling_iops)
     return None if ceiling is None or not facts.limit_rate else ceiling / facts.limit_rate - 1
-
-
-def _burst_depth(row: WindowRecord, facts: Facts) -> float | None:
-    return row.burst_depth_bytes if facts.is_bandwidth else row.burst_depth_requests
 
 
 def _below(

@@ -27,8 +27,6 @@ CEILING_TOLERANCE = 0.01
 MOSTLY_SHARE = 0.9
 CREDIT_WIDTH_SHARE = 0.05
 CREDIT_ESTIMATE_SHARE = 0.02
-BURST_FOUND_SHARE = 0.9
-"""Of the burst depth: the rate of the limiter is known within a share of it, and may be higher."""
 EMPTY_TOLERANCE = 0.1
 MOST_OF_IOWAIT_SHARE = 0.5
 LITTLE_IOWAIT_SHARE = 0.05
@@ -143,15 +141,6 @@ def _credit_problems(findings: Findings, expected: Expectation) -> Iterable[str]
     empty = findings.empty_error
     if expected.empty_since is not None and (empty is None or abs(empty) > EMPTY_TOLERANCE):
         yield f"time to exhaustion: error {_percent(empty)}, allowed 10 %"
-    found, true = findings.burst_depth, next(iter(findings.facts.capacities.values()), None)
-    if found is not None and true is None:
-        yield f"burst depth {found:.0f}, expected none"
-    if expected.burst and not (
-        found is not None
-        and true is not None
-        and BURST_FOUND_SHARE <= found / true <= 1 + CREDIT_WIDTH_SHARE
-    ):
-        yield f"burst depth {found}, expected {BURST_FOUND_SHARE:.0%} of {true} at least"
     if not expected.credits_close:
         return
     width, error = findings.credit_width_share, findings.credit_estimate_error_share

@@ -96,8 +96,6 @@ class Expectation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The bounds contain the truth at every tick."""
     credits_close: bool = False
     """At the end the bounds are within 5 % of the capacity, and the estimate within 2 %."""
-    burst: bool = False
-    """The observed burst depth is that of the credits, of which at most a tenth may be missing."""
     empty_since: Duration | None = None
     """Time from which a steady load drains credits with close bounds: from then until the last
     second, the time to exhaustion is within 10 %."""

@@ -241,31 +241,6 @@ def test_limits_that_must_not_occur_are_reported() -> None:
     assert unmet_requirements(findings, expected) == ["machine_iops for 0.1 s, expected never"]
 
 
-@pytest.mark.parametrize(
-    ("found", "true", "is_required", "problem"),
-    [
-        (7900.0, 8000.0, True, None),
-        (7100.0, 8000.0, True, "burst depth 7100.0, expected 90% of 8000.0 at least"),
-        (8500.0, 8000.0, True, "burst depth 8500.0, expected 90% of 8000.0 at least"),
-        (None, 8000.0, True, "burst depth None, expected 90% of 8000.0 at least"),
-        (7100.0, 8000.0, False, None),
-        (None, None, False, None),
-        (2000.0, None, False, "burst depth 2000, expected none"),
-    ],
-)
-def test_burst_depth_is_that_of_the_credits(
-    found: float | None, true: float | None, is_required: bool, problem: str | None
-) -> None:
-    windows = windows_of([True] * 20)
-    rows = [row_of(window, "throttled", burst_depth_requests=found) for window in windows]
-    facts = Facts(300.0, capacities={} if true is None else {"iops": true})
-    expected = Expectation(burst=is_required)
-    problems = unmet_requirements(judge(windows, rows, facts, expected), expected)
-    assert problems == ([] if problem is None else [problem])
-    changed = msgspec.structs.replace(facts, is_changed=True)
-    assert judge(windows, rows, changed, expected).burst_depth is None
-
-
 def test_recorders_start_at_random_times_and_some_again() -> None:
     spans = spans_of(Recorders(4, restarted=1), 120.0, "7 name")
     assert len(spans) == 5

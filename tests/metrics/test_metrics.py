@@ -98,8 +98,6 @@ CONTRACT = {
     "disksla_observed_ceiling_iops": "gauge",
     "disksla_observed_ceiling_bytes_per_second": "gauge",
     "disksla_observed_limiter_window_seconds": "gauge",
-    "disksla_observed_burst_depth_requests": "gauge",
-    "disksla_observed_burst_depth_bytes": "gauge",
     "disksla_verdict_seconds_total": "counter",
     "disksla_throttled_seconds_total": "counter",
     "disksla_provider_agreement_seconds_total": "counter",

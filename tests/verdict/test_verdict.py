@@ -19,7 +19,6 @@ from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 from disksla.procfs import CloseSample
 from disksla.units import KIB, MIB
-from disksla.verdict.burst_depth import Served, ServedCurve
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import Interval
 from disksla.verdict.pauses import LONGEST_WINDOW_S
@@ -222,8 +221,7 @@ def test_recorded_disk_is_judged_the_same_from_every_start(name: str) -> None:
     assert assert_that_starts_agree(recording.ticks(), settings_of(terms), [13]) > 5
 
 
-OTHER_CEILING = Ceiling(Throttle("base", "iops"), 123.0, 4e5, 0.07, 3.0)
-OTHER_CURVE = ServedCurve((Served(1.0, 5, 5, 5, 5),), Served(99.0, 10**6, 10**6, 1, 1), 3.0)
+OTHER_CEILING = Ceiling(Throttle("base", "iops"), 123.0, 4e5, 0.07)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -233,9 +231,7 @@ def test_ceiling_is_read_by_no_verdict(name: str) -> None:
     other, _ = classified(
         windows_of(name),
         limits,
-        before_each=lambda state: msgspec.structs.replace(
-            state, ceiling=OTHER_CEILING, served=OTHER_CURVE
-        ),
+        before_each=lambda state: msgspec.structs.replace(state, ceiling=OTHER_CEILING),
     )
     assert usual == other
 
@@ -633,9 +629,7 @@ def test_after_gap_only_what_is_published_remains() -> None:
     _, state = classified(windows_of(WITH_WINDOWS), LIMITS)
     assert state.ceiling is not None
     assert state.seconds
-    assert after_gap(state, 3) == DetectorState(
-        inflight=3, served=state.served, ceiling=state.ceiling
-    )
+    assert after_gap(state, 3) == DetectorState(inflight=3, ceiling=state.ceiling)
 
 
 def test_pairs_of_windows_follow_each_other() -> None:

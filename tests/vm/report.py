@@ -41,8 +41,6 @@ that the former is `open`.
 The ceiling is not required of `pgbench-8`: its clients flush together, and only a range of the
 number of data writes is known.
 
-Of the burst depth, nine tenths are required.
-
     make vm ARGS='--report FILE'
 
 writes the next table: here with QEMU {qemu}, Linux {kernel} in the virtual machine, and seed

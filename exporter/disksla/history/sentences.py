@@ -6,7 +6,7 @@ from typing import NamedTuple
 from disksla.history.summary import Part, Summary
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.pipeline import WindowRecord
-from disksla.units import format_bandwidth, format_count, format_duration, format_size
+from disksla.units import format_bandwidth, format_count, format_duration
 from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
 
 LEAST_SHARE = 0.02
@@ -116,8 +116,6 @@ def _problems(
             sentence = _throttled_by_machine(how_long, part, level, OF_MACHINE[limit], machine)
         else:
             sentence = _throttled(how_long, part, limits, level, limit)
-            if level != "burst":
-                sentence += _burst(part, limit)
         yield part.seconds, sentence
     below = summary.verdicts.get("below")
     if below is not None:
@@ -194,8 +192,8 @@ def _throttled(
     how_long: str, part: Part, limits: Limits, level: ThrottleLevel, limit: LimitKind
 ) -> str:
     served = _served(part)
-    if part.limiter.window_s is not None:
-        served += f", at intervals of {format_duration(part.limiter.window_s)}"
+    if part.limiter_window_s is not None:
+        served += f", at intervals of {format_duration(part.limiter_window_s)}"
     if limit != "unknown" and _read_and_write(limits.rates, limit) == (None, None):
         kind = "bandwidth" if limit == "bandwidth" else "IOPS"
         return (
@@ -223,21 +221,6 @@ def _throttled(
         f"{unknown} The terms of this disk do not explain this rate. Either it is of another type"
         " or size than configured, or the provider counts requests in another way (a large one as"
         " several), or a limit of the machine applies that is not configured."
-    )
-
-
-def _burst(part: Part, limit: LimitKind) -> str:
-    """Return what the limiter has admitted beyond its rate, as another sentence; '' if nothing."""
-    iops, bytes_per_second, _, requests, nbytes = part.limiter
-    if requests is None or nbytes is None:
-        return ""
-    rate = f"{format_count(iops or 0.0)} IOPS"
-    most = f"{format_count(requests)} requests"
-    if limit == "bandwidth":
-        rate, most = format_bandwidth(bytes_per_second or 0.0), format_size(nbytes)
-    return (
-        f" It was last limited to {rate}, and had served at least {most} beyond that rate before:"
-        " it has burst credits, or its limit was lowered."
     )
 
 

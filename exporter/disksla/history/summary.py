@@ -8,18 +8,10 @@ from typing import NamedTuple, get_args
 from disksla.history.slot import Slot, joined
 from disksla.limits import Charge, load_ratio
 from disksla.pipeline import WindowRecord
-from disksla.verdict import (
-    LIMIT_KINDS,
-    VERDICTS,
-    LimitKind,
-    ObservedLimiter,
-    ThrottleLevel,
-    Verdict,
-)
+from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
 LEVELS: tuple[ThrottleLevel, ...] = get_args(ThrottleLevel)
 _THROTTLED = VERDICTS.index("throttled")
-_UNKNOWN_LIMITER = ObservedLimiter()
 _LONGEST_SLOT_S = 2.0
 _MOST_SHARE = 0.5
 """What applies for this share of a slot or longer dominates it."""
@@ -36,8 +28,8 @@ class Part(NamedTuple):
     """Mean number of requests in flight."""
     wait_s: float
     """Mean time that a request waited because of throttling."""
-    limiter: ObservedLimiter = ObservedLimiter()
-    """What is known of the limiter."""
+    limiter_window_s: float | None = None
+    """Window of the limiter; None if it has none, or none was seen."""
     has_flushes: bool = False
     """There were flushes, and empty ones may be among the IOPS."""
 
@@ -63,12 +55,13 @@ _Applied = list[tuple[Slot, float]]
 
 def summary_of_slots(
     slots: Sequence[Slot],
-    limiter: ObservedLimiter = _UNKNOWN_LIMITER,
+    limiter_window_s: float | None = None,
     charges: tuple[Charge, ...] = (),
 ) -> Summary:
-    """Return the summary of slots; the limiter is the last that throttled the disk.
+    """Return the summary of slots.
 
-    The charges are those of the promise of its terms, if they have one.
+    The window is that of the limiter that throttled the disk last. The charges are those of the
+    promise of its terms, if they have one.
     """
     by_verdict: defaultdict[Verdict, _Applied] = defaultdict(list)
     by_limit: defaultdict[tuple[ThrottleLevel, LimitKind], _Applied] = defaultdict(list)
@@ -83,7 +76,7 @@ def summary_of_slots(
         sum(joined(slots).verdict_s),
         {each: _of_slots(by_verdict[each]) for each in VERDICTS if each in by_verdict},
         {
-            each: _of_throttled_slots(by_limit[each])._replace(limiter=limiter)
+            each: _of_throttled_slots(by_limit[each])._replace(limiter_window_s=limiter_window_s)
             for each in _ORDER
             if each in by_limit
         },
@@ -169,13 +162,13 @@ def _of_records(records: Sequence[WindowRecord], seconds: float) -> Part:
     whole_s = sum(record.window_s or 0.0 for record in records)
     requests = sum((record.reads or 0) + (record.writes or 0) for record in records)
     transferred = sum((record.read_bytes or 0) + (record.written_bytes or 0) for record in records)
-    limiters = [each.limiter for each in records if any(each.limiter)]
+    decided = [each for each in records if each.decided_s is not None]
     return Part(
         seconds,
         requests / whole_s,
         transferred / whole_s,
         sum(record.inflight or 0 for record in records) / len(records),
         sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
-        limiters[-1] if limiters else _UNKNOWN_LIMITER,
+        decided[-1].limiter_window_s if decided else None,
         has_flushes=any(each.flushes and not each.is_exact for each in records),
     )

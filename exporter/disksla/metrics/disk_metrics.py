@@ -435,24 +435,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         "gauge",
         "Window of the limiter that throttled the disk last: how often it lets requests pass, as"
         " the ends of pauses show. Absent for a limiter without windows.",
-        lambda snapshot: snapshot.limiter.window_s,
-        profile="full",
-    ),
-    Metric(
-        "disksla_observed_burst_depth_requests",
-        "gauge",
-        "Most reads and writes that the disk served beyond its observed ceiling before it was"
-        " throttled there: the token bucket of its limiter holds as many, or more. Absent until"
-        " that is more than the limiter admits in three of its windows, or in three sampling"
-        " intervals.",
-        lambda snapshot: snapshot.limiter.burst_requests,
-        profile="full",
-    ),
-    Metric(
-        "disksla_observed_burst_depth_bytes",
-        "gauge",
-        "Most bytes read and written, likewise.",
-        lambda snapshot: snapshot.limiter.burst_bytes,
+        lambda snapshot: snapshot.ceiling.window_s if snapshot.ceiling is not None else None,
         profile="full",
     ),
     Metric(

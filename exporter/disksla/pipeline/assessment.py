@@ -12,7 +12,6 @@ from disksla.verdict import (
     DetectorState,
     Interval,
     LimitKind,
-    ServedCurve,
     SharedWindow,
     Sign,
     Throttle,
@@ -105,8 +104,6 @@ def assess(
         totals = totals.with_idle_until(context.assessed_before, context.now_s)
     if not interval.seconds:
         detector = after_gap(detector, interval.inflight)
-    served = detector.served.plus(interval, context.last_boottime_s, context.boottime_s)
-    detector = msgspec.structs.replace(detector, served=served)
     window_verdict = None
     decided: tuple[WindowVerdict, ...] = ()
     account = before.credits or open_account(limits, context.boottime_s)
@@ -146,8 +143,7 @@ def assess_gap(
     totals = msgspec.structs.replace(
         before.totals.with_undecided_unproven(), complete_to=context.assessed_after
     )
-    detector = msgspec.structs.replace(after_gap(before.detector), served=ServedCurve())
-    return Assessment(totals, detector, None, (), account)
+    return Assessment(totals, after_gap(before.detector), None, (), account)
 
 
 def credits_at(before: Assessed, limits: Limits, boottime_s: float) -> CreditAccount | None:

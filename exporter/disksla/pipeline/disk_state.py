@@ -41,7 +41,6 @@ from disksla.verdict import (
     DetectorState,
     GapReason,
     Interval,
-    ObservedLimiter,
     SharedWindow,
     WindowVerdict,
     after_gap,
@@ -93,12 +92,6 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     def credits_at(self, boottime_s: float) -> CreditAccount | None:
         """Return the credits at a time after the last update; None if the disk has none."""
         return credits_at(self, self.assignment.limits, boottime_s)
-
-    @property
-    def limiter(self) -> ObservedLimiter:
-        """Return what is known of the limiter that throttled it last."""
-        ceiling = self.detector.ceiling
-        return ObservedLimiter() if ceiling is None else ceiling.limiter
 
     @property
     def throttled_s(self) -> tuple[float, ...]:

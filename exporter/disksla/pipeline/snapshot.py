@@ -32,7 +32,6 @@ from disksla.verdict import (
     Clocks,
     Interval,
     LimitKind,
-    ObservedLimiter,
     Throttle,
     Verdict,
     load_of,
@@ -75,8 +74,6 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Seconds by verdict and by limit, and what throttling cost."""
     ceiling: Ceiling | None = None
     """Rate at which the disk was last throttled."""
-    limiter: ObservedLimiter = ObservedLimiter()
-    """What is known of the limiter that throttled the disk last."""
     credits: tuple[CreditLevel, ...] = ()
     """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
@@ -287,7 +284,6 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         agreement=None if comparison is None else comparison.agreement,
         contradicted_s={} if comparison is None else comparison.by_contradiction(),
         ceiling=disk_state.detector.ceiling,
-        limiter=disk_state.limiter,
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
         groups=tuple(
             name

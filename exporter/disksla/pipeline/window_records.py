@@ -14,7 +14,6 @@ from disksla.pipeline.state import State
 from disksla.verdict import (
     Interval,
     LimitKind,
-    ObservedLimiter,
     Throttle,
     ThrottleLevel,
     Verdict,
@@ -64,22 +63,8 @@ class WindowRecord(msgspec.Struct, frozen=True):
     ceiling_bytes_per_second: float | None = None
     limiter_window_s: float | None = None
     """Window of the limiter that throttled the disk last; None if it has none."""
-    burst_depth_requests: float | None = None
-    """What it has admitted beyond its rate before it throttled, or more."""
-    burst_depth_bytes: float | None = None
     credits: tuple[CreditLevel, ...] = ()
     """Bounds and estimate of burst credits, by resource."""
-
-    @property
-    def limiter(self) -> ObservedLimiter:
-        """What is known of the limiter that throttled the disk last."""
-        return ObservedLimiter(
-            self.ceiling_iops,
-            self.ceiling_bytes_per_second,
-            self.limiter_window_s,
-            self.burst_depth_requests,
-            self.burst_depth_bytes,
-        )
 
 
 def window_records(before: State, after: State) -> list[WindowRecord]:
@@ -189,18 +174,16 @@ def _with_present(
     limits, recent = disk_state.assignment.limits, disk_state.totals.recent[-1:]
     before = previous.totals.verdict_totals.host
     host = disk_state.totals.verdict_totals.host.since(before)
-    limiter = disk_state.limiter
+    ceiling = disk_state.detector.ceiling
     account = disk_state.credits_at(after.clocks.boottime_s) if after.clocks else None
     return msgspec.structs.replace(
         record,
         decided_s=after.clocks.monotonic_s if after.clocks else record.monotonic_s,
         throttled_iowait_s=host.iowait_s,
         throttled_pressure_s=host.pressure_some_s,
-        ceiling_iops=limiter.iops,
-        ceiling_bytes_per_second=limiter.bytes_per_second,
-        limiter_window_s=limiter.window_s,
-        burst_depth_requests=limiter.burst_requests,
-        burst_depth_bytes=limiter.burst_bytes,
+        ceiling_iops=ceiling.iops if ceiling else None,
+        ceiling_bytes_per_second=ceiling.bytes_per_second if ceiling else None,
+        limiter_window_s=ceiling.window_s if ceiling else None,
         credits=account.levels(limits, recent[0]) if account is not None and recent else (),
     )
 

@@ -36,16 +36,15 @@ no sign: a disk that is used to its full has it, too.
   Where the number of data writes is a range, the limit has to be in it.
 - **Silent windows** at the end of a second wait for the next completion, for 1.1 s at most. Then
   they are a stall.
-- **The ceiling** (`ceiling`) is the rate of the limiter that was seen last, with its window and
-  burst depth (`burst_depth`). It is published for longer, and no verdict reads it.
+- **The ceiling** (`ceiling`) is the rate of the limiter that was seen last, with its window. It is
+  published for longer, and no verdict reads it.
 - **Below** (`promise`) is a deep queue that is served at less than the promise for a second.
 
 `verdict.classify` makes the verdicts. docs/adr/0040 has the reasons, and what each sign gives and
 costs.
 """
 
-from disksla.verdict.burst_depth import ServedCurve
-from disksla.verdict.ceiling import Ceiling, ObservedLimiter
+from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import (
     GAP_REASONS,
     Clocks,
@@ -90,8 +89,6 @@ __all__ = [
     "GapReason",
     "Interval",
     "LimitKind",
-    "ObservedLimiter",
-    "ServedCurve",
     "SharedWindow",
     "Sign",
     "Throttle",

@@ -6,10 +6,8 @@ import msgspec
 
 from disksla.limits import Limits
 from disksla.procfs import CloseSample
-from disksla.verdict.burst_depth import ServedCurve, burst_depth_s
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.interval import Interval
-from disksla.verdict.naming import levels
 from disksla.verdict.observation import Observation, observe
 from disksla.verdict.pauses import LONGEST_WINDOW_S
 from disksla.verdict.promise import is_below_promise, tested_promise
@@ -23,7 +21,7 @@ from disksla.verdict.signs import (
     find,
     is_as_when_looked_at,
 )
-from disksla.verdict.throttle import OF_MACHINE, UNKNOWN_LIMIT, LimitKind, SharedWindow, Throttle
+from disksla.verdict.throttle import UNKNOWN_LIMIT, LimitKind, SharedWindow, Throttle
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
@@ -64,8 +62,6 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     busy_since_s: float | None = None
     """Since when requests were in flight for BUSY_SHARE of each second, or since the load changed;
     None if they were not."""
-    served: ServedCurve = ServedCurve()
-    """Up to the end of the window, which is added before `classify`. No verdict reads it."""
     ceiling: Ceiling | None = None
     """The rate at which the disk was throttled last. No verdict reads it."""
 
@@ -110,7 +106,7 @@ def classify(
 
 def after_gap(detector: DetectorState, inflight: int = 0) -> DetectorState:
     """Return the state that remains valid after a gap; `inflight` are the requests at its end."""
-    return DetectorState(inflight=inflight, served=detector.served, ceiling=detector.ceiling)
+    return DetectorState(inflight=inflight, ceiling=detector.ceiling)
 
 
 def _after_idle(detector: DetectorState) -> DetectorState:
@@ -165,7 +161,7 @@ def _decided(
         seconds=seconds,
         pending=(*silent, next_one),
         busy_since_s=_looked_at_since(state, seconds) if is_busy else None,
-        ceiling=_ceiling(state, found, limits, tolerance),
+        ceiling=_ceiling(state, found),
     )
     if _is_idle(next_one.window):  # it is the only one that is pending
         return msgspec.structs.replace(_after_idle(after), pending=()), (
@@ -240,19 +236,12 @@ def _verdict(
     return WindowVerdict(otherwise)
 
 
-def _ceiling(
-    state: DetectorState, found: Finding | None, limits: Limits, tolerance: float
-) -> Ceiling | None:
+def _ceiling(state: DetectorState, found: Finding | None) -> Ceiling | None:
     """Return the ceiling after a second."""
     if found is None:
         return state.ceiling
-    served, throttle, before = found.served, found.throttle, state.ceiling
+    served = found.served
     if served is None:
-        return Ceiling(throttle, None, None, found.window_s)
+        return Ceiling(found.throttle, None, None, found.window_s)
     iops = served.requests / served.seconds if found.is_certain else None
-    bytes_per_second = served.bytes / served.seconds
-    burst_s = before.burst_s if before is not None and before.throttle == throttle else 0.0
-    if iops and throttle.limit not in OF_MACHINE:
-        charges = next((most for level, _, most in levels(limits) if level == throttle.level), ())
-        burst_s = max(burst_s, burst_depth_s(state.served, served, charges, tolerance))
-    return Ceiling(throttle, iops, bytes_per_second, found.window_s, burst_s)
+    return Ceiling(found.throttle, iops, served.bytes / served.seconds, found.window_s)

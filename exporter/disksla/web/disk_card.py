@@ -63,7 +63,8 @@ class Past(NamedTuple):
         history = self.of(snapshot)
         chosen = list(slots) if history is None else history.with_limits(slots)
         charges = snapshot.assignment.limits.promise_charges
-        summary = summary_of_slots(chosen, snapshot.limiter, charges)
+        window_s = None if snapshot.ceiling is None else snapshot.ceiling.window_s
+        summary = summary_of_slots(chosen, window_s, charges)
         by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
         device, machine_s = snapshot.disk.name, 0.0
         if chosen:

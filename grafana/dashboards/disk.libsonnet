@@ -395,7 +395,7 @@ local state = import '../state.libsonnet';
               '{{provider_limit}}'
             ),
           ])
-          + lib.stacked + lib.range(0, 1) + lib.size(8, 8) + lib.byLimit
+          + lib.stacked + lib.range(0, 1) + lib.size(12, 8) + lib.byLimit
           + lib.noData('not throttled, not counted, or %s' % lib.lean),
           lib.lines('Agreement with the provider', |||
             Share of the time that is throttled by the verdicts and by the provider, or only by one of
@@ -411,22 +411,13 @@ local state = import '../state.libsonnet';
               'sum(' + agreement('limit="none", provider_limit!="none"') + ')', 'only the provider'
             ),
           ])
-          + lib.stacked + lib.range(0, 1) + lib.size(8, 8)
+          + lib.stacked + lib.range(0, 1) + lib.size(12, 8)
           + lib.noData('not throttled, not counted, or %s' % lib.lean)
           + lib.coloured({
             both: 'green',
             'only the verdicts': 'orange',
             'only the provider': 'purple',
           }),
-          lib.lines('Contradicted by the provider', |||
-            Share of the time in which the count of the provider contradicts the terms of the disk or
-            its burst credits. limit_too_high: it throttles below the limits of the terms.
-            limit_too_low: it allows more. credits_too_high: it throttles below the burst rate
-            although credits should be left.
-          |||, 'percentunit', [
-            lib.query(rate('provider_contradicted_seconds_total'), '{{contradiction}}'),
-          ])
-          + lib.range(0, 1) + lib.size(8, 8) + lib.noData('no contradiction, or %s' % lib.lean),
         ]]),
       ] + machine.ofDisk, one=true),
   },

@@ -4,8 +4,6 @@ import msgspec
 import pytest
 
 from disksla.doctor import MachineFacts, Sample
-from disksla.history import CONTRADICTION_TEXTS
-from disksla.pipeline import CONTRADICTIONS
 from support.machine_facts import DAEMON, SAMPLES, machine, result, results, sample
 
 
@@ -29,7 +27,6 @@ def with_samples(*samples: Sample) -> MachineFacts:
 
 def test_without_a_count_nothing_is_said() -> None:
     assert results(machine(), "provider.agreement") == []
-    assert results(machine(), "provider.limits") == []
 
 
 def test_disk_that_is_not_throttled() -> None:
@@ -55,16 +52,3 @@ def test_disagreement(pair: str) -> None:
     assert found.expected == "at least 80 % by both"
     assert found.fix is not None
     assert "disksla record" in found.fix
-
-
-def contradicted(kind: str, seconds: float) -> MachineFacts:
-    labels = {"device": "nvme1n1", "contradiction": kind}
-    return with_samples(sample("provider_contradicted_seconds_total", seconds, **labels))
-
-
-@pytest.mark.parametrize("kind", CONTRADICTIONS)
-def test_contradiction(kind: str) -> None:
-    assert results(contradicted(kind, 9.9), "provider.limits") == []
-    found = result(contradicted(kind, 10.0), "provider.limits")
-    assert (found.status, found.subject) == ("note", "nvme1n1")
-    assert found.found == f"for 10 s, {CONTRADICTION_TEXTS[kind]}"

@@ -58,10 +58,7 @@ def test_counters_are_subtracted(rises: list[int], requests: int) -> None:
     after = BEFORE._replace(read_bins=bins, **totals)
     found = change(BEFORE, after)
     assert found is not None
-    assert (
-        *(found.read_operations, found.write_operations, found.read_bytes, found.write_bytes),
-        *(found.read_us, found.write_us, *found.exceeded_us.values()),
-    ) == tuple(rises)
+    assert (found.read_us, found.write_us, *found.exceeded_us.values()) == tuple(rises[4:])
     assert found.read_latency == (Bin(0, 512, requests), Bin(512, 1024, 0))
 
 

@@ -6,7 +6,6 @@ from disksla.ebs.reading import Reading
 from disksla.ebs.statistics import parse
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
 from disksla.pipeline.agreement import agreement_of
-from disksla.pipeline.contradiction import CONTRADICTIONS
 from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
 from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.snapshot import DiskSnapshot
@@ -41,7 +40,6 @@ def largest_disk() -> DiskSnapshot:
         provider=_read(),
         provider_is_current=True,
         agreement=agreement_of(9.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0)),
-        contradicted_s=dict.fromkeys(CONTRADICTIONS, 1.0),
     )
 
 
@@ -56,9 +54,7 @@ def longest_report() -> VerificationReport:
 
 def disks_by_feature() -> dict[str, tuple[DiskSnapshot, VerificationReport | None]]:
     """Return disks with more and more series, by the feature that was added last."""
-    read = replace(
-        largest_disk(), ceiling=probed_disk_view().ceiling, data_writes=None, contradicted_s={}
-    )
+    read = replace(largest_disk(), ceiling=probed_disk_view().ceiling, data_writes=None)
     volume = replace(read, provider=None, agreement=None)
     full = replace(volume, disk=replace(volume.disk, csi_driver=None, volume_handle=None))
     probed: dict[str, object] = {

@@ -1,20 +1,14 @@
 """Sentences on what the provider counts of a disk."""
 
 import msgspec
-import pytest
 
 from disksla.history.provider import explain_provider
 from disksla.pipeline.agreement import Agreement, agreement_of
-from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
 from support.snapshots import disk_view
 
 
-def sentences(agreement: Agreement | None, **contradicted_s: float) -> list[str]:
-    found: dict[Contradiction, float] = {
-        kind: contradicted_s[kind] for kind in CONTRADICTIONS if kind in contradicted_s
-    }
-    disk = msgspec.structs.replace(disk_view(), agreement=agreement, contradicted_s=found)
-    return list(explain_provider(disk))
+def sentences(agreement: Agreement | None) -> list[str]:
+    return list(explain_provider(msgspec.structs.replace(disk_view(), agreement=agreement)))
 
 
 def test_nothing_is_said_without_a_count() -> None:
@@ -45,11 +39,3 @@ def test_throttled_only_by_the_verdicts() -> None:
     [sentence] = sentences(agreement_of(3600.0, (80.0, 0, 0, 0, 0), [0.0] * 4))
     assert "of 60 min, none. The limits named" in sentence
     assert "agree in 0 % of the throttled time" in sentence
-
-
-@pytest.mark.parametrize("kind", CONTRADICTIONS)
-def test_contradictions(kind: Contradiction) -> None:
-    agreement = agreement_of(60.0, [0.0] * 5, [0.0] * 4)
-    assert len(sentences(agreement, **{kind: 9.0})) == 1
-    _, sentence = sentences(agreement, **{kind: 42.0})
-    assert sentence.startswith("For 42 s the ")

@@ -101,7 +101,6 @@ CONTRACT = {
     "disksla_verdict_seconds_total": "counter",
     "disksla_throttled_seconds_total": "counter",
     "disksla_provider_agreement_seconds_total": "counter",
-    "disksla_provider_contradicted_seconds_total": "counter",
     "disksla_throttle_wait_seconds_total": "counter",
     "disksla_throttled_iowait_seconds_total": "counter",
     "disksla_throttled_pressure_seconds_total": "counter",
@@ -371,18 +370,15 @@ def test_verdicts_throttling_and_ceiling() -> None:
 
 
 def test_agreement_with_the_provider() -> None:
-    agreement, contradicted = (
-        DISK_ROWS[f"disksla_provider_{name}_seconds_total"].value
-        for name in ("agreement", "contradicted")
-    )
+    agreement = DISK_ROWS["disksla_provider_agreement_seconds_total"].value
     disk = disk_view()
-    assert (agreement(disk), contradicted(disk)) == (None, None)
+    assert agreement(disk) is None
     disk = msgspec.structs.replace(disk, agreement=Agreement())
     assert agreement(disk) is None
     disk = msgspec.structs.replace(disk, provider_is_current=True)
     assert labelled(agreement(disk)) == {("none", "none"): 0.0}
     compared = agreement_of(10.0, (4.0, 0, 0, 0, 0), (3.0, 0, 0, 2.0))
-    disk = msgspec.structs.replace(disk, agreement=compared, contradicted_s={"limit_too_low": 1.0})
+    disk = msgspec.structs.replace(disk, agreement=compared)
     assert labelled(agreement(disk)) == pytest.approx(
         {
             ("none", "none"): 5.0,
@@ -391,7 +387,6 @@ def test_agreement_with_the_provider() -> None:
             ("none", "machine_bandwidth"): 1.0,
         }
     )
-    assert labelled(contradicted(disk)) == {("limit_too_low",): 1.0}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from disksla.doctor.facts import DaemonFacts, MachineFacts
 from disksla.doctor.result import CheckResult, note, ok
-from disksla.history import CONTRADICTION_TEXTS, LEAST_CONTRADICTED_S
 from disksla.pipeline import NOT_THROTTLED
 from disksla.units import format_duration, format_percent
 
@@ -20,16 +19,6 @@ def check_agreement(machine: MachineFacts) -> Iterator[CheckResult]:
     compared = daemon.values("disksla_provider_agreement_seconds_total")
     for device in dict.fromkeys(sample.labels.get("device", "") for sample in compared):
         yield _agreement(daemon, device)
-    for sample in daemon.values("disksla_provider_contradicted_seconds_total"):
-        if sample.value >= LEAST_CONTRADICTED_S:
-            kind = sample.labels.get("contradiction", "")
-            yield note(
-                "provider.limits",
-                f"for {format_duration(sample.value)}, {CONTRADICTION_TEXTS.get(kind, kind)}",
-                expected="terms as the provider enforces them",
-                fix="disksla explain; then correct the terms of the disk, or ask the provider",
-                subject=sample.labels.get("device"),
-            )
 
 
 def _agreement(daemon: DaemonFacts, device: str) -> CheckResult:

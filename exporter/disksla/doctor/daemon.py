@@ -18,7 +18,6 @@ METRICS = (
     "disksla_probe_failures_total",
     "disksla_probe_success",
     "disksla_provider_agreement_seconds_total",
-    "disksla_provider_contradicted_seconds_total",
     "disksla_sampler_missed_ticks_total",
     "disksla_sampler_ticks_total",
 )

@@ -19,15 +19,11 @@ _BIN_VALUES = 2**32
 
 
 class Change(msgspec.Struct, frozen=True, gc=False):
-    """Increase of the counters of a page; the fields are those of Statistics."""
+    """Increase of what is used of a page; the fields are those of Statistics."""
 
     begin_s: float
     """Monotonic times of the two readings."""
     end_s: float
-    read_operations: int
-    write_operations: int
-    read_bytes: int
-    write_bytes: int
     read_us: int
     write_us: int
     exceeded_us: Mapping[EbsLimit, int]
@@ -63,7 +59,8 @@ def change_between(before: Reading, after: Reading) -> Change | None:
     return Change(
         begin_s=before.monotonic_s,
         end_s=after.monotonic_s,
-        **counters,
+        read_us=counters["read_us"],
+        write_us=counters["write_us"],
         exceeded_us=exceeded_us,
         read_latency=read_latency,
         write_latency=write_latency,

@@ -11,8 +11,6 @@
 
 from disksla.history.history import BYTES_PER_DISK, DiskHistory, History
 from disksla.history.provider import (
-    CONTRADICTION_TEXTS,
-    LEAST_CONTRADICTED_S,
     explain_provider,
 )
 from disksla.history.sentences import (
@@ -28,8 +26,6 @@ from disksla.history.summary import Part, Summary, summary_of_records, summary_o
 
 __all__ = [
     "BYTES_PER_DISK",
-    "CONTRADICTION_TEXTS",
-    "LEAST_CONTRADICTED_S",
     "DiskHistory",
     "History",
     "LargerMachine",

@@ -1,34 +1,15 @@
-"""Sentences on what the provider counts of a disk, and what that contradicts."""
+"""Sentences on what the provider counts of a disk."""
 
 from collections.abc import Iterator, Mapping
 
-from disksla.pipeline import CONTRADICTIONS, NOT_THROTTLED, Agreement, Contradiction, DiskSnapshot
+from disksla.pipeline import NOT_THROTTLED, Agreement, DiskSnapshot
 from disksla.units import format_duration, format_percent
-
-LEAST_CONTRADICTED_S = 10.0
-"""Below this, a contradiction may be by chance, as while a disk is resized."""
 
 _LIMIT_NAMES: Mapping[str, str] = {
     "iops": "by the IOPS of the disk",
     "bandwidth": "by its bandwidth",
     "machine_iops": "by the IOPS of the machine",
     "machine_bandwidth": "by the bandwidth of the machine",
-}
-CONTRADICTION_TEXTS: Mapping[str, str] = {
-    "limit_too_high": "the provider throttled the disk below the limits of its terms",
-    "limit_too_low": (
-        "the disk served more than the limits of its terms, and the provider did not throttle it"
-    ),
-    "credits_too_high": (
-        "the provider throttled the disk below its burst rate, although burst credits should have"
-        " been left"
-    ),
-}
-"""What happened, as the rest of a sentence that begins with how long."""
-_CONCLUSIONS: Mapping[Contradiction, str] = {
-    "limit_too_high": "Its terms promise more than the provider enforces.",
-    "limit_too_low": "The provider allows more than its terms say.",
-    "credits_too_high": "Its burst credits are fewer than shown.",
 }
 
 
@@ -37,11 +18,6 @@ def explain_provider(snapshot: DiskSnapshot) -> Iterator[str]:
     if snapshot.agreement is None or not any(snapshot.agreement.seconds):
         return
     yield _counted(snapshot.agreement)
-    for contradiction in CONTRADICTIONS:
-        seconds = snapshot.contradicted_s.get(contradiction, 0.0)
-        if seconds >= LEAST_CONTRADICTED_S:
-            what = CONTRADICTION_TEXTS[contradiction]
-            yield f"For {format_duration(seconds)} {what}. {_CONCLUSIONS[contradiction]}"
 
 
 def _counted(agreement: Agreement) -> str:

@@ -97,15 +97,4 @@ PROVIDER_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         _agreement,
         ("limit", "provider_limit"),
     ),
-    Metric(
-        "disksla_provider_contradicted_seconds_total",
-        "counter",
-        "Seconds in which the provider's count contradicts what disksla assumes: limit_too_high"
-        " (it throttles at a limit of the disk, and less than 0.8 of that limit of the terms was"
-        " served), limit_too_low (it does not throttle, and more than 1.2 times the limits of the"
-        " terms was served), or credits_too_high (it throttles below the burst rate, and the lower"
-        " bound of the burst credits is above zero). Absent until it happens.",
-        lambda snapshot: {(kind,): s for kind, s in snapshot.contradicted_s.items()} or None,
-        ("contradiction",),
-    ),
 )

@@ -33,7 +33,6 @@ from disksla.pipeline.agreement import (
     named_seconds,
     with_limit,
 )
-from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.provider_span import ProviderSpan
@@ -61,14 +60,12 @@ from disksla.pipeline.window_records import WindowRecord, window_records, with_n
 
 __all__ = [
     "ANSWERS",
-    "CONTRADICTIONS",
     "NOT_THROTTLED",
     "NO_SECONDS",
     "PAIRS",
     "PROVIDER_ANSWERS",
     "PROVIDER_LIMITS",
     "Agreement",
-    "Contradiction",
     "DiskSnapshot",
     "DiskState",
     "GroupSnapshot",

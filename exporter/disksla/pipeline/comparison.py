@@ -18,7 +18,6 @@ from disksla.pipeline.agreement import (
     named_seconds,
     with_limit,
 )
-from disksla.pipeline.contradiction import CONTRADICTIONS, Contradiction
 from disksla.pipeline.provider_span import SHORTEST_SPAN_S, ProviderSpan
 from disksla.verdict import (
     LIMIT_KINDS,
@@ -83,8 +82,6 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
     """Spans that wait, the oldest first; the last may become longer."""
     last: ProviderSpan | None = None
     """The last span that was compared."""
-    contradicted_s: tuple[float, ...] = (0.0,) * len(CONTRADICTIONS)
-    """Seconds that contradict limits or credits, in the order of CONTRADICTIONS."""
 
     def with_verdicts(self, decided: Iterable[tuple[Interval, WindowVerdict]]) -> "Comparison":
         """Add windows with their verdicts, the oldest first."""
@@ -112,20 +109,6 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         else:
             spans = (*self.spans, span)
         return msgspec.structs.replace(self, spans=spans)
-
-    def with_contradictions(
-        self, span: ProviderSpan, found: Iterable[Contradiction]
-    ) -> "Comparison":
-        """Add what a span contradicts."""
-        seconds = list(self.contradicted_s)
-        for each in found:
-            seconds[CONTRADICTIONS.index(each)] += span.seconds
-        return msgspec.structs.replace(self, contradicted_s=tuple(seconds))
-
-    def by_contradiction(self) -> dict[Contradiction, float]:
-        """Return the seconds by what they contradict, without zeros."""
-        by_kind = zip(CONTRADICTIONS, self.contradicted_s, strict=True)
-        return {kind: seconds for kind, seconds in by_kind if seconds}
 
     def until(self, now_s: float, decided_to_s: float) -> "Comparison":
         """Return the comparison after everything that waits no longer has been named.
@@ -196,7 +179,6 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
             after,
             before.spans,
             span,
-            before.contradicted_s,
         )
 
     def named_until(self, time_s: float) -> "Comparison":

@@ -18,7 +18,6 @@ from disksla.pipeline.assessment import (
     credits_at_last_sample,
 )
 from disksla.pipeline.comparison import Comparison
-from disksla.pipeline.contradiction import contradictions
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.provider_span import span_of
@@ -151,10 +150,6 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
             )
             if provider.change is not None:
                 comparison = comparison.with_span(span_of(provider.change))
-                span = comparison.spans[-1]
-                if span.is_whole:
-                    found = contradictions(span, self.assignment.limits, self.credits)
-                    comparison = comparison.with_contradictions(span, found)
         return msgspec.structs.replace(self, provider=provider, comparison=comparison)
 
     def with_configured_probes(

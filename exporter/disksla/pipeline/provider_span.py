@@ -3,7 +3,6 @@
 import msgspec
 
 from disksla.ebs import EBS_LIMITS, Change
-from disksla.limits import Charge, load_ratio
 
 SHORTEST_SPAN_S = 0.9
 """Shorter times between readings are put together: verdicts are on windows of 100 ms, of which a
@@ -21,8 +20,6 @@ class ProviderSpan(msgspec.Struct, frozen=True, gc=False):
     end_s: float
     throttled_s: tuple[float, ...]
     """Seconds by limit, in the order of PROVIDER_LIMITS."""
-    served: tuple[int, int, int, int] = (0, 0, 0, 0)
-    """Reads, writes, bytes read and bytes written."""
 
     @property
     def seconds(self) -> float:
@@ -40,23 +37,11 @@ class ProviderSpan(msgspec.Struct, frozen=True, gc=False):
 
     def plus(self, later: "ProviderSpan") -> "ProviderSpan":
         """Return this span and the one that follows it as one."""
-        reads, writes, read_bytes, written_bytes = self.served
-        more_reads, more_writes, more_read_bytes, more_written_bytes = later.served
         return ProviderSpan(
             self.begin_s,
             later.end_s,
             tuple(a + b for a, b in zip(self.throttled_s, later.throttled_s, strict=True)),
-            (
-                reads + more_reads,
-                writes + more_writes,
-                read_bytes + more_read_bytes,
-                written_bytes + more_written_bytes,
-            ),
         )
-
-    def load(self, charges: tuple[Charge, ...]) -> float | None:
-        """Return the load, as a ratio of the limits; None without limits."""
-        return load_ratio(charges, self.seconds, *self.served)
 
 
 def span_of(change: Change) -> ProviderSpan:
@@ -65,10 +50,4 @@ def span_of(change: Change) -> ProviderSpan:
         change.begin_s,
         change.end_s,
         tuple(change.exceeded_us.get(limit, 0) / 1e6 for limit in EBS_LIMITS),
-        (
-            change.read_operations,
-            change.write_operations,
-            change.read_bytes,
-            change.write_bytes,
-        ),
     )

@@ -15,7 +15,6 @@ from disksla.disks import Disk
 from disksla.histogram import Histogram
 from disksla.limits import Assignment, Limits, SharedLimits, TermsSource
 from disksla.pipeline.agreement import Agreement
-from disksla.pipeline.contradiction import Contradiction
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import highest
@@ -86,8 +85,6 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Of the provider, by the best source; None if it is not known."""
     agreement: Agreement | None = None
     """Seconds by its verdicts and by what the provider says; None if that is not known."""
-    contradicted_s: Mapping[Contradiction, float] = {}
-    """Seconds in which the provider's count contradicts limits or credits; without zeros."""
     probe_intervals_s: Mapping[ProbeKind, float | None] = {}
     """Configured time between probes, by kind; None for a schedule in crontab format."""
     provider: ProviderState | None = None
@@ -282,7 +279,6 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
             host=totals.verdict_totals.host.where_known(state.last_host),
         ),
         agreement=None if comparison is None else comparison.agreement,
-        contradicted_s={} if comparison is None else comparison.by_contradiction(),
         ceiling=disk_state.detector.ceiling,
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
         groups=tuple(

@@ -1,5 +1,6 @@
-"""Text for terminals, shells, metric labels and XML."""
+"""Text for terminals, shells, metric labels, HTML and XML."""
 
+import html
 import shlex
 from collections.abc import Sequence
 
@@ -29,6 +30,11 @@ def escape_bytes(text: str) -> str:
     lone surrogates, which cannot be encoded again.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def escape_html(text: str) -> str:
+    """Escape text for HTML; bytes that are not UTF-8 become backslash escapes."""
+    return html.escape(escape_bytes(text))
 
 
 def escape_xml(text: str) -> str:

@@ -7,42 +7,13 @@ from typing import NamedTuple
 
 from disksla.benchmark.sweep_journal import SweepHeader
 from disksla.benchmark.sweep_matrix import RANDOM_SHARES, READ_SHARES, SweepRow
-from disksla.html import HtmlPage, escape_html
+from disksla.html import HtmlPage, file_beside
+from disksla.text import escape_html
 from disksla.units import MIB, format_count, format_duration, format_size
 
 LEVELS = 8
-_STYLE = """
-:root { --blue: 214 72%; --orange: 18 80%; --pale: 95%; --blue-step: -8.5%;
-  --orange-step: -9.5%; }
-@media (prefers-color-scheme: dark) { :root { --pale: 17%; --blue-step: 4%;
-  --orange-step: 3.2%; } }
-p { max-width: 60rem; }
-caption small { color: var(--soft); font-weight: normal; font-size: 0.8125rem; }
-.maps { display: flex; flex-wrap: wrap; gap: 0.75rem; align-items: start;
-  margin-bottom: 0.75rem; }
-table { flex: 1 1 17rem; max-width: 32rem; padding: 0.375rem;
-  border-collapse: separate; border-spacing: 2px; background: var(--sheet);
-  border: 1px solid var(--line); border-radius: 0.375rem;
-  font-size: 0.8125rem; font-variant-numeric: tabular-nums; break-inside: avoid; }
-caption { text-align: left; font-weight: 600; padding-bottom: 0.25rem; }
-th { font-weight: 400; color: var(--soft); text-align: right; white-space: nowrap;
-  padding: 0 0.25rem; }
-td { text-align: right; padding: 0.1875rem 0.25rem; border-radius: 0.1875rem;
-  white-space: nowrap; print-color-adjust: exact; -webkit-print-color-adjust: exact;
-  background: hsl(var(--hue) calc(var(--pale) + var(--level) * var(--step))); }
-td.none { background: none; color: var(--soft); }
-.iops, .bandwidth { --hue: var(--blue); --step: var(--blue-step); }
-.latency { --hue: var(--orange); --step: var(--orange-step); }
-td { color: #000; } td.deep { color: #fff; }
-@media (prefers-color-scheme: dark) { td { color: #fff; } }
-@media (max-width: 30rem) { body { padding: 0.75rem; } }
-@media print { :root { --pale: 97%; --blue-step: -6%; --orange-step: -6%; }
-  body { padding: 0; font-size: 9pt; }
-  td, td.deep { color: #000; } table { flex-basis: 45%; }
-  h2 { break-after: avoid; } }
-"""
 _STEPS = "".join(f"td.l{level} {{ --level: {level}; }}\n" for level in range(LEVELS))
-_SHEET = HtmlPage(_STYLE + _STEPS)
+_SHEET = HtmlPage("\n" + file_beside(__file__, "sweep.css") + _STEPS)
 
 
 def _milliseconds(row: SweepRow) -> float | None:

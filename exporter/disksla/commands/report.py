@@ -23,10 +23,10 @@ from disksla.report import (
     parse_period,
     read_history,
     report_csv,
-    report_html,
     report_of,
     report_text,
 )
+from disksla.report.report_html import report_html
 from disksla.text import escape_control
 
 _WITHIN_S = 600.0

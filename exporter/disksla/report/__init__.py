@@ -6,7 +6,6 @@ from disksla.report.gather import Selection, find_disks, read_history
 from disksla.report.period import Period, parse_period
 from disksla.report.query import Server
 from disksla.report.report_csv import report_csv
-from disksla.report.report_html import report_html
 from disksla.report.report_text import report_text
 from disksla.report.selection import DiskName, parse_matchers
 
@@ -25,7 +24,6 @@ __all__ = [
     "parse_period",
     "read_history",
     "report_csv",
-    "report_html",
     "report_of",
     "report_text",
 ]

@@ -2,81 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from disksla.html import HtmlPage, escape_html
+from disksla.html import REPORT_STYLE, HtmlPage, file_beside
 from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.report.period import Period
+from disksla.text import escape_html
 from disksla.verdict import VERDICTS
-from disksla.web import VERDICT_COLOURS
+from disksla.web import VERDICT_STYLE
 
-_COLOURS = "".join(
-    f".{verdict} {{ --verdict: {colour}; }}\n" for verdict, colour in VERDICT_COLOURS.items()
-)
-_PAGE = HtmlPage(
-    f"""
-.idle {{ --verdict: var(--line); }}
-.gap {{ --verdict: transparent; }}
-{_COLOURS}"""
-    """\
-body { max-width: 72rem; }
-a { overflow-wrap: anywhere; }
-h1 { margin: 0 0 0.25rem; }
-h2 { border-top: 2px solid var(--line); padding-top: 0.75rem; }
-h3 { font-size: 0.9375rem; margin: 1rem 0 0.25rem; break-after: avoid; }
-.verdict { font-size: 1.125rem; font-weight: 600; border-left: 0.375rem solid; margin: 1rem 0;
-  padding: 0.5rem 0.75rem; background: var(--sheet); }
-.good { color: var(--good); }
-.bad { color: var(--bad); }
-dl { display: grid; grid-template-columns: minmax(7rem, max-content) 1fr;
-  gap: 0.125rem 1rem; margin: 0.5rem 0; }
-dt { color: var(--soft); }
-dd { margin: 0; overflow-wrap: anywhere; }
-dd p { margin: 0; }
-table { width: 100%; border-collapse: collapse; background: var(--sheet); margin: 0.5rem 0;
-  border: 1px solid var(--line); font-variant-numeric: tabular-nums; }
-th, td { padding: 0.375rem 0.5rem; text-align: left; vertical-align: top;
-  border-top: 1px solid var(--line); }
-thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; }
-tbody { font-size: 0.8125rem; }
-tbody th { font-weight: 600; min-width: 8rem; }
-td span, th span { display: block; }
-.number { text-align: right; white-space: nowrap; }
-.whole { white-space: nowrap; }
-ul { margin: 0.25rem 0; padding-left: 1.25rem; }
-figure { margin: 0.5rem 0; }
-figure svg { display: block; width: 100%; height: 6rem; background: var(--sheet);
-  border: 1px solid var(--line); }
-rect { fill: var(--verdict); shape-rendering: crispEdges; forced-color-adjust: none; }
-.ends { display: flex; justify-content: space-between; }
-.key { display: flex; flex-wrap: wrap; gap: 0.125rem 1rem; }
-.key i { display: inline-block; width: 0.75rem; height: 0.75rem; margin-right: 0.25rem;
-  background: var(--verdict); border: 1px solid var(--line); vertical-align: -0.0625rem;
-  forced-color-adjust: none; }
-section { margin-bottom: 2rem; }
-@media screen and (max-width: 48rem) {
-  body { padding: 0.75rem; }
-  table, tbody, tr, th, td { display: block; width: 100%; }
-  table { background: none; border: 0; }
-  thead { display: none; }
-  tr { background: var(--sheet); border: 1px solid var(--line); margin-bottom: 0.75rem;
-    padding: 0.375rem 0; }
-  th, td, .number { border: 0; padding: 0.125rem 0.75rem; text-align: left;
-    white-space: normal; }
-  dl { grid-template-columns: 1fr; }
-  .whole { white-space: normal; }
-  td[data-label] { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: 0.5rem;
-    overflow-wrap: anywhere; }
-  td::before { content: attr(data-label); color: var(--soft); font-size: 0.8125rem; }
-}
-@media print {
-  .verdict, dl { break-inside: avoid; }
-  tbody, thead th { font-size: 7.5pt; }
-  th, td { padding: 0.125rem 0.25rem; }
-  td .soft, th .soft { font-size: inherit; }
-  figure svg { height: 4rem; }
-}
-"""
-)
+_PAGE = HtmlPage(REPORT_STYLE + VERDICT_STYLE + file_beside(__file__, "report.css"))
 _MOST_DISKS = 20
 """So many disks are described; of more, only those that do not comply."""
 _MOST_INCIDENTS = 100

@@ -4,7 +4,8 @@ import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-from disksla.html import HtmlPage, escape_html
+from disksla.html import REPORT_STYLE, HtmlPage, file_beside
+from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport
 from disksla.verification.wording import (
@@ -16,64 +17,7 @@ from disksla.verification.wording import (
     format_terms,
 )
 
-_PAGE = HtmlPage("""
-:root { --track: #e6e9ee; --shown: #6b7787; }
-@media (prefers-color-scheme: dark) { :root { --track: #2b333d; --shown: #8592a3; } }
-body { max-width: 72rem; }
-a { overflow-wrap: anywhere; }
-h1 { margin: 0 0 0.25rem; }
-.verdict { font-size: 1.125rem; font-weight: 600; border-left: 0.375rem solid; margin: 1rem 0;
-  padding: 0.5rem 0.75rem; background: var(--sheet); }
-.good { color: var(--good); }
-.bad { color: var(--bad); }
-.verdict + ul { margin: 0 0 1rem; padding-left: 1.25rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: 0.125rem 1rem;
-  margin: 0.75rem 0; }
-dt { color: var(--soft); }
-dd { margin: 0; overflow-wrap: anywhere; }
-table { width: 100%; border-collapse: collapse; background: var(--sheet);
-  border: 1px solid var(--line); font-variant-numeric: tabular-nums; }
-th, td { padding: 0.5rem; text-align: left; vertical-align: top;
-  border-top: 1px solid var(--line); }
-thead th { border-top: 0; color: var(--soft); font-size: 0.8125rem; white-space: nowrap; }
-tbody { font-size: 0.875rem; }
-tbody th { font-weight: 600; }
-tbody th span, td span { display: block; font-weight: normal; }
-tbody th { width: 40%; }
-.number { text-align: right; white-space: nowrap; }
-.bar { min-width: 10rem; }
-svg { display: block; width: 100%; }
-.bar svg { height: 1.125rem; }
-.track { fill: var(--track); }
-.pass { fill: var(--good); }
-.fail { fill: var(--bad); }
-.shown, .untested { fill: var(--shown); }
-.mark { stroke: var(--ink); stroke-width: 2; }
-.axis { stroke: var(--line); }
-.spread { stroke: var(--shown); stroke-width: 3; stroke-linecap: round; }
-.promise { stroke: var(--bad); stroke-width: 1.5; stroke-dasharray: 3 2; }
-svg text { fill: var(--ink); font: 9px system-ui, sans-serif; }
-svg text.dim { fill: var(--soft); font-size: 8px; }
-.plot { background: var(--sheet); border: 1px solid var(--line); padding: 0.5rem;
-  max-width: 46rem; }
-@media screen and (max-width: 48rem) {
-  body { padding: 0.75rem; }
-  table, tbody, tr, th, td { display: block; width: 100%; }
-  table { background: none; border: 0; }
-  thead { display: none; }
-  tr { background: var(--sheet); border: 1px solid var(--line); margin-bottom: 0.75rem;
-    padding: 0.375rem 0; }
-  th, tbody th, td, .number { border: 0; width: auto; padding: 0.125rem 0.75rem;
-    text-align: left; }
-  td[data-label] { display: grid; grid-template-columns: 6rem 1fr; gap: 0.5rem; }
-  td[data-label]::before { content: attr(data-label); color: var(--soft);
-    font-size: 0.8125rem; }
-}
-@media print {
-  :root { --track: #e6e9ee; --shown: #6b7787; }
-  .plot, .verdict { break-inside: avoid; }
-}
-""")
+_PAGE = HtmlPage(REPORT_STYLE + file_beside(__file__, "report.css"))
 _FULL_BAR_RATIO = 1.5
 """Ratio at which a bar is full; larger ratios are drawn full too."""
 _PLOT_WIDTH = 360.0

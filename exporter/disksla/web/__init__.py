@@ -1,6 +1,6 @@
 """The HTTP server: routes, pages, JSON, TLS, basic auth and limits on clients."""
 
-from disksla.web.charts import VERDICT_COLOURS
+from disksla.web.charts import VERDICT_COLOURS, VERDICT_STYLE
 from disksla.web.config import WebConfig, describe
 from disksla.web.disk_card import BAD_VERDICTS, Past
 from disksla.web.disks_document import (
@@ -16,6 +16,7 @@ __all__ = [
     "BAD_VERDICTS",
     "DISKS_PATH",
     "VERDICT_COLOURS",
+    "VERDICT_STYLE",
     "DiskDocument",
     "DisksDocument",
     "LiveDiskDocument",

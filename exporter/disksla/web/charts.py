@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 from disksla.history import Slot, joined
-from disksla.html import escape_html
+from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import VERDICTS, Verdict
 
@@ -27,28 +27,8 @@ VERDICT_COLOURS: Mapping[Verdict, str] = {
 }
 """On pages and terminals, dark and light; idle is a faint colour of the theme."""
 
-_VERDICT_STYLE = "".join(
+VERDICT_STYLE = ".idle { --verdict: var(--line); }\n" + "".join(
     f".{verdict} {{ --verdict: {colour}; }}\n" for verdict, colour in VERDICT_COLOURS.items()
-)
-CHART_STYLE = (
-    f"""
-.idle {{ --verdict: var(--line); }}
-{_VERDICT_STYLE}"""
-    """\
-svg { display: block; width: 100%; }
-rect { fill: var(--verdict); shape-rendering: crispEdges; }
-.area { fill: var(--link); opacity: 0.35; } .peak { fill: none; stroke: var(--link); }
-.limit { stroke: var(--soft); stroke-dasharray: 4 3; }
-.axis { stroke: var(--line); }
-figure { margin: 0; min-width: 0; }
-figcaption { color: var(--soft); font-size: 0.75rem; font-variant-numeric: tabular-nums; }
-figcaption > * { display: block; min-height: 1.45em; }
-figcaption b { color: var(--ink); font-weight: 600; font-size: 0.8125rem; }
-.charts { display: grid; grid-template-columns: repeat(auto-fit, minmax(6.5rem, 1fr));
-  gap: 0.5rem 1rem; margin: 0.5rem 0; }
-.key { display: flex; flex-wrap: wrap; gap: 0.25rem 1rem; }
-.key svg { display: inline-block; width: 0.75rem; height: 0.75rem; vertical-align: -0.0625rem; }
-"""
 )
 
 

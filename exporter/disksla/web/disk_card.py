@@ -14,10 +14,9 @@ from disksla.history import (
     joined,
     summary_of_slots,
 )
-from disksla.html import escape_html
 from disksla.limits import Limits
 from disksla.pipeline import DiskSnapshot
-from disksla.text import escape_bytes, percent_encoded
+from disksla.text import escape_bytes, escape_html, percent_encoded
 from disksla.units import format_duration, format_size
 from disksla.verdict import OF_MACHINE, VERDICTS, Verdict
 from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from disksla.history import Slot
-from disksla.html import escape_html
 from disksla.pipeline import DiskSnapshot, Snapshot
-from disksla.text import escape_bytes
+from disksla.text import escape_bytes, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.verdict import VERDICTS
 from disksla.web.charts import verdict_key

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
 from disksla.history import headline
-from disksla.html import escape_html
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
+from disksla.text import escape_html
 from disksla.units import (
     format_bandwidth,
     format_count,

@@ -1,4 +1,6 @@
-"""Exceptions: `DiskslaError`, the base of all, and what decoding JSON may raise."""
+"""`DiskslaError`, the base of all exceptions; what decoding JSON raises; why clouds fail."""
+
+from typing import Literal
 
 import msgspec
 
@@ -13,3 +15,18 @@ class DiskslaError(Exception):
 
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Raised for JSON that is malformed, of another shape, not UTF-8, or nested too deeply."""
+
+ExchangeReason = Literal[
+    "unreachable",
+    "denied",
+    "throttled",
+    "expired",
+    "redirected",
+    "invalid",
+    "too_large",
+    "timeout",
+    "clock",
+    "no_credentials",
+    "not_found",
+]
+"""Why a question to a cloud failed: `disksla detect` writes it, the daemon reads and counts it."""

@@ -11,14 +11,14 @@ import pytest
 
 from disksla.cli import main
 from disksla.commands.doctor import print_results
-from disksla.doctor import (
+from disksla.doctor import examine
+from disksla.doctor.facts import (
     AccessFacts,
     ClockFacts,
     DaemonFacts,
     FioFacts,
     MachineFacts,
     StateFacts,
-    examine,
 )
 from support import ttar
 from support.fake_fio import ANSWERS, fake_fio

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from disksla.detection.exchange import (
     ExchangeError,
     Exchanges,
-    Reason,
     Request,
     Response,
     authorized,
@@ -25,6 +24,7 @@ from disksla.detection.exchange import (
     query_string,
     whole_number,
 )
+from disksla.errors import ExchangeReason
 from disksla.text import percent_encoded
 from support.exchanges import RECEIVED_S, answered, reply
 
@@ -56,7 +56,7 @@ def test_success_is_returned() -> None:
         (503, "throttled", "too many requests (HTTP 503)"),
     ],
 )
-def test_status_is_a_reason(status: int, reason: Reason, why: str) -> None:
+def test_status_is_a_reason(status: int, reason: ExchangeReason, why: str) -> None:
     error = error_of(get_response(REQUEST), reply("SECRET", status))
     assert error.reason == reason
     assert str(error).startswith("instances.get failed: ")

@@ -1,14 +1,12 @@
 """The daemon reads what `disksla detect` writes."""
 
 import datetime as dt
-from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.config.terms_file import PROBLEM_REASONS, TermsContent
+from disksla.config.terms_file import TermsContent
 from disksla.detection import encode_terms_file, terms_file
-from disksla.detection.exchange import Reason
 from disksla.detection.findings import Detected, Disk, Listing, Problem
 from disksla.schema.yaml_file import parse_record
 from disksla.units import GIB, MIB
@@ -75,8 +73,3 @@ def test_attempt_that_found_nothing_has_no_age() -> None:
     file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 1.0)
     assert (file.as_of_timestamp_s, file.expiry_timestamp_s) == (None, None)
     assert file.tried_timestamp_s == NOW.timestamp()
-
-
-def test_every_reason_is_one_that_the_daemon_knows() -> None:
-    """Packages of one level do not import each other, so both have the list."""
-    assert get_args(Reason) == PROBLEM_REASONS

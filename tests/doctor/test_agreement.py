@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from disksla.doctor import MachineFacts, Sample
+from disksla.doctor.facts import MachineFacts, Sample
 from support.machine_facts import DAEMON, SAMPLES, machine, result, results, sample
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from disksla.config.settings_file import parse_settings
 from disksla.disks.disk import Disk
-from disksla.doctor import ConfigurationFacts
 from disksla.doctor.disks import _key
+from disksla.doctor.facts import ConfigurationFacts
 from disksla.units import GIB
 from support.machine_facts import (
     CATALOG,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.doctor import (
-    GROUPS,
+from disksla.doctor import CheckResult, counts, examine, in_groups, worst
+from disksla.doctor.daemon import METRICS
+from disksla.doctor.facts import (
     AccessFacts,
-    CheckResult,
     ClockFacts,
     ConfigurationFacts,
     DaemonFacts,
@@ -20,12 +20,8 @@ from disksla.doctor import (
     Sample,
     StateFacts,
     WebFacts,
-    counts,
-    examine,
-    in_groups,
-    worst,
 )
-from disksla.doctor.daemon import METRICS
+from disksla.doctor.result import GROUPS
 from support.machine_facts import DISK, HEALTHY, SETTINGS, UNIT, configured, machine, results
 
 ROOT = Path(__file__).resolve().parents[2]

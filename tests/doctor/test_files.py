@@ -2,7 +2,7 @@
 
 import pytest
 
-from disksla.doctor import AccessFacts, ConfigurationFacts, StateFacts, WebFacts
+from disksla.doctor.facts import AccessFacts, ConfigurationFacts, StateFacts, WebFacts
 from disksla.units import MIB
 from support.machine_facts import HEALTHY, configured, machine, result, results
 

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from disksla.doctor import FioFacts, MachineFacts, Sample, UnitFacts
+from disksla.doctor.facts import FioFacts, MachineFacts, Sample, UnitFacts
 from support.machine_facts import (
     DAEMON,
     SAMPLES,

@@ -1,10 +1,12 @@
 """Checks of the provider: DMI, `disksla detect`, credentials."""
 
+from typing import get_args
+
 import pytest
 
-from disksla.config.terms_file import PROBLEM_REASONS
-from disksla.doctor import UnitFacts
+from disksla.doctor.facts import UnitFacts
 from disksla.doctor.provider import _FIXES
+from disksla.errors import ExchangeReason
 from support.machine_facts import SETTINGS, configured, machine, result, results, terms_file
 
 API = """
@@ -41,7 +43,7 @@ def test_answer_of_the_provider() -> None:
 
 
 @pytest.mark.parametrize("source", ["api", "metadata"])
-@pytest.mark.parametrize("reason", PROBLEM_REASONS)
+@pytest.mark.parametrize("reason", get_args(ExchangeReason))
 def test_each_problem_is_wrong_and_has_a_fix(source: str, reason: str) -> None:
     problems = f"problems: [{{source: {source}, reason: {reason}, message: it failed}}]"
     file = terms_file(f"source: api\n{problems}")

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 import msgspec
 import yaml
 
-from disksla.advice import Demand, ShareRange, demand_of, served_of, throttled_share, together
+from disksla.advice import ShareRange, demand_of, served_of, together
+from disksla.advice.demand import Demand
+from disksla.advice.simulation import throttled_share
 from disksla.commands.replay import replay
 from disksla.config.settings import AssessmentSettings
 from disksla.limits import Limits

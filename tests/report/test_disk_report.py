@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from disksla.report import (
-    DiskReport,
     Report,
     Selection,
     find_disks,
@@ -23,7 +22,7 @@ from disksla.report import (
     report_of,
     report_text,
 )
-from disksla.report.document import Recorded
+from disksla.report.document import DiskReport, Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 from disksla.report.period import Period
 from disksla.report.query import Series

@@ -8,9 +8,9 @@ from disksla.config.configuration import Configuration
 from disksla.config.settings_file import parse_settings, with_terms_files
 from disksla.config.terms_file import TermsContent, TermsFile
 from disksla.disks.disk import Disk
-from disksla.doctor import (
+from disksla.doctor import CheckResult, examine
+from disksla.doctor.facts import (
     AccessFacts,
-    CheckResult,
     ClockFacts,
     ConfigurationFacts,
     DaemonFacts,
@@ -20,7 +20,6 @@ from disksla.doctor import (
     Sample,
     StateFacts,
     UnitFacts,
-    examine,
 )
 from disksla.limits.catalog import load_catalog
 from disksla.schema.yaml_file import parse_record

@@ -8,15 +8,7 @@
 - `machines`: the same of the machine types of a family.
 """
 
-from disksla.advice.demand import (
-    LIMITED_VERDICTS,
-    Demand,
-    Served,
-    Work,
-    demand_of,
-    served_of,
-    together,
-)
+from disksla.advice.demand import LIMITED_VERDICTS, Served, Work, demand_of, served_of, together
 from disksla.advice.machines import MachineOutcome, machine_outcomes
 from disksla.advice.published import provision_by_limits
 from disksla.advice.scrapes import Scrape, demand_of_scrapes
@@ -29,13 +21,12 @@ from disksla.advice.search import (
     outcome_of,
     outcomes_of_type,
 )
-from disksla.advice.simulation import ShareRange, throttled_share
+from disksla.advice.simulation import ShareRange
 
 __all__ = [
     "LIMITED_VERDICTS",
     "Answer",
     "Candidate",
-    "Demand",
     "MachineOutcome",
     "Needs",
     "Outcome",
@@ -51,6 +42,5 @@ __all__ = [
     "outcomes_of_type",
     "provision_by_limits",
     "served_of",
-    "throttled_share",
     "together",
 ]

@@ -7,10 +7,8 @@ from disksla.config.kubernetes_volumes import with_kubernetes_volumes
 from disksla.config.matching import (
     CUSTOM_TERMS,
     Assignments,
-    FoundTerms,
     assign,
     assign_all,
-    find_entry,
     find_terms,
     is_monitored,
     is_shared_by,
@@ -31,20 +29,18 @@ from disksla.config.settings import (
     SamplingSettings,
     Settings,
 )
-from disksla.config.terms_file import PROBLEM_REASONS, TermsFile, TermsProblem
+from disksla.config.terms_file import TermsFile, TermsProblem
 from disksla.config.unused import UnusedEntry, shadowed_entries, unused_entries
 
 __all__ = [
     "CUSTOM_TERMS",
     "PROBE_KINDS",
     "PROBE_REQUEST_BYTES",
-    "PROBLEM_REASONS",
     "Assignments",
     "Configuration",
     "ConfigurationText",
     "DiskEntry",
     "DiskMatch",
-    "FoundTerms",
     "ProbeEntry",
     "ProbeKind",
     "Profile",
@@ -56,7 +52,6 @@ __all__ = [
     "assign",
     "assign_all",
     "find_disk",
-    "find_entry",
     "find_terms",
     "in_order",
     "is_below",

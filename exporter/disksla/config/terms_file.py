@@ -13,23 +13,9 @@ import msgspec
 from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms
 from disksla.config.fields import CATALOG_ID
 from disksla.config.settings import DiskEntry, DiskValues, Strict
+from disksla.errors import ExchangeReason
 from disksla.limits import TERMS_SOURCES, Catalog, TermsSource
 from disksla.schema import FieldType, Text, choice, duration
-
-ProblemReason = Literal[
-    "unreachable",
-    "denied",
-    "throttled",
-    "expired",
-    "redirected",
-    "invalid",
-    "too_large",
-    "timeout",
-    "clock",
-    "no_credentials",
-    "not_found",
-]
-PROBLEM_REASONS: tuple[ProblemReason, ...] = get_args(ProblemReason)
 
 
 def _parse_time(text: str) -> float:
@@ -46,7 +32,7 @@ _TIME = "a time with its zone such as 2026-08-21T10:30:00Z"
 Time = Annotated[float, FieldType(_TIME, _parse_time)]
 """Seconds since 1970."""
 _Source = Annotated[Literal["file", "api", "metadata"], choice("file", "api", "metadata")]
-_Reason = Annotated[ProblemReason, choice(*PROBLEM_REASONS)]
+_Reason = Annotated[ExchangeReason, choice(*get_args(ExchangeReason))]
 _ApiType = Annotated[str, CATALOG_ID]
 
 

@@ -3,7 +3,6 @@
 from disksla.detection.exchange import (
     ExchangeError,
     Exchanges,
-    Reason,
     Request,
     Response,
     failure,
@@ -27,7 +26,6 @@ __all__ = [
     "Detected",
     "ExchangeError",
     "Exchanges",
-    "Reason",
     "Request",
     "Response",
     "TermsFile",

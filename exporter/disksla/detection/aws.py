@@ -17,7 +17,6 @@ from disksla.detection.exchange import (
     ExchangeError,
     Exchanges,
     Explanations,
-    Reason,
     Request,
     Response,
     authorized,
@@ -31,6 +30,7 @@ from disksla.detection.exchange import (
     whole_number,
 )
 from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.errors import ExchangeReason
 from disksla.units import GIB, MIB
 
 _METADATA = f"http://{LINK_LOCAL}/latest"
@@ -179,7 +179,7 @@ def _page(
     return list(root.iterfind("volumeSet/item")), root.findtext("nextToken") or ""
 
 
-def _classify(role: str, response: Response) -> tuple[Reason, str] | None:
+def _classify(role: str, response: Response) -> tuple[ExchangeReason, str] | None:
     """Return why EC2 rejected a request, by the code of its error."""
     code = _error_code(response.body)
     if code in _DENIED:

@@ -15,7 +15,6 @@ from disksla.detection.exchange import (
     LINK_LOCAL,
     Exchanges,
     Explanations,
-    Reason,
     Request,
     Response,
     authorized,
@@ -36,6 +35,7 @@ from disksla.detection.findings import (
     detect,
     each_disk,
 )
+from disksla.errors import ExchangeReason
 from disksla.units import GIB, MB
 
 _COMPUTE = f"http://{LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"
@@ -202,7 +202,7 @@ def _access_token() -> Exchanges[str]:
     return token
 
 
-def _classify_token(response: Response) -> tuple[Reason, str] | None:
+def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
     return ("no_credentials", _NO_IDENTITY) if response.status in _NO_TOKEN else None
 
 

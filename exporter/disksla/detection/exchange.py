@@ -11,24 +11,10 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.errors import DECODE_ERRORS, DiskslaError, ExchangeReason
 from disksla.text import percent_encoded
 
 Source = Literal["metadata", "api"]
-Reason = Literal[
-    "unreachable",
-    "denied",
-    "throttled",
-    "expired",
-    "redirected",
-    "invalid",
-    "too_large",
-    "timeout",
-    "clock",
-    "no_credentials",
-    "not_found",
-]
-
 T = TypeVar("T")
 C = TypeVar("C")
 
@@ -77,7 +63,7 @@ class Response(msgspec.Struct, frozen=True):
 class ExchangeError(DiskslaError):
     """An exchange failed. Outside `get_response`, the message is `WHAT failed: WHY; HINT`."""
 
-    def __init__(self, reason: Reason, message: str) -> None:
+    def __init__(self, reason: ExchangeReason, message: str) -> None:
         """Set the reason, by which failures are counted, and the message."""
         super().__init__(message)
         self.reason = reason
@@ -86,14 +72,14 @@ class ExchangeError(DiskslaError):
 Exchanges = Generator[Request, Response, T]
 """Requests in order, each after the response to the one before, and what was found."""
 
-Explanations = Mapping[Reason, str]
+Explanations = Mapping[ExchangeReason, str]
 """`WHY; HINT` by reason, where the provider has better words than the defaults."""
 
-Classify = Callable[[Response], tuple[Reason, str] | None]
+Classify = Callable[[Response], tuple[ExchangeReason, str] | None]
 """Returns the reason and `WHY; HINT` of a failure that the body explains; None for the others."""
 
 _MAY_BE_THE_CLOCK = {"denied", "expired", "invalid"}
-_STATUSES: Mapping[int, Reason] = {401: "expired", 403: "denied", 404: "not_found"}
+_STATUSES: Mapping[int, ExchangeReason] = {401: "expired", 403: "denied", 404: "not_found"}
 _BUSY = {429, 503}
 _WHY: Explanations = {
     "expired": "the credentials were rejected (HTTP {}); see that they exist and are not disabled",
@@ -128,12 +114,12 @@ def get_response(
     raise failure(request.what, *found)
 
 
-def failure(what: str, reason: Reason, why: str) -> ExchangeError:
+def failure(what: str, reason: ExchangeReason, why: str) -> ExchangeError:
     """Return the error `WHAT failed: WHY`; `why` has the hint."""
     return ExchangeError(reason, f"{what} failed: {why}")
 
 
-def reason_of(response: Response) -> Reason | None:
+def reason_of(response: Response) -> ExchangeReason | None:
     """Return why a response is not a success, by its status; None if it is one."""
     status = response.status
     if 200 <= status < 300:  # noqa: PLR2004 -- the statuses of success

@@ -5,14 +5,15 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from disksla.detection.exchange import ExchangeError, Exchanges, Reason, Source
+from disksla.detection.exchange import ExchangeError, Exchanges, Source
+from disksla.errors import ExchangeReason
 
 Item = TypeVar("Item")
 Machine = TypeVar("Machine")
 
 KUBERNETES = "kubernetes"
 """In place of a provider: its API knows volumes of several."""
-_OF_ONE_DISK: tuple[Reason, ...] = ("denied", "not_found")
+_OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found")
 """Failures that concern one disk, or all alike. Others may be gone at the next run."""
 
 
@@ -20,7 +21,7 @@ class Problem(msgspec.Struct, frozen=True):
     """Something that could not be found out."""
 
     source: Source
-    reason: Reason
+    reason: ExchangeReason
     message: str
 
 

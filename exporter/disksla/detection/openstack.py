@@ -13,7 +13,6 @@ from disksla.detection.exchange import (
     LINK_LOCAL,
     Exchanges,
     Explanations,
-    Reason,
     Request,
     Response,
     authorized,
@@ -27,6 +26,7 @@ from disksla.detection.exchange import (
     whole_number,
 )
 from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.errors import ExchangeReason
 from disksla.units import GIB
 
 SERVICES: Mapping[str, str] = {
@@ -196,7 +196,7 @@ def identity_url(auth_url: str) -> str:
     return url if url.endswith("/v3") else f"{url}/v3"
 
 
-def _classify_token(response: Response) -> tuple[Reason, str] | None:
+def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
     """Return why Keystone gave no token: 404 for an unknown credential, 401 for a wrong secret."""
     if response.status == 404:  # noqa: PLR2004 -- Not Found
         return "not_found", (

@@ -10,44 +10,16 @@
 """
 
 from disksla.ebs.change import Change, change_between
-from disksla.ebs.reading import (
-    FAILURE_REASONS,
-    Failure,
-    FailureReason,
-    Reading,
-    Watch,
-    decode_message,
-    decode_request,
-    encode,
-)
-from disksla.ebs.statistics import (
-    EBS_LIMITS,
-    PAGE_BYTES,
-    BadPageError,
-    Bin,
-    EbsLimit,
-    Statistics,
-    VolumeKind,
-    parse,
-)
+from disksla.ebs.reading import Failure, Reading, encode
+from disksla.ebs.statistics import EBS_LIMITS, Bin, EbsLimit
 
 __all__ = [
     "EBS_LIMITS",
-    "FAILURE_REASONS",
-    "PAGE_BYTES",
-    "BadPageError",
     "Bin",
     "Change",
     "EbsLimit",
     "Failure",
-    "FailureReason",
     "Reading",
-    "Statistics",
-    "VolumeKind",
-    "Watch",
     "change_between",
-    "decode_message",
-    "decode_request",
     "encode",
-    "parse",
 ]

@@ -10,11 +10,8 @@
 """
 
 from disksla.history.history import BYTES_PER_DISK, DiskHistory, History
-from disksla.history.provider import (
-    explain_provider,
-)
+from disksla.history.provider import explain_provider
 from disksla.history.sentences import (
-    LargerMachine,
     MachineLimit,
     describe_machine,
     explain,
@@ -22,15 +19,13 @@ from disksla.history.sentences import (
     headline,
 )
 from disksla.history.slot import Slot, joined
-from disksla.history.summary import Part, Summary, summary_of_records, summary_of_slots
+from disksla.history.summary import Summary, summary_of_records, summary_of_slots
 
 __all__ = [
     "BYTES_PER_DISK",
     "DiskHistory",
     "History",
-    "LargerMachine",
     "MachineLimit",
-    "Part",
     "Slot",
     "Summary",
     "describe_machine",

@@ -10,7 +10,6 @@ from disksla.limits.assignment import (
 from disksla.limits.cost_model import Charge, load_ratio
 from disksla.limits.derive import (
     EffectiveIops,
-    ProvisionBounds,
     beyond_bounds,
     beyond_sizes,
     derive_limits,
@@ -57,7 +56,6 @@ __all__ = [
     "MachineChoice",
     "PromisedShare",
     "Provision",
-    "ProvisionBounds",
     "Rates",
     "Resource",
     "SharedLimits",

@@ -19,20 +19,8 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 `saved_state` and `restore` carry credits, ceilings and the bytes used by probes over a restart.
 """
 
-from disksla.pipeline.advance import advance, configure
-from disksla.pipeline.agreement import (
-    ANSWERS,
-    NO_SECONDS,
-    NOT_THROTTLED,
-    PAIRS,
-    PROVIDER_ANSWERS,
-    PROVIDER_LIMITS,
-    Agreement,
-    agreement_of,
-    named_limit,
-    named_seconds,
-    with_limit,
-)
+from disksla.pipeline.advance import advance
+from disksla.pipeline.agreement import NOT_THROTTLED, Agreement
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.provider_span import ProviderSpan
@@ -48,23 +36,12 @@ from disksla.pipeline.snapshot import (
     disk_snapshot,
     take_snapshot,
 )
-from disksla.pipeline.state import (
-    State,
-    initial_state,
-    needs_host_wait,
-    to_read_often,
-    to_saved_state,
-)
+from disksla.pipeline.state import State, initial_state, to_read_often, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
 
 __all__ = [
-    "ANSWERS",
     "NOT_THROTTLED",
-    "NO_SECONDS",
-    "PAIRS",
-    "PROVIDER_ANSWERS",
-    "PROVIDER_LIMITS",
     "Agreement",
     "DiskSnapshot",
     "DiskState",
@@ -85,17 +62,11 @@ __all__ = [
     "Traffic",
     "WindowRecord",
     "advance",
-    "agreement_of",
-    "configure",
     "disk_snapshot",
     "initial_state",
-    "named_limit",
-    "named_seconds",
-    "needs_host_wait",
     "take_snapshot",
     "to_read_often",
     "to_saved_state",
     "window_records",
-    "with_limit",
     "with_named_limits",
 ]

@@ -1,6 +1,6 @@
 """Files of procfs, and sysfs `inflight`: read whole, then parsed by pure functions."""
 
-from disksla.procfs.close_sample import CloseSample, parse_close_sample
+from disksla.procfs.close_sample import CloseSample
 from disksla.procfs.diskstats import (
     LINE_HEAD,
     SECTOR_BYTES,
@@ -16,12 +16,7 @@ from disksla.procfs.diskstats import (
     unwrap,
 )
 from disksla.procfs.iowait import HostWait
-from disksla.procfs.kubelet_mounts import (
-    KubeletMount,
-    kubelet_device,
-    kubelet_mount,
-    names_in_use,
-)
+from disksla.procfs.kubelet_mounts import KubeletMount, kubelet_device, kubelet_mount, names_in_use
 from disksla.procfs.mountinfo import Mount, parse_mountinfo
 
 __all__ = [
@@ -41,7 +36,6 @@ __all__ = [
     "kubelet_device",
     "kubelet_mount",
     "names_in_use",
-    "parse_close_sample",
     "parse_line",
     "parse_mountinfo",
     "to_counters",

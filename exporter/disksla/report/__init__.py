@@ -1,7 +1,7 @@
 """Proof for the provider: the compliance of disks in a period, from the series of Prometheus."""
 
-from disksla.report.disk_report import Basis, DiskHistory, disk_report, report_of
-from disksla.report.document import DiskReport, Report
+from disksla.report.disk_report import Basis, disk_report, report_of
+from disksla.report.document import Report
 from disksla.report.gather import Selection, find_disks, read_history
 from disksla.report.period import Period, parse_period
 from disksla.report.query import Server
@@ -11,9 +11,7 @@ from disksla.report.selection import DiskName, parse_matchers
 
 __all__ = [
     "Basis",
-    "DiskHistory",
     "DiskName",
-    "DiskReport",
     "Period",
     "Report",
     "Selection",

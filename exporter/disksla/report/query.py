@@ -13,21 +13,20 @@ import msgspec
 from disksla.detection import (
     ExchangeError,
     Exchanges,
-    Reason,
     Request,
     Response,
     failure,
     query_string,
     reason_of,
 )
-from disksla.errors import DECODE_ERRORS
+from disksla.errors import DECODE_ERRORS, ExchangeReason
 
 MOST_POINTS = 11_000
 """Points of a series that Prometheus returns for one range at most."""
 _MOST_TEXT = 300
 _WHAT = "query of Prometheus"
 _NOT_THE_API = "the answer is not that of the API; see that --prometheus is right"
-_WHY: Mapping[Reason, str] = {
+_WHY: Mapping[ExchangeReason, str] = {
     "expired": "it requires a password or a token;"
     " use --prometheus.password-file or --prometheus.token-file",
     "denied": "permission was denied; see that the user may read the series",

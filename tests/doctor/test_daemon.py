@@ -8,7 +8,7 @@ import pytest
 from disksla.doctor import CheckResult
 from disksla.doctor.daemon import METRICS
 from disksla.doctor.facts import ClockFacts, ConfigurationFacts, MachineFacts, Sample
-from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON
+from metrics_page import OF_DISKS, OF_THE_DAEMON
 from support.machine_facts import (
     DAEMON,
     HEALTHY,

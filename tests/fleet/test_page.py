@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from fleet.models import models
 from fleet.page import page_at, samples_at
 from fleet.schedule import DAY_S, DAYS, DISKS_PER_HOST, disks_of, model_of, progress_of
+from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from support.examples import scaled
 
 SEED = 1

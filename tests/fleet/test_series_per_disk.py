@@ -8,12 +8,12 @@ import msgspec
 from disksla.config.settings import Profile
 from disksla.metrics.families import snapshot_families
 from disksla.metrics.profile import PROFILES
-from disksla.metrics.reference import OF_DISKS
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import DiskSnapshot
 from disksla.verification.report import VerificationReport
 from fleet.largest_disk import disks_by_feature, largest_disk, longest_report
 from fleet.playback import OPENMETRICS, Page, page_of, parse_page
+from metrics_page import OF_DISKS
 from support.snapshots import view
 
 PAGE = Path(__file__).parents[2] / "docs" / "fleet.md"

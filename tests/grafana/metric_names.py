@@ -9,7 +9,7 @@ import yaml
 from disksla.config.settings import Profile
 from disksla.metrics.metric import Kind
 from disksla.metrics.profile import rows_of
-from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
+from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from render import OUT
 
 METRICS_PAGE = Path(__file__).resolve().parents[2] / "docs" / "metrics.md"

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog_page import machine_section
 from disksla.errors import DiskslaError
 from disksla.limits import machine_tables
 from disksla.limits.catalog import load_catalog
@@ -26,7 +27,6 @@ from disksla.limits.machine import (
     machine_groups,
     machine_of_vcpus,
 )
-from disksla.limits.machine_reference import machine_section
 from disksla.limits.machine_tables import (
     load_machine_rules,
     providers_with_machines,

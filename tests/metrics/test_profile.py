@@ -10,9 +10,9 @@ from disksla.config.settings import Profile
 from disksla.metrics.exposition import text_format
 from disksla.metrics.families import page_families, rows_by_profile
 from disksla.metrics.profile import PROFILES, rows_of
-from disksla.metrics.reference import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from disksla.pipeline.snapshot import Snapshot
 from disksla.procfs.diskstats import Counters
+from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE
 from support.examples import scaled
 from support.snapshots import ABOUT, disk_view, group_view, probed_disk_view, view, views
 

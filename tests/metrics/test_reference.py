@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from disksla.metrics.reference import reference
+from metrics_page import reference
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "metrics.md"
 

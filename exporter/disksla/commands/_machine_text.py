@@ -15,13 +15,13 @@ from disksla.commands._limits_text import (
     rates_table,
 )
 from disksla.limits import Limits, Terms
+from disksla.limits.explain import group_rates
 from disksla.limits.machine import (
     Machine,
     MachineGroup,
     MachineRules,
     least_rates,
 )
-from disksla.limits.machine_reference import group_rates
 from disksla.units import format_count, format_duration, format_listed_bandwidth
 
 _KINDS = ("reads", "writes")

@@ -4,6 +4,7 @@ from functools import singledispatch
 from typing import NamedTuple
 
 from disksla.limits.derive import Shown, bases, bounds_text, derive_limits
+from disksla.limits.machine import GroupRule, PerVcpu
 from disksla.limits.options import with_options
 from disksla.limits.rules import (
     AllocationUnits,
@@ -164,3 +165,17 @@ def _bounded(line: str, rule: Clamp[float] | FromIops, shown: Shown) -> str:
 
 def _at_most(maximum: float | None, shown: Shown) -> str:
     return "" if maximum is None else f", at most {shown(maximum)}"
+
+
+def group_rates(group: GroupRule) -> str | None:
+    """Return the IOPS and the bandwidth for each vCPU in words; None if a table has them."""
+    iops, bandwidth = group.read_iops, group.read_bandwidth
+    if not isinstance(iops, PerVcpu) or not isinstance(bandwidth, PerVcpu):
+        return None
+    iops_text = _per_vcpu(iops, lambda rate: f"{format_count(rate)} IOPS")
+    return f"{iops_text} and {_per_vcpu(bandwidth, format_listed_bandwidth)}"
+
+
+def _per_vcpu(rule: PerVcpu[float], shown: Shown) -> str:
+    most = "" if rule.maximum is None else f" (at most {shown(rule.maximum)})"
+    return f"{shown(rule.per_vcpu)} per vCPU{most}"

@@ -1,4 +1,4 @@
-"""Generator of docs/metrics.md: `python -m disksla.metrics.reference` prints the page."""
+"""Print docs/metrics.md, from the tables of metrics: `make docs`."""
 
 import sys
 from collections.abc import Iterable

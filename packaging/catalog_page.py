@@ -1,4 +1,4 @@
-"""Generator of docs/catalog.md: `python -m disksla.limits.reference` prints the page."""
+"""Print docs/catalog.md, from the catalogue: `make docs`."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -9,8 +9,9 @@ from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, Un
 from disksla.limits.catalog import load_catalog
 from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
 from disksla.limits.derive import Shown, range_text
-from disksla.limits.explain import latency_text, percent_text
-from disksla.limits.machine_reference import budget_text, machine_section, source_lines
+from disksla.limits.explain import BUDGETS, group_rates, latency_text, percent_text
+from disksla.limits.limits import Budgets
+from disksla.limits.machine import GroupRule, MachineRules
 from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.limits.rules import (
     AllocationUnits,
@@ -22,7 +23,7 @@ from disksla.limits.rules import (
     Sum,
     Tiers,
 )
-from disksla.limits.terms import LatencyTerms, Option, OptionValue, Terms
+from disksla.limits.terms import LatencyTerms, Option, OptionValue, Source, Terms
 from disksla.units import format_count, format_duration, format_listed_bandwidth, format_size
 
 _INTRODUCTION = """\
@@ -268,6 +269,58 @@ def _changes(value: OptionValue) -> Iterator[str]:
 
 def _latency(latency: LatencyTerms) -> str:
     return latency_text(latency.kind, latency.seconds, latency.write_seconds, latency.time_share)
+
+
+def machine_section(name: str, rules: MachineRules, table: str) -> str:
+    """Return the section on the machines of a provider of this name, with its table."""
+    lines = [
+        f"\n### Machines of {name}\n",
+        f"{rules.title}: {_size(rules, table)}. Confidence: {rules.confidence}.\n",
+        "| limit over | |",
+        "|---|---|",
+    ]
+    lines += [f"| {group.title} | {'; '.join(_group(group))} |" for group in rules.groups]
+    lines += [f"\nNot known: {' '.join(rules.not_known.split())}\n", *source_lines(rules.sources)]
+    return "\n".join(lines) + "\n"
+
+
+def source_lines(sources: Iterable[Source]) -> Iterator[str]:
+    """Yield the lines of a list of sources."""
+    yield "Sources:\n"
+    for source in sources:
+        revision = f", {source.revision}" if source.revision else ""
+        note = f". {' '.join(source.note.split())}" if source.note else ""
+        yield f"- <{source.url}>, {source.date}{revision}{note}"
+
+
+def budget_text(budget: str | Budgets) -> str:
+    """Return a budget in words."""
+    if isinstance(budget, Budgets):
+        return f"IOPS: {BUDGETS[budget.iops]}; bandwidth: {BUDGETS[budget.bandwidth]}"
+    return BUDGETS[budget]
+
+
+def _size(rules: MachineRules, table: str) -> str:
+    lines = len(table.splitlines()) - 1
+    if rules.key == "vcpus":
+        return "their limits follow from the number of vCPUs"
+    if rules.key == "name":
+        return f"{lines} machine types"
+    return f"{lines} lines, by machine type, or by series and number of vCPUs"
+
+
+def _group(group: GroupRule) -> Iterator[str]:
+    """Yield what there is to say of a group."""
+    yield ", ".join(f"`{type_id}`" for type_id in group.covers)
+    yield group_rates(group) or "IOPS and bandwidth by the table"
+    yield budget_text(group.budget)
+    if group.burst is not None:
+        yield (
+            f"credits of I/Os and of bytes for {format_duration(group.burst.seconds)} at the burst"
+            f' rates, filled at the baseline, inferred from "{group.burst.inferred}"'
+        )
+    if group.instead_of is not None:
+        yield "only for machines for which the provider states it"
 
 
 if __name__ == "__main__":

@@ -6,13 +6,7 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-from disksla.errors import DiskslaError
-
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class StoppedError(DiskslaError):
-    """The command was stopped by a signal."""
 
 
 class StopRequest:
@@ -24,11 +18,6 @@ class StopRequest:
         """Set when a signal arrives."""
         self.by: int | None = None
         """Number of the signal; None before it arrives."""
-
-    def raise_if_requested(self, _progress: float) -> None:
-        """Raise StoppedError if a signal arrived; a callback for progress."""
-        if self.by is not None:
-            raise StoppedError
 
     def take(self, signal_number: int, _frame: FrameType | None) -> None:
         """Handle a signal."""

@@ -23,7 +23,6 @@ EBS_LIMITS: tuple[EbsLimit, ...] = get_args(EbsLimit)
 PageFault = Literal["short", "magic", "version", "bins", "counter"]
 """Why a page is not used: too short, not the page, a version that is not known, bins of a
 histogram that cannot be right, a counter that cannot be right."""
-PAGE_FAULTS: tuple[PageFault, ...] = get_args(PageFault)
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 BinCount = Annotated[int, msgspec.Meta(ge=0, le=2**32 - 1)]

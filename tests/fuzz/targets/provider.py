@@ -1,6 +1,7 @@
 """The statistics page of an NVMe disk, and the lines of the process that reads it."""
 
 import json
+from typing import get_args
 
 import msgspec
 
@@ -14,7 +15,7 @@ from disksla.ebs.reading import (
     decode_request,
     encode,
 )
-from disksla.ebs.statistics import PAGE_FAULTS, BadPageError, Statistics, parse
+from disksla.ebs.statistics import BadPageError, PageFault, Statistics, parse
 from disksla.errors import DiskslaError
 from disksla.pipeline.tick import Tick
 from fuzz.target import Target, Tree
@@ -37,7 +38,7 @@ def page(content: bytes) -> bool:
     try:
         statistics = parse(content)
     except BadPageError as error:
-        assert error.reason in PAGE_FAULTS
+        assert error.reason in get_args(PageFault)
         assert str(error).isprintable()
         return False
     _added_up(statistics)

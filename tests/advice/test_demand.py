@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.advice.demand import NOTHING, Demand, Work, demand_of, served_of, together
-from disksla.limits.cost_model import Charge
+from disksla.advice.demand import NOTHING, Demand, demand_of, served_of, together
+from disksla.limits.cost_model import Charge, Work
 from disksla.pipeline import WindowRecord
 from disksla.verdict import Verdict
 

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.advice.demand import Demand, DemandWindow, Work
+from disksla.advice.demand import Demand, DemandWindow
 from disksla.advice.scrapes import PEAK_S, Scrape, demand_of_scrapes
 from disksla.advice.simulation import throttled_share
 from disksla.limits import Limits, Rates, build_limits
+from disksla.limits.cost_model import Work
 
 WINDOW_S = 0.1
 TOLERANCE = 0.05

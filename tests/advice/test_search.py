@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.advice.demand import Demand, DemandWindow, Work
+from disksla.advice.demand import Demand, DemandWindow
 from disksla.advice.machines import machine_outcomes
 from disksla.advice.search import Candidate, Needs, Outcome, least_of, outcome_of, outcomes_of_type
 from disksla.advice.simulation import ShareRange
 from disksla.limits import MachineChoice, Provision, Rates, build_limits, shared_limits
 from disksla.limits.catalog import load_catalog
+from disksla.limits.cost_model import Work
 from disksla.limits.derive import beyond_bounds, beyond_sizes
 from disksla.limits.machine_tables import load_machine_rules, read_machine, read_table
 from disksla.limits.terms import Terms

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.advice.demand import Demand, DemandWindow, Work
+from disksla.advice.demand import Demand, DemandWindow
 from disksla.advice.simulation import BUCKET_S, ShareRange, throttled_share
 from disksla.limits import Bucket, Burst, Limits, Rates, build_limits
-from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
+from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest, Work
 from disksla.limits.limits import BudgetKind
 from disksla.units import KIB, MIB
 

@@ -1,8 +1,6 @@
 """How busy a disk is between two readings of its counters."""
 
-import pytest
-
-from disksla.disks.busy import Activity, Transferred, activity_between
+from disksla.disks.busy import Activity, activity_between
 from disksla.limits.cost_model import DirectionLimits, separate_charges
 
 CHARGES = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
@@ -25,11 +23,3 @@ def test_activity_of_old_partitions_has_no_utilization() -> None:
 
 def test_activity_of_reset_counters_is_not_negative() -> None:
     assert activity_between(BEFORE, (*BEFORE[:8], 0, 5), 1.0).utilization == 0.0
-
-
-def test_transferred_adds_up() -> None:
-    assert Transferred(1, 2, 3, 4).plus(Transferred(10, 20, 30, 40)) == Transferred(11, 22, 33, 44)
-
-
-def test_transferred_load_is_that_of_the_fullest_limit() -> None:
-    assert Transferred(500, 400, 10**6, 10**6).load(CHARGES, 1.0) == pytest.approx(0.8)

@@ -10,6 +10,7 @@ from disksla.limits.cost_model import (
     Additive,
     Charge,
     DirectionLimits,
+    Work,
     chunked,
     enforced_cost,
     load_ratio,
@@ -164,3 +165,14 @@ def test_enforced_cost_without_iops_charges_bytes() -> None:
 def test_additive_rejects_equal_sizes() -> None:
     with pytest.raises(ValueError, match="expected small_bytes < large_bytes"):
         Additive(small_bytes=4096, large_bytes=4096)
+
+
+def test_work_adds_up() -> None:
+    assert Work(1, 2, 3, 4).plus(Work(10, 20, 30, 40), 2) == Work(21, 42, 63, 84)
+
+
+def test_load_of_work_is_that_of_the_fullest_limit() -> None:
+    charges = separate_charges(DirectionLimits(1000.0, 100e6), DirectionLimits(500.0, 100e6))
+    work = Work(500, 400, 10**6, 10**6)
+    assert work.load(charges, 1.0) == pytest.approx(0.8)
+    assert max(work.cost_s(charge) for charge in charges) == pytest.approx(0.8)

@@ -8,7 +8,7 @@
 - `machines`: the same of the machine types of a family.
 """
 
-from disksla.advice.demand import LIMITED_VERDICTS, Served, Work, demand_of, served_of, together
+from disksla.advice.demand import LIMITED_VERDICTS, Served, demand_of, served_of, together
 from disksla.advice.machines import MachineOutcome, machine_outcomes
 from disksla.advice.published import provision_by_limits
 from disksla.advice.scrapes import Scrape, demand_of_scrapes
@@ -33,7 +33,6 @@ __all__ = [
     "Scrape",
     "Served",
     "ShareRange",
-    "Work",
     "demand_of",
     "demand_of_scrapes",
     "least_of",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from disksla.limits import Charge
+from disksla.limits import Work
 from disksla.pipeline import WindowRecord
 
 LIMITED_VERDICTS = ("throttled", "below", "stalled")
@@ -19,34 +19,7 @@ _MOST_TIMES = 1e9
 """Of a load whose rate has no known bound."""
 
 
-class Work(NamedTuple):
-    """Requests and bytes; a request that arrived in part counts in part."""
-
-    reads: float
-    writes: float
-    read_bytes: float
-    written_bytes: float
-
-    def plus(self, other: "Work", times: float = 1.0) -> "Work":
-        """Return this work with a multiple of another."""
-        return Work(
-            self.reads + times * other.reads,
-            self.writes + times * other.writes,
-            self.read_bytes + times * other.read_bytes,
-            self.written_bytes + times * other.written_bytes,
-        )
-
-    def cost_s(self, charge: Charge) -> float:
-        """Return the seconds of a limit that it uses."""
-        return (
-            charge.read_s * self.reads
-            + charge.write_s * self.writes
-            + charge.read_byte_s * self.read_bytes
-            + charge.written_byte_s * self.written_bytes
-        )
-
-
-NOTHING = Work(0.0, 0.0, 0.0, 0.0)
+NOTHING = Work()
 
 
 class Served(NamedTuple):

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from disksla.advice.demand import NOTHING, Demand, DemandWindow, Work
+from disksla.advice.demand import NOTHING, Demand, DemandWindow
+from disksla.limits import Work
 
 PEAK_S = 60.0
 """Seconds for which the highest rates are those of a scrape."""

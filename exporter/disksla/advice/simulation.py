@@ -44,8 +44,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.advice.demand import Demand, DemandWindow, Work
-from disksla.limits import Bucket, Charge, Limits
+from disksla.advice.demand import Demand, DemandWindow
+from disksla.limits import Bucket, Charge, Limits, Work
 
 BUCKET_S = 0.1
 """Tokens that limiters without credits save at most, in seconds of the limit: the windows of

@@ -4,9 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from disksla.advice import LIMITED_VERDICTS, Scrape, Work
+from disksla.advice import LIMITED_VERDICTS, Scrape
 from disksla.detection.http import carry_out
 from disksla.errors import DiskslaError
+from disksla.limits import Work
 from disksla.report import DiskName, Period, Selection, Server, find_disks
 from disksla.report.gather import CHUNK_S
 from disksla.report.query import Series, read_samples, read_steps, selector

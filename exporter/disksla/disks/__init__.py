@@ -5,8 +5,8 @@ from disksla.disks.busy import (
     PROBE_MAX_LOAD,
     PROBE_MAX_QUEUE_DEPTH,
     VERIFY_MAX_OTHER_LOAD,
-    Transferred,
     activity_between,
+    work_of,
 )
 from disksla.disks.csi_volume import CsiVolume, handle_hash, with_volume
 from disksla.disks.disk import Disk, disk_key
@@ -19,7 +19,6 @@ __all__ = [
     "VERIFY_MAX_OTHER_LOAD",
     "CsiVolume",
     "Disk",
-    "Transferred",
     "activity_between",
     "at_bottom",
     "devices_on",
@@ -28,4 +27,5 @@ __all__ = [
     "mounted_device",
     "with_stacking",
     "with_volume",
+    "work_of",
 ]

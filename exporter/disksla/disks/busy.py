@@ -4,10 +4,9 @@ There are three measures because none fits every disk: the load needs limits, th
 nothing of a disk that serves many requests at once, and the queue depth has no natural maximum.
 """
 
-from operator import add
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from disksla.limits import Charge, load_ratio
+from disksla.limits import Charge, Work
 from disksla.procfs import SECTOR_BYTES, Counters, Reading, difference, to_counters
 
 PROBE_MAX_LOAD = 0.8
@@ -22,33 +21,6 @@ tolerance, so that it cannot decide a verdict."""
 BENCHMARK_MAX_UTILIZATION = 0.1
 """Utilization from which `sweep` and `identify` refuse to start. They run at full speed, also on
 disks without limits, so any other use of the disk slows down both."""
-
-
-class Transferred(NamedTuple):
-    """Requests and bytes."""
-
-    reads: int = 0
-    writes: int = 0
-    read_bytes: int = 0
-    written_bytes: int = 0
-
-    @classmethod
-    def of(cls, counters: Counters) -> Self:
-        """Return what a rise of the counters stands for; requests are counted after merging."""
-        return cls(
-            counters.reads or 0,
-            counters.writes or 0,
-            (counters.read_sectors or 0) * SECTOR_BYTES,
-            (counters.written_sectors or 0) * SECTOR_BYTES,
-        )
-
-    def plus(self, other: "Transferred") -> "Transferred":
-        """Return the sum."""
-        return Transferred._make(map(add, self, other))
-
-    def load(self, charges: tuple[Charge, ...], seconds: float) -> float | None:
-        """Return the share of the limits used, 1.0 at the limit; None without limits."""
-        return load_ratio(charges, seconds, *self)
 
 
 class Activity(NamedTuple):
@@ -69,7 +41,17 @@ def activity_between(
     rise = to_counters(difference(after, before))
     request_ms = (rise.read_ms or 0) + (rise.write_ms or 0)
     return Activity(
-        Transferred.of(rise).load(charges, seconds),
+        work_of(rise).load(charges, seconds),
         request_ms / 1000 / seconds,
         None if rise.busy_ms is None else max(0, rise.busy_ms) / 1000 / seconds,
+    )
+
+
+def work_of(rise: Counters) -> Work:
+    """Return what a rise of the counters stands for; requests are counted after merging."""
+    return Work(
+        rise.reads or 0,
+        rise.writes or 0,
+        (rise.read_sectors or 0) * SECTOR_BYTES,
+        (rise.written_sectors or 0) * SECTOR_BYTES,
     )

@@ -7,7 +7,7 @@ from disksla.limits.assignment import (
     Caching,
     TermsSource,
 )
-from disksla.limits.cost_model import Charge, load_ratio
+from disksla.limits.cost_model import Charge, Work, load_ratio
 from disksla.limits.derive import (
     EffectiveIops,
     beyond_bounds,
@@ -61,6 +61,7 @@ __all__ = [
     "SharedLimits",
     "Terms",
     "TermsSource",
+    "Work",
     "beyond_bounds",
     "beyond_sizes",
     "build_limits",

@@ -10,13 +10,13 @@ import msgspec
 
 from disksla import VERSION
 from disksla.config import Configuration
-from disksla.disks import Disk, Transferred
+from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError
 from disksla.fio.raw_device import exclusive_device
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import scratch_file
-from disksla.limits import Assignment, Charge, Limits, Resource
+from disksla.limits import Assignment, Charge, Limits, Resource, Work
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.units import KIB, format_duration
@@ -181,7 +181,7 @@ def check_other_load(
             return None
         disk = transferred_between(before, monitor.reading())
         passed_s = time.monotonic() - begun_s
-        share = other_share(charges, passed_s, disk, Transferred(), 4 * KIB)
+        share = other_share(charges, passed_s, disk, Work(), 4 * KIB)
         violation = other_load(share, "before the test")
         if violation is None:
             break
@@ -309,18 +309,18 @@ def _ramp_s(limits: Limits) -> float:
     )
 
 
-def _ramp_transfer(test: SuiteTest, ramp_s: float) -> Transferred:
+def _ramp_transfer(test: SuiteTest, ramp_s: float) -> Work:
     """Return the most that a test can transfer during its ramp, which fio does not report."""
     requirement = test.requirement
     if not ramp_s or requirement is None or requirement.burst is None:
-        return Transferred()
+        return Work()
     in_requests = requirement.unit == "iops"
     most = requirement.burst * (ramp_s + OVERHEAD_S)
     requests = round(most if in_requests else most / test.request_bytes)
     transferred = requests * test.request_bytes
     if test.writes:
-        return Transferred(writes=requests, written_bytes=transferred)
-    return Transferred(reads=requests, read_bytes=transferred)
+        return Work(writes=requests, written_bytes=transferred)
+    return Work(reads=requests, read_bytes=transferred)
 
 
 def _used_credits(test: SuiteTest, limits: Limits) -> set[Resource]:

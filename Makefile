@@ -20,10 +20,10 @@ help: ## list the targets
 run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
 
-test: .venv/check.stamp ## run the fast tests: no root, no disks, about 3 minutes
+test: .venv/check.stamp ## run the fast tests: no root, no disks, less than 2 minutes
 	$(PYTEST) --lane=fast -m 'not nightly' $(ARGS)
 
-check: cover lint type layers system ## run everything that must pass before a change is merged
+check: lint type layers test system ## run everything that must pass before a change is merged
 
 lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 	.venv/bin/ruff check
@@ -32,25 +32,26 @@ lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 type: .venv/check.stamp ## check types with mypy, strictly
 	.venv/bin/mypy
 
-layers: .venv/check.stamp ## check imports: layers, and pure modules
+layers: .venv/check.stamp ## check imports: layers, and what the daemon must not load
 	.venv/bin/lint-imports --no-logo
 
 cover: .venv/check.stamp ## run the fast tests with more examples, and check coverage
 	@.venv/bin/coverage erase
-	@$(PYTEST) --lane=fast --hypothesis-profile=ci --cov --cov-report= -m 'not nightly'
+	@$(PYTEST) --lane=fast --hypothesis-profile=ci --timeout=300 --cov --cov-report= \
+		-m 'not nightly'
 	.venv/bin/coverage report --skip-covered --show-missing --fail-under=100 \
 		--include="$$(.venv/bin/python tests/pure_files.py)"
 
-system: .venv/check.stamp .cache/dashboard/page/page.js ## run the tests with real disks, fio, Prometheus, browsers
+system: .venv/check.stamp .cache/dashboard/page/page.js ## run a few tests with real disks, and those with fio, Prometheus, browsers
 	@.ci/need check
 	$(PYTEST) -n 4 --lane=system --hypothesis-profile=ci -m 'not alone and not nightly' $(ARGS)
 	$(PYTEST) -n 2 --dist loadgroup --lane=system --hypothesis-profile=ci \
 		-m 'alone and not nightly' $(ARGS)
 
-nightly: .venv/check.stamp .cache/dashboard/page/page.js ## run all tests, with 1,000 random examples for each property
+nightly: cover .cache/dashboard/page/page.js ## run all tests, with 1,000 random examples for each property
 	@.ci/need check
-	$(PYTEST) --hypothesis-profile=nightly -m 'not alone' $(ARGS)
-	$(PYTEST) -n 0 --hypothesis-profile=nightly -m alone $(ARGS)
+	$(PYTEST) --hypothesis-profile=nightly --timeout=1800 -m 'not alone' $(ARGS)
+	$(PYTEST) -n 0 --hypothesis-profile=nightly --timeout=1800 -m alone $(ARGS)
 
 fmt: .venv/check.stamp ## format the code and fix what ruff can fix
 	.venv/bin/ruff check --fix

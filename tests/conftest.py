@@ -21,21 +21,26 @@ settings.register_profile("nightly", deadline=None, max_examples=1000, print_blo
 settings.load_profile("dev")
 
 TESTS = Path(__file__).resolve().parent
+BENCHES = {
+    "bench", "clouds", "engines", "fleet", "lab", "nvme", "pictures", "population", "vm",
+}  # fmt: skip
+"""Folders of programs. Their tests run at night, but those with the mark `in_check`."""
 SYSTEM = {
-    "browser", "clouds", "e2e", "faults", "fleet", "fuzz", "grafana", "integration", "lab",
-    "packages",
+    "browser", "e2e", "faults", "fuzz", "grafana", "integration", "packages", *BENCHES,
 }  # fmt: skip
 """Folders of tests that need root, disks, other programs or patience: not in `make test`."""
-ALONE = {"integration", "lab"}
+ALONE = {"integration"}
 """Folders of tests that measure disks, or reserve them: they run when no other tests do, because
-they need time of the CPU at once. Such tests in other folders have the mark `alone`."""
+they need time of the CPU at once. Such tests in other folders have the mark `alone`. They run at
+night, but those with the mark `in_check`, about one for each program."""
 TOGETHER = {"clouds", "engines", "integration", "lab"}
 """Folders of such tests that run one after another, because they share devices, servers, or the
 measurement lock of the machine. Of other folders, those of one file do. Two groups run side by
 side: most of their time, they wait."""
+PATIENCE_S = 600.0
+"""Time limit of a test of the system lane with all its attempts. Others have that of setup.cfg."""
 NO_COVERAGE = {
-    "test_hosts.py", "test_lab.py", "test_limiter.py", "test_recordings.py", "test_template.py",
-    "test_words.py",
+    "test_hosts.py", "test_lab_recordings.py", "test_limiter.py", "test_recordings.py",
 }  # fmt: skip
 """Files of tests that compute much, as those that judge many seconds of samples. `make cover` does
 not measure their coverage, under which they take two to three times as long."""
@@ -74,16 +79,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests, and repeat those that measure; a property is never repeated."""
+    patience_s = max(PATIENCE_S, config.getoption("timeout") or 0.0)
     for item in items:
         folder = item.path.relative_to(TESTS).parts[0]
         is_property = is_hypothesis_test(getattr(item, "obj", None))
-        if folder in SYSTEM and not is_property:
-            item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
+        if folder in SYSTEM:
+            item.add_marker(pytest.mark.timeout(patience_s))
+            if not is_property:
+                item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
         if folder in ALONE:
             item.add_marker("alone")
-        if item.get_closest_marker("alone") is not None:
+        is_alone = item.get_closest_marker("alone") is not None
+        if is_alone:
             group = folder if folder in TOGETHER else item.path.stem
             item.add_marker(pytest.mark.xdist_group(group))
+        in_check = item.get_closest_marker("in_check") is not None
+        if (is_alone or folder in BENCHES) and not in_check:
+            item.add_marker("nightly")
         if item.path.name in NO_COVERAGE or (is_property and item.path.name not in COVERED):
             item.add_marker("no_coverage")
     if config.getoption("cov_source"):  # what is cached was computed while coverage was measured

@@ -1,8 +1,76 @@
-"""Print the files of the pure modules, for `coverage report --include`."""
+"""Which modules are pure: all but those that are listed here. Print their files, for coverage.
 
-import configparser
+Run as a program, it prints the files of the pure modules for `coverage report --include`.
+"""
 
-setup = configparser.ConfigParser()
-setup.read("setup.cfg", encoding="utf-8")
-modules = setup["importlinter:contract:pure"]["source_modules"].split()
-print(",".join(f"*/{module.replace('.', '/')}.py" for module in modules))  # noqa: T201
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "exporter" / "disksla"
+_NAMES = """
+apscheduler asyncio bcrypt concurrent ctypes fcntl glob gzip http importlib io logging mmap
+multiprocessing os pathlib platform psutil pyudev queue random resource rich secrets select
+selectors shutil signal socket ssl stat subprocess sys tempfile threading time urllib yaml
+"""
+MACHINE = set(_NAMES.split())
+"""Modules by which a module reaches files, clocks, processes, sockets, threads or logs."""
+
+TOUCHING = {
+    "": "__main__ cli daemon",
+    "benchmark": "idle_check sweep_journal_file throughput",
+    "commands": """
+        _advise_series _advise_text _console _context _daemon _exclusive _interrupt _limits_text
+        _machine_options _machine_text _options _prometheus _provision _recent _recent_text
+        _scrapes _sold _sweep_text _verify_report advise catalog check_config detect discover
+        doctor ebs_statistics explain identify judge limits once probe record replay report serve
+        sweep top verify
+    """,
+    "config": "settings_file terms_directory",
+    "detection": "clouds_file http service_account",
+    "disks": "csi_volume_files data_writes hotplug inventory",
+    "doctor": "ask_daemon gather",
+    "ebs": "client devices helper nvme",
+    "fio": "filesystem process raw_device runner sandbox scratch_file",
+    "history": "machine_limit",
+    "limits": "catalog machine_tables reference",
+    "metrics": "build_info process_usage reference render",
+    "pipeline": "sampler",
+    "probes": "runner scheduler",
+    "procfs": "files iowait_files mountinfo_file",
+    "schema": "yaml_file",
+    "system": """
+        access allocator clock dmi job lock log machine_id openssl perf_events periodic_jobs roots
+        scheduler state_file systemd unix_socket
+    """,
+    "top": "sources terminal",
+    "verification": "monitor runner store",
+    "web": "access app basic_auth config_file connection listen page_cache runbook server tls",
+}
+"""The modules of each package that reach one of these, themselves or through others."""
+
+
+def touching_modules() -> set[str]:
+    """Return the names of the modules that are listed."""
+    return {
+        ".".join(filter(None, ("disksla", package, name)))
+        for package, names in TOUCHING.items()
+        for name in names.split()
+    }
+
+
+def files() -> dict[str, Path]:
+    """Return the file of each module, by its name."""
+    named = {
+        ".".join(("disksla", *path.relative_to(SOURCE).with_suffix("").parts)): path
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
+    return {name.removesuffix(".__init__"): path for name, path in named.items()}
+
+
+def pure_modules() -> set[str]:
+    """Return the names of all modules but those that are listed, and the facade of all."""
+    return files().keys() - touching_modules() - {"disksla"}
+
+
+if __name__ == "__main__":
+    pure = pure_modules()
+    print(",".join(str(path) for name, path in files().items() if name in pure))  # noqa: T201

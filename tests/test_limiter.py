@@ -270,6 +270,7 @@ def test_same_scenario_has_the_same_result(name: str) -> None:
     assert first.truth == second.truth
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_pipeline_accepts_the_ticks(name: str) -> None:
     scenario = SCENARIOS[name]

@@ -1,4 +1,4 @@
-"""Modules, records and documents of the repository: captions, units, commands, links."""
+"""Records and documents of the repository: units, commands, links."""
 
 import ast
 import configparser
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import typing
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,6 @@ DOCUMENTS = [
     *(README, ROOT / "README.ru.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-LINE_LENGTH = 99
 MOST_BYTES = 1_000_000
 
 UNIT = re.compile(
@@ -93,16 +93,6 @@ def test_no_large_file_is_tracked() -> None:
     found = {relative(path): path.stat().st_size for path in tracked_files()}
     assert found
     assert {name: size for name, size in found.items() if size > MOST_BYTES} == {}
-
-
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_module_has_a_caption(path: Path) -> None:
-    docstring = ast.get_docstring(ast.parse(read(path)))
-    assert docstring, "the module has no docstring"
-    caption = docstring.splitlines()[0]
-    assert caption[0] == caption[0].upper(), caption
-    assert caption.endswith("."), "the caption is not one sentence on one line"
-    assert len(caption) <= LINE_LENGTH
 
 
 def records() -> Iterator[type[msgspec.Struct]]:
@@ -192,6 +182,7 @@ def code_in(text: str) -> str:
     return "\n".join(prompt.sub("", line) for line in commands if prompt.match(line))
 
 
+@cache
 def options_of(command: str) -> set[str]:
     with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
         build_parser((command,)).parse_args([command, "--help"])

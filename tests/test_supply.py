@@ -132,7 +132,7 @@ def licences_of(distribution: str) -> set[str]:
     classifiers = [
         classifier.rpartition(" :: ")[2]
         for classifier in metadata.get_all("Classifier") or ()
-        if classifier.startswith("License :: ")
+        if classifier.startswith("License :: ") and not classifier.endswith(" approved")
     ]
     names = classifiers or metadata.get_all("License") or []
     return {SPDX_NAMES.get(name, name) for name in names}

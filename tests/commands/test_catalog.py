@@ -1,9 +1,6 @@
 """Tests of `disksla catalog`."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -11,16 +8,12 @@ from disksla.cli import main
 from disksla.limits.catalog import load_catalog
 
 
-def test_catalog_table_fits_in_80_columns() -> None:
-    script = "from disksla.cli import main; raise SystemExit(main(['catalog']))"
-    shown = subprocess.run(
-        [sys.executable, "-c", script],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-    )
-    lines = shown.stdout.splitlines()
+def test_catalog_table_fits_in_80_columns(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["catalog"]) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     listed = [line.split()[0] for line in lines[2:]]
     assert listed == [row.id for row in load_catalog().rows]

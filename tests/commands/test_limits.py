@@ -1,15 +1,15 @@
 """Tests of `disksla limits`."""
 
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from disksla.cli import main
 from disksla.units import MIB
+
+Page = Callable[..., str]
 
 
 def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -18,16 +18,16 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, A
     return printed
 
 
-def page(*arguments: str) -> str:
-    """Return the output on a terminal of 80 columns."""
-    command = [sys.executable, "-c", "from disksla.cli import main; raise SystemExit(main())"]
-    return subprocess.run(
-        [*command, "limits", *arguments],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
-    ).stdout
+@pytest.fixture
+def page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Page:
+    """Return a function that returns the output on a terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def shown(*arguments: str) -> str:
+        assert main(["limits", *arguments]) == 0
+        return capsys.readouterr().out
+
+    return shown
 
 
 def test_limits_json_in_base_units(capsys: pytest.CaptureFixture[str]) -> None:
@@ -172,7 +172,7 @@ def test_limits_rejects_invalid_arguments(
     assert printed.out == ""
 
 
-def test_limits_text_of_options_and_notes() -> None:
+def test_limits_text_of_options_and_notes(page: Page) -> None:
     printed = page("azure.premium-ssd", "2TiB", "--option", "on_demand_burst=on")
     assert "burst IOPS            30000       30000" in printed
     assert "at any time, without credits" in printed
@@ -184,7 +184,7 @@ def test_limits_text_of_options_and_notes() -> None:
     assert "low: the provider's own text was not read" in page("ovh.classic", "100GiB")
 
 
-def test_limits_text_has_arithmetic_and_sources() -> None:
+def test_limits_text_has_arithmetic_and_sources(page: Page) -> None:
     printed = page("vk.ef-nvme", "500GiB", "--request-size", "16KiB")
     assert "VK Cloud, Low Latency NVMe (vk.ef-nvme), 500 GiB" in printed
     assert "1172 MiB/s" in printed
@@ -205,7 +205,7 @@ def test_limits_text_has_arithmetic_and_sources() -> None:
         ("gcp.pd-ssd", "1TiB", "--machine", "n2-standard-8"),
     ],
 )
-def test_limits_text_fits_in_80_columns(arguments: tuple[str, ...]) -> None:
+def test_limits_text_fits_in_80_columns(page: Page, arguments: tuple[str, ...]) -> None:
     assert max(map(len, page(*arguments).splitlines())) <= 80
 
 
@@ -217,19 +217,19 @@ def test_limits_text_fits_in_80_columns(arguments: tuple[str, ...]) -> None:
         ("generic.ssd", "5GB", False),
     ],
 )
-def test_limits_text_notes_decimal_size(terms: str, size: str, noted: bool) -> None:
+def test_limits_text_notes_decimal_size(page: Page, terms: str, size: str, noted: bool) -> None:
     printed = " ".join(page(terms, size).split())
     assert ("VK Cloud writes GB for GiB: 500GB is 500 GiB" in printed) is noted
     assert ("500 GiB" in printed) is (terms == "vk.ceph-ssd")
 
 
-def test_limits_of_a_size_in_the_gb_of_the_provider() -> None:
+def test_limits_of_a_size_in_the_gb_of_the_provider(page: Page) -> None:
     gib, gb = page("yandex.network-ssd", "300GiB"), page("yandex.network-ssd", "300GB")
     assert [line for line in gb.splitlines() if "writes GB" not in line] == gib.splitlines()
     assert "279.397 GiB" in " ".join(page("aws.gp3", "300GB").split())
 
 
-def test_limits_text_has_credits_and_machine_limits() -> None:
+def test_limits_text_has_credits_and_machine_limits(page: Page) -> None:
     printed = page("yandex.network-hdd", "600GiB")
     assert "594 s of baseline service, 31.3 min at the burst rate, 12 h" in printed
     assert "119.7 MiB/s" in printed
@@ -326,7 +326,7 @@ def test_limits_json_with_a_machine_that_does_not_limit_the_type(
         ),
     ],
 )
-def test_limits_text_with_a_machine(arguments: tuple[str, ...], sentence: str) -> None:
+def test_limits_text_with_a_machine(page: Page, arguments: tuple[str, ...], sentence: str) -> None:
     printed = page(*arguments)
     assert sentence in " ".join(printed.split())
     assert "https://" in printed

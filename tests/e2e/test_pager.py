@@ -34,6 +34,7 @@ StartDaemon = Callable[..., Daemon]
 
 pytestmark = [
     pytest.mark.alone,
+    pytest.mark.in_check,
     pytest.mark.skipif(
         os.geteuid() != 0 or not Path("/dev/fuse").exists(),
         reason="NOT TESTED: a disk of the lab needs root and /dev/fuse",

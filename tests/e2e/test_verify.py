@@ -73,6 +73,7 @@ def verify(
     return process.returncode, report, measured
 
 
+@pytest.mark.in_check
 def test_disk_at_its_limit_passes_and_one_below_fails(tmp_path: Path) -> None:
     """Both are verified at the same time."""
 
@@ -195,6 +196,7 @@ def formatted(directory: Path) -> Iterator[tuple[str, Path]]:
             subprocess.run(["umount", str(mount_point)], check=True)
 
 
+@pytest.mark.in_check
 def test_writes_use_a_scratch_file_that_is_removed(tmp_path: Path) -> None:
     with formatted(tmp_path) as (device, mount_point):
         (mount_point / "data").write_text("mine")
@@ -222,6 +224,7 @@ def test_interrupt_removes_the_scratch_file(tmp_path: Path) -> None:
     assert json.loads(printed)["verdict"] == "incomplete"
 
 
+@pytest.mark.in_check
 def test_raw_device_must_be_empty_and_named(tmp_path: Path) -> None:
     with formatted(tmp_path) as (device, _):
         status, report, _ = verify(device, TERMS, tmp_path, f"--write-to-raw-device={device}")

@@ -24,7 +24,7 @@ from fleet.schedule import host_name
 from grafana.promql import ranges_in, seconds_of
 from support.monitoring_stack import Prometheus
 
-pytestmark = [needs_engines, pytest.mark.nightly, pytest.mark.alone]
+pytestmark = [needs_engines, pytest.mark.alone]
 
 EXPRESSIONS = [pytest.param(each, id=each.name.replace(" ", "-")) for each in expressions()]
 LONGEST_RANGE_S = 3 * 3600

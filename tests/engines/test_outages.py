@@ -12,7 +12,7 @@ from engines.remote_write import await_ready
 from support.monitoring_stack import Prometheus
 from support.waiting import eventually
 
-pytestmark = [needs_engines, pytest.mark.nightly, pytest.mark.alone]
+pytestmark = [needs_engines, pytest.mark.alone]
 
 SELECTOR = '{__name__=~"up|disksla_reads_completed_total|disksla_verdict_seconds_total"}'
 PHASE_S = 20.0

@@ -22,7 +22,7 @@ from grafana.promql import seconds_of
 from render import OUT
 from support.waiting import eventually
 
-pytestmark = [needs_engines, pytest.mark.nightly, pytest.mark.alone]
+pytestmark = [needs_engines, pytest.mark.alone]
 
 RULES = OUT / "prometheus_rules.yaml"
 HISTORY_S = RESTARTED_AFTER_S + 2 * 3600

@@ -12,7 +12,7 @@ from engines.programs import Programs, needs_engines
 from support.monitoring_stack import Prometheus
 from support.waiting import eventually
 
-pytestmark = [needs_engines, pytest.mark.nightly, pytest.mark.alone]
+pytestmark = [needs_engines, pytest.mark.alone]
 
 COUNT = "count(disksla_disk_info)"
 ASSESSED = "sum(rate(disksla_verdict_seconds_total[20s]))"

@@ -24,7 +24,7 @@ from render import OUT
 from support.monitoring_stack import Service, needs_alertmanager
 from support.waiting import eventually
 
-pytestmark = [needs_engines, needs_alertmanager, pytest.mark.nightly, pytest.mark.alone]
+pytestmark = [needs_engines, needs_alertmanager, pytest.mark.alone]
 
 COMMITTED = [OUT / "prometheus_rules.yaml", OUT / "prometheus_alerts.yaml"]
 HISTORY_S = 3 * 3600

@@ -20,7 +20,7 @@ from fleet.server import serve_fleet
 from support.monitoring_stack import Prometheus
 from support.waiting import eventually
 
-pytestmark = [needs_engines, pytest.mark.nightly, pytest.mark.alone]
+pytestmark = [needs_engines, pytest.mark.alone]
 
 SHARDS = 2
 HISTORY_S = 12 * 3600

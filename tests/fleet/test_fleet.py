@@ -23,7 +23,6 @@ HOSTS = 3
 PATIENCE_S = 60.0
 
 
-@pytest.mark.nightly
 def test_measure_a_small_fleet(tmp_path: Path) -> None:
     figures = measure(Measurement(HOSTS, 1.0, 3), tmp_path, time.sleep)
     values = {figure.what: figure.value for figure in figures}

@@ -101,7 +101,6 @@ def test_seconds_are_those_of_the_replay(tmp_path: Path, recording: str) -> None
     compare_with_replay(tmp_path, recording, 300.0, 15.0)
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("recording", ["below-deep"])
 def test_a_day_has_the_seconds_of_its_replay(tmp_path: Path, recording: str) -> None:
     compare_with_replay(tmp_path, recording, float(DAY_S), 60.0)

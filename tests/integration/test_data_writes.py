@@ -110,6 +110,7 @@ class Counted:
         return counts[device]
 
 
+@pytest.mark.in_check
 def test_writes_with_fdatasync_are_counted_once(roots: Roots, disk: str) -> None:
     counted = Counted(roots, disk, lambda: writes_with_fdatasync(disk))
     assert counted.exact == counted.traced == WRITES
@@ -343,6 +344,7 @@ def test_unprivileged_process_goes_on_without(roots: Roots, disk: str, tmp_path:
     assert "Permission denied" in text
 
 
+@pytest.mark.in_check
 def test_fio_does_not_inherit_the_capability() -> None:
     """The sandbox clears what the drop-in for exact counts gives to the daemon."""
     if os.geteuid() != 0:

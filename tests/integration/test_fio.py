@@ -38,7 +38,13 @@ def disk(tmp_path: Path) -> Path:
 
 
 @needs_fio
-@pytest.mark.parametrize("pattern", ["read", "randread", "write", "randwrite", "rw", "randrw"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *("read", "randread", "write", "randwrite", "rw"),
+        pytest.param("randrw", marks=pytest.mark.in_check),
+    ],
+)
 def test_real_fio_follows_the_job(disk: Path, pattern: Pattern) -> None:
     what = job(disk, pattern, rate_iops=200, workers=2, queue_depth=2, runtime_s=1)
     if pattern in {"rw", "randrw"}:
@@ -115,6 +121,7 @@ def test_real_file_system_that_is_full_or_read_only(tmp_path: Path) -> None:
         assert failure(find_fio(), job(target, "write")).reason == "read_only"
 
 
+@pytest.mark.in_check
 @needs_fio
 @needs_loop
 def test_real_device_is_read_and_written(disk: Path) -> None:
@@ -142,6 +149,7 @@ def test_real_disk_unplugged_under_load(disk: Path) -> None:
         assert failure(find_fio(), job(target)).reason == "unplugged"
 
 
+@pytest.mark.in_check
 @needs_fio
 @needs_loop
 @needs_fuse

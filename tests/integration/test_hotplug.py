@@ -80,6 +80,7 @@ def test_disks_are_reported_once_at_the_start(tree: Roots) -> None:
     assert [disk.name for disk in received.reports[0]][:3] == ["loop0", "loop1", "vda"]
 
 
+@pytest.mark.in_check
 def test_rescan_reports_a_change(tree: Roots) -> None:
     received = Received()
     with watching(tree, received) as watcher:
@@ -187,6 +188,7 @@ def test_failure_of_the_callback_does_not_stop_discovery(tree: Roots) -> None:
         assert eventually(lambda: watcher.health == (True, 1, ()), WITHIN_S)
 
 
+@pytest.mark.in_check
 @needs_loop
 def test_added_and_removed_disk_is_reported_within_a_second() -> None:
     received = Received()

@@ -39,6 +39,7 @@ def test_measurements_exclude_each_other(loop_device: str, tmp_path: Path) -> No
     assert "another disksla measurement is running on this machine" in ended.stderr
 
 
+@pytest.mark.in_check
 def test_loop_device_of_cached_pages_is_memory(loop_device: str, tmp_path: Path) -> None:
     """Or at least a medium that does not seek, if the machine is busy."""
     options = (own_state(tmp_path), "--runtime=500ms", "--json", "--force")

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from disksla.disks.disk import Disk
 from disksla.disks.inventory import Inventory, read_disks
 from disksla.system.roots import Roots
@@ -16,6 +18,7 @@ def by_name(inventory: Inventory) -> dict[str, Disk]:
     return {disk.name: disk for disk in inventory.disks}
 
 
+@pytest.mark.in_check
 @needs_loop
 def test_real_disk_and_its_partition(tmp_path: Path) -> None:
     file = tmp_path / "disk"

@@ -94,6 +94,7 @@ def left_on(mount_point: Path) -> set[str]:
     return {path.name for path in mount_point.iterdir()} - {"lost+found"}
 
 
+@pytest.mark.in_check
 @needs_loop
 @needs_fio
 def test_device_is_read_and_never_written(device: str, tmp_path: Path) -> None:
@@ -111,6 +112,7 @@ def test_device_is_read_and_never_written(device: str, tmp_path: Path) -> None:
     assert (tmp_path / "disk").read_bytes() == before
 
 
+@pytest.mark.in_check
 @needs_loop
 @needs_fio
 @pytest.mark.parametrize(
@@ -232,6 +234,7 @@ def test_probe_is_skipped_during_a_measurement(tmp_path: Path) -> None:
     assert jobs == []
 
 
+@pytest.mark.in_check
 @pytest.mark.parametrize(
     ("status", "suspended"),
     [("suspended", True), ("suspending", True), ("active", False), ("unsupported", False)],

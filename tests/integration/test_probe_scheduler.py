@@ -103,6 +103,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(tmp_path, device, cleanup)
 
 
+@pytest.mark.in_check
 @needs_loop
 def test_idle_disk_is_probed_repeatedly(bench: Bench) -> None:
     fake_fio(bench.bin_dir, ANSWERS)
@@ -150,6 +151,7 @@ def test_disk_no_longer_monitored_is_not_probed(bench: Bench) -> None:
     assert bench.posted == []
 
 
+@pytest.mark.in_check
 @needs_loop
 def test_hanging_fio_is_ended_by_stop(bench: Bench) -> None:
     fake_fio(bench.bin_dir, HANGS)

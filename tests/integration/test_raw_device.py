@@ -81,10 +81,12 @@ def mounted(device: str, mount_point: Path) -> Iterator[Path]:
         run("umount", str(mount_point))
 
 
+@pytest.mark.in_check
 def test_empty_disk_may_be_overwritten(device: str) -> None:
     assert reasons(device) == ""
 
 
+@pytest.mark.in_check
 def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
     with exclusive_device(disk_of(device)) as path:
         assert path == Path(f"/dev/{device}")
@@ -195,6 +197,7 @@ def test_partition_tables_are_named_by_blkid(device: str, label: str) -> None:
     assert f"PTTYPE={label}" in reasons(device)
 
 
+@pytest.mark.in_check
 @pytest.mark.parametrize("offset", [0, 3_000_000, SIZE - 3_000_000, SIZE - 1])
 def test_unknown_content_counts_as_content(image: Path, offset: int) -> None:
     with image.open("r+b") as file:
@@ -204,6 +207,7 @@ def test_unknown_content_counts_as_content(image: Path, offset: int) -> None:
         assert f"it contains data at byte {offset};" in reasons(device)
 
 
+@pytest.mark.in_check
 def test_mount_is_a_reason(device: str, tmp_path: Path) -> None:
     needs("mkfs.ext4")
     run("mkfs.ext4", "-q", f"/dev/{device}")
@@ -293,6 +297,7 @@ def test_another_disk_of_that_name_is_a_reason(device: str) -> None:
     assert reasons_of(before) == (f"{device} is now the name of another disk",)
 
 
+@pytest.mark.in_check
 def test_system_disk_is_never_overwritten() -> None:
     system = [one for one in read_disks(Roots()).disks if "/" in one.mount_points]
     if not system:

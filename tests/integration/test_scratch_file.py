@@ -72,6 +72,7 @@ def make_own(directory: Path) -> Path:
 # The file.
 
 
+@pytest.mark.in_check
 def test_file_exists_in_the_block_only(directory: Path) -> None:
     with scratch_file(directory, 3 * MIB + 4096) as file:
         [named] = (directory / SCRATCH_DIRECTORY).iterdir()
@@ -140,6 +141,7 @@ def test_failed_removal_is_logged(directory: Path, caplog: pytest.LogCaptureFixt
     assert event.fields == {"file": named.name, "err": "No such file or directory"}
 
 
+@pytest.mark.in_check
 @needs_fio
 @pytest.mark.parametrize("pattern", ["randread", "randwrite"])
 def test_fio_uses_the_file(directory: Path, pattern: str) -> None:
@@ -184,6 +186,7 @@ def test_missing_directory_is_refused(directory: Path) -> None:
     assert refused(directory / "file") == "not_a_directory"
 
 
+@pytest.mark.in_check
 def test_link_in_place_of_the_directory_is_refused(directory: Path) -> None:
     (directory / "elsewhere").mkdir()
     (directory / SCRATCH_DIRECTORY).symlink_to(directory / "elsewhere")
@@ -210,6 +213,7 @@ def test_directory_of_another_user_is_refused(directory: Path) -> None:
     assert refused(directory) == "foreign_directory"
 
 
+@pytest.mark.in_check
 def test_more_than_the_free_space_is_refused(directory: Path) -> None:
     assert refused(directory, 2**60) == "no_space"
     assert list(directory.iterdir()) == []

@@ -53,6 +53,7 @@ def interrupted(journal: Path, *arguments: str, after_rows: int) -> SweepJournal
     return load_journal(journal)
 
 
+@pytest.mark.in_check
 def test_interrupted_sweep_is_resumed(loop_device: str, tmp_path: Path) -> None:
     journal, table, page = (tmp_path / name for name in ("journal", "table.csv", "page.html"))
     before = interrupted(journal, loop_device, f"--output={journal}", *SMALL, after_rows=3)

@@ -7,13 +7,11 @@ import pytest
 from lab.advise import all_loads, compare, why_not
 from lab.scenario import SEED
 
-OTHERS = ("machine-open", "open-poisson", "postgresql-rate")
+pytestmark = pytest.mark.alone
+LOADS = ("closed-one-deep", "machine-open", "open-poisson", "postgresql-rate")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["closed-one-deep", *(pytest.param(each, marks=pytest.mark.nightly) for each in OTHERS)],
-)
+@pytest.mark.parametrize("name", LOADS)
 def test_measured_share_is_in_the_predicted_range(name: str, tmp_path: Path) -> None:
     path = all_loads()[name]
     reason = why_not(path)

@@ -22,6 +22,7 @@ from lab.__main__ import missing
 from lab.disk import all_made
 from lab.scenario import read_scenario
 
+pytestmark = pytest.mark.alone
 REASON = missing()
 needs_lab = pytest.mark.skipif(REASON is not None, reason=f"NOT TESTED: the lab {REASON}")
 TOLERANCE = 0.03
@@ -89,9 +90,7 @@ def verdict(limits: Limits, measurement: Measurement) -> str:
 
 
 @needs_lab
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 4))]
-)
+@pytest.mark.parametrize("seed", range(4))
 def test_random_load_on_a_throttled_disk(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)
     meters, kept, broken = limited(draw)

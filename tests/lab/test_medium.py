@@ -1,4 +1,3 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -6,8 +5,6 @@ from lab.limiter import Request
 from lab.medium import Medium
 from lab.model import Service
 from lab.quantity import Duration
-
-pytestmark = pytest.mark.nightly
 
 
 def a_request(number: int) -> Request:

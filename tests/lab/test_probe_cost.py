@@ -7,9 +7,6 @@ from hypothesis import strategies as st
 from disksla.fio.result import LatencyBin
 from lab.probe_cost import Pair, is_cheap, percentile_s, summary
 
-pytestmark = pytest.mark.nightly
-
-
 bins = st.lists(
     st.tuples(st.floats(1e-6, 10), st.integers(1, 1000)),
     min_size=1,

@@ -1,7 +1,7 @@
 """Verdicts on disks that the lab serves, with so much tolerance that a busy machine passes.
 
 How accurate verdicts are also depends on how busy the machine is: `make lab` measures it, and
-tests/test_lab.py requires it of recordings.
+tests/verdict/test_lab_recordings.py requires it of recordings.
 """
 
 from pathlib import Path
@@ -23,6 +23,7 @@ from lab.scenario import all_scenarios, read_scenario
 from lab.table import row
 from lab.verdict import disagreements_with_fio, verdicts
 
+pytestmark = pytest.mark.alone
 REASON = missing()
 needs_lab = pytest.mark.skipif(REASON is not None, reason=f"NOT TESTED: the lab {REASON}")
 
@@ -38,7 +39,9 @@ def findings_of(name: str, directory: Path) -> Findings:
 
 
 @needs_lab
-@pytest.mark.parametrize("name", ["deep-queue", "sync-writer"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("deep-queue", marks=pytest.mark.in_check), "sync-writer"]
+)
 def test_throttled_disk_is_reported_with_its_limit(name: str, tmp_path: Path) -> None:
     findings = findings_of(name, tmp_path)
     assert findings.reported_s > findings.truth_s / 2 > 0
@@ -90,6 +93,7 @@ def test_disks_that_share_a_limiter_are_throttled_by_the_machine(tmp_path: Path)
     assert all_disks.reported_s > all_disks.truth_s / 2 > 0
 
 
+@pytest.mark.in_check
 @needs_lab
 def test_recorders_of_two_minutes_agree_with_the_truth_and_with_each_other(tmp_path: Path) -> None:
     name = "two-minutes"

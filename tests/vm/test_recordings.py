@@ -27,6 +27,7 @@ def judged_recording(name: str) -> list[Judged]:
     return verdicts_on(name.partition("@")[0], HERE / name)
 
 
+@pytest.mark.in_check
 @pytest.mark.parametrize("name", NAMES)
 def test_verdicts_on_a_recording_agree_with_the_trace(name: str) -> None:
     for judged in judged_recording(name):

@@ -73,74 +73,74 @@ golden: .venv/check.stamp ## rewrite the expected output of tests; review the di
 
 lab: .venv/check.stamp ## compare verdicts on throttled disks with the limiter's log
 	@.ci/need lab
-	PYTHONPATH=tests .venv/bin/python -m lab $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m lab $(ARGS)
 
 population: .venv/check.stamp ## judge hundreds of simulated disks, and say what each sign gives
-	PYTHONPATH=tests .venv/bin/python -m population $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m population $(ARGS)
 
 advice: .venv/check.stamp ## compare what `disksla advise` predicts with what limiters do
 	@.ci/need lab
-	PYTHONPATH=tests .venv/bin/python -m lab.advise $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m lab.advise $(ARGS)
 
 vm: .venv/check.stamp ## compare verdicts with QEMU's own limiter, in a virtual machine
 	@.ci/need vm
-	PYTHONPATH=tests .venv/bin/python -m vm $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m vm $(ARGS)
 
 identity: .venv/check.stamp ## compare disks of virtual machines that look like those of providers
 	@.ci/need vm
-	PYTHONPATH=tests .venv/bin/python -m vm.identity $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m vm.identity $(ARGS)
 
 boot: .venv/check.stamp ## boot machines of providers, without configuration, to the right limits
 	@.ci/need vm
-	PYTHONPATH=tests .venv/bin/python -m vm.boot $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m vm.boot $(ARGS)
 
 ebs: .venv/check.stamp ## from a throttled volume that looks like EBS to the metrics, in a virtual machine
 	@.ci/need vm
-	PYTHONPATH=tests .venv/bin/python -m vm.ebs $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m vm.ebs $(ARGS)
 
 alert: .venv/check.stamp ## from a new Debian to the first alert, on a disk that QEMU throttles
 	@.ci/need vm
 	@.ci/need lab
-	PYTHONPATH=tests:grafana .venv/bin/python -m vm.alert $(ARGS)
+	PYTHONPATH=tests:benches:grafana .venv/bin/python -m vm.alert $(ARGS)
 
 pictures: .venv/check.stamp .cache/dashboard/page/page.js ## take the pictures of docs/pictures: real disks, five minutes (root)
 	@.ci/need lab
-	PYTHONPATH=tests .venv/bin/python -m pictures $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m pictures $(ARGS)
 
 bench: .venv/check.stamp ## measure CPU and memory, beside node_exporter
 	@.ci/need bench
-	PYTHONPATH=tests .venv/bin/python -m bench $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m bench $(ARGS)
 
 clouds: .venv/check.stamp $(CLOUDS:%=.cache/clouds/%/stamp) ## test disksla detect against moto, Keystone, Cinder and kube-apiserver
-	$(PYTEST) -n 2 --dist loadfile tests/clouds $(ARGS)
+	$(PYTEST) -n 2 --dist loadfile benches/clouds $(ARGS)
 
 engines: .venv/check.stamp .cache/engines/thanos/stamp ## test rules and dashboards on Thanos and VictoriaMetrics
 	@.ci/need engines
-	.venv/bin/python -m pytest -q tests/engines $(ARGS)
+	.venv/bin/python -m pytest -q benches/engines $(ARGS)
 
 soak: .venv/check.stamp ## run a day of ticks in minutes and check that memory stays flat
-	PYTHONPATH=tests .venv/bin/python -W error -m faults $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -W error -m faults $(ARGS)
 
 fleet: .venv/check.stamp ## measure what a thousand simulated hosts cost a Prometheus
 	@.ci/need fleet
-	PYTHONPATH=tests .venv/bin/python -m fleet measure $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m fleet measure $(ARGS)
 
 demo: .venv/check.stamp ## show rules, alerts and dashboards over a simulated day of 200 disks
 	@.ci/need fleet
-	@exec env PYTHONPATH=tests .venv/bin/python -m fleet demo $(ARGS)
+	@exec env PYTHONPATH=tests:benches .venv/bin/python -m fleet demo $(ARGS)
 
 fuzz: .venv/fuzz.stamp ## search for input that breaks a property, for 5 minutes
-	PYTHONPATH=tests .venv/bin/python -m fuzz $(ARGS)
+	PYTHONPATH=tests:benches .venv/bin/python -m fuzz $(ARGS)
 
 audit: .cache/audit-$(AUDIT)/bin/pip-audit ## check pinned versions for known vulnerabilities (needs PyPI)
 	.cache/audit-$(AUDIT)/bin/pip-audit --strict --disable-pip --no-deps --progress-spinner off \
 		--requirement requirements.txt --requirement requirements-dev.txt $(ARGS)
 
 fresh: ## run the commands of the README on a new Debian 12 (root)
-	tests/debian/fresh
+	benches/debian/fresh
 
 service: ## test the systemd unit on a booted Debian 12 in a container (root)
-	tests/debian/service
+	benches/debian/service
 
 wheel: .venv/run.stamp ## build the wheel in dist/
 	packaging/wheel dist
@@ -167,7 +167,7 @@ release: .venv/check.stamp ## commit, tag and build a release: make release VERS
 clean: ## remove everything that make has created
 	rm -rf .venv .cache .coverage* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache build dist exporter/*.egg-info
-	find exporter packaging tests -name __pycache__ -prune -exec rm -rf {} +
+	find exporter packaging tests benches -name __pycache__ -prune -exec rm -rf {} +
 
 # Each environment has a stamp. It is created again when the files that define it change.
 .venv/run.stamp: setup.cfg requirements.txt
@@ -183,13 +183,13 @@ clean: ## remove everything that make has created
 	@$(PIP) install --requirement requirements-dev.txt
 	@touch $@
 
-.venv/fuzz.stamp: .venv/check.stamp tests/fuzz/requirements.txt
+.venv/fuzz.stamp: .venv/check.stamp benches/fuzz/requirements.txt
 	@echo 'disksla: installing the tools of fuzzing into .venv' >&2
-	@$(PIP) install --requirement tests/fuzz/requirements.txt
+	@$(PIP) install --requirement benches/fuzz/requirements.txt
 	@touch $@
 
 # Environments of their own: each has a hundred packages that nothing else needs.
-.cache/clouds/%/stamp: tests/clouds/%.txt
+.cache/clouds/%/stamp: benches/clouds/%.txt
 	@echo 'disksla: installing $* into .cache/clouds' >&2
 	@mkdir -p .cache/clouds
 	@"$(PYTHON)" -m venv --clear .cache/clouds/$*
@@ -205,7 +205,7 @@ clean: ## remove everything that make has created
 
 # A few minutes. Without Go, what needs these programs is not tested.
 .cache/clouds/kubernetes/stamp: export CGO_ENABLED = 0
-.cache/clouds/kubernetes/stamp: tests/clouds/kubernetes/go.mod tests/clouds/kubernetes/go.sum
+.cache/clouds/kubernetes/stamp: benches/clouds/kubernetes/go.mod benches/clouds/kubernetes/go.sum
 	@echo 'disksla: building kube-apiserver and etcd into .cache/clouds' >&2
 	@rm -rf $(@D)
 	@cd $(<D) && go build -trimpath -ldflags='-s -w' -o $(abspath $(@D))/bin/ tool \
@@ -213,14 +213,14 @@ clean: ## remove everything that make has created
 		|| echo 'disksla: kube-apiserver is missing: it needs Go 1.26 or newer' >&2
 
 # Half a minute, and 470 MB for as long. Without npm, no dashboard is drawn.
-.cache/dashboard/page/page.js: $(wildcard tests/pictures/dashboard/*)
+.cache/dashboard/page/page.js: $(wildcard benches/pictures/dashboard/*)
 	@echo "disksla: building the page with Grafana's components into .cache/dashboard" >&2
-	@tests/pictures/dashboard/build .cache/dashboard \
+	@benches/pictures/dashboard/build .cache/dashboard \
 		|| echo 'disksla: no dashboard is drawn: it needs npm' >&2
 
 # Three minutes. The tags are those of its releases; without them it crashes.
 .cache/engines/thanos/stamp: export CGO_ENABLED = 0
-.cache/engines/thanos/stamp: tests/engines/thanos/go.mod tests/engines/thanos/go.sum
+.cache/engines/thanos/stamp: benches/engines/thanos/go.mod benches/engines/thanos/go.sum
 	@echo 'disksla: building Thanos into .cache/engines' >&2
 	@rm -rf $(@D)
 	@cd $(<D) && go build -trimpath -tags netgo,slicelabels -ldflags='-s -w' \

@@ -28,6 +28,7 @@ SOURCE = ROOT / "exporter" / "disksla"
 MODULES = sorted(SOURCE.rglob("*.py"))
 DOCUMENTS = [
     *(README, ROOT / "README.ru.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"),
+    ROOT / "benches" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 MOST_BYTES = 1_000_000
@@ -233,7 +234,7 @@ def test_readme_output_is_what_the_command_prints() -> None:
 @pytest.mark.parametrize("path", [README, ROOT / "README.ru.md"], ids=relative)
 def test_readme_says_what_is_said_of_a_throttled_database(path: Path) -> None:
     [shown] = re.findall(r"(?:^> .*\n)+", read(path), flags=re.MULTILINE)
-    recording = ROOT / "tests" / "lab" / "recordings" / "postgresql-8-fsync"
+    recording = ROOT / "benches" / "lab" / "recordings" / "postgresql-8-fsync"
     files = [f"--recording={recording}/ticks.jsonl.gz", f"--config.file={recording}/config.yml"]
     printed = run("disksla", "explain", "loop0", *files)
     assert " ".join(shown.replace("> ", "").split()) in " ".join(printed.split())

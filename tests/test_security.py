@@ -8,8 +8,8 @@ import pytest
 
 from fuzz.targets import TARGETS
 
-TESTS = Path(__file__).resolve().parent
-ROOT = TESTS.parent
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("tests", "benches")
 DOCUMENT = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "exporter" / "disksla"
 CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", DOCUMENT)))
@@ -44,7 +44,8 @@ CLIENTS = {
 
 @pytest.mark.parametrize(("file", "test"), CITED)
 def test_cited_tests_exist(file: str, test: str) -> None:
-    tree = ast.parse((TESTS / file).read_text(encoding="utf-8"))
+    [path] = [found for folder in FOLDERS if (found := ROOT / folder / file).exists()]
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     assert test in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

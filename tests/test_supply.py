@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).resolve().parent.parent
 RUN = ROOT / "requirements.txt"
 CHECK = ROOT / "requirements-dev.txt"
-FUZZ = ROOT / "tests" / "fuzz" / "requirements.txt"
+FUZZ = ROOT / "benches" / "fuzz" / "requirements.txt"
 PACKAGED = sorted((ROOT / "packaging").glob("requirements*.txt"))
 PIN = re.compile(r"^([\w.-]+)==([\w.!+-]+)", re.MULTILINE)
 

@@ -16,7 +16,7 @@ from support.report_api import serving
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge
 
 ROOT = Path(__file__).parents[2]
-RECORDINGS = ROOT / "tests" / "lab" / "recordings"
+RECORDINGS = ROOT / "benches" / "lab" / "recordings"
 EXAMPLE = ("steady-90", "--terms", "vk.ceph-hdd", "--size", "100GiB")
 """That of docs/advise.md."""
 

@@ -1,7 +1,7 @@
 """What is asked of the API of Kubernetes, and how its answers are read.
 
 Answers have the shape of the API reference, and parameters are those that the drivers document.
-tests/clouds has the same against a server with TLS.
+benches/clouds has the same against a server with TLS.
 """
 
 import datetime as dt

@@ -27,15 +27,15 @@ from disksla.pipeline.window_records import window_records
 from disksla.procfs.close_sample import CloseSample
 from disksla.verdict.verdict import VERDICTS
 
-TESTS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RECORDINGS = sorted(
     path
     for pattern in (
-        "**/recordings/**/ticks.jsonl.gz",
-        "**/recordings/*.rec.gz",
-        "hosts/*/ticks.jsonl",
+        "benches/*/recordings/**/ticks.jsonl.gz",
+        "tests/*/recordings/*.rec.gz",
+        "tests/hosts/*/ticks.jsonl",
     )
-    for path in TESTS.glob(pattern)
+    for path in ROOT.glob(pattern)
 )
 MOST_TICKS = 120
 LONGEST_UNDECIDED_S = 2.5

@@ -9,7 +9,7 @@ _AT_NIGHT = 1000
 def scaled(examples: int) -> settings:
     """Return settings for a property that `make cover` tries on `examples` examples.
 
-    The profile decides (tests/conftest.py): that of `make test` has 25 examples, not 100, and
+    The profile decides (conftest.py): that of `make test` has 25 examples, not 100, and
     tries a quarter.
     """
     return settings(max_examples=max(1, examples * settings().max_examples // USUAL))

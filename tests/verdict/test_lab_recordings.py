@@ -14,7 +14,7 @@ from lab.scenario import all_scenarios, read_scenario
 from lab.table import headings, row
 from lab.verdict import verdicts
 
-RECORDINGS = Path(__file__).parent.parent / "lab" / "recordings"
+RECORDINGS = Path(__file__).parents[2] / "benches" / "lab" / "recordings"
 NAMES = sorted(path.name for path in RECORDINGS.iterdir())
 
 

@@ -28,7 +28,7 @@ from fuzz.target import Target
 from support import ttar
 from support.simulated_host import Machine, a_disk
 
-HOSTS = Path(__file__).parent.parent.parent / "hosts"
+HOSTS = Path(__file__).parents[3] / "tests" / "hosts"
 MARK = b"\n--\n"
 """Separator of the parts of an input."""
 

@@ -15,10 +15,10 @@ from disksla.cli import main
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
 from disksla.verdict import LIMIT_KINDS, VERDICTS
 from fleet.backfill import backfill, backfill_rules, write_blocks
+from fleet.long_recording import long_states
 from fleet.page import labelled
 from fleet.playback import page_of
 from fleet.stack import MIXIN, NO_TARGETS, missing, prometheus
-from support.long_recording import long_states
 from support.monitoring_stack import Prometheus
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"NOT TESTED: {missing()}")

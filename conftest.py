@@ -20,15 +20,13 @@ settings.register_profile("ci", derandomize=True, deadline=None, max_examples=10
 settings.register_profile("nightly", deadline=None, max_examples=1000, print_blob=True)
 settings.load_profile("dev")
 
-TESTS = Path(__file__).resolve().parent
-BENCHES = {
-    "bench", "clouds", "engines", "fleet", "lab", "nvme", "pictures", "population", "vm",
-}  # fmt: skip
-"""Folders of programs. Their tests run at night, but those with the mark `in_check`."""
-SYSTEM = {
-    "browser", "e2e", "faults", "fuzz", "grafana", "integration", "packages", *BENCHES,
-}  # fmt: skip
-"""Folders of tests that need root, disks, other programs or patience: not in `make test`."""
+ROOT = Path(__file__).resolve().parent
+SYSTEM = {"browser", "e2e", "grafana", "integration", "packages"}
+"""Folders of tests/ that need root, disks, other programs or patience: not in `make test`, as all
+of benches/."""
+IN_CHECK = {"faults", "fuzz"}
+"""Folders of benches/ whose tests run in `make check`. Those of others run at night, but those
+with the mark `in_check`."""
 ALONE = {"integration"}
 """Folders of tests that measure disks, or reserve them: they run when no other tests do, because
 they need time of the CPU at once. Such tests in other folders have the mark `alone`. They run at
@@ -71,19 +69,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the tests of the other lane: every process takes seconds to import them."""
     lane = config.getoption("--lane")
-    if lane is None or collection_path in (TESTS, *TESTS.parents):
+    parts = collection_path.relative_to(ROOT).parts
+    if lane is None or not parts or parts == ("tests",):
         return None
-    is_of_system = collection_path.relative_to(TESTS).parts[0] in SYSTEM
-    return True if is_of_system != (lane == "system") else None
+    return True if is_of_system(parts) != (lane == "system") else None
+
+
+def is_of_system(parts: tuple[str, ...]) -> bool:
+    """Return whether a path below the root belongs to the system lane."""
+    top, folder, *_ = *parts, ""
+    return top == "benches" or folder in SYSTEM
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests, and repeat those that measure; a property is never repeated."""
     patience_s = max(PATIENCE_S, config.getoption("timeout") or 0.0)
     for item in items:
-        folder = item.path.relative_to(TESTS).parts[0]
+        parts = item.path.relative_to(ROOT).parts
+        top, folder, *_ = parts
         is_property = is_hypothesis_test(getattr(item, "obj", None))
-        if folder in SYSTEM:
+        if is_of_system(parts):
             item.add_marker(pytest.mark.timeout(patience_s))
             if not is_property:
                 item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, reruns_delay=5))
@@ -94,7 +99,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             group = folder if folder in TOGETHER else item.path.stem
             item.add_marker(pytest.mark.xdist_group(group))
         in_check = item.get_closest_marker("in_check") is not None
-        if (is_alone or folder in BENCHES) and not in_check:
+        is_nightly = is_alone or (top == "benches" and folder not in IN_CHECK)
+        if is_nightly and not in_check:
             item.add_marker("nightly")
         if item.path.name in NO_COVERAGE or (is_property and item.path.name not in COVERED):
             item.add_marker("no_coverage")

@@ -18,10 +18,10 @@ from disksla.limits.catalog import load_catalog
 from disksla.pipeline import State, WindowRecord, window_records
 from disksla.pipeline.snapshot import take_snapshot
 from fleet.backfill import write_blocks
+from fleet.long_recording import long_states
 from fleet.page import labelled
 from fleet.playback import page_of
 from fleet.stack import NO_TARGETS, missing, prometheus
-from support.long_recording import long_states
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"NOT TESTED: {missing()}")
 

@@ -1,5 +1,6 @@
 """Measurement and demo with a few hosts, a real Prometheus, and seconds instead of minutes."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,7 +19,6 @@ from support.monitoring_stack import Prometheus
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=f"NOT TESTED: {missing()}")
 
-TESTS = Path(__file__).resolve().parent.parent
 HOSTS = 3
 PATIENCE_S = 60.0
 
@@ -39,7 +39,8 @@ def test_measure_a_small_fleet(tmp_path: Path) -> None:
 @contextmanager
 def demo(*options: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-m", "fleet", "demo", *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=TESTS)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert process.stdout is not None
     try:
         yield process

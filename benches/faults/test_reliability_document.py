@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENT = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-TESTS = sorted(set(re.findall(r"`(tests/\S+\.py)(?: -k (\w+))?`", DOCUMENT)))
+TESTS = sorted(set(re.findall(r"`((?:tests|benches)/\S+\.py)(?: -k (\w+))?`", DOCUMENT)))
 ROWS = re.findall(
     r"^\| (?!fault|-|:|scrapers|none|100, |ticks|\d+ \|)(.*) \|$", DOCUMENT, re.MULTILINE
 )
@@ -27,4 +27,4 @@ def test_named_test_exists(file: str, expression: str) -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: str(row).split(" |")[0])
 def test_every_fault_names_a_test(row: str) -> None:
-    assert "`tests/" in row.rsplit("|", 1)[1]
+    assert re.search("`(tests|benches)/", row.rsplit("|", 1)[1])

@@ -1,7 +1,7 @@
 """Models of disks of the fleet, with a playback for each situation.
 
 Most are simulated (tests/support/simulated_limiter.py) with terms of the catalogue; some are
-recordings of disks of the lab (tests/lab/recordings), which repeat all day.
+recordings of disks of the lab (benches/lab/recordings), which repeat all day.
 """
 
 import fcntl

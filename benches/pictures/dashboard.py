@@ -1,7 +1,7 @@
 """Pictures of a dashboard, drawn with Grafana's published components, without a Grafana server.
 
 The panels come from the committed dashboard, and their data from a Prometheus. It also serves the
-page that asks it and draws: `tests/pictures/dashboard`.
+page that asks it and draws: `benches/pictures/dashboard`.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Clouds on the network of a virtual machine: what they answer, and which limits follow.
 
-The answers follow the documents of the providers; tests/clouds has implementations of others.
+The answers follow the documents of the providers; benches/clouds has implementations of others.
 Sizes and provisioned values are random. Expected limits are written here as the pages of the
 providers have them, not computed by the catalogue.
 """

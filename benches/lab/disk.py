@@ -19,7 +19,7 @@ BLKIO = Path("/sys/fs/cgroup/blkio")
 _TIMEOUT_S = 10.0
 DIRECT = "--direct-io=on"
 """Option of losetup: requests reach the file as they are, not through the page cache."""
-TESTS = Path(__file__).resolve().parent.parent
+BENCHES = Path(__file__).resolve().parent.parent
 
 
 class BlockDevice(NamedTuple):
@@ -104,7 +104,7 @@ def _served(
             stdin=subprocess.PIPE,
             pass_fds=descriptors,
             text=True,
-            cwd=TESTS,
+            cwd=BENCHES,
             start_new_session=True,
         )
         for descriptor in descriptors:

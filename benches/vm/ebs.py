@@ -1,6 +1,6 @@
 """`make ebs`: the statistics page of EBS, from a throttled volume to the metrics.
 
-A target on this machine (tests/nvme) serves volumes by NVMe/TCP, throttles them, and counts into
+A target on this machine (benches/nvme) serves volumes by NVMe/TCP, throttles them, and counts into
 their pages for how long. The driver of Linux attaches them in a virtual machine, where the Debian
 package runs: the helper reads the pages by ioctl, and the daemon says what they say. fio and
 PostgreSQL load the volumes. What the metrics say must be what the target has counted, to the

@@ -17,7 +17,7 @@ from grafana.sample_history import HOUR_S, openmetrics
 
 SEED = 1
 HOSTS = 4
-"""With these, all days of tests/fleet/schedule.py occur, four recordings of the lab, machine
+"""With these, all days of benches/fleet/schedule.py occur, four recordings of the lab, machine
 limits and credits."""
 STEP_S = 60
 REQUEST_S = 3600

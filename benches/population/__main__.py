@@ -1,6 +1,6 @@
 """Judge a population of simulated disks by the real code, and compare with the truth.
 
-    PYTHONPATH=tests .venv/bin/python -m population --seed 1 --disks 200 --seconds 60
+    PYTHONPATH=tests:benches .venv/bin/python -m population --seed 1 --disks 200 --seconds 60
 
 prints tables by class of disk, and each run that is wrong; `--only 17` repeats one disk, and
 `--signs` prints what each sign of the detector gives and costs.

@@ -13,7 +13,7 @@ from disksla.verification.suites import make_suite
 from fuzz.target import Target, Tree
 from fuzz.targets.settings import CATALOG
 
-TESTS = Path(__file__).parent.parent.parent
+TESTS = Path(__file__).parents[3] / "tests"
 LIMITS = derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB)
 SUITE = make_suite("vk", LIMITS, 0.03)
 

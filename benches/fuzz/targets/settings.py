@@ -28,7 +28,7 @@ from fuzz.target import Target, Tree
 from support.simulated_host import a_disk
 
 CATALOG = load_catalog()
-TESTS = Path(__file__).parent.parent.parent
+TESTS = Path(__file__).parents[3] / "tests"
 CONFIGS = TESTS / "schema" / "configurations"
 ROWS = TESTS / "limits" / "catalog.d"
 DISKS = (

@@ -4,12 +4,14 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
+from prometheus_client import ProcessCollector
+
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric
 from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.provider_metrics import PROVIDER_METRICS
-from disksla.metrics.self_metrics import BUILD_METRICS, PROCESS_METRICS, SAMPLER_METRICS
+from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 
@@ -77,7 +79,7 @@ Of each group of disks that share limits of the machine, where these are known
 _PROCESS = """
 ## Process
 
-As published by all Prometheus client libraries.
+As published by all Prometheus client libraries, in every profile.
 
 """
 
@@ -87,11 +89,10 @@ def reference() -> str:
     disks = _table(OF_DISKS, ("device",))
     machine = _table(OF_THE_MACHINE, ("group",))
     daemon = _table(OF_THE_DAEMON, ())
-    process = _table(PROCESS_METRICS, ())
     return (
         f"{_INTRODUCTION}{_table_of_buckets()}{_NO_SUM}"
         f"\n## Each disk\n\n{disks}\n{_MACHINE}\n{machine}"
-        f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}{process}"
+        f"\n## Sampler and daemon\n\n{daemon}{_PROCESS}{_table_of_process()}"
     )
 
 
@@ -112,6 +113,14 @@ def _table(metrics: Iterable[Metric[Any]], common_labels: tuple[str, ...]) -> st
         rows.append(
             f"| `{metric.name}` | {metric.kind} | {labels} | {metric.profile} | {metric.help} |"
         )
+    return "\n".join(rows) + "\n"
+
+
+def _table_of_process() -> str:
+    rows = ["| metric | kind | description |", "|---|---|---|"]
+    for family in ProcessCollector(registry=None).collect():
+        [sample] = family.samples
+        rows.append(f"| `{sample.name}` | {family.type} | {family.documentation} |")
     return "\n".join(rows) + "\n"
 
 

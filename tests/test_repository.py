@@ -45,7 +45,6 @@ UNIT_ELSEWHERE = {
     "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
     "disksla.metrics.metric.Buckets.bounds": "in the name of the metric",
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
-    "disksla.doctor.facts.Sample.value": "in the name of the metric",
     "disksla.report.document.Given.queue_depth": "requests",
     "disksla.report.query": "in the name of the metric",
     "disksla.report.step.Scrape": "in the name of the metric",

@@ -47,6 +47,7 @@ LIBRARIES = (
     "h11",
     "re2",
     "apscheduler.schedulers.background",
+    "prometheus_client",
     "disksla.commands.serve",
 )
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
+from prometheus_client import ProcessCollector
 
 from disksla.disks.disk import disk_key
-from disksla.metrics.families import page_families
+from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
-from disksla.metrics.self_metrics import BuildInfo, ProcessUsage
+from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State
 from disksla.verification.report import VerificationReport
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
 ABOUT = BuildInfo("0.1.0", "3.11.2", "6.1.0-26-amd64", True, 0.0)
-USAGE = ProcessUsage(12.5, 34_000_000, 250_000_000, 1763999000.25, 21, 1024)
 UNITS = 10**9
 """Integers stand for counters as this many parts of one."""
 _US = 10**6
@@ -69,8 +69,9 @@ class Page(NamedTuple):
 def page_of(snapshot: Snapshot, report: VerificationReport | None = None) -> str:
     """Return the page as the daemon renders it; a report is that of the first disk."""
     reports = {} if report is None else {disk_key(snapshot.disks[0].disk) or "": report}
-    families = page_families(snapshot, ABOUT, USAGE, reports)
-    return render_metrics(families, OPENMETRICS).body.decode()
+    registry = make_registry(SnapshotCollector(lambda: snapshot, lambda: ABOUT, lambda: reports))
+    ProcessCollector(registry=registry)
+    return render_metrics(registry, OPENMETRICS).body.decode()
 
 
 def parse_page(text: str) -> Page:

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from disksla.config.settings import Profile
-from disksla.metrics.families import snapshot_families
+from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.profile import PROFILES
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import DiskSnapshot
@@ -39,8 +39,8 @@ def test_largest_disk_has_all_metrics_of_disks() -> None:
 
 def test_documented_names_select_twelve_series() -> None:
     [names] = re.findall(r"'name\[\]': \[(.*)\]", PAGE.read_text(encoding="utf-8"))
-    families = snapshot_families(view(largest_disk()))
-    text = render_metrics(families, OPENMETRICS, names=names.split(", ")).body.decode()
+    registry = make_registry(SnapshotCollector(lambda: view(largest_disk())))
+    text = render_metrics(registry, OPENMETRICS, names=names.split(", ")).body.decode()
     assert len(parse_page(text).disk) == 12
 
 

@@ -2,8 +2,9 @@
 
 import msgspec
 import pytest
+from prometheus_client.core import Sample
 
-from disksla.doctor.facts import MachineFacts, Sample
+from disksla.doctor.facts import MachineFacts
 from support.machine_facts import DAEMON, SAMPLES, machine, result, results, sample
 
 

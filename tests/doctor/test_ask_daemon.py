@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.doctor.ask_daemon import ask_daemon, ask_disks, parse_url
+from disksla.doctor.ask_daemon import ask_daemon, ask_disks, parse_samples, parse_url
 from disksla.errors import DiskslaError
 from disksla.web import DISKS_PATH, DisksDocument
 
@@ -110,12 +110,23 @@ def test_samples_are_read() -> None:
     assert sample.value == 1
 
 
-@pytest.mark.parametrize("body", ["<html>", "disksla_build_info{", "x 1 2 3 4", "\0", "a{b} c"])
+@pytest.mark.parametrize(
+    "body", ["<html>", "disksla_build_info{", "x 1 2 3 4", "\0", "a{b} c", "{, =1"]
+)
 def test_page_that_is_not_of_metrics(body: str) -> None:
     with answering(page("", 404), page(body)) as url:
         facts = ask_daemon(url)
     assert (facts.ready_status, facts.metrics_status) == (404, 200)
     assert facts.values("disksla_build_info") == []
+
+
+WORDS = ("# HELP ", "# TYPE ", "a", "counter", "{", "}", "=", '"', "\\", ",", " ", "\n", "1")
+
+
+@given(st.text() | st.lists(st.sampled_from(WORDS)).map("".join))
+def test_any_text_has_samples_or_none(text: str) -> None:
+    for sample in parse_samples(text):
+        assert sample.name.removesuffix("_total") in text
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import math
 
 import msgspec
 import pytest
+from prometheus_client.core import Sample
 
 from disksla.doctor import CheckResult
 from disksla.doctor.daemon import METRICS

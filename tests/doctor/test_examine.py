@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.core import Sample
 
 from disksla.doctor import CheckResult, counts, examine, in_groups, worst
 from disksla.doctor.daemon import METRICS
@@ -17,7 +18,6 @@ from disksla.doctor.facts import (
     DaemonFacts,
     FioFacts,
     KernelFacts,
-    Sample,
     StateFacts,
     WebFacts,
 )
@@ -65,6 +65,7 @@ FACTS = st.fixed_dictionaries(
                     st.sampled_from(METRICS),
                     st.dictionaries(st.sampled_from(("version", "collector")), TEXT),
                     st.floats(0, 1e9),
+                    *[st.none()] * 3,
                 ),
                 max_size=8,
             ).map(tuple),

@@ -2,8 +2,9 @@
 
 import msgspec
 import pytest
+from prometheus_client.core import Sample
 
-from disksla.doctor.facts import FioFacts, MachineFacts, Sample, UnitFacts
+from disksla.doctor.facts import FioFacts, MachineFacts, UnitFacts
 from support.machine_facts import (
     DAEMON,
     SAMPLES,

@@ -4,14 +4,14 @@ import shutil
 import subprocess
 
 import pytest
+from prometheus_client import ProcessCollector
 
-from disksla.metrics.families import page_families
+from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import Snapshot
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
-    USAGE,
     disk_view,
     unknown_disk_view,
     view,
@@ -23,10 +23,11 @@ from support.snapshots import (
     "shown", [view(), view(disk_view(limits=BURST_LIMITS), unknown_disk_view())]
 )
 def test_promtool_finds_no_problem(shown: Snapshot) -> None:
-    families = page_families(shown, ABOUT, USAGE)
+    registry = make_registry(SnapshotCollector(lambda: shown, lambda: ABOUT))
+    ProcessCollector(registry=registry)
     check = subprocess.run(
         ["promtool", "check", "metrics"],
-        input=render_metrics(families, "").body.decode(),
+        input=render_metrics(registry).body.decode(),
         capture_output=True,
         text=True,
         check=False,

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from itertools import chain
 
 import msgspec
+from prometheus_client.core import Metric as Family
 
 from disksla.credits.account import CreditLevel
 from disksla.disks.disk import disk_key
 from disksla.limits.limits import Limits
-from disksla.metrics.families import Family, page_families
+from disksla.metrics.collector import Reports, SnapshotCollector
 from disksla.pipeline.agreement import agreement_of
 from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
@@ -143,20 +144,27 @@ def openmetrics(end_s: int) -> str:
 def _families(end_s: int) -> Iterator[Iterator[str]]:
     for instance, snapshot in FLEET.items():
         everything = msgspec.structs.replace(snapshot, profile="full")
-        yield _samples(end_s, "up", f'instance="{instance}"', 1.0, rises=False)
-        for family in page_families(everything, ABOUT, None, REPORTS.get(instance, {})):
+        yield _samples(end_s, "up", {"instance": instance}, 1.0, rises=False)
+        for family in _collect(everything, REPORTS.get(instance, {})):
             yield from _family_samples(end_s, instance, family)
+
+
+def _collect(snapshot: Snapshot, reports: Reports) -> Iterator[Family]:
+    return SnapshotCollector(lambda: snapshot, lambda: ABOUT, lambda: reports).collect()
 
 
 def _family_samples(end_s: int, instance: str, family: Family) -> Iterator[Iterator[str]]:
     for sample in family.samples:
-        labels = ",".join(filter(None, (sample.labels, f'instance="{instance}"')))
-        rises = family.kind in {"counter", "histogram"}
+        labels = {**sample.labels, "instance": instance}
+        rises = family.type in {"counter", "histogram"}
         yield _samples(end_s, sample.name, labels, sample.value, rises=rises)
 
 
-def _samples(end_s: int, name: str, labels: str, value: float, *, rises: bool) -> Iterator[str]:
-    series = f'{name}{{job="{JOB}",{labels}}}'
+def _samples(
+    end_s: int, name: str, labels: dict[str, str], value: float, *, rises: bool
+) -> Iterator[str]:
+    printed = ",".join(f'{key}="{text}"' for key, text in labels.items())
+    series = f'{name}{{job="{JOB}",{printed}}}'
     for ago_s in range(HOUR_S, -1, -STEP_S):
         sampled = value * (1 - ago_s / HOUR_S) if rises else value
         yield f"{series} {_number(sampled)} {end_s - ago_s}\n"

@@ -4,11 +4,9 @@ from collections.abc import Iterator
 
 import msgspec
 from hypothesis import given
-from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.config.settings import Profile
-from disksla.metrics.exposition import text_format
-from disksla.metrics.families import page_families, rows_by_profile
+from disksla.metrics.collector import SnapshotCollector, rows_by_profile
 from disksla.metrics.profile import PROFILES, rows_of
 from disksla.pipeline.snapshot import Snapshot
 from disksla.procfs.diskstats import Counters
@@ -22,10 +20,9 @@ Series = tuple[str, frozenset[tuple[str, str]]]
 
 def series(shown: Snapshot, profile: Profile) -> dict[Series, float]:
     shown = msgspec.structs.replace(shown, profile=profile)
-    page = text_format(page_families(shown, ABOUT, None))
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
-        for family in text_string_to_metric_families(page)
+        for family in SnapshotCollector(lambda: shown, lambda: ABOUT).collect()
         for sample in family.samples
     }
 

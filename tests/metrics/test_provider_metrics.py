@@ -6,7 +6,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from disksla.config.settings import MetricsSettings, Profile, Settings
 from disksla.ebs.reading import Failure, Reading
 from disksla.ebs.statistics import parse
-from disksla.metrics.families import snapshot_families
+from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import to_read_often
@@ -44,7 +44,8 @@ def reads(machine: Machine, *messages: Page | Failure) -> None:
 
 
 def published(machine: Machine) -> dict[str, float]:
-    page = render_metrics(snapshot_families(take_snapshot(machine.state))).body.decode()
+    registry = make_registry(SnapshotCollector(lambda: take_snapshot(machine.state)))
+    page = render_metrics(registry).body.decode()
     samples = {}
     for family in text_string_to_metric_families(page):
         for sample in family.samples:

@@ -2,18 +2,20 @@
 
 import gzip
 import math
+import resource
 from collections.abc import Sequence
 
 import msgspec
 import pytest
 from hypothesis import given
+from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import Metric as Family
 from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from disksla.metrics.families import page_families
+from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline.snapshot import Snapshot
 from disksla.text import escape_bytes
@@ -22,7 +24,6 @@ from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
     BYTE_CREDITS,
-    USAGE,
     disk_view,
     probed_disk_view,
     view,
@@ -49,11 +50,16 @@ ACCEPT_OF_PROMETHEUS_2 = (
 Series = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
+def registry_of(shown: Snapshot) -> CollectorRegistry:
+    registry = make_registry(SnapshotCollector(lambda: shown, lambda: ABOUT))
+    ProcessCollector(registry=registry)
+    return registry
+
+
 def page_of(
     shown: Snapshot, accept: str = "", accept_encoding: str = "", names: Sequence[str] = ()
 ) -> MetricsPage:
-    families = page_families(shown, ABOUT, USAGE)
-    return render_metrics(families, accept, accept_encoding, names)
+    return render_metrics(registry_of(shown), accept, accept_encoding, names)
 
 
 def rendered(shown: Snapshot, accept: str = "") -> str:
@@ -222,3 +228,16 @@ def test_page_has_process_but_no_python_metrics() -> None:
     assert "process_resident_memory_bytes" in body
     assert "python_gc" not in body
     assert "python_info" not in body
+
+
+def test_page_has_no_process_metrics_while_no_file_can_be_opened() -> None:
+    registry = registry_of(view(disk_view()))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        body = render_metrics(registry).body
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert b'\ndisksla_inflight{device="vdb"} 5.0\n' in body
+    assert b"\nprocess_" not in body
+    assert b"\nprocess_open_fds " in render_metrics(registry).body

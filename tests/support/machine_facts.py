@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+from prometheus_client.core import Sample
 
 from disksla.config.configuration import Configuration
 from disksla.config.settings_file import parse_settings, with_terms_files
@@ -17,7 +18,6 @@ from disksla.doctor.facts import (
     FioFacts,
     KernelFacts,
     MachineFacts,
-    Sample,
     StateFacts,
     UnitFacts,
 )

@@ -21,7 +21,7 @@ from disksla.limits.limits import (
     build_limits,
 )
 from disksla.limits.machine import SharedLimits
-from disksla.metrics.self_metrics import BuildInfo, ProcessUsage
+from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals
 from disksla.pipeline.snapshot import (
     DiskSnapshot,
@@ -47,14 +47,6 @@ ABOUT = BuildInfo(
     kernel_release="6.1.0-26-amd64",
     reload_successful=True,
     reload_success_timestamp_s=1764000000.0,
-)
-USAGE = ProcessUsage(
-    cpu_s=12.5,
-    resident_bytes=34_000_000,
-    virtual_bytes=250_000_000,
-    started_timestamp_s=1763999000.25,
-    open_fds=21,
-    max_fds=1024,
 )
 SEPARATE_LIMITS = Limits(
     rates=Rates(10000.0, 5000.0, 440e6, 220e6),

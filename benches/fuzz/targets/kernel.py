@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from disksla.disks.inventory import read_disks
 from disksla.disks.stacking import devices_on, with_stacking
 from disksla.disks.udev_database import by_id_names, decode_property, parse_udev_data
-from disksla.metrics.families import snapshot_families
+from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State
@@ -35,7 +35,8 @@ MARK = b"\n--\n"
 
 def published(state: State) -> None:
     """Check that the metrics of a state can be parsed, and that no counter is negative."""
-    page = render_metrics(snapshot_families(take_snapshot(state))).body.decode()
+    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    page = render_metrics(registry).body.decode()
     for family in text_string_to_metric_families(page):
         for sample in family.samples:
             assert not math.isnan(sample.value), sample

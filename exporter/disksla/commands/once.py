@@ -3,11 +3,12 @@
 import argparse
 import sys
 
+from prometheus_client import ProcessCollector
+
 from disksla.commands._context import prepare_sampler, with_ebs_readings
 from disksla.commands._options import add_config_file, add_duration, add_paths
-from disksla.metrics import page_families
+from disksla.metrics import SnapshotCollector, make_registry
 from disksla.metrics.build_info import read_build_info
-from disksla.metrics.process_usage import read_process_usage
 from disksla.metrics.render import render_metrics
 from disksla.pipeline import take_snapshot
 
@@ -24,7 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
     sampler = prepare_sampler(arguments)
     with with_ebs_readings(sampler):
         sampler.run_for(arguments.duration_s)
-    families = page_families(take_snapshot(sampler.state), read_build_info(), read_process_usage())
-    sys.stdout.buffer.write(render_metrics(families).body)
+    collector = SnapshotCollector(lambda: take_snapshot(sampler.state), read_build_info)
+    registry = make_registry(collector)
+    ProcessCollector(registry=registry)
+    sys.stdout.buffer.write(render_metrics(registry).body)
     sys.stdout.buffer.flush()
     return 0

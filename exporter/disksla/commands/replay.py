@@ -15,7 +15,7 @@ from disksla.commands._options import add_config_file
 from disksla.config import SamplingSettings
 from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
 from disksla.errors import DiskslaError
-from disksla.metrics import snapshot_families
+from disksla.metrics import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
 from disksla.pipeline import State, advance, initial_state, take_snapshot, window_records
 from disksla.pipeline.recording import decode_header, decode_tick
@@ -93,7 +93,8 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
 
 def _metrics(state: State) -> str:
     """Return the metrics, without those of the process, which are not in a recording."""
-    return render_metrics(snapshot_families(take_snapshot(state))).body.decode()
+    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    return render_metrics(registry).body.decode()
 
 
 def _print_summary(first: State, last: State) -> None:

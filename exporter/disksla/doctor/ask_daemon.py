@@ -14,10 +14,11 @@ from typing import NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
+from prometheus_client.core import Sample
+from prometheus_client.parser import text_string_to_metric_families
 
 from disksla.doctor.daemon import METRICS, REFUSALS
 from disksla.doctor.facts import DaemonFacts
-from disksla.doctor.samples import parse_samples
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.system.unix_socket import DEFAULT_SOCKET
 from disksla.units import MIB
@@ -102,8 +103,17 @@ def _facts(address: _Address) -> DaemonFacts:
         return DaemonFacts(shown, None, _reason(error))
     except (OSError, http.client.HTTPException) as error:
         return DaemonFacts(shown, _reason(error))
-    samples = tuple(parse_samples(page)) if status == _OK else ()
+    samples = parse_samples(page) if status == _OK else ()
     return DaemonFacts(shown, None, None, ready_status, ready.strip(), status, samples)
+
+
+def parse_samples(page: str) -> tuple[Sample, ...]:
+    """Return the samples of a page; none if it is not a page of metrics."""
+    try:
+        families = tuple(text_string_to_metric_families(page))
+    except (IndexError, ValueError):  # the parser raises IndexError at a label without a name
+        return ()
+    return tuple(sample for family in families for sample in family.samples)
 
 
 def ask_disks(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import msgspec
+from prometheus_client.core import Sample
 
 from disksla.config import Configuration
 from disksla.disks import Disk
@@ -106,14 +107,6 @@ class ClockFacts(msgspec.Struct, frozen=True):
     problem: str | None = None
     error_s: float | None = None
     """Largest error, as the kernel estimates it."""
-
-
-class Sample(msgspec.Struct, frozen=True):
-    """A sample of a metrics page."""
-
-    name: str
-    labels: Mapping[str, str]
-    value: float
 
 
 class DaemonFacts(msgspec.Struct, frozen=True):

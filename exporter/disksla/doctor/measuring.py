@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+from prometheus_client.core import Sample
+
 from disksla.config import ProbeEntry, is_below
 from disksla.disks import Disk
 from disksla.doctor.disks import monitored_disks
-from disksla.doctor.facts import MachineFacts, Sample, UnitFacts
+from disksla.doctor.facts import MachineFacts, UnitFacts
 from disksla.doctor.result import CheckResult, note, ok, wrong
 
 _DROP_INS = "/etc/systemd/system/disksla-exporter.service.d"

@@ -21,20 +21,6 @@ class BuildInfo(msgspec.Struct, frozen=True):
     """Unix time of the last successful load of the configuration."""
 
 
-class ProcessUsage(msgspec.Struct, frozen=True):
-    """What the process of the daemon uses."""
-
-    cpu_s: float
-    """CPU time since its start, of user and kernel together."""
-    resident_bytes: int
-    virtual_bytes: int
-    started_timestamp_s: float
-    """Unix time of its start."""
-    open_fds: int
-    max_fds: int | None
-    """None without a limit."""
-
-
 _LATENESS: Mapping[Profile, Buckets] = {"default": Buckets((0.001, 0.01, 0.1))}
 
 SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
@@ -119,43 +105,3 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
         profile="lean",
     ),
 )
-
-PROCESS_METRICS: tuple[Metric[ProcessUsage], ...] = (
-    Metric(
-        "process_virtual_memory_bytes",
-        "gauge",
-        "Virtual memory size in bytes.",
-        lambda process: process.virtual_bytes,
-    ),
-    Metric(
-        "process_resident_memory_bytes",
-        "gauge",
-        "Resident memory size in bytes.",
-        lambda process: process.resident_bytes,
-    ),
-    Metric(
-        "process_start_time_seconds",
-        "gauge",
-        "Start time of the process since unix epoch in seconds.",
-        lambda process: process.started_timestamp_s,
-    ),
-    Metric(
-        "process_cpu_seconds_total",
-        "counter",
-        "Total user and system CPU time spent in seconds.",
-        lambda process: process.cpu_s,
-    ),
-    Metric(
-        "process_open_fds",
-        "gauge",
-        "Number of open file descriptors.",
-        lambda process: process.open_fds,
-    ),
-    Metric(
-        "process_max_fds",
-        "gauge",
-        "Maximum number of open file descriptors.",
-        lambda process: process.max_fds,
-    ),
-)
-"""Names and help texts are those of all Prometheus client libraries."""

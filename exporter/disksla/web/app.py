@@ -1,16 +1,16 @@
 """The routes: which path answers what, from a `Request` to a `Response`, without sockets."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
+from prometheus_client import ProcessCollector
 
 from disksla.errors import DiskslaError
-from disksla.metrics import BuildInfo, Family, Reports, page_families
-from disksla.metrics.process_usage import read_process_usage
+from disksla.metrics import BuildInfo, Reports, SnapshotCollector, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline import Snapshot
 from disksla.system.log import fields
@@ -68,7 +68,8 @@ class App:
         self._host = host
         self._scraped_s: float | None = None
         """Time of the last request for all metrics."""
-        self._reports = reports
+        self._registry = make_registry(SnapshotCollector(snapshot, build_info, reports))
+        ProcessCollector(registry=self._registry)
         self._page_cache = page_cache or PageCache[MetricsPage](0.0)
         self._failing: set[str] = set()
         self._routes: dict[str, tuple[tuple[str, ...], Callable[[Request], Response]]] = {
@@ -155,14 +156,9 @@ class App:
             self._scraped_s = self._page_cache.now_s()
         page = self._page_cache.get(
             (accept, encoding, names, self._build_info()),
-            lambda: render_metrics(self._families(), accept, encoding, names),
+            lambda: render_metrics(self._registry, accept, encoding, names),
         )
         return Response(page.body, headers=page.headers)
-
-    def _families(self) -> Iterator[Family]:
-        return page_families(
-            self._snapshot(), self._build_info(), read_process_usage(), self._reports()
-        )
 
     def _get_health(self, _request: Request) -> Response:
         if self._controls.healthy():

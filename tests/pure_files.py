@@ -15,7 +15,7 @@ MACHINE = set(_NAMES.split())
 """Modules by which a module reaches files, clocks, processes, sockets, threads or logs."""
 
 TOUCHING = {
-    "": "__main__ cli daemon",
+    "": "__main__ cli daemon package_files",
     "benchmark": "idle_check sweep_journal_file throughput",
     "commands": """
         _advise_series _advise_text _console _context _daemon _exclusive _interrupt _limits_text
@@ -31,19 +31,19 @@ TOUCHING = {
     "ebs": "client devices helper nvme",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
-    "limits": "catalog machine_tables reference",
-    "metrics": "build_info process_usage reference render",
+    "limits": "catalog machine_tables",
+    "metrics": "build_info render",
     "pipeline": "sampler",
     "probes": "runner scheduler",
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
     "system": """
-        access allocator clock dmi job lock log machine_id openssl perf_events periodic_jobs roots
-        scheduler state_file systemd unix_socket
+        access clock dmi lock log machine_id perf_events roots scheduler state_file systemd
+        unix_socket
     """,
     "top": "sources terminal",
     "verification": "monitor runner store",
-    "web": "access app basic_auth config_file connection listen page_cache runbook server tls",
+    "web": "access app basic_auth config_file connection listen page_cache server tls",
 }
 """The modules of each package that reach one of these, themselves or through others."""
 

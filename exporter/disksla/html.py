@@ -2,15 +2,9 @@
 
 import base64
 import hashlib
-from pathlib import Path
 
+from disksla.package_files import file_beside
 from disksla.text import escape_html
-
-
-def file_beside(module: str, name: str) -> str:
-    """Return a stylesheet or script of the package, which is beside a module (its `__file__`)."""
-    return Path(module).with_name(name).read_text(encoding="utf-8")
-
 
 _STYLE = "\n" + file_beside(__file__, "html.css")
 REPORT_STYLE = "\n" + file_beside(__file__, "report.css")

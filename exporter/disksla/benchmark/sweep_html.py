@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from disksla.benchmark.sweep_journal import SweepHeader
 from disksla.benchmark.sweep_matrix import RANDOM_SHARES, READ_SHARES, SweepRow
-from disksla.html import HtmlPage, file_beside
+from disksla.html import HtmlPage
+from disksla.package_files import file_beside
 from disksla.text import escape_html
 from disksla.units import MIB, format_count, format_duration, format_size
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from disksla.html import REPORT_STYLE, HtmlPage, file_beside
+from disksla.html import REPORT_STYLE, HtmlPage
+from disksla.package_files import file_beside
 from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.report.period import Period

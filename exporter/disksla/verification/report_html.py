@@ -4,7 +4,8 @@ import datetime as dt
 import math
 from collections.abc import Callable, Iterable, Iterator
 
-from disksla.html import REPORT_STYLE, HtmlPage, file_beside
+from disksla.html import REPORT_STYLE, HtmlPage
+from disksla.package_files import file_beside
 from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.verification.report import VERDICT_TEXT, SuiteTestResult, VerificationReport

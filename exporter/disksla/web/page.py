@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from disksla.html import HtmlPage, file_beside
+from disksla.html import HtmlPage
+from disksla.package_files import file_beside
 from disksla.text import escape_html
 from disksla.web.charts import VERDICT_STYLE
 

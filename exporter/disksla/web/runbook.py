@@ -1,6 +1,6 @@
 """The runbook of the alerts: always there, of the right version, without the Internet."""
 
-from disksla.html import file_beside
+from disksla.package_files import file_beside
 from disksla.web.page import Frame
 
 

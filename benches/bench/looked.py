@@ -1,33 +1,41 @@
 """Cost of looking closer at disks at which requests wait for a limiter all the time."""
 
 import re
-import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.measures import Process, cpu_s, fio_arguments, get, start_daemon, started, wait_for
+from bench.measures import cost_of_both, fio_arguments, get, start_daemon, started, wait_for
 from lab.disk import made
 from lab.scenario import read_scenario
 
 DISK = "{disk: {size: 64MiB, meters: [{limit: iops, iops: 150, window: 100ms}]}, load: []}"
 """Three quarters of the load that fio tries."""
+WITHOUT = """#!{python}
+import sys
+import disksla.pipeline.state
+disksla.pipeline.state.MOST_LOOKED_AT = 0
+from disksla.cli import main
+sys.exit(main())
+"""
+"""A daemon that looks at no disk."""
 LOOK_EVERY_S = 10.0
 THROTTLED = re.compile(r'^disksla_verdict_seconds_total\{.*"throttled".*\} [1-9]', re.MULTILINE)
-PERIODS = 6
+PAIRS = 5
 
 
 def measure_looked() -> None:
-    """Print the cost of one such disk and of eight, as medians of whole periods of looking."""
-    print(
-        "| disks looked at | found throttled | ms per second | without load |\n|--:|--:|--:|--:|"
-    )
+    """Print the cost of one such disk and of eight, of two daemons at the same time."""
+    print("| disks | throttled | looked at | not looked at | ratio |\n|--:|--:|--:|--:|--:|")
     for disks in (1, 8):
         with ExitStack() as stack:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp")))
-            scenario = directory / "scenario.yml"
+            scenario, program = directory / "scenario.yml", directory / "without"
+            program.write_text(WITHOUT.format(python=sys.executable))
+            program.chmod(0o755)
             listed = ", ".join([DISK] * disks)
             scenario.write_text(f"caption: disks that are looked at\ndisks: [{listed}]\n")
             limited = [
@@ -35,24 +43,14 @@ def measure_looked() -> None:
                 for number, disk in enumerate(read_scenario(scenario).disks)
             ]
             names = [each.device for each in limited]
-            daemon = start_daemon(stack, names)
-            wait_for(daemon.address or "", "/-/ready")
-            time.sleep(LOOK_EVERY_S)
-            idle_ms = _cost_ms(daemon, 1)
+            daemons = [start_daemon(stack, names), start_daemon(stack, names, program=program)]
+            for daemon in daemons:
+                wait_for(daemon.address or "", "/-/ready")
             for each in limited:
                 each.begin()
-            load = fio_arguments(names, LOOK_EVERY_S * (PERIODS + 3))
+            load = fio_arguments(names, LOOK_EVERY_S * (PAIRS + 3))
             stack.enter_context(started(load, stderr=subprocess.DEVNULL))
             time.sleep(2 * LOOK_EVERY_S)
-            cost_ms = _cost_ms(daemon, PERIODS)
-            found = len(THROTTLED.findall(get(daemon.address or "").decode()))
-            print(f"| {disks} | {found} | {cost_ms:.1f} | {idle_ms:.1f} |", flush=True)
-
-
-def _cost_ms(daemon: Process, periods: int) -> float:
-    costs_ms = []
-    for _ in range(periods):
-        before_s, begun_s = cpu_s(daemon.pid), time.monotonic()
-        time.sleep(LOOK_EVERY_S)
-        costs_ms.append((cpu_s(daemon.pid) - before_s) * 1e3 / (time.monotonic() - begun_s))
-    return statistics.median(costs_ms)
+            costs = cost_of_both(daemons, LOOK_EVERY_S, PAIRS)
+            found = [len(THROTTLED.findall(get(each.address or "").decode())) for each in daemons]
+            print(f"| {disks} | {found[0]} and {found[1]} | {costs} |", flush=True)

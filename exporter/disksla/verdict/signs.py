@@ -219,14 +219,17 @@ def _share(seconds: Sequence[Second], clock: Clock) -> float:
     """
     looked = [second for second in seconds if second.is_close]
     alike = _alike(looked, seconds[-1], clock.window_s)
-    observations = [each for second in alike for each in second.observations]
-    active = [each for each in observations if _is_active(each.window)]
-    if not active:
+    active_s = sum(
+        each.seen_share * each.window.seconds
+        for second in alike
+        for each in second.observations
+        if _is_active(each.window)
+    )
+    if not active_s:
         return 0.0
     first, last = seconds.index(alike[0]), seconds.index(alike[-1])
     spans = list(_throttled_spans(seconds[max(0, first - 1) : last + 1], clock))
-    throttled_s = sum(_within(spans, each.window) for each in active)
-    return throttled_s / sum(each.seen_share * each.window.seconds for each in active)
+    return min(1.0, sum(_within(spans, second.served) for second in alike) / active_s)
 
 
 def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[float, float]]:

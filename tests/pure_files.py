@@ -15,35 +15,39 @@ MACHINE = set(_NAMES.split())
 """Modules by which a module reaches files, clocks, processes, sockets, threads or logs."""
 
 TOUCHING = {
-    "": "__main__ cli daemon package_files",
-    "benchmark": "idle_check sweep_journal_file throughput",
+    "": "__main__ cli console daemon package_files",
+    "advice": "advice_text scraped_machine",
+    "api": "daemon_client",
+    "benchmark": "idle_check sweep_journal_file sweep_text throughput",
     "commands": """
-        _advise_series _advise_text _console _context _daemon _exclusive _interrupt _limits_text
-        _machine_options _machine_text _options _prometheus _provision _recent _recent_text
-        _scrapes _sold _sweep_text _verify_report advise catalog check_config detect discover
+        _advise_series _context _daemon _exclusive _interrupt _machine_options _options
+        _prometheus _provision _recent _recent_text _sold _verify_report advise catalog
+        check_config detect discover
         doctor ebs_statistics explain identify judge limits once probe record replay report serve
         sweep top verify
     """,
     "config": "settings_file terms_directory",
-    "detection": "clouds_file http service_account",
+    "detection": "clouds_file service_account",
     "disks": "csi_volume_files data_writes hotplug inventory",
     "doctor": "ask_daemon gather",
     "ebs": "client devices helper nvme",
+    "exchange": "http",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
-    "limits": "catalog machine_tables",
+    "limits": "catalog limits_text machine_tables machine_text",
     "metrics": "build_info render",
     "pipeline": "sampler",
     "probes": "runner scheduler",
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
+    "server": "access basic_auth config_file connection listen server tls",
     "system": """
         access clock dmi lock log machine_id perf_events roots scheduler state_file systemd
         unix_socket
     """,
     "top": "sources terminal",
-    "verification": "monitor runner store",
-    "web": "access app basic_auth config_file connection listen page_cache server tls",
+    "verification": "monitor report_text runner store",
+    "web": "app page_cache",
 }
 """The modules of each package that reach one of these, themselves or through others."""
 

@@ -15,19 +15,19 @@ SOURCE = ROOT / "exporter" / "disksla"
 CITED = sorted(set(re.findall(r"`([\w/]+\.py)::(\w+)`", DOCUMENT)))
 
 SOCKETS = {
-    "doctor/ask_daemon.py": "connects to the Unix socket of the daemon",
+    "api/daemon_client.py": "connects to the Unix socket of the daemon",
     "ebs/client.py": "connects to the Unix socket of the helper",
     "ebs/helper.py": "serves the clients of the helper",
     "system/unix_socket.py": "binds the Unix sockets of the daemon and the helper",
     "system/systemd.py": "notifies systemd, and uses the sockets that systemd passes",
-    "web/listen.py": "binds the listen addresses",
-    "web/server.py": "serves the bound sockets",
+    "server/listen.py": "binds the listen addresses",
+    "server/server.py": "serves the bound sockets",
 }
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
-    "detection/http.py": {"commands/_scrapes.py", "commands/detect.py", "commands/report.py"},
-    "doctor/ask_daemon.py": {"commands/_daemon.py", "doctor/gather.py", "top/sources.py"},
+    "exchange/http.py": {"advice/scraped_machine.py", "commands/detect.py", "commands/report.py"},
+    "api/daemon_client.py": {"commands/_daemon.py", "doctor/ask_daemon.py", "top/sources.py"},
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 

@@ -25,10 +25,10 @@ from disksla.pipeline.saved_state import decode as decode_saved
 from disksla.pipeline.saved_state import encode as encode_saved
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State, to_saved_state
+from disksla.server.http import Request
 from disksla.system.state_file import StateFile
 from disksla.verdict.verdict import VERDICTS
 from disksla.web.app import App, Controls
-from disksla.web.http import Request
 from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 
 DAY_TICKS = 864_000

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin
+from disksla.interval.interval import Clocks
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.state import State, needs_host_wait, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.procfs.iowait import HostWait
 from disksla.units import GIB
-from disksla.verdict.interval import Clocks
 
 TICK_S = 0.1
 IOPS = 300

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
+from disksla.interval.interval import Clocks
 from disksla.pipeline.sampler import read_clocks
 from disksla.pipeline.saved_state import SavedCredits, SavedDisk, SavedState, encode
 from disksla.system.machine_id import read_boot_id, read_machine_id
-from disksla.verdict.interval import Clocks
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, FakeMachine
 from support.waiting import eventually

@@ -15,9 +15,9 @@ import pytest
 from disksla.daemon import Daemon as DaemonInProcess
 from disksla.pipeline.sampler import read_clocks
 from disksla.pipeline.saved_state import SavedState, decode
+from disksla.server.listen import ListenAddress
 from disksla.system.machine_id import read_machine_id
 from disksla.system.systemd import ServiceManager
-from disksla.web.listen import ListenAddress
 from faults.state_files import (
     BASELINE_IOPS,
     LEVEL,

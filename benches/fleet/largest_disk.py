@@ -5,10 +5,10 @@ from msgspec.structs import replace
 from disksla.ebs.reading import Reading
 from disksla.ebs.statistics import parse
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Rates
-from disksla.pipeline.agreement import agreement_of
 from disksla.pipeline.probe_results import FAILURE_REASONS, ProbeResult, ProbeTotals
-from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.snapshot import DiskSnapshot
+from disksla.provider_count.agreement import agreement_of
+from disksla.provider_count.provider_state import ProviderState
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.throttle import Throttle
 from disksla.verification.report import VerificationReport

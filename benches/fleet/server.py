@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
-from disksla.web.http import Request, Response
-from disksla.web.listen import ListenAddress
-from disksla.web.server import WebServer
+from disksla.server.http import Request, Response
+from disksla.server.listen import ListenAddress
+from disksla.server.server import WebServer
 from fleet.page import page_at
 
 _PATH = re.compile(r"/host-(\d{4})/metrics")

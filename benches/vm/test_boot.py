@@ -10,7 +10,7 @@ from prometheus_client.samples import Sample
 from clouds.server import Received
 from disksla.detection import exchanges_of
 from disksla.detection.clouds_file import read_clouds_file
-from disksla.detection.exchange import Request, Response
+from disksla.exchange.exchange import Request, Response
 from support.exchanges import answered, reply
 from vm.boot import Seen, differences, read_samples
 from vm.clouds import CLOUDS, GIB, answer

@@ -27,6 +27,7 @@ from disksla.ebs.client import EbsClient
 from disksla.errors import DiskslaError
 from disksla.history import History
 from disksla.history.machine_limit import machine_limit
+from disksla.history.past import Past
 from disksla.metrics import status_line
 from disksla.metrics.build_info import read_build_info
 from disksla.pipeline import (
@@ -42,6 +43,9 @@ from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
 from disksla.probes.scheduler import ProbeScheduler
+from disksla.server.access import AccessControl
+from disksla.server.listen import Listen, ListenAddress
+from disksla.server.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.machine_id import UNKNOWN_MACHINE, read_boot_id, read_machine_id
@@ -52,12 +56,8 @@ from disksla.system.systemd import ServiceManager
 from disksla.system.unix_socket import UnixSocket
 from disksla.verification import VerificationReport
 from disksla.verification.store import ReportStore
-from disksla.web.access import AccessControl
 from disksla.web.app import App, Controls
-from disksla.web.disk_card import Past
-from disksla.web.listen import Listen, ListenAddress
 from disksla.web.page_cache import PageCache
-from disksla.web.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer
 
 log = logging.getLogger("disksla.daemon")
 

@@ -10,7 +10,7 @@ import pytest
 from disksla.cli import main
 from disksla.limits import derive_limits
 from disksla.limits.catalog import load_catalog
-from disksla.report.query import Series
+from disksla.prometheus.query import Series
 from disksla.units import GIB, MIB
 from support.report_api import serving
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge

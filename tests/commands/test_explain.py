@@ -8,16 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from disksla.api import DiskDocument
+from disksla.api.disks_document import disks_document
 from disksla.cli import main
 from disksla.commands._recent import Recent
 from disksla.commands._recent_text import print_recent
 from disksla.history import History
+from disksla.history.past import Past
 from disksla.limits import Rates
 from disksla.pipeline import advance, take_snapshot
 from disksla.pipeline.state import State
-from disksla.web import DiskDocument
-from disksla.web.disk_card import Past
-from disksla.web.disks_document import disks_document
 from support.fake_host import FakeMachine
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG

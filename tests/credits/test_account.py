@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from disksla.credits.account import SHORTEST_S, CreditAccount, open_account, use_of
 from disksla.credits.bounds import NO_USE, Use, from_bounds
+from disksla.interval.interval import Interval
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates, build_limits
-from disksla.verdict.interval import Interval
 from disksla.verdict.throttle import Throttle
 from support.examples import scaled
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from disksla.detection.aws import detect_aws
 from disksla.detection.aws_signature import AwsCredentials, Scope, signed
-from disksla.detection.exchange import ExchangeError, Request, Response
 from disksla.detection.findings import Detected
+from disksla.exchange.exchange import ExchangeError, Request, Response
 from support.exchanges import Answer, answered, reply
 
 NOW = dt.datetime(2026, 9, 21, 14, 13, 20, tzinfo=dt.UTC)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection.azure import detect_azure
-from disksla.detection.exchange import Request
 from disksla.detection.findings import Detected, Disk
+from disksla.exchange.exchange import Request
 from disksla.units import GIB, MB
 from support.examples import halved
 from support.exchanges import Answer, answered, reply

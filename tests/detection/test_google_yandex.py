@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.detection.exchange import Request, Response
 from disksla.detection.findings import Detected, Disk
 from disksla.detection.google import detect_google
 from disksla.detection.yandex import detect_yandex
+from disksla.exchange.exchange import Request, Response
 from disksla.units import GIB, MIB
 from support.exchanges import Answer, answered, reply
 

@@ -19,12 +19,12 @@ from disksla.config.matching import assign
 from disksla.config.settings import Settings
 from disksla.config.terms_file import TermsContent
 from disksla.detection import encode_terms_file, terms_file
-from disksla.detection.exchange import ExchangeError, Request, Response
 from disksla.detection.findings import Detected, Disk
 from disksla.detection.kubernetes import Account, detect_kubernetes
 from disksla.detection.service_account import read_account, read_names
 from disksla.disks.csi_volume import handle_hash
 from disksla.errors import DiskslaError
+from disksla.exchange.exchange import ExchangeError, Request, Response
 from disksla.schema.yaml_file import parse_record
 from disksla.system.roots import Roots
 from disksla.units import MB, MIB

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection.clouds_file import read_clouds_file
-from disksla.detection.exchange import Request, Response
 from disksla.detection.findings import Detected, Disk
 from disksla.detection.openstack import OpenstackCredentials, detect_openstack
 from disksla.errors import DiskslaError
+from disksla.exchange.exchange import Request, Response
 from disksla.units import GIB
 from support.exchanges import Answer, answered, reply
 

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from disksla.detection import PROVIDERS, azure, encode_terms_file, exchanges_of, google, terms_file
-from disksla.detection.exchange import Request, Response
 from disksla.detection.findings import Detected
 from disksla.detection.google_metadata import _Token as GoogleToken
 from disksla.detection.openstack import OpenstackCredentials, _Session
 from disksla.errors import DiskslaError
+from disksla.exchange.exchange import Request, Response
 from disksla.limits import Catalog, Limits, Provision, Terms, derive_limits
 from disksla.limits.catalog import load_catalog
 from disksla.limits.rules import Provisioned, Sum

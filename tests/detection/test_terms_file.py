@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection import decode_terms_file, encode_terms_file, terms_file
-from disksla.detection.exchange import ExchangeError, Exchanges
 from disksla.detection.findings import (
     Detected,
     Disk,
@@ -20,6 +19,7 @@ from disksla.detection.findings import (
 )
 from disksla.detection.terms_file import TermsFile
 from disksla.errors import DiskslaError
+from disksla.exchange.exchange import ExchangeError, Exchanges
 from disksla.units import GIB, MB, MIB, parse_bandwidth_bytes_per_second, parse_size_bytes
 from support.exchanges import answered
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from disksla.daemon import Daemon as DaemonInProcess
+from disksla.server.listen import ListenAddress
 from disksla.system.systemd import ServiceManager
 from disksla.verification.store import save_report
-from disksla.web.listen import ListenAddress
 from support.daemon_process import PATIENCE_S, Daemon
 from support.fake_host import CAPACITY, CONFIG, FakeMachine
 from support.reports import RESULTS, a_report

@@ -202,7 +202,7 @@ def test_it_ends_with_its_terminal(silent_url: str) -> None:
 
 
 FAILING = """
-from disksla.commands._console import SafeConsole
+from disksla.console import SafeConsole
 from disksla.top import Look
 from disksla.top.terminal import TopTerminal
 

@@ -11,10 +11,10 @@ from disksla.credits.account import CreditLevel
 from disksla.disks.disk import disk_key
 from disksla.limits.limits import Limits
 from disksla.metrics.collector import Reports, SnapshotCollector
-from disksla.pipeline.agreement import agreement_of
 from disksla.pipeline.snapshot import DiskSnapshot, GroupSnapshot, Snapshot
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.iowait import HostWait
+from disksla.provider_count.agreement import agreement_of
 from disksla.verdict.throttle import LIMIT_KINDS, MACHINE_LIMITS
 from disksla.verdict.verdict import VERDICTS
 from support.reports import RESULTS, a_report

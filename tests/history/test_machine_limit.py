@@ -5,12 +5,12 @@ from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
 from disksla.history import History
 from disksla.history.machine_limit import machine_limit
+from disksla.history.past import Past
 from disksla.history.sentences import LargerMachine
 from disksla.limits.machine import MachineChoice, find_machine
 from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State
-from disksla.web.disk_card import Past
 from support.simulated_host import Machine, a_disk, reconfigured
 
 LIMIT = 2000

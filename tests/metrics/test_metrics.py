@@ -20,10 +20,10 @@ from disksla.metrics.probe_metrics import PROBE_METRICS
 from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
-from disksla.pipeline.agreement import Agreement, agreement_of
 from disksla.pipeline.totals import VerdictTotals
 from disksla.procfs.diskstats import Counters
 from disksla.procfs.iowait import HostWait
+from disksla.provider_count.agreement import Agreement, agreement_of
 from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verification.report import VerificationReport
 from support.reports import RESULTS, a_report

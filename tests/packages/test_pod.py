@@ -14,8 +14,8 @@ from disksla.cli import build_parser
 from disksla.commands._options import roots_of
 from disksla.config.settings import Settings
 from disksla.config.settings_file import terms_directories
+from disksla.server.listen import DEFAULT_LISTEN_ADDRESS
 from disksla.system.roots import Roots
-from disksla.web.listen import DEFAULT_LISTEN_ADDRESS
 from pod import COMMAND, MANIFEST, bundle, pod
 
 ROOT = Path(__file__).resolve().parent.parent.parent

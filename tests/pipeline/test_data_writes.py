@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.interval.interval import Interval
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
 from disksla.pipeline.state import State, is_idle
 from disksla.pipeline.window_records import window_records
-from disksla.verdict.interval import Interval
 from support.simulated_host import CATALOG, Machine, a_disk
 
 TERMS = SumTerms(iops=300.0, burst=SumBurst(iops=2000.0, iops_credits=8000.0))

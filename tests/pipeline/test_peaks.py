@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.interval.interval import Interval
 from disksla.pipeline.peaks import KEPT_S, Peak, highest, with_peak
-from disksla.verdict.interval import Interval
 
 
 def window(end_s: float, reads: int = 0, writes: int = 0) -> Interval:

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.pipeline.advance import advance
-from disksla.pipeline.agreement import NOT_THROTTLED
-from disksla.pipeline.comparison import Comparison
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.recording import decode_tick, encode
 from disksla.pipeline.snapshot import DiskSnapshot, disk_snapshot
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records, with_named_limits
+from disksla.provider_count.agreement import NOT_THROTTLED
+from disksla.provider_count.comparison import Comparison
 from disksla.units import KIB, MIB
 from disksla.verdict.throttle import LIMIT_KINDS
 from disksla.verdict.verdict import VERDICTS

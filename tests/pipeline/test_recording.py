@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
 from disksla.fio.result import LatencyBin
+from disksla.interval.interval import Clocks
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.recording import FORMAT, RecordingHeader, decode_header, decode_tick, encode
 from disksla.pipeline.tick import Tick
 from disksla.procfs.close_sample import CloseSample
-from disksla.verdict.interval import Clocks
 from support.simulated_host import a_disk
 
 HOSTS = Path(__file__).parents[1] / "hosts"

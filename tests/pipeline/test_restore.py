@@ -8,6 +8,7 @@ from disksla.config.matching import assign
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.credits.account import CreditAccount
 from disksla.disks.disk import Disk
+from disksla.interval.interval import Clocks
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeResult
@@ -16,7 +17,6 @@ from disksla.pipeline.saved_state import SavedState
 from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.interval import Clocks
 from disksla.verdict.throttle import Throttle
 from disksla.verdict.verdict import DetectorState
 from support.simulated_host import CATALOG, Machine, a_disk, reconfigured

@@ -11,11 +11,11 @@ from disksla.config.configuration import Configuration
 from disksla.config.device_pattern import DevicePattern
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.data_writes import CREDENTIAL
+from disksla.interval.interval import Clocks
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.system.roots import Roots
-from disksla.verdict.interval import Clocks
 from support.log_events import Event, events
 from support.simulated_host import CATALOG, a_disk
 from support.waiting import eventually

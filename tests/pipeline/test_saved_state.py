@@ -12,6 +12,7 @@ from disksla.config.settings import PROBE_KINDS
 from disksla.credits.bounds import Use, advance, from_bounds, initial
 from disksla.disks.disk import Disk, disk_key
 from disksla.errors import DiskslaError
+from disksla.interval.interval import Clocks
 from disksla.limits.limits import Bucket
 from disksla.pipeline.saved_state import (
     CLOCK_ERROR_S,
@@ -25,7 +26,6 @@ from disksla.pipeline.saved_state import (
     save_credits,
     seconds_since_saved,
 )
-from disksla.verdict.interval import Clocks
 
 MACHINE = "6f1c"
 CLOCKS = Clocks(monotonic_s=900.0, boottime_s=1000.0, realtime_s=1.7e9)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from disksla.pipeline.provider_span import ProviderSpan
 from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
+from disksla.provider_count.provider_span import ProviderSpan
 from support.simulated_host import Machine, a_disk
 
 

@@ -13,21 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from disksla.report import (
-    Report,
-    Selection,
-    find_disks,
-    read_history,
-    report_csv,
-    report_of,
-    report_text,
-)
+from disksla.prometheus import Selection, find_disks
+from disksla.prometheus.period import Period
+from disksla.prometheus.query import Series
+from disksla.prometheus.step import COUNTERS, FACTS
+from disksla.report import Report, read_history, report_csv, report_of, report_text
 from disksla.report.document import DiskReport, Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
-from disksla.report.period import Period
-from disksla.report.query import Series
 from disksla.report.report_html import report_html
-from disksla.report.step import COUNTERS, FACTS
 from support.example_report import ADDRESS, ALL, DAY, a_day, extra, reported
 from support.exchanges import answered
 from support.report_series import INFO, START_S, TARGET, DiskSeries, Server

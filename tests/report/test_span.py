@@ -6,6 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.prometheus.step import (
+    IOWAIT_SECONDS,
+    THROTTLED_SECONDS,
+    Step,
+    scrapes_of,
+    steps_between,
+)
 from disksla.report.document import Gap
 from disksla.report.span import (
     BREAK_S,
@@ -14,7 +21,6 @@ from disksla.report.span import (
     throttled_spans,
     worst_steps,
 )
-from disksla.report.step import IOWAIT_SECONDS, THROTTLED_SECONDS, Step, scrapes_of, steps_between
 from support.report_series import START_S, DiskSeries
 
 

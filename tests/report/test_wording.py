@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.limits.limits import Rates
+from disksla.prometheus.period import Period
+from disksla.prometheus.step import Facts
 from disksla.report.document import Part, Report, Totals
-from disksla.report.period import Period
 from disksla.report.published_sla import uptime
-from disksla.report.step import Facts
 from disksla.report.totals import sum_of, totals_of
 from disksla.report.wording import (
     period_text,

@@ -12,13 +12,14 @@ import msgspec
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk
+from disksla.interval import Clocks, Interval, interval_of
 from disksla.pipeline.advance import advance
 from disksla.pipeline.state import State, to_look_at
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
 from disksla.procfs import SECTOR_BYTES, CloseSample
 from disksla.units import GIB
-from disksla.verdict import SIGNS, Clocks, Interval, Sign, interval_of
+from disksla.verdict import SIGNS, Sign
 from support.simulated_host import CATALOG
 
 DIRECTORY = Path(__file__).parents[1] / "verdict" / "close"

@@ -3,16 +3,16 @@
 import msgspec
 from hypothesis import strategies as st
 
-from disksla.limits.limits import Rates
-from disksla.pipeline.snapshot import Traffic
-from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
-from disksla.web.credits_document import CreditsDocument
-from disksla.web.disks_document import (
+from disksla.api.credits_document import CreditsDocument
+from disksla.api.disks_document import (
     ChartsDocument,
     DisksDocument,
     LiveDiskDocument,
     MachineLimitDocument,
 )
+from disksla.limits.limits import Rates
+from disksla.pipeline.snapshot import Traffic
+from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\u202e\u0301\u200d\ud83d"
 _COLUMNS = 60

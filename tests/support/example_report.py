@@ -3,19 +3,11 @@
 from collections.abc import Sequence
 
 from disksla.limits.catalog import load_catalog
-from disksla.report import (
-    Basis,
-    Report,
-    Selection,
-    disk_report,
-    find_disks,
-    read_history,
-    report_of,
-)
-from disksla.report import Server as Address
-from disksla.report.period import Period
-from disksla.report.query import Series
-from disksla.report.step import (
+from disksla.prometheus import Selection, find_disks
+from disksla.prometheus import Server as Address
+from disksla.prometheus.period import Period
+from disksla.prometheus.query import Series
+from disksla.prometheus.step import (
     IOWAIT_SECONDS,
     LOAD_COUNT,
     LOAD_SUM,
@@ -25,6 +17,7 @@ from disksla.report.step import (
     THROTTLED_SECONDS,
     WAIT_SECONDS,
 )
+from disksla.report import Basis, Report, disk_report, read_history, report_of
 from support.exchanges import answered
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge
 

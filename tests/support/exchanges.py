@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from disksla.detection.exchange import ExchangeError, Exchanges, Request, Response, T
+from disksla.exchange.exchange import ExchangeError, Exchanges, Request, Response, T
 
 RECEIVED_S = 1_790_000_000.0
 """The time of the machine in these tests."""

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 
-from disksla.detection import Request, Response
-from disksla.report.query import Series
-from disksla.report.step import THROTTLED_SECONDS, VERDICT_SECONDS
+from disksla.exchange import Request, Response
+from disksla.prometheus.query import Series
+from disksla.prometheus.step import THROTTLED_SECONDS, VERDICT_SECONDS
 from disksla.verdict import VERDICTS
 from support.exchanges import reply
 

@@ -3,13 +3,13 @@
 from disksla.config.configuration import Configuration
 from disksla.config.settings import Settings
 from disksla.disks.disk import Disk
+from disksla.interval.interval import Clocks
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import MachineChoice
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.state import State, needs_inflight
 from disksla.pipeline.tick import Tick
 from disksla.units import GIB
-from disksla.verdict.interval import Clocks
 
 CATALOG = load_catalog()
 

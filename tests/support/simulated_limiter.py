@@ -25,11 +25,11 @@ import msgspec
 from disksla.config.custom_terms import CustomTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk
+from disksla.interval.interval import Clocks
 from disksla.pipeline.tick import Tick
 from disksla.procfs.close_sample import CloseSample
 from disksla.procfs.diskstats import SECTOR_BYTES
 from disksla.units import GIB
-from disksla.verdict.interval import Clocks
 
 WINDOW_S = 0.1
 ORIGIN_S = 1000.0

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.api.disks_document import DisksDocument, LiveDiskDocument, MachineLimitDocument
 from disksla.top import Look, Size, View, block, in_ascii, place_of, press, screen
 from disksla.top.line import Line, cells
 from disksla.top.order import SORT_KEYS, SortKey, limit_now, listed, verdict_now
 from disksla.top.screen import current
 from disksla.verdict import VERDICTS
-from disksla.web.disks_document import DisksDocument, LiveDiskDocument, MachineLimitDocument
 from support.documents import HOSTILE, disk, disks_documents, document, with_credits
 from support.examples import scaled
 

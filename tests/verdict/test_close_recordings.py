@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from disksla.config.custom_terms import SumTerms
+from disksla.interval.interval import Interval
 from disksla.units import KIB
-from disksla.verdict.interval import Interval
 from disksla.verdict.observation import observe
 from disksla.verdict.pauses import find_clock, find_pauses
 from support.close_recordings import (

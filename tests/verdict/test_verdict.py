@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import Settings
+from disksla.interval.interval import Interval
 from disksla.limits.limits import NO_LIMITS, Conditions, Limits, PromisedShare, Rates, build_limits
 from disksla.pipeline.advance import advance
 from disksla.pipeline.state import State
@@ -20,7 +21,6 @@ from disksla.pipeline.window_records import WindowRecord, window_records
 from disksla.procfs import CloseSample
 from disksla.units import KIB, MIB
 from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.interval import Interval
 from disksla.verdict.pauses import LONGEST_WINDOW_S
 from disksla.verdict.signs import SIGNS, Sign
 from disksla.verdict.throttle import LimitKind, Throttle

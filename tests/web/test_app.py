@@ -7,8 +7,8 @@ import pytest
 
 from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
+from disksla.server.http import HttpConnection, Request
 from disksla.web.app import App, Controls
-from disksla.web.http import HttpConnection, Request
 from disksla.web.page_cache import PageCache
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view

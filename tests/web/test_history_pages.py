@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from disksla.api.disks_document import DisksDocument, disks_document
 from disksla.config.settings import Settings
+from disksla.history.columns import COLUMNS, columns_of
 from disksla.history.history import History
 from disksla.history.packed_slots import PackedSlots
+from disksla.history.past import Past
 from disksla.history.sentences import MachineLimit
 from disksla.history.slot import Slot, Totals, joined
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State
 from disksla.verdict import VERDICTS
-from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip
-from disksla.web.disk_card import Past, bad_seconds, disk_card, machine_note, shared_limits
+from disksla.web.charts import line_charts, verdict_strip
+from disksla.web.disk_card import bad_seconds, disk_card, machine_note, shared_limits
 from disksla.web.disk_page import disk_page
-from disksla.web.disks_document import DisksDocument, disks_document
 from disksla.web.page import Frame
 from disksla.web.runbook import runbook_page
 from disksla.web.status_page import status_page

@@ -9,6 +9,7 @@ import msgspec
 from hypothesis import example, given
 
 from disksla.histogram import Histogram
+from disksla.history.past import Past
 from disksla.limits import SharedLimits
 from disksla.limits.limits import NO_LIMITS, Limits, Rates, build_limits
 from disksla.metrics.self_metrics import BuildInfo
@@ -17,7 +18,6 @@ from disksla.text import escape_bytes
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.throttle import UNKNOWN_LIMIT, Throttle
 from disksla.verdict.verdict import Verdict
-from disksla.web.disk_card import Past
 from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.web.status_page import status_page
 from support.examples import scaled

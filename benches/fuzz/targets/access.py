@@ -16,11 +16,11 @@ import pytest
 from disksla.errors import DiskslaError
 from disksla.schema.reader import MAX_PROBLEMS
 from disksla.schema.yaml_file import parse_record
-from disksla.web.access import AccessControl
-from disksla.web.config import WebConfig, describe
-from disksla.web.config_file import read_web_file
-from disksla.web.listen import ListenAddress
-from disksla.web.server import Timeouts, WebServer
+from disksla.server.access import AccessControl
+from disksla.server.config import WebConfig, describe
+from disksla.server.config_file import read_web_file
+from disksla.server.listen import ListenAddress
+from disksla.server.server import Timeouts, WebServer
 from fuzz.target import Target
 from fuzz.targets.settings import YAML, loads_yaml
 from fuzz.targets.web import (

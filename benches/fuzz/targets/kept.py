@@ -16,6 +16,7 @@ from disksla.benchmark.sweep_journal import encode_line as encode_journal
 from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, csv_of, evidence_of, read_csv
 from disksla.config.settings import SamplingSettings, Settings
 from disksla.errors import DiskslaError
+from disksla.interval.interval import Clocks
 from disksla.pipeline import saved_state as saved
 from disksla.pipeline.advance import advance
 from disksla.pipeline.recording import decode_header, decode_tick
@@ -23,7 +24,6 @@ from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records
-from disksla.verdict.interval import Clocks
 from disksla.verification import report as verification
 from disksla.verification.report_html import report_html
 from disksla.verification.report_junit import report_junit

@@ -11,16 +11,16 @@ from typing import Any
 import msgspec
 import yaml
 
-from disksla.commands._console import to_json
-from disksla.commands._limits_text import limits_document
 from disksla.config.device_pattern import DevicePattern
 from disksla.config.matching import assign, why_not_monitored
 from disksla.config.settings import Settings
 from disksla.config.settings_file import parse_settings
+from disksla.console import to_json
 from disksla.errors import DiskslaError
 from disksla.limits import derive_limits
 from disksla.limits.catalog import load_catalog, parse_catalog
 from disksla.limits.explain import derivation
+from disksla.limits.limits_text import limits_document
 from disksla.probes.plan import plan_probe
 from disksla.schema.reader import MAX_PROBLEMS
 from disksla.units import GIB

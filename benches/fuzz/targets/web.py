@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import cache
 
 from disksla.errors import DiskslaError
+from disksla.server.listen import ListenAddress, parse_listen_address
+from disksla.server.server import Timeouts, WebServer
 from disksla.web.app import App, Controls
-from disksla.web.listen import ListenAddress, parse_listen_address
-from disksla.web.server import Timeouts, WebServer
 from fuzz.target import Target
 from support.snapshots import ABOUT, disk_view, view
 

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from disksla.limits import Work
 from disksla.pipeline import WindowRecord
+from disksla.verdict import LIMITED_VERDICTS
 
-LIMITED_VERDICTS = ("throttled", "below", "stalled")
-"""Verdicts on windows in which requests waited for the disk, so that a load that waits for them
-may have asked for more than was served."""
 _MARGIN = 1.25
 """Requests that wait while a disk is throttled may be served faster than the others by this."""
 

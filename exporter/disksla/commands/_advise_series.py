@@ -11,11 +11,11 @@ from disksla.advice import (
     machine_outcomes,
     provision_by_limits,
 )
-from disksla.commands._advise_text import Advice, MachineAdvice
+from disksla.advice.advice_text import Advice, MachineAdvice
+from disksla.advice.scraped_machine import ScrapedMachine, find_machine_of_disk, read_scrapes
 from disksla.commands._machine_options import chosen_machine
 from disksla.commands._options import parse_size_of_disk
 from disksla.commands._prometheus import server_of
-from disksla.commands._scrapes import ScrapedMachine, find_machine_of_disk, read_scrapes
 from disksla.commands._sold import check_alone, outcomes_of_provider, sold_by_options
 from disksla.config.settings import AssessmentSettings
 from disksla.config.settings_file import catalog_directory
@@ -31,7 +31,7 @@ from disksla.limits import (
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import Machine, MachineRules, find_machine, machine_of_vcpus
 from disksla.limits.machine_tables import load_machine_rules, read_table
-from disksla.report import parse_period
+from disksla.prometheus import parse_period
 
 _TOLERANCE = AssessmentSettings().tolerance_ratio
 

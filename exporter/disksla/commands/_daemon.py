@@ -3,11 +3,11 @@
 import argparse
 import sys
 
+from disksla.api import DisksDocument
+from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, ask_disks
 from disksla.commands._options import roots_of
-from disksla.doctor.ask_daemon import DEFAULT_URL, SOCKET_URL, ask_disks
 from disksla.system.roots import Roots
 from disksla.text import escape_control
-from disksla.web import DisksDocument
 
 
 def add_url(parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup) -> None:

@@ -5,7 +5,7 @@ import base64
 from pathlib import Path
 
 from disksla.errors import DiskslaError
-from disksla.report import Server
+from disksla.prometheus import Server
 
 
 def add_server(parser: argparse.ArgumentParser, *, required: bool) -> None:

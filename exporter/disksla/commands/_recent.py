@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
 
-from disksla.commands._console import progress_bar
+from disksla.api import DiskDocument, disk_document
 from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
+from disksla.console import progress_bar
 from disksla.history import Summary, explain, explain_writes, summary_of_records
 from disksla.history.machine_limit import machine_limit
+from disksla.history.past import RECENT_S
 from disksla.history.slot import slot_between, totals_of
 from disksla.limits import SharedLimits
 from disksla.pipeline import (
-    ProviderSpan,
     State,
     Tick,
     WindowRecord,
@@ -24,10 +25,9 @@ from disksla.pipeline import (
     window_records,
     with_named_limits,
 )
+from disksla.provider_count import ProviderSpan
 from disksla.units import format_duration
 from disksla.verdict import LimitKind
-from disksla.web import DiskDocument, disk_document
-from disksla.web.disk_card import RECENT_S
 
 SAMPLED_S = 5.0
 _LONGEST_S = 60.0

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from rich.text import Text
 
-from disksla.commands._console import SafeConsole
+from disksla.api import DiskDocument
 from disksla.commands._recent import Recent
 from disksla.config import CUSTOM_TERMS
+from disksla.console import SafeConsole
 from disksla.history import headline
 from disksla.limits import UNKNOWN_TERMS
 from disksla.units import format_size
-from disksla.web import DiskDocument
 
 _INDENT = "  "
 _TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}

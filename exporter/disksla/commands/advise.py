@@ -17,9 +17,8 @@ from disksla.advice import (
     served_of,
     together,
 )
+from disksla.advice.advice_text import Advice, MachineAdvice, advice_document, print_advice
 from disksla.commands._advise_series import advice_of_series
-from disksla.commands._advise_text import Advice, MachineAdvice, advice_document, print_advice
-from disksla.commands._console import to_json
 from disksla.commands._context import add_device, recorded_context
 from disksla.commands._machine_options import add_machine
 from disksla.commands._options import add_config_file, parse_option, parse_size_of_disk
@@ -28,6 +27,7 @@ from disksla.commands._provision import add_provision
 from disksla.commands._sold import check_alone, outcomes_of_provider, sold_by_options
 from disksla.commands.replay import RECORDED_CONFIG_FILE_HELP, replay
 from disksla.config import provision_of
+from disksla.console import to_json
 from disksla.errors import DiskslaError
 from disksla.limits import Provision, SharedLimits
 from disksla.limits.machine_tables import read_table

@@ -5,9 +5,9 @@ import argparse
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._options import add_config_file
 from disksla.config.settings_file import catalog_directory
+from disksla.console import SafeConsole, to_json
 from disksla.errors import DiskslaError
 from disksla.limits import Terms
 from disksla.limits.catalog import load_catalog

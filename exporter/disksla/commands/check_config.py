@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from disksla.commands._limits_text import binary_gb_note
 from disksla.commands._options import add_web_config_file
 from disksla.config import (
     Configuration,
@@ -28,9 +27,10 @@ from disksla.disks.inventory import read_disks
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog
 from disksla.limits.catalog import load_catalog, operator_files
+from disksla.limits.limits_text import binary_gb_note
+from disksla.server import WebConfig, describe
+from disksla.server.config_file import read_web_file
 from disksla.system.roots import Roots
-from disksla.web import WebConfig, describe
-from disksla.web.config_file import read_web_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

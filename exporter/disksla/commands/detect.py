@@ -10,7 +10,6 @@ from disksla.detection import (
     KUBERNETES,
     PROVIDERS,
     Detected,
-    Exchanges,
     TermsFile,
     decode_terms_file,
     detect_kubernetes,
@@ -18,11 +17,12 @@ from disksla.detection import (
     exchanges_of,
     terms_file,
 )
-from disksla.detection.http import carry_out
 from disksla.detection.openstack import OpenstackCredentials
 from disksla.detection.providers import WITH_CREDENTIALS_FILE
 from disksla.detection.service_account import DIRECTORY, read_account, read_names
 from disksla.errors import DiskslaError
+from disksla.exchange import Exchanges
+from disksla.exchange.http import carry_out
 from disksla.system import provider_of
 from disksla.system.dmi import read_dmi
 from disksla.system.log import error_lines

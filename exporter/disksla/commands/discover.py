@@ -9,11 +9,11 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
-from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import HostContext, add_context_arguments, read_context
-from disksla.commands._limits_text import limits_document
 from disksla.config import in_order, unused_entries
+from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
+from disksla.limits.limits_text import limits_document
 from disksla.units import format_bandwidth, format_count, format_size
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from disksla import VERSION
-from disksla.commands._console import SafeConsole, to_json
+from disksla.api import DiskDocument
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -20,12 +20,6 @@ from disksla.commands._context import (
     recorded_context,
 )
 from disksla.commands._daemon import add_url
-from disksla.commands._limits_text import (
-    facts_table,
-    limits_document,
-    limits_facts,
-    rates_table,
-)
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
     SAMPLED_S,
@@ -42,13 +36,14 @@ from disksla.config import (
     in_order,
     provision_of,
 )
+from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
 from disksla.history import describe_machine
 from disksla.limits import Assignment, SharedLimits, Terms, derivation
+from disksla.limits.limits_text import facts_table, limits_document, limits_facts, rates_table
 from disksla.probes import plan_probe
 from disksla.text import escape_bytes, escape_control
 from disksla.units import format_size
-from disksla.web import DiskDocument
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

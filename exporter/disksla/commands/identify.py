@@ -13,7 +13,6 @@ from disksla.benchmark.identify_evidence import RequestStats
 from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
-from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -21,13 +20,14 @@ from disksla.commands._context import (
     read_context,
 )
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
-from disksla.commands._limits_text import facts_table
 from disksla.commands._options import add_force, parse_option
 from disksla.config import CUSTOM_TERMS
+from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import quantile_s
 from disksla.fio.runner import find_fio
+from disksla.limits.limits_text import facts_table
 from disksla.schema import duration
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 

@@ -4,25 +4,12 @@ import argparse
 import math
 from typing import Any
 
-from disksla.commands._console import to_json
-from disksla.commands._limits_text import (
-    LimitsQuery,
-    Mix,
-    limits_document,
-    notes_on,
-    print_limits,
-)
 from disksla.commands._machine_options import add_machine, chosen_machine
-from disksla.commands._machine_text import (
-    DiskOnMachine,
-    machine_document,
-    machine_note,
-    print_machine,
-)
 from disksla.commands._options import add_config_file, parse_optional, parse_size_of_disk
 from disksla.commands._provision import add_provision, read_provision
 from disksla.commands.catalog import CONFIG_FILE_HELP
 from disksla.config.settings_file import catalog_directory
+from disksla.console import to_json
 from disksla.limits import (
     USUAL_IOPS_CONDITIONS,
     EffectiveIops,
@@ -32,8 +19,15 @@ from disksla.limits import (
     effective_iops,
 )
 from disksla.limits.catalog import load_catalog
+from disksla.limits.limits_text import LimitsQuery, Mix, limits_document, notes_on, print_limits
 from disksla.limits.machine import MachineRules, machine_groups
 from disksla.limits.machine_tables import load_machine_rules
+from disksla.limits.machine_text import (
+    DiskOnMachine,
+    machine_document,
+    machine_note,
+    print_machine,
+)
 from disksla.limits.options import effective_options
 from disksla.units import parse_size_bytes
 

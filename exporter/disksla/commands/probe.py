@@ -11,20 +11,20 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from disksla.commands._console import SafeConsole, to_json
 from disksla.commands._context import (
     add_context_arguments,
     add_device,
     prepare_sampler,
     read_context,
 )
-from disksla.commands._limits_text import facts_table
 from disksla.commands._options import roots_of
 from disksla.config import PROBE_KINDS, ProbeEntry, ProbeKind, Settings
+from disksla.console import SafeConsole, to_json
 from disksla.errors import DiskslaError
 from disksla.fio import FioJob, fio_arguments
 from disksla.fio.runner import Fio, find_fio
 from disksla.fio.scratch_file import SCRATCH_DIRECTORY
+from disksla.limits.limits_text import facts_table
 from disksla.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.pipeline.probe_results import quantile_s
 from disksla.probes import Observation, ProbePlan, observation_s, plan_probe, skip_reasons

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 from rich.table import Table
 
-from disksla.commands._console import SafeConsole
 from disksla.commands._options import add_config_file
 from disksla.config import SamplingSettings
 from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
+from disksla.console import SafeConsole
 from disksla.errors import DiskslaError
 from disksla.metrics import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics

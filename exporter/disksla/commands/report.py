@@ -6,21 +6,18 @@ import time
 from pathlib import Path
 
 from disksla import VERSION
-from disksla.commands._console import progress_bar, to_json
 from disksla.commands._options import add_config_file, parse_option
 from disksla.commands._prometheus import add_period, add_server, server_of
 from disksla.config.settings_file import catalog_directory
-from disksla.detection.http import carry_out
+from disksla.console import progress_bar, to_json
 from disksla.errors import DiskslaError
+from disksla.exchange.http import carry_out
 from disksla.limits.catalog import load_catalog
+from disksla.prometheus import Selection, find_disks, parse_matchers, parse_period
 from disksla.report import (
     Basis,
     Report,
-    Selection,
     disk_report,
-    find_disks,
-    parse_matchers,
-    parse_period,
     read_history,
     report_csv,
     report_of,

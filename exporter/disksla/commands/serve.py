@@ -13,12 +13,17 @@ from disksla.commands._log_options import add_log_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
 from disksla.daemon import Daemon
 from disksla.errors import DiskslaError
+from disksla.server.access import AccessControl
+from disksla.server.listen import (
+    DEFAULT_LISTEN_ADDRESS,
+    Listen,
+    ListenAddress,
+    parse_listen_address,
+)
+from disksla.server.server import DEFAULT_SCRAPE_LIMIT
 from disksla.system.log import set_up_logging
 from disksla.system.systemd import ServiceManager, inherited_sockets
 from disksla.system.unix_socket import DEFAULT_SOCKET
-from disksla.web.access import AccessControl
-from disksla.web.listen import DEFAULT_LISTEN_ADDRESS, Listen, ListenAddress, parse_listen_address
-from disksla.web.server import DEFAULT_SCRAPE_LIMIT
 
 SIGNALS = {signal.SIGHUP, signal.SIGINT, signal.SIGTERM}
 

@@ -13,7 +13,7 @@ from disksla.benchmark.sweep_html import sweep_html
 from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
-from disksla.commands._console import SafeConsole, progress_bar, to_json
+from disksla.benchmark.sweep_text import announcement, document, print_table
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -22,7 +22,7 @@ from disksla.commands._context import (
 )
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
-from disksla.commands._sweep_text import announcement, document, print_table
+from disksla.console import SafeConsole, progress_bar, to_json
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import FioError, FioJob, fio_arguments

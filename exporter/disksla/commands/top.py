@@ -11,17 +11,17 @@ import time
 
 import msgspec
 
-from disksla.commands._console import SafeConsole
+from disksla.api import DisksDocument
 from disksla.commands._context import add_context_arguments, prepare_sampler
 from disksla.commands._daemon import add_url, disks_of_daemon
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import duration_s, roots_of
+from disksla.console import SafeConsole
 from disksla.errors import DiskslaError
 from disksla.metrics.build_info import read_build_info
 from disksla.top import Look, block, in_ascii
 from disksla.top.sources import AskedDaemon, OwnSampler, Source
 from disksla.top.terminal import TopTerminal
-from disksla.web import DisksDocument
 
 _LEAST_INTERVAL_S = 0.1
 _BATCH_WIDTH = 160

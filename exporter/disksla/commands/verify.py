@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.commands._console import progress_bar
 from disksla.commands._context import (
     HostContext,
     add_context_arguments,
@@ -29,6 +28,7 @@ from disksla.commands._options import (
 from disksla.commands._verify_report import add_report_arguments, check_report_files, write_report
 from disksla.config import DiskEntry, DiskMatch, parse_disk_size
 from disksla.config.settings_file import with_terms_files
+from disksla.console import progress_bar
 from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.fio import fio_arguments, writable_region

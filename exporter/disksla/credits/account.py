@@ -14,8 +14,9 @@ from disksla.credits.bounds import (
     exhaustion_s,
     initial,
 )
+from disksla.interval import Interval
 from disksla.limits import Bucket, Limits, Resource, load_ratio
-from disksla.verdict import Interval, LimitKind, Throttle
+from disksla.verdict import LimitKind, Throttle
 
 SHORTEST_S = 0.09
 """Shortest time for which credits are computed: about a window of the limiter."""

@@ -1,14 +1,5 @@
 """Which terms the cloud says the disks of this machine have: metadata, APIs, the file of terms."""
 
-from disksla.detection.exchange import (
-    ExchangeError,
-    Exchanges,
-    Request,
-    Response,
-    failure,
-    query_string,
-    reason_of,
-)
 from disksla.detection.findings import KUBERNETES, Detected
 from disksla.detection.kubernetes import detect_kubernetes
 from disksla.detection.providers import PROVIDERS, WITH_CREDENTIALS_FILE, exchanges_of
@@ -24,17 +15,10 @@ __all__ = [
     "PROVIDERS",
     "WITH_CREDENTIALS_FILE",
     "Detected",
-    "ExchangeError",
-    "Exchanges",
-    "Request",
-    "Response",
     "TermsFile",
     "decode_terms_file",
     "detect_kubernetes",
     "encode_terms_file",
     "exchanges_of",
-    "failure",
-    "query_string",
-    "reason_of",
     "terms_file",
 ]

@@ -12,7 +12,9 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from disksla.detection.aws_signature import AwsCredentials, Scope, signed
-from disksla.detection.exchange import (
+from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.errors import ExchangeReason
+from disksla.exchange import (
     LINK_LOCAL,
     ExchangeError,
     Exchanges,
@@ -29,8 +31,6 @@ from disksla.detection.exchange import (
     query_string,
     whole_number,
 )
-from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
-from disksla.errors import ExchangeReason
 from disksla.units import GIB, MIB
 
 _METADATA = f"http://{LINK_LOCAL}/latest"

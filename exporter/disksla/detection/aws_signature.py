@@ -9,7 +9,7 @@ import hmac
 
 import msgspec
 
-from disksla.detection.exchange import Request
+from disksla.exchange import Request
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 

@@ -11,7 +11,17 @@ from typing import Literal
 
 import msgspec
 
-from disksla.detection.exchange import (
+from disksla.detection.findings import (
+    Detected,
+    Disk,
+    Listing,
+    Metadata,
+    Problem,
+    detect,
+    each_disk,
+)
+from disksla.errors import ExchangeReason
+from disksla.exchange import (
     LINK_LOCAL,
     Exchanges,
     Explanations,
@@ -26,16 +36,6 @@ from disksla.detection.exchange import (
     query_string,
     whole_number,
 )
-from disksla.detection.findings import (
-    Detected,
-    Disk,
-    Listing,
-    Metadata,
-    Problem,
-    detect,
-    each_disk,
-)
-from disksla.errors import ExchangeReason
 from disksla.units import GIB, MB
 
 _COMPUTE = f"http://{LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"

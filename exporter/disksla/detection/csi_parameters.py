@@ -14,9 +14,9 @@ from typing import Any
 from disksla.detection.aws import PROVISIONED as OF_AWS
 from disksla.detection.azure import CACHING, OPTIONS
 from disksla.detection.azure import PROVISIONED as OF_AZURE
-from disksla.detection.exchange import plain_text, whole_number
 from disksla.detection.findings import Disk
 from disksla.detection.google import PROVISIONED as OF_GOOGLE
+from disksla.exchange import plain_text, whole_number
 from disksla.units import BYTES_PER_UNIT, GIB, MB, MIB
 
 Parameters = Mapping[str, str]

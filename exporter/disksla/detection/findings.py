@@ -5,8 +5,8 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from disksla.detection.exchange import ExchangeError, Exchanges, Source
 from disksla.errors import ExchangeReason
+from disksla.exchange import ExchangeError, Exchanges, Source
 
 Item = TypeVar("Item")
 Machine = TypeVar("Machine")

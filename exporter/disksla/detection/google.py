@@ -11,17 +11,6 @@ from functools import partial
 
 import msgspec
 
-from disksla.detection.exchange import (
-    Exchanges,
-    Explanations,
-    Request,
-    authorized,
-    decode,
-    failure,
-    get_response,
-    plain_text,
-    whole_number,
-)
 from disksla.detection.findings import (
     Detected,
     Disk,
@@ -32,6 +21,17 @@ from disksla.detection.findings import (
     each_disk,
 )
 from disksla.detection.google_metadata import access_token, get_metadata
+from disksla.exchange import (
+    Exchanges,
+    Explanations,
+    Request,
+    authorized,
+    decode,
+    failure,
+    get_response,
+    plain_text,
+    whole_number,
+)
 from disksla.units import GIB, MIB
 
 _ENDPOINT = "https://compute.googleapis.com"

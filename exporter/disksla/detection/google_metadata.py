@@ -2,7 +2,7 @@
 
 import msgspec
 
-from disksla.detection.exchange import (
+from disksla.exchange import (
     LINK_LOCAL,
     ExchangeError,
     Exchanges,

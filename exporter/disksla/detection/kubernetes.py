@@ -13,7 +13,15 @@ from typing import Any, TypeVar
 import msgspec
 
 from disksla.detection.csi_parameters import DEFAULTS, Parameters, follows_size, ordered_as
-from disksla.detection.exchange import (
+from disksla.detection.findings import (
+    KUBERNETES,
+    Detected,
+    Disk,
+    Listing,
+    Volume,
+    problem,
+)
+from disksla.exchange import (
     ExchangeError,
     Exchanges,
     Explanations,
@@ -22,14 +30,6 @@ from disksla.detection.exchange import (
     failure,
     get_response,
     plain_text,
-)
-from disksla.detection.findings import (
-    KUBERNETES,
-    Detected,
-    Disk,
-    Listing,
-    Volume,
-    problem,
 )
 
 T = TypeVar("T")

@@ -6,7 +6,8 @@ Oracle's page on getting instance metadata.
 
 import msgspec
 
-from disksla.detection.exchange import (
+from disksla.detection.findings import Detected, Metadata, detect
+from disksla.exchange import (
     LINK_LOCAL,
     Exchanges,
     Request,
@@ -15,7 +16,6 @@ from disksla.detection.exchange import (
     get_response,
     plain_text,
 )
-from disksla.detection.findings import Detected, Metadata, detect
 
 _ALIBABA = "http://100.100.100.200/latest"
 _ORACLE = f"http://{LINK_LOCAL}/opc/v2/instance/"

@@ -9,7 +9,9 @@ from functools import partial
 
 import msgspec
 
-from disksla.detection.exchange import (
+from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.errors import ExchangeReason
+from disksla.exchange import (
     LINK_LOCAL,
     Exchanges,
     Explanations,
@@ -25,8 +27,6 @@ from disksla.detection.exchange import (
     query_string,
     whole_number,
 )
-from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
-from disksla.errors import ExchangeReason
 from disksla.units import GIB
 
 SERVICES: Mapping[str, str] = {

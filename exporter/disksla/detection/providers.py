@@ -6,12 +6,12 @@ from functools import partial
 
 from disksla.detection.aws import detect_aws
 from disksla.detection.azure import detect_azure
-from disksla.detection.exchange import Exchanges
 from disksla.detection.findings import Detected
 from disksla.detection.google import detect_google
 from disksla.detection.machine_type import detect_alibaba, detect_oracle
 from disksla.detection.openstack import SERVICES, OpenstackCredentials, detect_openstack
 from disksla.detection.yandex import detect_yandex
+from disksla.exchange import Exchanges
 
 WITH_CREDENTIALS_FILE = tuple(SERVICES)
 """Providers whose API needs a credential that the machine does not have by itself."""

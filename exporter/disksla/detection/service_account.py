@@ -6,9 +6,9 @@ kubelet replaces the token before it expires, so it is read for each run.
 from collections.abc import Mapping
 from pathlib import Path
 
-from disksla.detection.exchange import plain_token
 from disksla.detection.kubernetes import Account
 from disksla.errors import DiskslaError
+from disksla.exchange import plain_token
 from disksla.procfs import names_in_use, parse_mountinfo
 from disksla.system.roots import Roots
 from disksla.system.state_file import read_content

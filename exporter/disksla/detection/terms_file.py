@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from disksla.detection.exchange import Source
 from disksla.detection.findings import KUBERNETES, Detected, Disk, Listing, Problem, Volume
 from disksla.detection.openstack import SERVICES
 from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.exchange import Source
 from disksla.units import GIB, MB, MIB
 
 MAX_AGE = "2h"

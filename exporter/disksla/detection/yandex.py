@@ -9,7 +9,9 @@ from functools import partial
 
 import msgspec
 
-from disksla.detection.exchange import (
+from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.detection.google_metadata import access_token, get_metadata
+from disksla.exchange import (
     Exchanges,
     Explanations,
     Request,
@@ -20,8 +22,6 @@ from disksla.detection.exchange import (
     plain_text,
     whole_number,
 )
-from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
-from disksla.detection.google_metadata import access_token, get_metadata
 
 _ENDPOINT = "https://compute.api.cloud.yandex.net"
 _NAME = "[A-Za-z0-9._-]"

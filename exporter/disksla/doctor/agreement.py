@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from disksla.doctor.facts import DaemonFacts, MachineFacts
 from disksla.doctor.result import CheckResult, note, ok
-from disksla.pipeline import NOT_THROTTLED
+from disksla.provider_count import NOT_THROTTLED
 from disksla.units import format_duration, format_percent
 
 _LEAST_THROTTLED_S = 10.0

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from disksla.api import BAD_REQUEST, NOT_FOUND, OK, REFUSALS, TOO_MANY, UNAUTHORIZED, UNAVAILABLE
 from disksla.doctor.facts import DaemonFacts, MachineFacts
 from disksla.doctor.result import CheckResult, note, ok, wrong
 from disksla.units import format_duration
@@ -27,16 +28,6 @@ _LOG = "journalctl --unit disksla-exporter"
 _MOST_MISSED = 0.01
 _LONGEST_SCRAPE_S = 300.0
 """Rules and alerts need samples in windows of 5 minutes."""
-_OK, _BAD_REQUEST, _UNAUTHORIZED, _NOT_FOUND = 200, 400, 401, 404
-_TOO_MANY, _UNAVAILABLE = 429, 503
-REFUSALS = {
-    _BAD_REQUEST: "it requires HTTPS",
-    _UNAUTHORIZED: "it requires a password",
-    _NOT_FOUND: "there is no such page",
-    _TOO_MANY: "too many requests: its rate limit is used up",
-    _UNAVAILABLE: "too many scrapes or requests at once",
-}
-"""What an answer other than the page means, by its status."""
 _SCRAPED = re.compile(r"^last scrape (\d+(?:\.\d+)?) s ago$", re.MULTILINE)
 
 
@@ -53,7 +44,7 @@ def check_daemon(machine: MachineFacts) -> Iterator[CheckResult]:
             else "disksla serve   # or install the package (docs/install.md)",
         )
         return
-    if daemon.unseen is not None or daemon.metrics_status != _OK:
+    if daemon.unseen is not None or daemon.metrics_status != OK:
         yield _not_seen(daemon, is_root=machine.is_root)
         return
     build = daemon.values("disksla_build_info")
@@ -79,11 +70,11 @@ def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
     reason = daemon.unseen or REFUSALS.get(daemon.metrics_status, unknown)
     as_root = "disksla doctor, as root: the Unix socket of the daemon needs no password"
     fixes = {
-        _BAD_REQUEST: "set --url to https://...",
-        _UNAUTHORIZED: "promtool, or curl with the password" if is_root else as_root,
-        _NOT_FOUND: "set --url to the address and the path of the metrics",
-        _TOO_MANY: "disksla doctor, later",
-        _UNAVAILABLE: "disksla doctor, later",
+        BAD_REQUEST: "set --url to https://...",
+        UNAUTHORIZED: "promtool, or curl with the password" if is_root else as_root,
+        NOT_FOUND: "set --url to the address and the path of the metrics",
+        TOO_MANY: "disksla doctor, later",
+        UNAVAILABLE: "disksla doctor, later",
     }
     fix = fixes.get(daemon.metrics_status, _LOG)
     return note(
@@ -95,7 +86,7 @@ def _not_seen(daemon: DaemonFacts, *, is_root: bool) -> CheckResult:
 
 
 def _ready(daemon: DaemonFacts) -> CheckResult:
-    if daemon.ready_status == _OK:
+    if daemon.ready_status == OK:
         return ok("daemon.running", f"{daemon.url} answers, and the disks are sampled")
     return wrong(
         "daemon.running",
@@ -192,7 +183,7 @@ def _ticks(daemon: DaemonFacts) -> Iterator[CheckResult]:
 
 
 def _scraped(daemon: DaemonFacts) -> Iterator[CheckResult]:
-    if daemon.ready_status != _OK:
+    if daemon.ready_status != OK:
         return
     found = _SCRAPED.search(daemon.ready_text)
     target = f"{{targets: ['HOST:{_port(daemon.url)}']}}"

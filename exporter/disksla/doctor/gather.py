@@ -40,13 +40,13 @@ from disksla.limits.catalog import load_catalog, operator_files
 from disksla.limits.machine_tables import providers_with_machines
 from disksla.procfs.files import DiskstatsFile
 from disksla.procfs.iowait_files import HostWaitFiles
+from disksla.server import WebConfig, describe
+from disksla.server.config_file import read_web_file
 from disksla.system import provider_of
 from disksla.system.access import has_user, may_access, user_name
 from disksla.system.clock import read_clock_state
 from disksla.system.dmi import read_dmi
 from disksla.system.roots import Roots
-from disksla.web import WebConfig, describe
-from disksla.web.config_file import read_web_file
 
 _UNIT = "disksla-exporter.service"
 _DETECT_UNIT = "disksla-detect.service"

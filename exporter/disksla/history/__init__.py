@@ -6,11 +6,12 @@
   daemon updates it once a second; it takes at most `BYTES_PER_DISK` for a disk.
 - `summary`: slots, or the windows of a recording, by verdict and limit.
 - `sentences`: the answer to "is it me or the disk?".
-- `provider`: what the provider counts of a disk.
+- `past`: the history of the daemon, as pages and documents show it; `columns`: that of a chart.
 """
 
-from disksla.history.history import BYTES_PER_DISK, DiskHistory, History
-from disksla.history.provider import explain_provider
+from disksla.history.columns import COLUMNS, columns_of
+from disksla.history.history import BYTES_PER_DISK, History
+from disksla.history.past import RECENT_S, Past
 from disksla.history.sentences import (
     MachineLimit,
     describe_machine,
@@ -19,21 +20,22 @@ from disksla.history.sentences import (
     headline,
 )
 from disksla.history.slot import Slot, joined
-from disksla.history.summary import Summary, summary_of_records, summary_of_slots
+from disksla.history.summary import Summary, summary_of_records
 
 __all__ = [
     "BYTES_PER_DISK",
-    "DiskHistory",
+    "COLUMNS",
+    "RECENT_S",
     "History",
     "MachineLimit",
+    "Past",
     "Slot",
     "Summary",
+    "columns_of",
     "describe_machine",
     "explain",
-    "explain_provider",
     "explain_writes",
     "headline",
     "joined",
     "summary_of_records",
-    "summary_of_slots",
 ]

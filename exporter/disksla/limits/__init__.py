@@ -16,13 +16,12 @@ from disksla.limits.derive import (
     effective_iops,
     provision_bounds,
 )
-from disksla.limits.explain import DerivationStep, derivation
+from disksla.limits.explain import derivation
 from disksla.limits.larger_machine import larger_machine, machine_family
 from disksla.limits.limits import (
     NO_LIMITS,
     USUAL_IOPS_CONDITIONS,
     Bucket,
-    Budgets,
     Burst,
     Conditions,
     LatencyKind,
@@ -43,13 +42,11 @@ __all__ = [
     "USUAL_IOPS_CONDITIONS",
     "Assignment",
     "Bucket",
-    "Budgets",
     "Burst",
     "Caching",
     "Catalog",
     "Charge",
     "Conditions",
-    "DerivationStep",
     "EffectiveIops",
     "LatencyKind",
     "Limits",

@@ -6,7 +6,8 @@ The page is that of EBS and of instance store on AWS (docs/ebs.md).
 from collections.abc import Callable
 
 from disksla.metrics.metric import Labelled, Metric, Value, keyed
-from disksla.pipeline import NOT_THROTTLED, DiskSnapshot, ProviderState
+from disksla.pipeline import DiskSnapshot
+from disksla.provider_count import NOT_THROTTLED, ProviderState
 
 
 def _current(value: Callable[[ProviderState], Value]) -> Callable[[DiskSnapshot], Value]:

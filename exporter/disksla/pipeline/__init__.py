@@ -20,11 +20,8 @@ readers (HTTP server, probe scheduler, commands) use whatever state is published
 """
 
 from disksla.pipeline.advance import advance
-from disksla.pipeline.agreement import NOT_THROTTLED, Agreement
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
-from disksla.pipeline.provider_span import ProviderSpan
-from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.snapshot import (
     DiskSnapshot,
@@ -41,8 +38,6 @@ from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
 
 __all__ = [
-    "NOT_THROTTLED",
-    "Agreement",
     "DiskSnapshot",
     "DiskState",
     "GroupSnapshot",
@@ -50,8 +45,6 @@ __all__ = [
     "ProbeFailure",
     "ProbeResult",
     "ProbeTotals",
-    "ProviderSpan",
-    "ProviderState",
     "SamplerSnapshot",
     "Skip",
     "SkipReason",

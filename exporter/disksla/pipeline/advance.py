@@ -17,6 +17,7 @@ from disksla.config import (
     with_kubernetes_volumes,
 )
 from disksla.disks import Disk
+from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
@@ -33,7 +34,7 @@ from disksla.pipeline.sampler_stats import HOST_SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
 from disksla.procfs import HostWait
-from disksla.verdict import SIGNS, Clocks, GapReason, SharedWindow, Sign, elapsed_or_gap
+from disksla.verdict import SIGNS, SharedWindow, Sign
 
 
 def configure(state: State, configuration: Configuration) -> State:

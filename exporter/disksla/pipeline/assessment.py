@@ -5,12 +5,12 @@ from typing import Protocol
 import msgspec
 
 from disksla.credits import CreditAccount, open_account
+from disksla.interval import Interval
 from disksla.limits import Limits
 from disksla.pipeline.totals import AssessedTime, DiskTotals
 from disksla.procfs import CloseSample
 from disksla.verdict import (
     DetectorState,
-    Interval,
     LimitKind,
     SharedWindow,
     Sign,

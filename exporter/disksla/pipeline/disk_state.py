@@ -9,6 +9,7 @@ from disksla.credits import CreditAccount
 from disksla.disks import Disk
 from disksla.ebs import Failure
 from disksla.ebs import Reading as ProviderReading
+from disksla.interval import GapReason, Interval, interval_of
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import (
     TickContext,
@@ -17,11 +18,8 @@ from disksla.pipeline.assessment import (
     credits_at,
     credits_at_last_sample,
 )
-from disksla.pipeline.comparison import Comparison
 from disksla.pipeline.data_writes import DataWrites
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
-from disksla.pipeline.provider_span import span_of
-from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
     CloseSample,
@@ -36,15 +34,8 @@ from disksla.procfs import (
     to_counters,
     unwrap,
 )
-from disksla.verdict import (
-    DetectorState,
-    GapReason,
-    Interval,
-    SharedWindow,
-    WindowVerdict,
-    after_gap,
-    interval_of,
-)
+from disksla.provider_count import Comparison, ProviderState, span_of
+from disksla.verdict import DetectorState, SharedWindow, WindowVerdict, after_gap
 
 _LISTED = True
 _AT_LIMIT = ("throttled", "met")

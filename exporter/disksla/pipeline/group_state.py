@@ -8,6 +8,7 @@ import msgspec
 from disksla.config import Settings, is_shared_by
 from disksla.credits import CreditAccount
 from disksla.disks import Disk, at_bottom
+from disksla.interval import Interval
 from disksla.limits import Caching, SharedLimits
 from disksla.pipeline.assessment import TickContext, assess, assess_gap, credits_at
 from disksla.pipeline.disk_state import DiskState, Sample
@@ -15,7 +16,6 @@ from disksla.pipeline.totals import DiskTotals
 from disksla.verdict import (
     MACHINE_LIMITS,
     DetectorState,
-    Interval,
     LimitKind,
     SharedWindow,
     Throttle,

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from disksla.verdict import Interval
+from disksla.interval import Interval
 
 KEPT_S = 60
 

@@ -10,6 +10,7 @@ import msgspec
 from disksla.config import ProbeKind
 from disksla.credits import CreditAccount, initial
 from disksla.disks import Disk, disk_key
+from disksla.interval import Clocks
 from disksla.limits import Assignment, Limits, Resource
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
@@ -23,7 +24,7 @@ from disksla.pipeline.saved_state import (
     save_credits,
     seconds_since_saved,
 )
-from disksla.verdict import UNKNOWN_LIMIT, Ceiling, Clocks, DetectorState
+from disksla.verdict import UNKNOWN_LIMIT, Ceiling, DetectorState
 
 
 class PreviousRun(msgspec.Struct, frozen=True):

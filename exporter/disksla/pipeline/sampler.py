@@ -17,6 +17,7 @@ from disksla.config import Configuration
 from disksla.disks import Disk
 from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
+from disksla.interval import Clocks
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
@@ -27,7 +28,6 @@ from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
 from disksla.system.log import fields
 from disksla.system.roots import Roots
-from disksla.verdict import Clocks
 
 LONGEST_SLEEP_S = 0.25
 STEP_S = 0.01

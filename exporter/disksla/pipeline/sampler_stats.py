@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from disksla.histogram import Histogram
-from disksla.verdict import GAP_REASONS
+from disksla.interval import GAP_REASONS
 
 LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 

@@ -13,8 +13,8 @@ import msgspec
 from disksla.config import ProbeKind
 from disksla.credits import Credits, advance_unobserved, from_bounds
 from disksla.errors import DECODE_ERRORS, DiskslaError
+from disksla.interval import Clocks
 from disksla.limits import Bucket, Resource
-from disksla.verdict import Clocks
 
 FORMAT = 1
 CLOCK_ERROR_S = 60.0

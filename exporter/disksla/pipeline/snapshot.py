@@ -13,28 +13,19 @@ from disksla.config import PROBE_KINDS, ProbeKind, Profile, UnusedEntry, machine
 from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
+from disksla.interval import Clocks, Interval, load_of
 from disksla.limits import Assignment, Limits, SharedLimits, TermsSource
-from disksla.pipeline.agreement import Agreement
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import highest
 from disksla.pipeline.probe_results import ProbeTotals
-from disksla.pipeline.provider_state import ProviderState
 from disksla.pipeline.sampler_stats import SOURCES
 from disksla.pipeline.state import State
 from disksla.pipeline.totals import VerdictTotals, sum_recent
 from disksla.procfs import Counters
+from disksla.provider_count import Agreement, ProviderState
 from disksla.system import SourceHealth
-from disksla.verdict import (
-    MACHINE_LIMITS,
-    Ceiling,
-    Clocks,
-    Interval,
-    LimitKind,
-    Throttle,
-    Verdict,
-    load_of,
-)
+from disksla.verdict import MACHINE_LIMITS, Ceiling, LimitKind, Throttle, Verdict
 
 
 class Traffic(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ import msgspec
 
 from disksla.config import Configuration, Settings, TermsFile, UnusedEntry
 from disksla.disks import Disk
+from disksla.interval import Clocks
 from disksla.limits import Catalog, MachineChoice
 from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.disk_state import DiskState
@@ -15,7 +16,6 @@ from disksla.pipeline.sampler_stats import SamplerStats
 from disksla.pipeline.saved_state import SavedState
 from disksla.pipeline.totals import AssessedTime
 from disksla.procfs import HostWait
-from disksla.verdict import Clocks
 
 MOST_LOOKED_AT = 8
 """Disks that are looked at closer at once."""

@@ -10,9 +10,9 @@ import msgspec
 
 from disksla.disks import Disk
 from disksla.ebs import Failure, Reading
+from disksla.interval import Clocks
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.procfs import CloseSample, HostWait
-from disksla.verdict import Clocks
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 

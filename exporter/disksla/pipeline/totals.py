@@ -9,11 +9,12 @@ from collections.abc import Iterable
 import msgspec
 
 from disksla.histogram import Histogram
+from disksla.interval import Interval, load_of
 from disksla.limits import Charge
 from disksla.pipeline.latency import LatencyMeter
 from disksla.pipeline.peaks import Peak, with_peak
 from disksla.procfs import HostWait
-from disksla.verdict import LIMIT_KINDS, VERDICTS, Interval, WindowVerdict, load_of
+from disksla.verdict import LIMIT_KINDS, VERDICTS, WindowVerdict
 
 _IDLE = VERDICTS.index("idle")
 _UNPROVEN = WindowVerdict("unproven")

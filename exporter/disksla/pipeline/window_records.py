@@ -6,20 +6,12 @@ from collections.abc import Iterable
 import msgspec
 
 from disksla.credits import CreditLevel
+from disksla.interval import Interval, load_of
 from disksla.limits import Charge
-from disksla.pipeline.agreement import named_limit, with_limit
 from disksla.pipeline.disk_state import DiskState
-from disksla.pipeline.provider_span import ProviderSpan
 from disksla.pipeline.state import State
-from disksla.verdict import (
-    Interval,
-    LimitKind,
-    Throttle,
-    ThrottleLevel,
-    Verdict,
-    WindowVerdict,
-    load_of,
-)
+from disksla.provider_count import ProviderSpan, named_limit, with_limit
+from disksla.verdict import LimitKind, Throttle, ThrottleLevel, Verdict, WindowVerdict
 
 
 class WindowRecord(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from disksla.limits import Catalog
+from disksla.prometheus import DiskName, Facts, Period, Series, Step, within
 from disksla.report.document import (
     CataloguePage,
     DiskReport,
@@ -26,12 +27,8 @@ from disksla.report.evidence import (
     terms_refreshed,
     verifications,
 )
-from disksla.report.period import Period
 from disksla.report.published_sla import allowance, uptime
-from disksla.report.query import Series
-from disksla.report.selection import DiskName
 from disksla.report.span import gaps, incident_spans, throttled_spans, worst_steps
-from disksla.report.step import Facts, Step, within
 from disksla.report.totals import given_of, sum_of, totals_of
 
 FORMAT = 1

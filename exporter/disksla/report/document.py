@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from disksla.limits import Conditions, Rates
-from disksla.report.step import Facts
+from disksla.prometheus import Facts
 
 GapReason = Literal["no samples", "daemon restarted", "not sampled"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from disksla.prometheus import Series
 from disksla.report.document import (
     CreditsEvidence,
     ProbeEvidence,
@@ -14,7 +15,6 @@ from disksla.report.document import (
     Verification,
     VerificationTest,
 )
-from disksla.report.query import Series
 
 _CREDITS = "disksla_burst_credits"
 _LOWER, _UPPER = f"{_CREDITS}_lower_bound", f"{_CREDITS}_upper_bound"

@@ -1,67 +1,35 @@
 """What is asked of a server for a report, disk by disk."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
 
-from disksla.detection import Exchanges
-from disksla.report.disk_report import DiskHistory
-from disksla.report.document import Recorded
-from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
-from disksla.report.period import Period
-from disksla.report.query import (
+from disksla.exchange import Exchanges
+from disksla.prometheus import (
+    CHUNK_S,
+    COUNTERS,
+    FACTS,
     MOST_POINTS,
+    DiskName,
+    Period,
+    Scrape,
     Series,
     Server,
-    find_series,
+    Step,
     read_instant,
     read_samples,
     read_steps,
+    scrapes_of,
     selector,
+    steps_between,
 )
-from disksla.report.selection import DiskName, disk_name, is_selected
-from disksla.report.step import COUNTERS, FACTS, Scrape, Step, scrapes_of, steps_between
+from disksla.report.disk_report import DiskHistory
+from disksla.report.document import Recorded
+from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 
-CHUNK_S = 86_400
-"""Samples are read for a day at a time, and only the steps are kept: they are much smaller."""
 _BEFORE_S = 300
 """The last scrape before the period is searched for in this time."""
 _STEP_S, _HOUR_S = 300, 3600
 _PROVEN = "instance_device:disksla_proven_seconds:increase5m"
 _NONCOMPLIANT = "instance_device:disksla_noncompliant_seconds:increase5m"
-
-
-class Selection(NamedTuple):
-    """Which disks of a server are reported."""
-
-    matchers: str = ""
-    """Label matchers without braces."""
-    patterns: tuple[str, ...] = ()
-
-
-Found = Sequence[tuple[DiskName, tuple[str, ...]]]
-"""Disks with their mount points."""
-
-
-def find_disks(server: Server, selection: Selection, period: Period) -> Exchanges[Found]:
-    """Return the selected disks that have samples in the period. Raise ExchangeError."""
-    infos = yield from _labels(server, "disksla_disk_info", selection, period)
-    mounts = yield from _labels(server, "disksla_mount_info", selection, period)
-    mount_points: dict[tuple[tuple[str, str], ...], set[str]] = {}
-    for mount in mounts:
-        path = mount.pop("mountpoint", "")
-        mount_points.setdefault(disk_name(mount).labels, set()).add(path)
-    names = sorted({disk_name(info) for info in infos})
-    found = [(name, tuple(sorted(mount_points.get(name.labels, ())))) for name in names]
-    return [each for each in found if is_selected(*each, selection.patterns)]
-
-
-def _labels(
-    server: Server, metric: str, selection: Selection, period: Period
-) -> Exchanges[list[dict[str, str]]]:
-    matching = selector([metric], {}, selection.matchers)
-    return (
-        yield from find_series(server, matching, period.start_timestamp_s, period.end_timestamp_s)
-    )
 
 
 def read_history(

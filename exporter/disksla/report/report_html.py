@@ -4,12 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from disksla.html import REPORT_STYLE, HtmlPage
 from disksla.package_files import file_beside
+from disksla.prometheus import Period
 from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
-from disksla.report.period import Period
 from disksla.text import escape_html
-from disksla.verdict import VERDICTS
-from disksla.web import VERDICT_STYLE
+from disksla.verdict import VERDICT_STYLE, VERDICTS
 
 _PAGE = HtmlPage(REPORT_STYLE + VERDICT_STYLE + file_beside(__file__, "report.css"))
 _MOST_DISKS = 20

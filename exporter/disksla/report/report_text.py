@@ -3,9 +3,9 @@
 import textwrap
 from collections.abc import Iterable, Iterator
 
+from disksla.prometheus import Period
 from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Report
-from disksla.report.period import Period
 
 _WIDTH = 80
 _MOST_INCIDENTS = 10

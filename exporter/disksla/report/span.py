@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 from statistics import median
 
+from disksla.prometheus import Step
 from disksla.report.document import Gap, GapReason, ThrottledSpan
-from disksla.report.step import Step
 from disksla.report.totals import totals_of
 
 BREAK_S = 600.0

@@ -7,8 +7,7 @@ throttled by a limit other than the machine's, which is no evidence about the di
 import math
 from collections.abc import Iterable, Sequence
 
-from disksla.report.document import Given, Totals
-from disksla.report.step import (
+from disksla.prometheus import (
     IOWAIT_SECONDS,
     LOAD_COUNT,
     LOAD_SUM,
@@ -24,6 +23,7 @@ from disksla.report.step import (
     Key,
     Step,
 )
+from disksla.report.document import Given, Totals
 from disksla.verdict import VERDICTS
 
 _DIGITS = 6

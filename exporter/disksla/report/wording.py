@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from disksla.config import CUSTOM_TERMS
 from disksla.limits import UNKNOWN_TERMS, Conditions, Rates
+from disksla.prometheus import Period
 from disksla.report.document import (
     Allowance,
     CreditsEvidence,
@@ -19,7 +20,6 @@ from disksla.report.document import (
     Uptime,
     Verification,
 )
-from disksla.report.period import Period
 from disksla.units import (
     format_bandwidth,
     format_count,

@@ -1,12 +1,13 @@
 """All disks as a block of plain text, as `iostat` and `top -b` print them."""
 
+from disksla.api import DisksDocument
 from disksla.top.columns import table
 from disksla.top.line import Line, Span, clean
 from disksla.top.look import Look
 from disksla.top.order import listed, verdict_now
 from disksla.top.screen import summary, title
 from disksla.top.view import View
-from disksla.web import BAD_VERDICTS, DisksDocument
+from disksla.verdict import LIMITED_VERDICTS
 
 
 def block(document: DisksDocument, width: int, look: Look) -> str:
@@ -20,7 +21,7 @@ def block(document: DisksDocument, width: int, look: Look) -> str:
         columns.heading(),
         *(columns.row(disk, look, is_selected=False) for disk in disks),
     ]
-    bad = [disk for disk in disks if verdict_now(disk) in BAD_VERDICTS]
+    bad = [disk for disk in disks if verdict_now(disk) in LIMITED_VERDICTS]
     text = [_plain(line) for line in lines]
     text += [clean(f"{disk.device}: {disk.sentences[0]}") for disk in bad if disk.sentences]
     return "\n".join(text) + "\n"

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from disksla.api import LiveDiskDocument
 from disksla.top.line import Line, Span, Style, cells, clean, fit
 from disksla.top.look import Look
 from disksla.top.number import number, percent
 from disksla.top.order import bytes_per_second, limit_now, names_of_use, verdict_now
 from disksla.top.strip import strip
 from disksla.units import MIB, format_duration
-from disksla.verdict import OF_MACHINE, VERDICTS
-from disksla.web import BAD_VERDICTS, LiveDiskDocument
+from disksla.verdict import LIMITED_VERDICTS, OF_MACHINE, VERDICTS
 
 _WIDE = 100
 """Terminals of this width or wider have separate columns for reads and writes."""
@@ -53,7 +53,7 @@ class Table(NamedTuple):
         for column in self.columns:
             text = fit(column.text(disk), column.width, is_number=column.is_number)
             verdict = verdict_now(disk)
-            if column.title == "verdict" and verdict in BAD_VERDICTS:
+            if column.title == "verdict" and verdict in LIMITED_VERDICTS:
                 spans += [Span(text, verdict, is_label=True), Span(" ", style)]
             else:
                 spans.append(Span(f"{text} ", style))

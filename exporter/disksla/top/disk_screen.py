@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from disksla.api import LiveDiskDocument
 from disksla.limits import Rates
 from disksla.top.line import Line, Span, fit, wrap
 from disksla.top.look import Look
@@ -14,8 +15,7 @@ from disksla.units import (
     format_percent,
     format_size,
 )
-from disksla.verdict import VERDICTS
-from disksla.web import BAD_VERDICTS, LiveDiskDocument
+from disksla.verdict import LIMITED_VERDICTS, VERDICTS
 
 _LABEL = 12
 _VALUE = 12
@@ -42,7 +42,7 @@ def disk_lines(disk: LiveDiskDocument, now_s: float, width: int, look: Look) -> 
 def _title(disk: LiveDiskDocument) -> Line:
     verdict, limit = verdict_now(disk), limit_now(disk)
     where = "" if limit is None else f" ({limit})"
-    label = Span(f" {verdict or 'not judged'}{where} ", verdict or "", verdict in BAD_VERDICTS)
+    label = Span(f" {verdict or 'not judged'}{where} ", verdict or "", verdict in LIMITED_VERDICTS)
     return (
         Span(disk.device, "strong"),
         Span(" "),

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from disksla.api import DisksDocument
 from disksla.top.strip import BLOCKS, LETTERS
 from disksla.verdict import Verdict
-from disksla.web import DisksDocument
 
 
 class Look(NamedTuple):

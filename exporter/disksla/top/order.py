@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal
 
-from disksla.verdict import LimitKind, Verdict
-from disksla.web import BAD_VERDICTS, LiveDiskDocument
+from disksla.api import LiveDiskDocument
+from disksla.verdict import LIMITED_VERDICTS, LimitKind, Verdict
 
 SortKey = Literal["trouble", "name", "iops", "throughput", "await", "load"]
 SORT_KEYS: Mapping[str, SortKey] = {
@@ -50,7 +50,7 @@ def limit_now(disk: LiveDiskDocument) -> LimitKind | None:
 
 def trouble(disk: LiveDiskDocument) -> tuple[float, float, float]:
     """Return how bad a disk is: seconds with problems in the last minute, in five, and load."""
-    bad = sum(verdict in BAD_VERDICTS for verdict in disk.last_minute)
+    bad = sum(verdict in LIMITED_VERDICTS for verdict in disk.last_minute)
     return bad, disk.bad_s, disk.load_ratio or 0.0
 
 

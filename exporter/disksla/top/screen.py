@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from disksla.api import DisksDocument, LiveDiskDocument
 from disksla.top.columns import table
 from disksla.top.disk_screen import disk_lines
 from disksla.top.help_screen import help_lines
@@ -10,8 +11,7 @@ from disksla.top.line import Line, Span, clean, fit, fit_line, wrap
 from disksla.top.look import Look
 from disksla.top.order import listed, verdict_now
 from disksla.top.view import Place, Size, View
-from disksla.verdict import Verdict
-from disksla.web import BAD_VERDICTS, DisksDocument, LiveDiskDocument
+from disksla.verdict import LIMITED_VERDICTS, Verdict
 
 _TOP_ROWS = 2
 """Where the numbers come from, and how many disks have problems."""
@@ -89,7 +89,7 @@ def _header(document: DisksDocument, view: View, width: int, look: Look) -> list
 
 def _counts(disks: Sequence[LiveDiskDocument]) -> str:
     count = Counter(verdict_now(disk) for disk in disks)
-    bad = [f"{count[each]} {_PROBLEM_WORDS[each]}" for each in BAD_VERDICTS if count[each]]
+    bad = [f"{count[each]} {_PROBLEM_WORDS[each]}" for each in LIMITED_VERDICTS if count[each]]
     noun = "disk" if len(disks) == 1 else "disks"
     return f"{len(disks)} {noun}: {', '.join(bad) or 'no problem now'}"
 

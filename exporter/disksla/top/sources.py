@@ -5,14 +5,14 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from disksla.api import DisksDocument, disks_document
+from disksla.api.daemon_client import ask_disks
 from disksla.disks.hotplug import DiskWatcher
-from disksla.doctor.ask_daemon import ask_disks
-from disksla.history import History
+from disksla.history import History, Past
 from disksla.history.machine_limit import machine_limit
 from disksla.pipeline import Tick, take_snapshot
 from disksla.pipeline.sampler import Sampler
 from disksla.system.roots import Roots
-from disksla.web import DisksDocument, Past, disks_document
 
 _LATE_S = 3.0
 """A daemon that does not answer for longer is named."""

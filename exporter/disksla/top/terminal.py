@@ -18,10 +18,11 @@ from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style as RichStyle
 
+from disksla.api import DisksDocument
 from disksla.errors import DiskslaError
 from disksla.top import Keys, Line, Look, Size, Span, View, in_ascii, place_of, press, screen
 from disksla.top.sources import Answer, Poller, Source
-from disksla.web import VERDICT_COLOURS, DisksDocument
+from disksla.verdict import VERDICT_COLOURS
 
 _REDRAW_S = 1.0
 _ESCAPE_S = 0.05

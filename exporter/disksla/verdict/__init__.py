@@ -1,7 +1,7 @@
 """The verdict on each window of a disk.
 
 Theory of operation. A sample every 100 ms gives the increase of the counters of a disk: a window
-(`interval`). A window has exactly one verdict:
+(`disksla.interval`). A window has exactly one verdict:
 
 | verdict | meaning |
 |---|---|
@@ -45,15 +45,7 @@ costs.
 """
 
 from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.interval import (
-    GAP_REASONS,
-    Clocks,
-    GapReason,
-    Interval,
-    elapsed_or_gap,
-    interval_of,
-    load_of,
-)
+from disksla.verdict.colours import VERDICT_COLOURS, VERDICT_STYLE
 from disksla.verdict.naming import limit_at
 from disksla.verdict.signs import SIGNS, Sign
 from disksla.verdict.throttle import (
@@ -67,6 +59,7 @@ from disksla.verdict.throttle import (
     ThrottleLevel,
 )
 from disksla.verdict.verdict import (
+    LIMITED_VERDICTS,
     VERDICTS,
     DetectorState,
     Verdict,
@@ -76,18 +69,17 @@ from disksla.verdict.verdict import (
 )
 
 __all__ = [
-    "GAP_REASONS",
+    "LIMITED_VERDICTS",
     "LIMIT_KINDS",
     "MACHINE_LIMITS",
     "OF_MACHINE",
     "SIGNS",
     "UNKNOWN_LIMIT",
     "VERDICTS",
+    "VERDICT_COLOURS",
+    "VERDICT_STYLE",
     "Ceiling",
-    "Clocks",
     "DetectorState",
-    "GapReason",
-    "Interval",
     "LimitKind",
     "SharedWindow",
     "Sign",
@@ -97,8 +89,5 @@ __all__ = [
     "WindowVerdict",
     "after_gap",
     "classify",
-    "elapsed_or_gap",
-    "interval_of",
     "limit_at",
-    "load_of",
 ]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.verdict.interval import Interval
+from disksla.interval import Interval
 from disksla.verdict.observation import Step
 from disksla.verdict.pauses import SERVICE_S, Clock, Pause
 

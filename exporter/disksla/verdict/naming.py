@@ -1,7 +1,7 @@
 """Which limit a rate is that of."""
 
+from disksla.interval import Interval, load_of
 from disksla.limits import Charge, Limits
-from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.throttle import LimitKind, Throttle, ThrottleLevel
 
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import msgspec
 
+from disksla.interval import Interval
 from disksla.procfs import SECTOR_BYTES, CloseSample
-from disksla.verdict.interval import Interval
 
 LONGEST_STEP_S = 0.03
 """When in a longer time something completed is not known well enough."""

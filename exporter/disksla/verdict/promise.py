@@ -6,8 +6,8 @@ from functools import reduce
 from itertools import pairwise
 from typing import Literal
 
+from disksla.interval import Interval, load_of
 from disksla.limits import Limits, promised_share
-from disksla.verdict.interval import Interval, load_of
 
 DEFAULT_DEPTH = 32
 """Queue depth at which a promise applies if the terms have none: providers and fio users test a

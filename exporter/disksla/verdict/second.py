@@ -3,7 +3,7 @@
 from functools import reduce
 from typing import NamedTuple
 
-from disksla.verdict.interval import Interval
+from disksla.interval import Interval
 from disksla.verdict.observation import Observation
 from disksla.verdict.pauses import Pause, find_pauses
 

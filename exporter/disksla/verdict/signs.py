@@ -14,9 +14,9 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from disksla.interval import Interval, load_of
 from disksla.limits import Limits
 from disksla.verdict.admitted import Admitted, admitted
-from disksla.verdict.interval import Interval, load_of
 from disksla.verdict.naming import levels, limit_at
 from disksla.verdict.observation import Step
 from disksla.verdict.pauses import Clock, find_clock

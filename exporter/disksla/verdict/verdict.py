@@ -4,10 +4,10 @@ from typing import Literal, get_args
 
 import msgspec
 
+from disksla.interval import Interval
 from disksla.limits import Limits
 from disksla.procfs import CloseSample
 from disksla.verdict.ceiling import Ceiling
-from disksla.verdict.interval import Interval
 from disksla.verdict.observation import Observation, observe
 from disksla.verdict.pauses import LONGEST_WINDOW_S
 from disksla.verdict.promise import is_below_promise, tested_promise
@@ -25,6 +25,8 @@ from disksla.verdict.throttle import UNKNOWN_LIMIT, LimitKind, SharedWindow, Thr
 
 Verdict = Literal["idle", "unproven", "met", "throttled", "below", "stalled"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+LIMITED_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
+"""Requests waited for the disk, so a load that waits for them may ask for more than was served."""
 
 
 class WindowVerdict(msgspec.Struct, frozen=True, gc=False):

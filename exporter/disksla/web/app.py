@@ -9,15 +9,16 @@ from urllib.parse import parse_qs
 import msgspec
 from prometheus_client import ProcessCollector
 
+from disksla.api import DISKS_PATH, disks_document
 from disksla.errors import DiskslaError
+from disksla.history import Past
 from disksla.metrics import BuildInfo, Reports, SnapshotCollector, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline import Snapshot
+from disksla.server import PLAIN_TEXT, HeaderLines, Request, Response
 from disksla.system.log import fields
-from disksla.web.disk_card import DISK_PATH, Past
+from disksla.web.disk_card import DISK_PATH
 from disksla.web.disk_page import disk_page
-from disksla.web.disks_document import DISKS_PATH, disks_document
-from disksla.web.http import PLAIN_TEXT, HeaderLines, Request, Response
 from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.web.page_cache import PageCache
 from disksla.web.runbook import runbook_page

@@ -4,46 +4,17 @@ Colours are classes of the page, so that they follow its theme. Each chart has a
 readers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
-from disksla.history import Slot, joined
+from disksla.history import COLUMNS, Slot, joined
 from disksla.text import escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_percent
 from disksla.verdict import VERDICTS, Verdict
 
-COLUMNS = 60
-"""Columns of a chart: five seconds each for five minutes, a minute each for an hour."""
 _WIDTH, _HEIGHT = 240, 48
 _STRIP_HEIGHT = 14
 _COLUMN = _WIDTH / COLUMNS
-
-VERDICT_COLOURS: Mapping[Verdict, str] = {
-    "unproven": "#5e92cc",
-    "met": "#3f9c62",
-    "throttled": "#d07a0e",
-    "below": "#d93a36",
-    "stalled": "#9a63c4",
-}
-"""On pages and terminals, dark and light; idle is a faint colour of the theme."""
-
-VERDICT_STYLE = ".idle { --verdict: var(--line); }\n" + "".join(
-    f".{verdict} {{ --verdict: {colour}; }}\n" for verdict, colour in VERDICT_COLOURS.items()
-)
-
-
-def columns_of(slots: Sequence[Slot], now_s: float, column_s: float) -> list[Slot | None]:
-    """Return what a disk did in each column up to a monotonic time, the oldest first.
-
-    None where nothing is known.
-    """
-    by_column: list[list[Slot]] = [[] for _ in range(COLUMNS)]
-    for slot in slots:
-        # A slot belongs to the column of its middle.
-        index = COLUMNS - 1 - int((now_s - slot.end_s + slot.seconds / 2) / column_s)
-        if 0 <= index < COLUMNS:
-            by_column[index].append(slot)
-    return [joined(each) if each else None for each in by_column]
 
 
 def verdict_strip(columns: Sequence[Slot | None], period: str) -> str:

@@ -1,85 +1,35 @@
 """One disk on a page: what it did lately, in a sentence, a strip of verdicts and charts."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
+from disksla.api import credits_document
 from disksla.history import (
-    DiskHistory,
-    History,
+    COLUMNS,
+    RECENT_S,
     MachineLimit,
+    Past,
     Slot,
+    columns_of,
     describe_machine,
-    explain,
-    explain_provider,
     joined,
-    summary_of_slots,
 )
 from disksla.limits import Limits
 from disksla.pipeline import DiskSnapshot
+from disksla.provider_count import explain_provider
 from disksla.text import escape_bytes, escape_html, percent_encoded
-from disksla.units import format_duration, format_size
-from disksla.verdict import OF_MACHINE, VERDICTS, Verdict
-from disksla.web.charts import COLUMNS, columns_of, line_charts, verdict_strip
-from disksla.web.credits_document import credits_document
+from disksla.units import format_size
+from disksla.verdict import LIMITED_VERDICTS, VERDICTS
+from disksla.web.charts import line_charts, verdict_strip
 
-BAD_VERDICTS: tuple[Verdict, ...] = ("throttled", "below", "stalled")
-RECENT_S = 300.0
 DISK_PATH = "/disk"
 _NOW_SLOTS = 5
 """A verdict may be decided two seconds late."""
 
 
-class Past(NamedTuple):
-    """What the daemon knows of the past, and of the limits of its machine."""
-
-    history: History = History()
-    machine_limit: Callable[[str], MachineLimit | None] = lambda _device: None
-    """The limit of the machine over a disk, by kernel name."""
-
-    def of(self, snapshot: DiskSnapshot) -> DiskHistory | None:
-        """Return the history of a disk; None before its first second."""
-        history = self.history.disks.get(snapshot.disk.name)
-        is_same = history is not None and history.disk.is_same_as(snapshot.disk)
-        return history if is_same else None
-
-    def seconds(self, snapshot: DiskSnapshot) -> list[Slot]:
-        """Return the slots of a disk in the last five minutes."""
-        history = self.of(snapshot)
-        if history is None or self.history.at_s is None:
-            return []
-        return [each for each in history.seconds() if each.end_s > self.history.at_s - RECENT_S]
-
-    def minutes(self, snapshot: DiskSnapshot) -> list[Slot]:
-        """Return the slots of a disk in the last hour."""
-        history = self.of(snapshot)
-        return [] if history is None else history.minutes()
-
-    def explain(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
-        """Return sentences about a period of a disk, problems first.
-
-        They are about the time since its limits changed last.
-        """
-        history = self.of(snapshot)
-        chosen = list(slots) if history is None else history.with_limits(slots)
-        charges = snapshot.assignment.limits.promise_charges
-        window_s = None if snapshot.ceiling is None else snapshot.ceiling.window_s
-        summary = summary_of_slots(chosen, window_s, charges)
-        by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
-        device, machine_s = snapshot.disk.name, 0.0
-        if chosen:
-            machine_s = self.history.machine_s(device, chosen[0].end_s - chosen[0].seconds)
-        machine = self.machine_limit(device) if by_machine or machine_s else None
-        sentences = explain(summary, snapshot.assignment, machine, machine_s)
-        if history is not None and len(chosen) < len(slots):
-            ago_s = (self.history.at_s or 0.0) - history.limits_since_s
-            sentences.append(f"The limits of the disk changed {format_duration(ago_s)} ago.")
-        return sentences
-
-
 def bad_seconds(slots: Sequence[Slot]) -> float:
     """Return how long a disk was throttled, below its promise or stalled."""
     by_verdict = dict(zip(VERDICTS, joined(slots).verdict_s, strict=True))
-    return sum(by_verdict[verdict] for verdict in BAD_VERDICTS)
+    return sum(by_verdict[verdict] for verdict in LIMITED_VERDICTS)
 
 
 def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
@@ -151,7 +101,7 @@ def shared_limits(limits: Limits) -> tuple[float | None, float | None]:
 
 def notes(snapshot: DiskSnapshot) -> str:
     """Return what the provider counts of a disk, and its burst credits."""
-    lines = list(explain_provider(snapshot))
+    lines = list(explain_provider(snapshot.agreement))
     lines += [credits_document(level).describe() for level in snapshot.credits]
     return "".join(f'<p class="soft">{escape_html(line)}</p>' for line in lines)
 

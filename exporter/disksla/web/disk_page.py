@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from disksla.history import Slot
+from disksla.history import RECENT_S, Past, Slot
 from disksla.pipeline import DiskSnapshot, Snapshot
 from disksla.text import escape_bytes, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 from disksla.verdict import VERDICTS
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import RECENT_S, Past, badge, charts, machine_note, notes
+from disksla.web.disk_card import badge, charts, machine_note, notes
 from disksla.web.page import DASH, Frame, table, table_row
 
 _HOUR_S = 3600.0

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from disksla.html import HtmlPage
 from disksla.package_files import file_beside
 from disksla.text import escape_html
-from disksla.web.charts import VERDICT_STYLE
+from disksla.verdict import VERDICT_STYLE
 
 _STYLE = (file_beside(__file__, "page.css"), VERDICT_STYLE + file_beside(__file__, "charts.css"))
 _PAGE = HtmlPage("".join("\n" + each for each in _STYLE), "\n" + file_beside(__file__, "page.js"))

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
-from disksla.history import headline
+from disksla.history import RECENT_S, Past, headline
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
@@ -16,16 +16,9 @@ from disksla.units import (
     format_percent,
     format_size,
 )
-from disksla.verdict import MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
+from disksla.verdict import LIMITED_VERDICTS, MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import (
-    BAD_VERDICTS,
-    RECENT_S,
-    Past,
-    bad_seconds,
-    brief_card,
-    disk_card,
-)
+from disksla.web.disk_card import bad_seconds, brief_card, disk_card
 from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
@@ -209,12 +202,12 @@ def _verdict(snapshot: DiskSnapshot) -> str:
     total_s = sum(by_verdict.values())
     notes = [
         f"{verdict} {format_percent(by_verdict[verdict] / total_s)}"
-        for verdict in BAD_VERDICTS
+        for verdict in LIMITED_VERDICTS
         if by_verdict[verdict]
     ]
     if snapshot.verdict is None:
         return _UNKNOWN + _lines(soft=notes)
-    style = ' class="alarm"' if snapshot.verdict in BAD_VERDICTS else ""
+    style = ' class="alarm"' if snapshot.verdict in LIMITED_VERDICTS else ""
     return f"<span{style}>{snapshot.verdict}</span>" + _lines(soft=[*_ceiling(snapshot), *notes])
 
 

@@ -1,0 +1,42 @@
+"""What the daemon says as JSON, and the client that asks it.
+
+- `disks_document`, `credits_document`: what it says.
+- `refusals`: what another answer means.
+- `daemon_client`: asks the daemon of this machine.
+"""
+
+from disksla.api.credits_document import credits_document
+from disksla.api.disks_document import (
+    DISKS_PATH,
+    DiskDocument,
+    DisksDocument,
+    LiveDiskDocument,
+    disk_document,
+    disks_document,
+)
+from disksla.api.refusals import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    OK,
+    REFUSALS,
+    TOO_MANY,
+    UNAUTHORIZED,
+    UNAVAILABLE,
+)
+
+__all__ = [
+    "BAD_REQUEST",
+    "DISKS_PATH",
+    "NOT_FOUND",
+    "OK",
+    "REFUSALS",
+    "TOO_MANY",
+    "UNAUTHORIZED",
+    "UNAVAILABLE",
+    "DiskDocument",
+    "DisksDocument",
+    "LiveDiskDocument",
+    "credits_document",
+    "disk_document",
+    "disks_document",
+]

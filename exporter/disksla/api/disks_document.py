@@ -1,0 +1,194 @@
+"""What the daemon knows of all disks, as JSON: for `disksla explain` and `disksla top`."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from disksla.api.credits_document import CreditsDocument, credits_document
+from disksla.history import COLUMNS, RECENT_S, Past, Slot, columns_of, describe_machine, joined
+from disksla.limits import Rates, TermsSource
+from disksla.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
+from disksla.provider_count import explain_provider
+from disksla.text import escape_bytes
+from disksla.verdict import LIMIT_KINDS, LIMITED_VERDICTS, VERDICTS, LimitKind, Verdict
+
+
+class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """One disk: now, and in a period, which is the last five minutes if the daemon says it."""
+
+    device: str
+    size_bytes: int
+    mount_points: tuple[str, ...]
+    terms: str
+    terms_source: TermsSource
+    said_by: str | None
+    """Who says what the disk is; None for the configuration, and if nothing does."""
+    as_of_timestamp_s: float | None = msgspec.field(name="as_of")
+    """When it was true, in seconds since 1970; None as above."""
+    limits: Rates
+    verdict: Verdict | None
+    """On the last window; None after a gap."""
+    limit: LimitKind | None
+    """Where it is throttled now."""
+    present: Traffic
+    load_ratio: float | None
+    """Mean load of the last second, 1.0 is at the limit."""
+    inflight: int | None
+    latency_s: float | None
+    """Mean time of a request in the last five seconds; None if none completed."""
+    credits: tuple[CreditsDocument, ...]
+    sentences: tuple[str, ...]
+    """What the period means, problems first."""
+    verdict_seconds: Mapping[Verdict, float]
+    """In the period."""
+    throttled_seconds: Mapping[LimitKind, float]
+    hour_sentences: tuple[str, ...] = ()
+    """What the last hour means, problems first; empty in the first minute."""
+
+    @property
+    def bad_s(self) -> float:
+        """How long the disk was throttled, below its promise or stalled."""
+        return sum(self.verdict_seconds[verdict] for verdict in LIMITED_VERDICTS)
+
+
+class MachineLimitDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit of the machine over a disk and others."""
+
+    limits: str
+    """In words."""
+    load_ratio: float | None
+    """Mean load of its disks together in the last second, 1.0 is at the limit."""
+
+
+class ChartsDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """The last five minutes in columns of five seconds, the oldest first; None is not known."""
+
+    verdicts: tuple[Verdict | None, ...]
+    """The worst that applied for a tenth of the time."""
+    iops: tuple[float | None, ...]
+    bytes_per_second: tuple[float | None, ...]
+    latency_s: tuple[float | None, ...]
+    queue_depth: tuple[float | None, ...]
+    credits_ratio: tuple[float | None, ...]
+    """Burst credits left, of the resource with the least."""
+
+
+class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
+    """One disk, with what is shown live: the last second, the last minute and charts."""
+
+    claim: str
+    """Claim of Kubernetes with its namespace; empty without one."""
+    machine_limits: tuple[MachineLimitDocument, ...]
+    await_s: float | None
+    """Mean time of a request in the last second, as iostat's await; None if none completed."""
+    queue_depth: float | None
+    """Mean number of requests in flight in the last second, as iostat's aqu-sz."""
+    last_minute: tuple[Verdict | None, ...]
+    """The worst verdict of each second that applied for a tenth of it, the oldest first."""
+    charts: ChartsDocument
+
+
+class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """All monitored disks of a host."""
+
+    host: str
+    version: str
+    timestamp_s: float
+    """Wall-clock time of the last sample, in seconds since 1970."""
+    disks: tuple[LiveDiskDocument, ...]
+
+
+DISKS_PATH = "/api/v1/disks"
+_LATENCY_SLOTS = 5
+
+
+def disks_document(snapshot: Snapshot, past: Past, host: str, version: str) -> DisksDocument:
+    """Return the document."""
+    disks = tuple(_disk(disk, snapshot.groups, past) for disk in snapshot.disks)
+    return DisksDocument(host=host, version=version, timestamp_s=snapshot.timestamp_s, disks=disks)
+
+
+def _disk(snapshot: DiskSnapshot, groups: Sequence[GroupSnapshot], past: Past) -> LiveDiskDocument:
+    slots = past.seconds(snapshot)
+    history = past.of(snapshot)
+    minutes = [] if history is None else history.with_limits(history.minutes())
+    whole = joined(slots)
+    document = disk_document(
+        snapshot,
+        joined(slots[-_LATENCY_SLOTS:]).latency_s,
+        past.explain(snapshot, slots),
+        dict(zip(VERDICTS, whole.verdict_s, strict=True)),
+        dict(zip(LIMIT_KINDS, whole.throttled_s, strict=True)),
+    )
+    hour = tuple(past.explain(snapshot, minutes)) if minutes else ()
+    disk, at_s = snapshot.disk, past.history.at_s or 0.0
+    last = [slot for slot in slots[-1:] if slot.end_s == at_s]
+    return LiveDiskDocument(
+        **msgspec.structs.asdict(document) | {"hour_sentences": hour},
+        claim=escape_bytes(f"{disk.namespace}/{disk.claim}") if disk.claim else "",
+        machine_limits=tuple(_machine(group) for group in groups if disk.name in group.devices),
+        await_s=last[0].latency_s if last else None,
+        queue_depth=last[0].queue_depth if last else None,
+        last_minute=_verdicts(columns_of(slots[-COLUMNS:], at_s, 1.0)),
+        charts=_charts(columns_of(slots, at_s, RECENT_S / COLUMNS)),
+    )
+
+
+def _machine(group: GroupSnapshot) -> MachineLimitDocument:
+    text = escape_bytes(describe_machine(group.shared))
+    return MachineLimitDocument(limits=text, load_ratio=group.present_load)
+
+
+def _verdicts(columns: Sequence[Slot | None]) -> tuple[Verdict | None, ...]:
+    """Return the worst verdict of each column; one without any has that of the next.
+
+    That is because a verdict may be decided two seconds late. At the end, it is not known yet.
+    """
+    verdicts: list[Verdict | None] = []
+    following: Verdict | None = None
+    for slot in reversed(columns):
+        following = None if slot is None else slot.worst_verdict or following
+        verdicts.append(following)
+    return tuple(reversed(verdicts))
+
+
+def _charts(columns: Sequence[Slot | None]) -> ChartsDocument:
+    return ChartsDocument(
+        verdicts=_verdicts(columns),
+        iops=tuple(slot and slot.iops for slot in columns),
+        bytes_per_second=tuple(slot and slot.bytes_per_second for slot in columns),
+        latency_s=tuple(slot and slot.latency_s for slot in columns),
+        queue_depth=tuple(slot and slot.queue_depth for slot in columns),
+        credits_ratio=tuple(slot and slot.credits_ratio for slot in columns),
+    )
+
+
+def disk_document(
+    snapshot: DiskSnapshot,
+    latency_s: float | None,
+    sentences: Iterable[str],
+    verdict_seconds: Mapping[Verdict, float],
+    throttled_seconds: Mapping[LimitKind, float],
+) -> DiskDocument:
+    """Return what is known of a disk, and what it did in a period."""
+    assignment = snapshot.assignment
+    return DiskDocument(
+        device=escape_bytes(snapshot.disk.name),
+        size_bytes=snapshot.disk.size_bytes,
+        mount_points=tuple(map(escape_bytes, snapshot.disk.mount_points)),
+        terms=escape_bytes(assignment.terms),
+        terms_source=assignment.source,
+        said_by=escape_bytes(assignment.origin) or None,
+        as_of_timestamp_s=assignment.as_of_timestamp_s,
+        limits=assignment.limits.rates,
+        verdict=snapshot.verdict,
+        limit=snapshot.throttle.limit if snapshot.throttle is not None else None,
+        present=snapshot.present,
+        load_ratio=snapshot.present_load,
+        inflight=snapshot.inflight,
+        latency_s=latency_s,
+        credits=tuple(map(credits_document, snapshot.credits)),
+        sentences=(*sentences, *explain_provider(snapshot.agreement)),
+        verdict_seconds={verdict: verdict_seconds.get(verdict, 0.0) for verdict in VERDICTS},
+        throttled_seconds={limit: each for limit, each in throttled_seconds.items() if each},
+    )

@@ -1,0 +1,47 @@
+"""HTTP as a client: requests and responses without I/O, and what carries them out.
+
+- `exchange`: generators that yield requests and receive responses, and why one failed.
+- `http`: carries out the requests.
+"""
+
+from disksla.exchange.exchange import (
+    LINK_LOCAL,
+    ExchangeError,
+    Exchanges,
+    Explanations,
+    Request,
+    Response,
+    Source,
+    authorized,
+    check_clock,
+    decode,
+    failure,
+    get_response,
+    pages,
+    plain_text,
+    plain_token,
+    query_string,
+    reason_of,
+    whole_number,
+)
+
+__all__ = [
+    "LINK_LOCAL",
+    "ExchangeError",
+    "Exchanges",
+    "Explanations",
+    "Request",
+    "Response",
+    "Source",
+    "authorized",
+    "check_clock",
+    "decode",
+    "failure",
+    "get_response",
+    "pages",
+    "plain_text",
+    "plain_token",
+    "query_string",
+    "reason_of",
+    "whole_number",
+]

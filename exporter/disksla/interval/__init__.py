@@ -1,0 +1,21 @@
+"""The difference between two samples of a disk: an interval, or a gap with its reason."""
+
+from disksla.interval.interval import (
+    GAP_REASONS,
+    Clocks,
+    GapReason,
+    Interval,
+    elapsed_or_gap,
+    interval_of,
+    load_of,
+)
+
+__all__ = [
+    "GAP_REASONS",
+    "Clocks",
+    "GapReason",
+    "Interval",
+    "elapsed_or_gap",
+    "interval_of",
+    "load_of",
+]

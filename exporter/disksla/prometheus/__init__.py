@@ -1,0 +1,84 @@
+"""What a Prometheus server has of disks.
+
+- `query`: requests to its API, and the series that it answers.
+- `selection`, `disks`: which disks are asked about, and which of them it has.
+- `period`: the time that is asked about.
+- `step`: what counters increased by between two scrapes.
+"""
+
+from disksla.prometheus.disks import Selection, find_disks
+from disksla.prometheus.period import Period, parse_period
+from disksla.prometheus.query import (
+    CHUNK_S,
+    MOST_POINTS,
+    Series,
+    Server,
+    read_instant,
+    read_samples,
+    read_steps,
+    selector,
+)
+from disksla.prometheus.selection import DiskName, parse_matchers
+from disksla.prometheus.step import (
+    COUNTERS,
+    FACTS,
+    IOWAIT_SECONDS,
+    LOAD_COUNT,
+    LOAD_SUM,
+    READ_BYTES,
+    READ_SECONDS,
+    READS,
+    THROTTLED_SECONDS,
+    VERDICT_SECONDS,
+    WAIT_SECONDS,
+    WRITE_SECONDS,
+    WRITES,
+    WRITTEN_BYTES,
+    Facts,
+    Key,
+    Scrape,
+    Step,
+    facts_of,
+    scrapes_of,
+    steps_between,
+    within,
+)
+
+__all__ = [
+    "CHUNK_S",
+    "COUNTERS",
+    "FACTS",
+    "IOWAIT_SECONDS",
+    "LOAD_COUNT",
+    "LOAD_SUM",
+    "MOST_POINTS",
+    "READS",
+    "READ_BYTES",
+    "READ_SECONDS",
+    "THROTTLED_SECONDS",
+    "VERDICT_SECONDS",
+    "WAIT_SECONDS",
+    "WRITES",
+    "WRITE_SECONDS",
+    "WRITTEN_BYTES",
+    "DiskName",
+    "Facts",
+    "Key",
+    "Period",
+    "Scrape",
+    "Selection",
+    "Series",
+    "Server",
+    "Step",
+    "facts_of",
+    "find_disks",
+    "parse_matchers",
+    "parse_period",
+    "read_instant",
+    "read_samples",
+    "read_steps",
+    "scrapes_of",
+    "selector",
+    "steps_between",
+    "within",
+]

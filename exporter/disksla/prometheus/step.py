@@ -1,0 +1,211 @@
+"""Steps: what the counters of a disk increased by between two scrapes.
+
+A counter that is less than before was reset, which all counters of a disk are together, when its
+daemon starts; then each increased by its value. Increases are differences of samples, never
+extrapolated, so they add up: those of a month are the sum of those of its days.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from disksla.limits import Rates
+from disksla.prometheus.query import Series
+
+Key = tuple[str, str]
+"""Name of a counter, and the value of the label that divides it or ''."""
+
+VERDICT_SECONDS = "disksla_verdict_seconds_total"
+THROTTLED_SECONDS = "disksla_throttled_seconds_total"
+READS, WRITES = "disksla_reads_completed_total", "disksla_writes_completed_total"
+READ_BYTES, WRITTEN_BYTES = "disksla_read_bytes_total", "disksla_written_bytes_total"
+READ_SECONDS, WRITE_SECONDS = (
+    "disksla_read_time_seconds_total",
+    "disksla_write_time_seconds_total",
+)
+LOAD_SUM, LOAD_COUNT = "disksla_window_load_ratio_sum", "disksla_window_load_ratio_count"
+IOWAIT_SECONDS = "disksla_throttled_iowait_seconds_total"
+WAIT_SECONDS = "disksla_throttle_wait_seconds_total"
+
+_DIVIDED_BY = {VERDICT_SECONDS: "verdict", THROTTLED_SECONDS: "limit"}
+_MAY_BE_ABSENT = {IOWAIT_SECONDS, WAIT_SECONDS}
+COUNTERS = (
+    *(VERDICT_SECONDS, THROTTLED_SECONDS, IOWAIT_SECONDS, WAIT_SECONDS),
+    *(READS, WRITES, READ_BYTES, WRITTEN_BYTES, READ_SECONDS, WRITE_SECONDS),
+    *(LOAD_SUM, LOAD_COUNT),
+)
+_INFO = "disksla_disk_info"
+_RATES = {
+    "disksla_limit_read_iops": "read_iops",
+    "disksla_limit_write_iops": "write_iops",
+    "disksla_limit_read_bytes_per_second": "read_bytes_per_second",
+    "disksla_limit_written_bytes_per_second": "write_bytes_per_second",
+}
+_LATENCY = "disksla_limit_latency_seconds"
+_SIZE = "disksla_disk_size_bytes"
+FACTS = (_INFO, _SIZE, _LATENCY, *_RATES)
+_ROUNDING = 1e-6
+"""A counter may be less by this share of it: servers differ in how many digits they store, and
+VictoriaMetrics stores more of them in one block than in another."""
+_LATE_S = 2.5
+"""A verdict is decided up to two seconds late, so a step may have that much more time."""
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """What was known of a disk at a scrape."""
+
+    serial: str = ""
+    model: str = ""
+    wwn: str = ""
+    provider: str = ""
+    terms: str = ""
+    terms_source: str = ""
+    machine_type: str = ""
+    latency_kind: str = ""
+    size_bytes: int | None = None
+    promised: Rates = Rates()
+    promised_latency_s: float | None = None
+
+
+class Step(NamedTuple):
+    """The time between two scrapes of a disk, and the increases of its counters."""
+
+    start_s: float
+    end_s: float
+    increases: Mapping[Key, float]
+    """Those above zero; of counters that not every host has, those of zero too."""
+    facts: Facts
+    """At the end."""
+    is_reset: bool = False
+    """The counters started again in between."""
+
+    @property
+    def seconds(self) -> float:
+        """Time between the scrapes."""
+        return self.end_s - self.start_s
+
+    def of(self, name: str, label: str = "") -> float:
+        """Return the increase of a counter."""
+        return self.increases.get((name, label), 0.0)
+
+    @property
+    def assessed_s(self) -> float:
+        """Time that has a verdict."""
+        return sum(
+            increase for (name, _), increase in self.increases.items() if name == VERDICT_SECONDS
+        )
+
+    @property
+    def noncompliant_s(self) -> float:
+        """Time below the promise, or stalled."""
+        return self.of(VERDICT_SECONDS, "below") + self.of(VERDICT_SECONDS, "stalled")
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether it has throttled time."""
+        return any(name == THROTTLED_SECONDS for name, _ in self.increases)
+
+
+class Scrape(msgspec.Struct):
+    """The samples of a disk at one time."""
+
+    timestamp_s: float
+    counters: dict[Key, float]
+    gauges: dict[str, float]
+    info: dict[str, str]
+
+
+def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
+    """Return the scrapes of one disk in order of time, by the samples of its series.
+
+    A scrape without any verdict is left out. Samples may be there twice.
+    """
+    scrapes: dict[float, Scrape] = {}
+    for each in series:
+        name = each.name
+        key = name, each.metric.get(_DIVIDED_BY.get(name, ""), "")
+        for timestamp_s, value in each.samples():
+            scrape = scrapes.get(timestamp_s)
+            if scrape is None:
+                scrape = scrapes[timestamp_s] = Scrape(timestamp_s, {}, {}, {})
+            if name in COUNTERS:
+                scrape.counters[key] = value
+            elif name == _INFO:
+                scrape.info = each.metric
+            else:
+                scrape.gauges[name] = value
+    return [
+        scrapes[timestamp_s]
+        for timestamp_s in sorted(scrapes)
+        if _is_assessed(scrapes[timestamp_s])
+    ]
+
+
+def steps_between(scrapes: Iterable[Scrape]) -> list[Step]:
+    """Return the steps between scrapes in order of time; one that is there twice counts once."""
+    steps: list[Step] = []
+    before: Scrape | None = None
+    known = Facts()
+    for scrape in scrapes:
+        if before is None or scrape.timestamp_s > before.timestamp_s:
+            if before is not None:
+                facts = facts_of(scrape.info, scrape.gauges)
+                known = known if facts == known else facts
+                steps.append(_step(before, scrape, known))
+            before = scrape
+    return steps
+
+
+def _is_assessed(scrape: Scrape) -> bool:
+    return any(name == VERDICT_SECONDS for name, _ in scrape.counters)
+
+
+def facts_of(info: Mapping[str, str], gauges: Mapping[str, float]) -> Facts:
+    """Return what the labels of an info and the values of gauges say of a disk."""
+    size = gauges.get(_SIZE)
+    return Facts(
+        serial=info.get("serial", ""),
+        model=info.get("model", ""),
+        wwn=info.get("wwn", ""),
+        provider=info.get("provider", ""),
+        terms=info.get("terms", ""),
+        terms_source=info.get("terms_source", ""),
+        machine_type=info.get("machine_type", ""),
+        latency_kind=info.get("latency_kind", ""),
+        size_bytes=None if size is None else int(size),
+        promised=Rates(**{field: gauges.get(name) for name, field in _RATES.items()}),
+        promised_latency_s=gauges.get(_LATENCY),
+    )
+
+
+def _step(before: Scrape, after: Scrape, facts: Facts) -> Step:
+    known, elapsed_s = before.counters, after.timestamp_s - before.timestamp_s
+    is_reset = any(
+        value < (1 - _ROUNDING) * known.get(key, 0.0) for key, value in after.counters.items()
+    )
+    increases: dict[Key, float] = {}
+    for key, value in after.counters.items():
+        if is_reset:
+            increase = value
+        elif key in known:
+            increase = value - known[key]
+        else:
+            increase = _appeared(key, value, elapsed_s)
+        if increase > 0 or key[0] in _MAY_BE_ABSENT:
+            increases[key] = increase
+    return Step(before.timestamp_s, after.timestamp_s, increases, facts, is_reset)
+
+
+def _appeared(key: Key, value: float, elapsed_s: float) -> float:
+    """Return the increase of a counter that was absent at the scrape before.
+
+    A counter of seconds started at 0 in between, as those of limits do that throttle for the first
+    time, unless it has more seconds than have passed. Of others that cannot be said.
+    """
+    return value if key[1] and value <= elapsed_s + _LATE_S else 0.0
+
+
+def within(steps: Sequence[Step], start_s: float, end_s: float) -> list[Step]:
+    """Return the steps that end after a time, up to another one: an increase counts at its end."""
+    return [step for step in steps if start_s < step.end_s <= end_s]

@@ -1,0 +1,13 @@
+"""The HTTP server: sockets, HTTP, TLS, basic auth, limits on clients and their configuration."""
+
+from disksla.server.config import WebConfig, describe
+from disksla.server.http import PLAIN_TEXT, HeaderLines, Request, Response
+
+__all__ = [
+    "PLAIN_TEXT",
+    "HeaderLines",
+    "Request",
+    "Response",
+    "WebConfig",
+    "describe",
+]

@@ -23,7 +23,7 @@ from disksla.limits.rules import (
     Sum,
     Tiers,
 )
-from disksla.limits.terms import LatencyTerms, Option, OptionValue, Source, Terms
+from disksla.limits.terms import LatencyTerms, Option, OptionValue, RowSource, Terms
 from disksla.units import format_count, format_duration, format_listed_bandwidth, format_size
 
 _INTRODUCTION = """\
@@ -284,7 +284,7 @@ def machine_section(name: str, rules: MachineRules, table: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def source_lines(sources: Iterable[Source]) -> Iterator[str]:
+def source_lines(sources: Iterable[RowSource]) -> Iterator[str]:
     """Yield the lines of a list of sources."""
     yield "Sources:\n"
     for source in sources:

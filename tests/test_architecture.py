@@ -1,8 +1,9 @@
-"""Packages: pure modules, imports through facades, docs/architecture.md."""
+"""Packages: pure modules, imports through facades, names of classes, docs/architecture.md."""
 
 import ast
 import configparser
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_facade_has_a_caption_and_lists_its_names(package: str) -> None:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
     ]
     assert set(listed[0] if listed else ()) == imported
+
+
+def test_no_two_classes_have_the_same_name() -> None:
+    """A thing has one name (docs/glossary.md); those of a module alone have an underscore."""
+    modules = defaultdict(list)
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
 
 
 def test_architecture_document_shows_every_package() -> None:

@@ -45,7 +45,7 @@ UNIT_ELSEWHERE = {
     "disksla.limits.limits.Bucket.capacity": "in the unit of its `resource`",
     "disksla.metrics.metric.Buckets.bounds": "in the name of the metric",
     "disksla.metrics.metric.Metric.value": "in the name of the metric",
-    "disksla.report.document.Given.queue_depth": "requests",
+    "disksla.report.document.GivenService.queue_depth": "requests",
     "disksla.prometheus.query": "in the name of the metric",
     "disksla.prometheus.step.Scrape": "in the name of the metric",
     "disksla.api.disks_document.LiveDiskDocument.queue_depth": "requests",

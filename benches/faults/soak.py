@@ -25,7 +25,7 @@ from disksla.pipeline.saved_state import decode as decode_saved
 from disksla.pipeline.saved_state import encode as encode_saved
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State, to_saved_state
-from disksla.server.http import Request
+from disksla.server.http import RequestHead
 from disksla.system.state_file import StateFile
 from disksla.verdict.verdict import VERDICTS
 from disksla.web.app import App, Controls
@@ -99,7 +99,7 @@ class Soak:
 
     def _get(self, path: str, accept: str = "") -> None:
         headers = {"accept": accept, "accept-encoding": "gzip"}
-        response = self._app(Request("GET", path, headers=headers))
+        response = self._app(RequestHead("GET", path, headers=headers))
         if response.status != 200 or not response.body:
             raise AssertionError(f"{path}: {response.status}")
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from prometheus_client.openmetrics.exposition import CONTENT_TYPE_LATEST
 
-from disksla.server.http import Request, Response
+from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress
 from disksla.server.server import WebServer
 from fleet.page import page_at
@@ -32,10 +32,10 @@ def serve_fleet(
     The samples of a page may have the time of the clock, which need not be that of the scrape.
     """
 
-    def application(request: Request) -> Response:
+    def application(request: RequestHead) -> Reply:
         match = _PATH.fullmatch(request.path)
         if match is None:
-            return Response(b"expected /host-NNNN/metrics\n", 404)
+            return Reply(b"expected /host-NNNN/metrics\n", 404)
         now_s = clock()
         page = page_at(seed, int(match[1]), fleet_start_s, now_s)
         body = (_SAMPLE.sub(rf"\g<0> {now_s:.3f}", page) if with_times else page).encode()
@@ -43,7 +43,7 @@ def serve_fleet(
         if "gzip" in request.headers.get("accept-encoding", ""):
             headers.append(("Content-Encoding", "gzip"))
             body = gzip.compress(body, GZIP_LEVEL, mtime=0)
-        return Response(body, headers=tuple(headers))
+        return Reply(body, headers=tuple(headers))
 
     page_at(seed, 0, fleet_start_s, fleet_start_s)  # makes the playbacks before the first scrape
     server = WebServer(application, [ListenAddress("127.0.0.1", 0)])

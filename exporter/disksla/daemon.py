@@ -27,7 +27,7 @@ from disksla.ebs.client import EbsClient
 from disksla.errors import DiskslaError
 from disksla.history import History
 from disksla.history.machine_limit import machine_limit
-from disksla.history.past import Past
+from disksla.history.past import HistoryView
 from disksla.metrics import status_line
 from disksla.metrics.build_info import read_build_info
 from disksla.pipeline import (
@@ -232,9 +232,11 @@ class Daemon:
         snapshot = take_snapshot(self._sampler.state).with_health(self._health())
         return snapshot.with_terms_failures(self._terms.failures)
 
-    def past(self) -> Past:
+    def past(self) -> HistoryView:
         """Return what each disk did lately, and the limits of the machine over a disk."""
-        return Past(self._history, lambda device: machine_limit(self._sampler.state, device))
+        return HistoryView(
+            self._history, lambda device: machine_limit(self._sampler.state, device)
+        )
 
     def reports(self) -> Mapping[str, VerificationReport]:
         """Return the last verification report of each disk, by `disk_key`."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.advice.demand import Demand, DemandWindow
-from disksla.advice.scrapes import PEAK_S, Scrape, demand_of_scrapes
+from disksla.advice.scrapes import PEAK_S, ScrapedCounters, demand_of_scrapes
 from disksla.advice.simulation import throttled_share
 from disksla.limits import Limits, Rates, build_limits
 from disksla.limits.cost_model import Work
@@ -21,12 +21,14 @@ def iops(rate: float) -> Limits:
     return build_limits(Rates(rate, rate, rate * 8192, rate * 8192), "sum")
 
 
-def scrape(seconds: float, reads: float, peak: float | None = None, **fields: Any) -> Scrape:
+def scrape(
+    seconds: float, reads: float, peak: float | None = None, **fields: Any
+) -> ScrapedCounters:
     rates = None if peak is None else Work(peak, 0, peak * 4096, 0)
-    return Scrape(seconds, reads, 0, reads * 4096, 0, peak=rates)._replace(**fields)
+    return ScrapedCounters(seconds, reads, 0, reads * 4096, 0, peak=rates)._replace(**fields)
 
 
-def share(limits: Limits, *scrapes: Scrape) -> tuple[float, float]:
+def share(limits: Limits, *scrapes: ScrapedCounters) -> tuple[float, float]:
     return throttled_share(demand_of_scrapes(scrapes), limits, TOLERANCE)
 
 

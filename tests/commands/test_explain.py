@@ -11,10 +11,10 @@ import pytest
 from disksla.api import DiskDocument
 from disksla.api.disks_document import disks_document
 from disksla.cli import main
-from disksla.commands._recent import Recent
+from disksla.commands._recent import RecentDisks
 from disksla.commands._recent_text import print_recent
 from disksla.history import History
-from disksla.history.past import Past
+from disksla.history.past import HistoryView
 from disksla.limits import Rates
 from disksla.pipeline import advance, take_snapshot
 from disksla.pipeline.state import State
@@ -38,7 +38,7 @@ def throttled() -> DiskDocument:
     for tick in run(SCENARIOS["iops-300-deep"]).ticks:
         state = advance(state, tick)
         history = history.after(state)
-    document = disks_document(take_snapshot(state), Past(history), "db-1", "1")
+    document = disks_document(take_snapshot(state), HistoryView(history), "db-1", "1")
     [disk] = document.disks
     return disk
 
@@ -56,7 +56,7 @@ def idle(name: str, **changes: Any) -> DiskDocument:
 
 def printed(capsys: Captured, order: list[str], *disks: DiskDocument) -> list[str]:
     by_name = {disk.device: disk for disk in disks}
-    print_recent(Recent("the last five minutes", 300.0, 0.0, by_name, "daemon"), order)
+    print_recent(RecentDisks("the last five minutes", 300.0, 0.0, by_name, "daemon"), order)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert max(map(len, lines)) <= 80
     return lines
@@ -85,7 +85,7 @@ def test_terms_and_mount_points_are_named(capsys: Captured) -> None:
 
 
 def test_known_credits_are_printed(capsys: Captured) -> None:
-    document = disks_document(view(disk_view(limits=BURST_LIMITS)), Past(), "h", "v")
+    document = disks_document(view(disk_view(limits=BURST_LIMITS)), HistoryView(), "h", "v")
     [disk] = document.disks
     text = " ".join(" ".join(printed(capsys, [], disk)).split())
     assert "Burst credits (iops): 31" in text

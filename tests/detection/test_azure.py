@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection.azure import detect_azure
-from disksla.detection.findings import Detected, Disk
+from disksla.detection.findings import CloudDisk, Detected
 from disksla.exchange.exchange import Request
 from disksla.units import GIB, MB
 from support.examples import halved
@@ -46,7 +46,7 @@ def resource(kind: str, **properties: Any) -> Any:
 
 TOKEN = reply({"access_token": "S3CRET", "expires_in": "86399"})
 OS = resource("Premium_LRS", diskSizeGB=30, tier="P4", diskIOPSReadWrite=120)
-OS_DISK = Disk("os", "Premium_LRS", 30 * GIB, caching="read-write", options={"tier": "P4"})
+OS_DISK = CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write", options={"tier": "P4"})
 
 
 def run(*answers: Answer, endpoint: str | None = None) -> tuple[Detected, list[Request]]:
@@ -67,11 +67,11 @@ def test_metadata_alone() -> None:
     found, requests = run(reply(metadata), reply({"error": "invalid_request"}, 400))
     assert found.metadata is not None
     assert found.metadata.disks == (
-        Disk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
-        Disk("0", "StandardSSD_LRS", 1024 * GIB, caching="read-only"),
-        Disk("1", "PremiumV2_LRS", 1024 * GIB, caching="none"),
-        Disk("2", "UltraSSD_LRS", 1024 * GIB, 65280, 979202048, "none"),
-        Disk("3", "Premium_LRS", None, caching="none"),
+        CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
+        CloudDisk("0", "StandardSSD_LRS", 1024 * GIB, caching="read-only"),
+        CloudDisk("1", "PremiumV2_LRS", 1024 * GIB, caching="none"),
+        CloudDisk("2", "UltraSSD_LRS", 1024 * GIB, 65280, 979202048, "none"),
+        CloudDisk("3", "Premium_LRS", None, caching="none"),
     )
     assert found.metadata.incomplete == {"1"}
     assert found.machine_type == "Standard_D4s_v5"
@@ -113,8 +113,8 @@ def test_api() -> None:
     assert found.api is not None
     assert found.api.disks == (
         OS_DISK,
-        Disk("0", "PremiumV2_LRS", 1024 * GIB, 9000, 400 * MB, "none"),
-        Disk(
+        CloudDisk("0", "PremiumV2_LRS", 1024 * GIB, 9000, 400 * MB, "none"),
+        CloudDisk(
             "1",
             "Premium_LRS",
             1024 * GIB,

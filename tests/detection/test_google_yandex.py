@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.detection.findings import Detected, Disk
+from disksla.detection.findings import CloudDisk, Detected
 from disksla.detection.google import detect_google
 from disksla.detection.yandex import detect_yandex
 from disksla.exchange.exchange import Request, Response
@@ -74,9 +74,9 @@ def test_google_metadata_alone() -> None:
     found, requests = google(instance(*DISKS), metadata("", 404))
     assert found.metadata is not None
     assert found.metadata.disks == (
-        Disk("boot", "PERSISTENT-BALANCED"),
-        Disk("data", "HYPERDISK-BALANCED"),
-        Disk("local-ssd-0", "LOCAL-SSD"),
+        CloudDisk("boot", "PERSISTENT-BALANCED"),
+        CloudDisk("data", "HYPERDISK-BALANCED"),
+        CloudDisk("local-ssd-0", "LOCAL-SSD"),
     )
     assert found.metadata.incomplete == {"data"}
     assert found.machine_type == "n2-standard-8"
@@ -115,10 +115,10 @@ def test_google_api() -> None:
     assert found.problems == ()
     assert found.api is not None
     assert found.api.disks == (
-        Disk("boot", "pd-balanced", 100 * GIB),
-        Disk("data", "hyperdisk-balanced", 500 * GIB, 6000, 300 * MIB),
-        Disk("local-ssd-0", "SCRATCH", 375 * GIB),
-        Disk("odd", "hyperdisk-next", 10 * GIB, None, 40 * MIB),
+        CloudDisk("boot", "pd-balanced", 100 * GIB),
+        CloudDisk("data", "hyperdisk-balanced", 500 * GIB, 6000, 300 * MIB),
+        CloudDisk("local-ssd-0", "SCRATCH", 375 * GIB),
+        CloudDisk("odd", "hyperdisk-next", 10 * GIB, None, 40 * MIB),
     )
     base = "https://compute.googleapis.com/compute/v1"
     assert [each.url for each in requests[2:]] == [
@@ -202,9 +202,9 @@ def test_yandex() -> None:
     assert found.problems == ()
     assert found.api is not None
     assert found.api.disks == (
-        Disk("epdboot", "network-hdd", 10 * GIB),
-        Disk("data", "network-ssd", 100 * GIB),
-        Disk("epdlog", "network-ssd-nonreplicated"),
+        CloudDisk("epdboot", "network-hdd", 10 * GIB),
+        CloudDisk("data", "network-ssd", 100 * GIB),
+        CloudDisk("epdlog", "network-ssd-nonreplicated"),
     )
     base = "https://compute.api.cloud.yandex.net/compute/v1"
     assert [each.url for each in requests] == [

@@ -19,7 +19,7 @@ from disksla.config.matching import assign
 from disksla.config.settings import Settings
 from disksla.config.terms_file import TermsContent
 from disksla.detection import encode_terms_file, terms_file
-from disksla.detection.findings import Detected, Disk
+from disksla.detection.findings import CloudDisk, Detected
 from disksla.detection.kubernetes import Account, detect_kubernetes
 from disksla.detection.service_account import read_account, read_names
 from disksla.disks.csi_volume import handle_hash
@@ -110,7 +110,7 @@ def ordered(
     parameters: dict[str, str] | None,
     changed: dict[str, str] | None = None,
     **values: Any,
-) -> Disk | None:
+) -> CloudDisk | None:
     """Return the terms of a volume with these parameters of its classes."""
     cinder = values.pop("cinder", "openstack")
     found = detected(
@@ -128,7 +128,7 @@ def ordered(
     return disks[0] if disks else None
 
 
-def values(disk: Disk | None) -> tuple[Any, ...] | None:
+def values(disk: CloudDisk | None) -> tuple[Any, ...] | None:
     if disk is None:
         return None
     return disk.provider, disk.api_type, disk.iops, disk.bytes_per_second

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.detection.clouds_file import read_clouds_file
-from disksla.detection.findings import Detected, Disk
+from disksla.detection.findings import CloudDisk, Detected
 from disksla.detection.openstack import OpenstackCredentials, detect_openstack
 from disksla.errors import DiskslaError
 from disksla.exchange.exchange import Request, Response
@@ -71,8 +71,8 @@ def test_volumes_of_all_pages_that_are_attached_to_this_server() -> None:
     )
     assert found.api is not None
     assert found.api.disks == (
-        Disk("a1", "ceph-ssd", 100 * GIB),
-        Disk("c3", "high iops", 100 * GIB),
+        CloudDisk("a1", "ceph-ssd", 100 * GIB),
+        CloudDisk("c3", "high iops", 100 * GIB),
     )
     [problem] = found.problems
     assert problem.message == "listing of volumes failed: volume e5 has no type"

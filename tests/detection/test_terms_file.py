@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from disksla.detection import decode_terms_file, encode_terms_file, terms_file
 from disksla.detection.findings import (
+    CloudDisk,
     Detected,
-    Disk,
+    DetectionProblem,
     Listing,
     Metadata,
-    Problem,
     detect,
     each_disk,
 )
-from disksla.detection.terms_file import TermsFile
+from disksla.detection.terms_file import DetectedTermsFile
 from disksla.errors import DiskslaError
 from disksla.exchange.exchange import ExchangeError, Exchanges
 from disksla.units import GIB, MB, MIB, parse_bandwidth_bytes_per_second, parse_size_bytes
@@ -25,17 +25,17 @@ from support.exchanges import answered
 
 FIRST = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
 LATER = FIRST + dt.timedelta(minutes=30)
-DENIED = Problem("api", "denied", "disks/read was denied; add it")
+DENIED = DetectionProblem("api", "denied", "disks/read was denied; add it")
 DISKS = (
-    Disk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
-    Disk("0", "PremiumV2_LRS", 500 * GIB, 6000, 250 * MB, options={}),
-    Disk("1", "Premium_LRS", 1000 * GIB, options={"tier": "P40"}),
+    CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
+    CloudDisk("0", "PremiumV2_LRS", 500 * GIB, 6000, 250 * MB, options={}),
+    CloudDisk("1", "Premium_LRS", 1000 * GIB, options={"tier": "P40"}),
 )
 METADATA = Listing(
     (
-        Disk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
-        Disk("0", "PremiumV2_LRS", 500 * GIB),
-        Disk("1", "Premium_LRS", 1000 * GIB),
+        CloudDisk("os", "Premium_LRS", 30 * GIB, caching="read-write"),
+        CloudDisk("0", "PremiumV2_LRS", 500 * GIB),
+        CloudDisk("1", "Premium_LRS", 1000 * GIB),
     ),
     incomplete=frozenset({"0"}),
 )
@@ -43,12 +43,12 @@ METADATA = Listing(
 
 def after(
     *,
-    api: tuple[Disk, ...] | None = None,
+    api: tuple[CloudDisk, ...] | None = None,
     metadata: Listing | None = None,
     machine: str | None = "D4s_v5",
     provider: str = "azure",
-    last: TermsFile | None = None,
-) -> TermsFile:
+    last: DetectedTermsFile | None = None,
+) -> DetectedTermsFile:
     """Return the file after an attempt; half an hour after the last one."""
     listing = None if api is None else Listing(api)
     problems = () if listing else (DENIED,)
@@ -56,7 +56,7 @@ def after(
     return terms_file(detected, last, FIRST if last is None else LATER)
 
 
-def volumes(content: TermsFile) -> dict[str, str | None]:
+def volumes(content: DetectedTermsFile) -> dict[str, str | None]:
     return {entry.match.volume or "": entry.size for entry in content.disks}
 
 
@@ -127,11 +127,11 @@ def test_machine_type_of_the_metadata_is_newer() -> None:
 def test_metadata_replaces_entries_that_it_contradicts() -> None:
     """Another disk was attached to the same slot while the API could not be asked."""
     last = after(api=DISKS)
-    grown = Listing((METADATA.disks[0], Disk("1", "Premium_LRS", 2000 * GIB)))
+    grown = Listing((METADATA.disks[0], CloudDisk("1", "Premium_LRS", 2000 * GIB)))
     content = after(metadata=grown, last=last)
     assert volumes(content) == {"os": "30GiB", "1": "2000GiB"}
     assert content.disks[1].options == {}
-    other_type = Listing((Disk("1", "StandardSSD_LRS", 1000 * GIB),))
+    other_type = Listing((CloudDisk("1", "StandardSSD_LRS", 1000 * GIB),))
     assert after(metadata=other_type, last=last).disks[0].api_type == "StandardSSD_LRS"
 
 
@@ -141,8 +141,8 @@ def test_metadata_keeps_entries_that_it_does_not_contradict() -> None:
 
 
 def test_types_of_google_metadata_have_other_names() -> None:
-    last = after(api=(Disk("data", "pd-ssd", GIB),), provider="gcp")
-    metadata = Listing((Disk("data", "PERSISTENT-SSD"),))
+    last = after(api=(CloudDisk("data", "pd-ssd", GIB),), provider="gcp")
+    metadata = Listing((CloudDisk("data", "PERSISTENT-SSD"),))
     content = after(metadata=metadata, provider="gcp", last=last)
     assert content.disks == last.disks
 
@@ -197,7 +197,7 @@ amounts = st.integers(1, 2**60)
 
 @given(amounts, amounts, st.sampled_from([1, MB, MIB]))
 def test_quantities_are_exact(size: int, rate: int, unit: int) -> None:
-    content = after(api=(Disk("x", "t", size, None, rate * unit),))
+    content = after(api=(CloudDisk("x", "t", size, None, rate * unit),))
     [entry] = content.disks
     assert entry.size is not None
     assert entry.bandwidth is not None
@@ -206,15 +206,15 @@ def test_quantities_are_exact(size: int, rate: int, unit: int) -> None:
     assert parse_bandwidth_bytes_per_second(entry.bandwidth) == float(rate * unit)
 
 
-def failing(reason: str) -> Exchanges[Disk]:
+def failing(reason: str) -> Exchanges[CloudDisk]:
     yield from ()
     raise ExchangeError(reason, f"x failed: {reason}")  # type: ignore[arg-type]
 
 
-def disk(name: str) -> Exchanges[Disk]:
+def disk(name: str) -> Exchanges[CloudDisk]:
     if name in {"denied", "not_found", "throttled"}:
         return (yield from failing(name))
-    return Disk(name, "t")
+    return CloudDisk(name, "t")
 
 
 def test_one_denied_disk_does_not_hide_the_others() -> None:
@@ -233,7 +233,7 @@ def test_listing_that_fails_as_a_whole(names: list[str], reason: str) -> None:
 
 
 def test_problems_of_the_metadata_count_only_without_the_api() -> None:
-    lacking = Problem("metadata", "not_found", "no IOPS of 0")
+    lacking = DetectionProblem("metadata", "not_found", "no IOPS of 0")
 
     def metadata() -> Exchanges[Metadata[str]]:
         yield from ()

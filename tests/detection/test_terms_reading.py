@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from disksla.config.terms_file import TermsContent
 from disksla.detection import encode_terms_file, terms_file
-from disksla.detection.findings import Detected, Disk, Listing, Problem
+from disksla.detection.findings import CloudDisk, Detected, DetectionProblem, Listing
 from disksla.schema.yaml_file import parse_record
 from disksla.units import GIB, MIB
 from support.simulated_host import CATALOG
@@ -15,7 +15,7 @@ from support.simulated_host import CATALOG
 NOW = dt.datetime(2026, 11, 23, 1, 2, 3, tzinfo=dt.UTC)
 NAMES = st.from_regex(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,30}", fullmatch=True)
 DISKS = st.builds(
-    Disk,
+    CloudDisk,
     volume=NAMES,
     api_type=NAMES,
     size_bytes=st.none() | st.integers(1, 2**50),
@@ -25,7 +25,7 @@ DISKS = st.builds(
     options=st.dictionaries(NAMES, NAMES, max_size=2),
 )
 PROBLEMS = st.builds(
-    Problem,
+    DetectionProblem,
     source=st.sampled_from(["api", "metadata"]),
     reason=st.sampled_from(["denied", "timeout", "no_credentials"]),
     message=st.sampled_from(["it failed: why; hint: 'x' \"y\" # z", "a: b"]),
@@ -38,7 +38,7 @@ PROBLEMS = st.builds(
     machine=st.none() | NAMES,
 )
 def test_what_was_found_out_is_read(
-    disks: list[Disk], problems: list[Problem], machine: str | None
+    disks: list[CloudDisk], problems: list[DetectionProblem], machine: str | None
 ) -> None:
     listing = Listing(tuple(disks))
     detected = Detected("aws", "EC2", machine, None, listing, tuple(problems))
@@ -59,7 +59,7 @@ def test_what_was_found_out_is_read(
 
 
 def test_size_and_bandwidth_of_a_real_volume() -> None:
-    disk = Disk("vol-1", "gp3", 500 * GIB, 6000, 250 * MIB)
+    disk = CloudDisk("vol-1", "gp3", 500 * GIB, 6000, 250 * MIB)
     detected = Detected("aws", "EC2", None, None, Listing((disk,)))
     written = encode_terms_file(terms_file(detected, None, NOW))
     file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 0.0)
@@ -67,7 +67,7 @@ def test_size_and_bandwidth_of_a_real_volume() -> None:
 
 
 def test_attempt_that_found_nothing_has_no_age() -> None:
-    problem = Problem("metadata", "timeout", "it failed: why; hint")
+    problem = DetectionProblem("metadata", "timeout", "it failed: why; hint")
     detected = Detected("aws", "EC2", problems=(problem,))
     written = encode_terms_file(terms_file(detected, None, NOW))
     file = parse_record(written, "cloud.json", TermsContent, {}).to_file("f", CATALOG, 1.0)

@@ -19,7 +19,7 @@ from disksla.history.history import (
     History,
 )
 from disksla.history.packed_slots import BLOCK, PackedSlots
-from disksla.history.slot import PACKED_BYTES, Slot, Totals, totals_of, unpack
+from disksla.history.slot import PACKED_BYTES, RunningTotals, Slot, totals_of, unpack
 from disksla.history.summary import summary_of_records, summary_of_slots
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import disk_snapshot
@@ -57,7 +57,7 @@ def history_of(states: list[State]) -> DiskHistory:
         NUMBERS,
         NUMBERS,
         st.none() | NUMBERS,
-        st.builds(Totals, *[NUMBERS] * len(Totals._fields)),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
     )
 )
 def test_packed_slots_are_unpacked(slot: Slot) -> None:
@@ -67,7 +67,7 @@ def test_packed_slots_are_unpacked(slot: Slot) -> None:
 
 
 def test_slots_have_verdicts_and_limits_in_their_order() -> None:
-    totals = Totals(*range(len(Totals._fields)))
+    totals = RunningTotals(*range(len(RunningTotals._fields)))
     slot = Slot(0.0, 1.0, None, totals)
     assert slot.verdict_s == tuple(getattr(totals, verdict) for verdict in VERDICTS)
     assert slot.throttled_s == tuple(getattr(totals, limit) for limit in LIMIT_KINDS)
@@ -159,7 +159,7 @@ def test_memory_is_bounded() -> None:
 
 @given(st.integers(0, 150), st.integers(1, 70))
 def test_the_last_slots_are_kept(number: int, most: int) -> None:
-    slots = [Slot(float(end_s), 1.0, None, Totals()) for end_s in range(number)]
+    slots = [Slot(float(end_s), 1.0, None, RunningTotals()) for end_s in range(number)]
     kept = PackedSlots()
     for slot in slots:
         kept = kept.plus(slot.pack(), most)
@@ -238,4 +238,4 @@ def test_disk_without_counters_has_no_requests() -> None:
     machine = Machine(a_disk(), settings=BY_SECONDS, unreadable=True)
     disk_state = machine.state.monitored["vda"]
     assert disk_state.counters is None
-    assert totals_of(disk_state, 0.0) == Totals()
+    assert totals_of(disk_state, 0.0) == RunningTotals()

@@ -5,7 +5,7 @@ from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
 from disksla.history import History
 from disksla.history.machine_limit import machine_limit
-from disksla.history.past import Past
+from disksla.history.past import HistoryView
 from disksla.history.sentences import LargerMachine
 from disksla.limits.machine import MachineChoice, find_machine
 from disksla.limits.machine_tables import load_machine_rules, read_table
@@ -99,7 +99,7 @@ def explained_of(states: list[State]) -> dict[str, list[str]]:
     history = History()
     for state in states:
         history = history.after(state)
-    past = Past(history, lambda device: machine_limit(states[-1], device))
+    past = HistoryView(history, lambda device: machine_limit(states[-1], device))
     found = {}
     for snapshot in take_snapshot(states[-1]).disks:
         found[snapshot.disk.name] = past.explain(snapshot, past.seconds(snapshot))

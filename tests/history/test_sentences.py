@@ -17,7 +17,7 @@ from disksla.history.sentences import (
     explain_writes,
     headline,
 )
-from disksla.history.summary import Part, Summary, summary_of_records
+from disksla.history.summary import Summary, SummaryPart, summary_of_records
 from disksla.limits import NO_LIMITS, SharedLimits
 from disksla.limits.assignment import Assignment
 from disksla.pipeline.window_records import WindowRecord
@@ -133,8 +133,8 @@ def test_machine_is_named_by_what_its_limits_follow_from() -> None:
 
 
 def test_small_slice_of_another_limit_is_left_out() -> None:
-    part = Part(0.9, 500.0, 0.0, 8.0, 0.01)
-    throttled: dict[tuple[ThrottleLevel, LimitKind], Part] = {
+    part = SummaryPart(0.9, 500.0, 0.0, 8.0, 0.01)
+    throttled: dict[tuple[ThrottleLevel, LimitKind], SummaryPart] = {
         ("base", "iops"): part._replace(seconds=99.0),
         ("unknown", "unknown"): part,
     }
@@ -325,7 +325,7 @@ def test_exact_counts_are_named_where_flushes_are_counted_as_writes() -> None:
 
 
 def test_longest_problem_is_first_and_flushes_are_named() -> None:
-    part = Part(0.1, 500.0, 0.0, 8.0, 0.01)
+    part = SummaryPart(0.1, 500.0, 0.0, 8.0, 0.01)
     long = part._replace(seconds=148.0, iops=600.0, has_flushes=True)
     summary = Summary(300.0, {"below": long}, {("base", "iops"): part})
     first, second = explain(summary, assignment())

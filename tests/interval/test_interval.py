@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.interval.interval import GAP_REASONS, Clocks, Interval, elapsed_or_gap, interval_of
-from disksla.procfs import Reading
+from disksla.procfs import CounterValues
 
 AT_NOON = Clocks(monotonic_s=100.0, boottime_s=150.0, realtime_s=1.7e9)
 
@@ -93,7 +93,7 @@ DATA_WRITE, EMPTY_FLUSH, COMMIT, COMMIT_BY_FUA = (1, 0, 8), (1, 1, 0), (1, 2, 8)
 journal flushes before it and, without FUA, after it."""
 
 
-def reading(requests: list[tuple[int, int, int]]) -> Reading:
+def reading(requests: list[tuple[int, int, int]]) -> CounterValues:
     writes, flushes, sectors = (sum(request[n] for request in requests) for n in range(3))
     return (0, 0, 0, 0, writes, 0, sectors, 0, 0, 0, 0, 0, 0, 0, flushes, 0)
 

@@ -21,7 +21,7 @@ from disksla.limits.rules import (
     Tier,
     Tiers,
 )
-from disksla.limits.terms import Example, Provision, Source, Terms
+from disksla.limits.terms import Example, Provision, RowSource, Terms
 from disksla.units import GIB, KIB, MIB, format_count, format_listed_bandwidth
 
 CATALOG = load_catalog()
@@ -35,7 +35,7 @@ def terms_of(iops: IopsRule, bandwidth: BandwidthRule | None = None) -> Terms:
         title="Disk",
         provider="test",
         provider_name="Test",
-        sources=(Source("https://example.org", dt.date(2026, 1, 1)),),
+        sources=(RowSource("https://example.org", dt.date(2026, 1, 1)),),
         examples=(Example(GIB, Rates()),),
         budget="separate",
         read_iops=iops,

@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 
 from disksla.limits.rules import (
     AllocationUnits,
-    Basis,
     Clamp,
     FromBandwidth,
     FromIops,
     Greatest,
     Provisioned,
+    RuleInput,
     SizeRule,
     Sum,
     Tier,
@@ -55,41 +55,45 @@ SIZE_RULES: st.SearchStrategy[SizeRule[float]] = clamps() | tier_tables() | ALLO
 @given(SIZE_RULES, SIZES_BYTES, SIZES_BYTES)
 def test_size_rules_do_not_decrease_with_size(rule: SizeRule[float], one: int, other: int) -> None:
     small, large = sorted((one, other))
-    assert 0 < rule.rate(Basis(small)) <= rule.rate(Basis(large))
+    assert 0 < rule.rate(RuleInput(small)) <= rule.rate(RuleInput(large))
 
 
 @given(clamps(), SIZES_BYTES)
 def test_clamp_stays_within_bounds(rule: Clamp[float], size_bytes: int) -> None:
-    assert (rule.minimum or 0) <= rule.rate(Basis(size_bytes)) <= (rule.maximum or float("inf"))
+    assert (
+        (rule.minimum or 0) <= rule.rate(RuleInput(size_bytes)) <= (rule.maximum or float("inf"))
+    )
 
 
 @given(ALLOCATION_UNITS, SIZES_BYTES)
 def test_allocation_units_round_up(rule: AllocationUnits[float], size_bytes: int) -> None:
     units = allocation_units(size_bytes, rule.unit_bytes)
     assert (units - 1) * rule.unit_bytes < size_bytes <= units * rule.unit_bytes
-    assert rule.rate(Basis(size_bytes)) == min(units * rule.per_unit, rule.maximum or float("inf"))
+    assert rule.rate(RuleInput(size_bytes)) == min(
+        units * rule.per_unit, rule.maximum or float("inf")
+    )
 
 
 def test_clamp_adds_base_and_rate() -> None:
     rule = Clamp(base=6000, per_gib=30, maximum=100000)
-    assert rule.rate(Basis(500 * GIB)) == 21000
-    assert rule.rate(Basis(10000 * GIB)) == 100000
+    assert rule.rate(RuleInput(500 * GIB)) == 21000
+    assert rule.rate(RuleInput(10000 * GIB)) == 100000
 
 
 def test_from_iops_rounds_half_up() -> None:
     rule = FromIops(bytes_per_io=128 * KIB, round_to=MIB)
-    assert rule.rate(Basis(GIB, other=300)) == 38 * MIB
-    assert rule.rate(Basis(GIB, other=250)) == 31 * MIB
+    assert rule.rate(RuleInput(GIB, other=300)) == 38 * MIB
+    assert rule.rate(RuleInput(GIB, other=250)) == 31 * MIB
 
 
 def test_clamp_is_never_rounded_to_zero() -> None:
-    assert Clamp(per_gib=1, round_to=1).rate(Basis(1)) == 1
+    assert Clamp(per_gib=1, round_to=1).rate(RuleInput(1)) == 1
 
 
 def test_tiers_apply_up_to_their_size_and_last_beyond() -> None:
     rule = Tiers(steps=(Tier(32 * GIB, 120), Tier(64 * GIB, 240), Tier(128 * GIB, 500)))
     sizes = (1, 32 * GIB, 32 * GIB + 1, 128 * GIB, 4096 * GIB)
-    assert [rule.rate(Basis(size)) for size in sizes] == [120, 120, 240, 500, 500]
+    assert [rule.rate(RuleInput(size)) for size in sizes] == [120, 120, 240, 500, 500]
 
 
 @pytest.mark.parametrize(
@@ -119,27 +123,27 @@ GP3 = Provisioned(minimum=3000, maximum=Clamp(per_gib=500, maximum=80000), defau
 
 
 def test_bounds_of_provisioned_values_follow_the_size() -> None:
-    assert GP3.bounds(Basis(1 * GIB)) == (3000, 3000)  # the minimum is available at any size
-    assert GP3.bounds(Basis(20 * GIB)) == (3000, 10000)
-    assert GP3.bounds(Basis(1000 * GIB)) == (3000, 80000)
+    assert GP3.bounds(RuleInput(1 * GIB)) == (3000, 3000)  # the minimum is available at any size
+    assert GP3.bounds(RuleInput(20 * GIB)) == (3000, 10000)
+    assert GP3.bounds(RuleInput(1000 * GIB)) == (3000, 80000)
 
 
 def test_bounds_of_a_bandwidth_follow_the_iops() -> None:
     most = FromIops(bytes_per_io=MIB // 4, maximum=1000 * MIB)
     rule = Provisioned(minimum=125 * MIB, maximum=most)
-    assert rule.bounds(Basis(GIB, other=2000)) == (125 * MIB, 500 * MIB)
-    assert rule.bounds(Basis(GIB, other=16000)) == (125 * MIB, 1000 * MIB)
+    assert rule.bounds(RuleInput(GIB, other=2000)) == (125 * MIB, 500 * MIB)
+    assert rule.bounds(RuleInput(GIB, other=16000)) == (125 * MIB, 1000 * MIB)
 
 
 def test_provisioned_value_beyond_the_bounds_counts() -> None:
-    assert GP3.rate(Basis(20 * GIB, provisioned=90000)) == 90000
-    assert GP3.rate(Basis(20 * GIB)) == 3000
-    assert Provisioned(minimum=100, maximum=64000).rate(Basis(GIB)) is None
+    assert GP3.rate(RuleInput(20 * GIB, provisioned=90000)) == 90000
+    assert GP3.rate(RuleInput(20 * GIB)) == 3000
+    assert Provisioned(minimum=100, maximum=64000).rate(RuleInput(GIB)) is None
 
 
 def test_default_follows_the_size_within_the_bounds() -> None:
     rule = Provisioned(minimum=100, maximum=5000, default=Clamp(per_gib=100))
-    assert [rule.rate(Basis(size * GIB)) for size in (0.5, 10, 100)] == [100, 1000, 5000]
+    assert [rule.rate(RuleInput(size * GIB)) for size in (0.5, 10, 100)] == [100, 1000, 5000]
 
 
 @given(SIZES_BYTES, SIZES_BYTES, clamps())
@@ -147,14 +151,14 @@ def test_provisioned_bounds_never_cross_or_decrease(
     one: int, other: int, maximum: Clamp[float]
 ) -> None:
     rule = Provisioned(minimum=100, maximum=maximum)
-    small, large = (rule.bounds(Basis(size)) for size in sorted((one, other)))
+    small, large = (rule.bounds(RuleInput(size)) for size in sorted((one, other)))
     assert 100 == small[0] <= small[1] <= large[1]
 
 
 def test_iops_that_follow_from_bandwidth() -> None:
     rule = FromBandwidth(bytes_per_io=256 * KIB, maximum=9600)
-    assert rule.rate(Basis(GIB, other=100 * MIB)) == 400
-    assert rule.rate(Basis(GIB, other=10000 * MIB)) == 9600
+    assert rule.rate(RuleInput(GIB, other=100 * MIB)) == 400
+    assert rule.rate(RuleInput(GIB, other=10000 * MIB)) == 9600
 
 
 def test_greatest_of_two_laws() -> None:
@@ -165,7 +169,9 @@ def test_greatest_of_two_laws() -> None:
             FromIops(bytes_per_io=16 * KIB, maximum=1000 * MIB),
         )
     )
-    rates = [rule.rate(Basis(GIB, other=iops)) / MIB for iops in (1000, 2000, 32000, 48000, 64000)]
+    rates = [
+        rule.rate(RuleInput(GIB, other=iops)) / MIB for iops in (1000, 2000, 32000, 48000, 64000)
+    ]
     assert rates == [250, 500, 500, 750, 1000]
 
 
@@ -176,11 +182,11 @@ def test_base_by_size_plus_what_was_bought() -> None:
     bandwidth = Sum[float](
         of=(Clamp(base=120 * MIB), FromIops(bytes_per_io=16 * KIB, of_provisioned=True))
     )
-    assert iops.rate(Basis(100 * GIB)) == 6800
-    assert iops.rate(Basis(100 * GIB, provisioned=6400)) == 13200
-    assert bandwidth.rate(Basis(100 * GIB, other=13200, other_provisioned=6400)) == 220 * MIB
-    assert bandwidth.rate(Basis(100 * GIB, other=6800)) == 120 * MIB
-    assert Sum[float](of=(Provisioned(minimum=1.0),)).rate(Basis(GIB)) is None
+    assert iops.rate(RuleInput(100 * GIB)) == 6800
+    assert iops.rate(RuleInput(100 * GIB, provisioned=6400)) == 13200
+    assert bandwidth.rate(RuleInput(100 * GIB, other=13200, other_provisioned=6400)) == 220 * MIB
+    assert bandwidth.rate(RuleInput(100 * GIB, other=6800)) == 120 * MIB
+    assert Sum[float](of=(Provisioned(minimum=1.0),)).rate(RuleInput(GIB)) is None
 
 
 @pytest.mark.parametrize("default", [99, 1001])

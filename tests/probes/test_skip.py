@@ -11,7 +11,7 @@ from disksla.credits.account import CreditLevel
 from disksla.pipeline.probe_results import SKIP_REASONS, ProbeTotals, SkipReason
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
 from disksla.probes.plan import ProbePlan, plan_probe
-from disksla.probes.skip import OBSERVATION_S, Observation, observation_s, skip_reasons
+from disksla.probes.skip import OBSERVATION_S, SnapshotPair, observation_s, skip_reasons
 from disksla.units import MIB
 from support.simulated_host import Machine, a_disk
 
@@ -32,14 +32,14 @@ def snapshot(machine: Machine) -> DiskSnapshot:
     return disk
 
 
-def observe(machine: Machine, ticks: int = 30, **each_tick: int) -> Observation:
+def observe(machine: Machine, ticks: int = 30, **each_tick: int) -> SnapshotPair:
     """Observe a disk that has the same activity in each tick."""
     before = snapshot(machine)
     started_s = machine.now_s
     for _ in range(ticks):
         machine.does("vda", **each_tick)
         machine.tick()
-    return Observation(before, snapshot(machine), machine.now_s - started_s)
+    return SnapshotPair(before, snapshot(machine), machine.now_s - started_s)
 
 
 def plan(disk: DiskSnapshot | None, entry: ProbeEntry = READS) -> ProbePlan:
@@ -48,7 +48,7 @@ def plan(disk: DiskSnapshot | None, entry: ProbeEntry = READS) -> ProbePlan:
 
 
 def reasons(
-    observation: Observation, entry: ProbeEntry = READS, timestamp_s: float = NOON_S
+    observation: SnapshotPair, entry: ProbeEntry = READS, timestamp_s: float = NOON_S
 ) -> tuple[SkipReason, ...]:
     found = skip_reasons(
         plan(observation.now or observation.before, entry), observation, timestamp_s
@@ -79,7 +79,7 @@ def test_disk_busy_in_the_last_second_is_skipped() -> None:
     for _ in range(20):
         machine.tick()
     observe(machine, 10, reads=90, read_sectors=720, read_ms=45)
-    assert reasons(Observation(before, snapshot(machine), 3.0)) == ("busy",)
+    assert reasons(SnapshotPair(before, snapshot(machine), 3.0)) == ("busy",)
 
 
 def test_disk_without_limits_is_busy_by_queue_depth() -> None:
@@ -100,7 +100,7 @@ def test_disk_throttled_recently_is_skipped() -> None:
     for _ in range(11):
         machine.tick()
     assert snapshot(machine).verdict == "idle"
-    assert "throttled" in reasons(Observation(before, snapshot(machine), 7.0))
+    assert "throttled" in reasons(SnapshotPair(before, snapshot(machine), 7.0))
 
 
 def test_stalled_disk_is_skipped() -> None:
@@ -117,12 +117,12 @@ def test_disk_without_verdicts_is_skipped() -> None:
     before = snapshot(machine)
     for _ in range(30):
         machine.tick(text=None)
-    assert reasons(Observation(before, snapshot(machine), 3.0)) == ("not_sampled",)
+    assert reasons(SnapshotPair(before, snapshot(machine), 3.0)) == ("not_sampled",)
 
 
 def test_disk_that_was_never_sampled_is_skipped() -> None:
     machine = Machine(a_disk("vda"), settings=LIMITED, unreadable=True)
-    assert reasons(Observation(snapshot(machine), snapshot(machine), 3.0)) == ("not_sampled",)
+    assert reasons(SnapshotPair(snapshot(machine), snapshot(machine), 3.0)) == ("not_sampled",)
 
 
 @pytest.mark.parametrize("size_bytes", [0, None])
@@ -177,7 +177,7 @@ BURSTING = Settings(
 )
 
 
-def with_credits(lower: float, estimate: float, upper: float) -> Observation:
+def with_credits(lower: float, estimate: float, upper: float) -> SnapshotPair:
     observation = observe(a_machine(BURSTING))
     assert observation.now is not None
     level = CreditLevel("iops", 8000.0, lower, upper, estimate, 1.0)

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from disksla.procfs.diskstats import (
     Counters,
+    CounterValues,
     MalformedLineError,
-    Reading,
     difference,
     has_decreased,
     parse_line,
@@ -23,7 +23,7 @@ MILLISECOND_INDEXES = [
 counter_values = st.integers(0, 2**64 - 1)
 
 
-def readings(values: st.SearchStrategy[int] = counter_values) -> st.SearchStrategy[Reading]:
+def readings(values: st.SearchStrategy[int] = counter_values) -> st.SearchStrategy[CounterValues]:
     return st.tuples(*[values] * 16)
 
 
@@ -112,13 +112,13 @@ def test_parse_line_accepts_or_rejects_any_text(text: str) -> None:
 
 
 @given(readings(), st.integers(0, 2**32))
-def test_parse_line_returns_what_was_printed(values: Reading, inflight: int) -> None:
+def test_parse_line_returns_what_was_printed(values: CounterValues, inflight: int) -> None:
     numbers = [*values[:8], inflight, *values[8:]]
     line = parse_line(f" 8 16 sdb {' '.join(map(str, numbers))}")
     assert (line.reading, line.inflight) == (values, inflight)
 
 
-def increases(before: Reading, after: Reading) -> Reading | None:
+def increases(before: CounterValues, after: CounterValues) -> CounterValues | None:
     """Return the increase of counters as the pipeline computes it; None after a reset."""
     if not has_decreased(before, after):
         return difference(after, before)
@@ -127,7 +127,7 @@ def increases(before: Reading, after: Reading) -> Reading | None:
 
 
 @given(readings(st.integers(0, 2**40)), readings(st.integers(0, 2**20)))
-def test_difference_is_what_was_added(before: Reading, rise: Reading) -> None:
+def test_difference_is_what_was_added(before: CounterValues, rise: CounterValues) -> None:
     after = tuple((old or 0) + (new or 0) for old, new in zip(before, rise, strict=True))
     assert increases(before, after) == rise
 
@@ -137,7 +137,9 @@ def test_difference_is_what_was_added(before: Reading, rise: Reading) -> None:
     st.sampled_from(MILLISECOND_INDEXES),
     st.integers(0, 100),
 )
-def test_unwrap_continues_a_single_wrapped_counter(before: Reading, index: int, rise: int) -> None:
+def test_unwrap_continues_a_single_wrapped_counter(
+    before: CounterValues, index: int, rise: int
+) -> None:
     at_maximum = (*before[:index], 2**32 - 1, *before[index + 1 :])
     wrapped = (*before[:index], rise, *before[index + 1 :])
     increase = increases(at_maximum, wrapped)
@@ -147,7 +149,9 @@ def test_unwrap_continues_a_single_wrapped_counter(before: Reading, index: int, 
 
 
 @given(readings(st.integers(1, 2**40)), readings(st.integers(0, 2**40)))
-def test_unwrap_detects_a_reset_of_all_counters(before: Reading, decrease: Reading) -> None:
+def test_unwrap_detects_a_reset_of_all_counters(
+    before: CounterValues, decrease: CounterValues
+) -> None:
     after = tuple(
         max(0, (old or 0) - 1 - (drop or 0)) for old, drop in zip(before, decrease, strict=True)
     )
@@ -155,12 +159,12 @@ def test_unwrap_detects_a_reset_of_all_counters(before: Reading, decrease: Readi
 
 
 @given(readings(), readings())
-def test_increases_are_never_negative(before: Reading, after: Reading) -> None:
+def test_increases_are_never_negative(before: CounterValues, after: CounterValues) -> None:
     increase = increases(before, after)
     assert increase is None or all(rise is not None and rise >= 0 for rise in increase)
 
 
-def reading_of(**counters: int) -> Reading:
+def reading_of(**counters: int) -> CounterValues:
     return Counters(*(0,) * 16)._replace(**counters)
 
 

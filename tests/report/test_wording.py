@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from disksla.limits.limits import Rates
 from disksla.prometheus.period import Period
 from disksla.prometheus.step import Facts
-from disksla.report.document import Part, Report, Totals
+from disksla.report.document import Part, PeriodTotals, Report
 from disksla.report.published_sla import uptime
 from disksla.report.totals import sum_of, totals_of
 from disksla.report.wording import (
@@ -57,7 +57,7 @@ def test_sources_name_what_is_not_certain() -> None:
 
 
 def test_iowait_is_left_out_where_it_is_not_counted() -> None:
-    throttled = Totals(60, 60, 0, 5, 0, 1.0, {}, {"unknown": 5.0, "iops": 0.0}, None, None)
+    throttled = PeriodTotals(60, 60, 0, 5, 0, 1.0, {}, {"unknown": 5.0, "iops": 0.0}, None, None)
     assert throttled_text(throttled) == "unknown limit 5 s"
     assert throttled_text(NOTHING) == "not throttled"
 

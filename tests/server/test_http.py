@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.server.http import MAX_HEAD_BYTES, BadRequestError, HttpConnection, Request, Response
+from disksla.server.http import MAX_HEAD_BYTES, BadRequestError, HttpConnection, Reply, RequestHead
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
-READY = Response(b"ready\n")
+READY = Reply(b"ready\n")
 
 
 def received(*parts: bytes) -> HttpConnection:
@@ -20,7 +20,7 @@ def received(*parts: bytes) -> HttpConnection:
     return http
 
 
-def parse(data: bytes) -> Request:
+def parse(data: bytes) -> RequestHead:
     return received(data).next_request()
 
 
@@ -35,7 +35,7 @@ def status_of(data: bytes) -> int:
     return rejected.value.status
 
 
-def exchange(data: bytes, response: Response = READY) -> tuple[bytes, bool]:
+def exchange(data: bytes, response: Reply = READY) -> tuple[bytes, bool]:
     """Return the bytes of the response, and whether the connection can be used again."""
     http = received(data)
     http.next_request()
@@ -47,7 +47,7 @@ def test_request_has_method_path_query_and_headers() -> None:
         b"GET /metrics?name[]=a&x=%20 HTTP/1.1\r\n"
         b"Host: x\r\nAccept: text/plain\r\nX-A:\t\xe9\r\n\r\n"
     )
-    assert request == Request(
+    assert request == RequestHead(
         "GET",
         "/metrics",
         "name[]=a&x=%20",
@@ -280,7 +280,7 @@ def test_response_to_head_has_the_length_and_no_body() -> None:
 def test_configured_headers_replace_those_of_the_response() -> None:
     http = received(GET)
     http.next_request()
-    own = Response(b"", 404, (("X-Frame-Options", "sameorigin"), ("Allow", "GET")))
+    own = Reply(b"", 404, (("X-Frame-Options", "sameorigin"), ("Allow", "GET")))
     replace = (("x-frame-options", "deny"), ("X-XSS-Protection", "0"))
     lines = http.encode(own, 0.0, replace)[0].split(b"\r\n")
     assert lines[0] == b"HTTP/1.1 404 Not Found"
@@ -303,7 +303,7 @@ def test_response_without_a_valid_request_ends_the_connection(data: bytes) -> No
     if data:
         with pytest.raises(BadRequestError):
             http.next_request()
-    response = b"".join(http.encode(Response(b"", 400), 0.0))
+    response = b"".join(http.encode(Reply(b"", 400), 0.0))
     assert response.startswith(b"HTTP/1.1 400 Bad Request\r\n")
     assert b"\r\nConnection: close\r\n" in response
     assert not http.is_reusable
@@ -314,7 +314,7 @@ def test_rejection_after_head_has_its_body() -> None:
     http.next_request()
     http.encode(READY, 0.0)
     assert http.is_reusable
-    response = b"".join(http.encode(Response(b"Rejected unread.\n", 500), 0.0))
+    response = b"".join(http.encode(Reply(b"Rejected unread.\n", 500), 0.0))
     assert response.endswith(b"\r\n\r\nRejected unread.\n")
     assert b"\r\nConnection: close\r\n" in response
     assert not http.is_reusable
@@ -327,7 +327,7 @@ def test_any_bytes_are_a_request_or_are_rejected(data: bytes) -> None:
         try:
             request = http.next_request()
         except BadRequestError as error:
-            http.encode(Response(b"", error.status), 0.0)
+            http.encode(Reply(b"", error.status), 0.0)
         else:
             assert request.path.startswith("/")
             http.encode(READY, 0.0)

@@ -16,7 +16,7 @@ import bcrypt
 import pytest
 
 from disksla.server.access import AccessControl
-from disksla.server.http import Request, Response
+from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress
 from disksla.server.server import (
     DEFAULT_SCRAPE_LIMIT,
@@ -39,9 +39,9 @@ ALICE = {"Authorization": "Basic " + base64.b64encode(b"alice:" + PASSWORD).deco
 PATHS = ("/", "/metrics", "/-/healthy", "/-/ready", "/-/reload", "/nowhere")
 
 
-def application(request: Request) -> Response:
+def application(request: RequestHead) -> Reply:
     body = LARGE if request.path == "/large" else f"{request.path}\n".encode()
-    return Response(body, headers=(("X-Frame-Options", "sameorigin"),))
+    return Reply(body, headers=(("X-Frame-Options", "sameorigin"),))
 
 
 class Server:
@@ -457,7 +457,7 @@ def test_scrapes_above_their_limit_are_503(serve: Serve) -> None:
     gate = threading.Event()
     started = threading.Semaphore(0)
 
-    def wait_and_answer(request: Request) -> Response:
+    def wait_and_answer(request: RequestHead) -> Reply:
         started.release()
         assert gate.wait(20)
         return application(request)

@@ -11,7 +11,7 @@ from typing import Any, Self
 import pytest
 
 from disksla.errors import DiskslaError
-from disksla.server.http import Request, Response
+from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress, parse_listen_address
 from disksla.server.server import DEFAULT_TIMEOUTS, Timeouts, WebServer
 
@@ -22,10 +22,10 @@ LARGE = b"x" * 4_000_000
 """More than the kernel buffers for a client that reads nothing."""
 
 
-def application(request: Request) -> Response:
+def application(request: RequestHead) -> Reply:
     if request.path == "/broken":
         raise RuntimeError("broken on purpose")
-    return Response(LARGE if request.path == "/large" else f"{request.path}\n".encode())
+    return Reply(LARGE if request.path == "/large" else f"{request.path}\n".encode())
 
 
 @contextmanager
@@ -313,7 +313,7 @@ def test_slow_and_idle_clients_do_not_block_others() -> None:
 def test_flood_of_requests_is_answered_with_503() -> None:
     gate = threading.Event()
 
-    def wait_and_answer(request: Request) -> Response:
+    def wait_and_answer(request: RequestHead) -> Reply:
         gate.wait(20)
         return application(request)
 

@@ -12,7 +12,7 @@ import bcrypt
 import pytest
 
 from disksla.server.access import AccessControl
-from disksla.server.http import Request, Response
+from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress
 from disksla.server.server import WebServer
 from disksla.system.unix_socket import UnixSocket
@@ -132,8 +132,8 @@ def test_access_of_the_port_does_not_apply(tmp_path: Path) -> None:
     path, web = tmp_path / "socket", tmp_path / "web.yml"
     web.write_text(USERS + "rate_limit: {interval: 1h, burst: 1}\n")
 
-    def application(request: Request) -> Response:
-        return Response(request.path.encode())
+    def application(request: RequestHead) -> Reply:
+        return Reply(request.path.encode())
 
     server = WebServer(
         application, [LOOPBACK], access=AccessControl(web), unix_socket=UnixSocket(path)

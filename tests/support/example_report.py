@@ -17,7 +17,7 @@ from disksla.prometheus.step import (
     THROTTLED_SECONDS,
     WAIT_SECONDS,
 )
-from disksla.report import Basis, Report, disk_report, read_history, report_of
+from disksla.report import Report, ReportCriteria, disk_report, read_history, report_of
 from support.exchanges import answered
 from support.report_series import INFO, START_S, DiskSeries, Server, gauge
 
@@ -100,7 +100,7 @@ def reported(
 ) -> Report:
     """Return the report of what a server has."""
     server = Server(series)
-    basis = Basis(period, CATALOG, objective_share)
+    basis = ReportCriteria(period, CATALOG, objective_share)
     found, _ = answered(find_disks(ADDRESS, selection, period), server)
     disks = []
     for name, mount_points in found:

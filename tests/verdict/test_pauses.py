@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from disksla.verdict.admitted import admitted
-from disksla.verdict.observation import LONGEST_STEP_S, Step
+from disksla.verdict.observation import LONGEST_STEP_S, ObservedStep
 from disksla.verdict.pauses import ON_TIME_SHARE, Clock, Pause, find_clock, find_pauses
 
 SAMPLE_S = 0.01
@@ -18,11 +18,15 @@ SERVED_WITHIN_S = 0.002
 Span = tuple[float, float]
 
 
-def step_at(end_s: float, requests: int, inflight: int = 1, seconds: float = SAMPLE_S) -> Step:
-    return Step(end_s, seconds, requests, 0, requests * 4096, 0, 0, 0.0, 1, inflight)
+def step_at(
+    end_s: float, requests: int, inflight: int = 1, seconds: float = SAMPLE_S
+) -> ObservedStep:
+    return ObservedStep(end_s, seconds, requests, 0, requests * 4096, 0, 0, 0.0, 1, inflight)
 
 
-def sampled(silent: Sequence[Span], random: Random, seconds: float = SECONDS) -> list[Step]:
+def sampled(
+    silent: Sequence[Span], random: Random, seconds: float = SECONDS
+) -> list[ObservedStep]:
     """Return the steps of a disk at which requests are in flight, and nothing completes at times.
 
     Samples are up to a millisecond late. In a step that is not within a silent time, two requests
@@ -174,7 +178,7 @@ def test_time_without_requests_is_no_pause() -> None:
 @pytest.mark.parametrize("flush_s", [0.0, 0.01, 0.02])
 def test_time_of_flushes_is_not_that_of_a_pause(flush_s: float) -> None:
     """Flushes transfer no data, and count as writes."""
-    flushed = Step(0.05, 0.01, 0, 1, 0, 0, 1, flush_s, 1, 1)
+    flushed = ObservedStep(0.05, 0.01, 0, 1, 0, 0, 1, flush_s, 1, 1)
     silent = [step_at(0.01 * number, 0) for number in range(2, 8)]
     silent[3] = flushed
     (pause,) = find_pauses([step_at(0.01, 1), *silent, step_at(0.08, 1)])
@@ -183,7 +187,7 @@ def test_time_of_flushes_is_not_that_of_a_pause(flush_s: float) -> None:
 
 
 def test_time_that_is_mostly_flushes_is_no_pause() -> None:
-    flushed = Step(0.05, 0.01, 0, 1, 0, 0, 1, 0.04, 1, 1)
+    flushed = ObservedStep(0.05, 0.01, 0, 1, 0, 0, 1, 0.04, 1, 1)
     silent = [step_at(0.01 * number, 0) for number in range(2, 8)]
     silent[3] = flushed
     assert find_pauses([step_at(0.01, 1), *silent, step_at(0.08, 1)]) == []
@@ -192,7 +196,7 @@ def test_time_that_is_mostly_flushes_is_no_pause() -> None:
 def test_late_samples_within_a_pause_change_nothing() -> None:
     """Between two samples with the same counters, nothing has completed, however long it was."""
     steps = sampled(limiter_pauses(0.2, Random(1)), Random(1))
-    late: list[Step] = []
+    late: list[ObservedStep] = []
     for step in steps:
         if late and late[-1].is_silent and step.is_silent and late[-1].seconds < 5 * SAMPLE_S:
             seconds = late.pop().seconds + step.seconds
@@ -246,7 +250,7 @@ def test_what_is_admitted_is_what_completes_between_pauses(
     window_ms: int, amounts: list[int], without: set[int], phase_ms: int
 ) -> None:
     """Of windows that have no pause, nothing is counted."""
-    steps: list[Step] = []
+    steps: list[ObservedStep] = []
     for end_ms in range(phase_ms, window_ms * len(amounts), 10):
         window, late_ms = divmod(end_ms, window_ms)
         nth = late_ms // 10

@@ -7,7 +7,7 @@ import pytest
 
 from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
-from disksla.server.http import HttpConnection, Request
+from disksla.server.http import HttpConnection, RequestHead
 from disksla.web.app import App, Controls
 from disksla.web.page_cache import PageCache
 from support.log_events import events
@@ -113,8 +113,8 @@ def test_head_has_the_headers_of_get(path: str) -> None:
     "path", ["/metrics/", "//metrics", "/METRICS", "/-/", "/-/quit", "", "*", "/é"]
 )
 def test_unknown_path_is_404(path: str) -> None:
-    assert make_app()(Request("GET", path)).status == 404
-    assert make_app()(Request("POST", path)).status == 404
+    assert make_app()(RequestHead("GET", path)).status == 404
+    assert make_app()(RequestHead("POST", path)).status == 404
 
 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/-/healthy", "/-/ready"])

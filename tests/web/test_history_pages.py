@@ -14,9 +14,9 @@ from disksla.config.settings import Settings
 from disksla.history.columns import COLUMNS, columns_of
 from disksla.history.history import History
 from disksla.history.packed_slots import PackedSlots
-from disksla.history.past import Past
+from disksla.history.past import HistoryView
 from disksla.history.sentences import MachineLimit
-from disksla.history.slot import Slot, Totals, joined
+from disksla.history.slot import RunningTotals, Slot, joined
 from disksla.pipeline.advance import advance
 from disksla.pipeline.snapshot import Snapshot, take_snapshot
 from disksla.pipeline.state import State
@@ -41,7 +41,7 @@ SLOTS = st.lists(
         st.floats(0, 400),
         st.floats(0.1, 10),
         st.none() | st.floats(0, 1),
-        st.builds(Totals, *[NUMBERS] * len(Totals._fields)),
+        st.builds(RunningTotals, *[NUMBERS] * len(RunningTotals._fields)),
     ),
     max_size=12,
 )
@@ -79,13 +79,13 @@ def balanced(text: str) -> Balanced:
 
 
 @cache
-def lived(name: str) -> tuple[Snapshot, Past]:
+def lived(name: str) -> tuple[Snapshot, HistoryView]:
     """Return the snapshot and the past of a simulated disk at its end."""
     state, history = State(SCENARIOS[name].settings(), CATALOG), History()
     for tick in run(SCENARIOS[name]).ticks:
         state = advance(state, tick)
         history = history.after(state)
-    return take_snapshot(state), Past(history)
+    return take_snapshot(state), HistoryView(history)
 
 
 def encoded_and_decoded(document: DisksDocument) -> DisksDocument:
@@ -104,7 +104,7 @@ def test_charts_of_any_slots_are_svg_with_text(slots: list[Slot]) -> None:
 
 
 def test_equal_columns_are_drawn_as_one() -> None:
-    slots = [Slot(end, 1.0, None, Totals(idle=1.0)) for end in range(6, 300, 5)]
+    slots = [Slot(end, 1.0, None, RunningTotals(idle=1.0)) for end in range(6, 300, 5)]
     columns = columns_of(slots, 300.0, 5.0)
     assert verdict_strip(columns, "5 minutes").count("<rect") == 1
     chart = line_charts(columns, "5 minutes").partition("</figure>")[0]
@@ -112,7 +112,7 @@ def test_equal_columns_are_drawn_as_one() -> None:
 
 
 def test_slots_are_in_the_column_of_their_middle() -> None:
-    totals = Totals(reads=10.0, met=1.0)
+    totals = RunningTotals(reads=10.0, met=1.0)
     slots = [Slot(end, 1.0, None, totals) for end in (1.0, 7.0, 299.0, 300.0)]
     columns = columns_of(slots, 300.0, 5.0)
     assert [index for index, column in enumerate(columns) if column] == [0, 1, 59]
@@ -122,7 +122,9 @@ def test_slots_are_in_the_column_of_their_middle() -> None:
 
 
 def test_gap_breaks_the_line() -> None:
-    slots = [Slot(end, 1.0, None, Totals(reads=5.0, read_s=1.0)) for end in (100.0, 200.0, 300.0)]
+    slots = [
+        Slot(end, 1.0, None, RunningTotals(reads=5.0, read_s=1.0)) for end in (100.0, 200.0, 300.0)
+    ]
     charts = line_charts(columns_of(slots, 300.0, 5.0), "5 minutes")
     iops = charts.partition("</figure>")[0]
     assert iops.count("<polygon") == 3
@@ -131,7 +133,7 @@ def test_gap_breaks_the_line() -> None:
 
 
 def test_chart_of_iops_shows_between_which_numbers_they_are() -> None:
-    totals = Totals(reads=5.0, writes=600.0, least_writes=295.0, most_writes=595.0)
+    totals = RunningTotals(reads=5.0, writes=600.0, least_writes=295.0, most_writes=595.0)
     chart = line_charts([Slot(300.0, 1.0, None, totals)], "5 minutes", 300.0)
     iops = chart.partition("</figure>")[0]
     assert "now 300 to 600, at most 600, limit 300" in iops
@@ -173,7 +175,7 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
         state = advance(state, tick)
         history = history.after(state)
     [snapshot] = take_snapshot(state).disks
-    past = Past(history)
+    past = HistoryView(history)
     slots = past.seconds(snapshot)
     sentences = past.explain(snapshot, slots)
     assert len(slots) >= 9
@@ -188,10 +190,12 @@ def test_sentences_are_about_the_time_since_the_limits_changed() -> None:
 
 def test_credits_are_shown_with_their_bounds_and_the_time_to_empty() -> None:
     disk = disk_view(limits=BURST_LIMITS)
-    card = disk_card(disk, Past(), [])
+    card = disk_card(disk, HistoryView(), [])
     assert "Burst credits (iops): 31.2 %, between 15.6 % and 50 %; used up in" in card
     full = msgspec.structs.replace(IOPS_CREDITS, exhaustion_s=float("inf"))
-    assert "used up" not in disk_card(msgspec.structs.replace(disk, credits=(full,)), Past(), [])
+    assert "used up" not in disk_card(
+        msgspec.structs.replace(disk, credits=(full,)), HistoryView(), []
+    )
 
 
 def test_limits_are_lines_only_where_reads_and_writes_share_them() -> None:
@@ -212,14 +216,14 @@ def test_disk_that_is_new_under_an_old_name_has_no_past() -> None:
 @scaled(60)
 @given(views)
 def test_page_of_any_disk(snapshot: Snapshot) -> None:
-    document = msgspec.to_builtins(disks_document(snapshot, Past(), "db-1", "0.2.0"))
+    document = msgspec.to_builtins(disks_document(snapshot, HistoryView(), "db-1", "0.2.0"))
     assert len(document["disks"]) == len(snapshot.disks)
     for disk in document["disks"]:
-        page = disk_page(snapshot, disk["device"], Past(), FRAME)
+        page = disk_page(snapshot, disk["device"], HistoryView(), FRAME)
         if page is not None:  # two names may look alike when they are escaped
             page.encode()
             balanced(page)
-    assert disk_page(snapshot, "none of them", Past(), FRAME) is None
+    assert disk_page(snapshot, "none of them", HistoryView(), FRAME) is None
 
 
 def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
@@ -229,11 +233,13 @@ def test_page_of_a_disk_has_the_hour_by_minutes() -> None:
         past.history.at_s or 0.0,
         60.0,
         None,
-        Totals(reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
-               iops=54.0, flushes=60.0, flush_s=0.06),
+        RunningTotals(
+            reads=18_000, read_s=600.0, queue_s=600.0, wait_s=540.0, met=6.0, throttled=54.0,
+            iops=54.0, flushes=60.0, flush_s=0.06,
+        ),
     )  # fmt: skip
     minutes = msgspec.structs.replace(history, packed_minutes=PackedSlots(last=(slot.pack(),)))
-    hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: minutes}))
+    hour = HistoryView(msgspec.structs.replace(past.history, disks={DEVICE: minutes}))
     page = disk_page(snapshot, DEVICE, hour, FRAME)
     assert page is not None
     text = " ".join(balanced(page).text.split())
@@ -251,7 +257,7 @@ def test_machine_is_named_on_the_page_of_a_disk() -> None:
     assert "The disk shares limits of the machine: m5.large: 3600 IOPS" in note
     snapshot = view(disk_view())
     page = disk_page(
-        snapshot, "vdb", Past(machine_limit=lambda _: MachineLimit(shared, {})), FRAME
+        snapshot, "vdb", HistoryView(machine_limit=lambda _: MachineLimit(shared, {})), FRAME
     )
     assert page is not None
     assert note in page
@@ -280,11 +286,11 @@ def test_document_has_what_commands_need() -> None:
 
 def test_document_has_the_last_hour() -> None:
     snapshot, past = lived("iops-300-deep")
-    minute = Slot(past.history.at_s or 0.0, 60.0, None, Totals(idle=60.0))
+    minute = Slot(past.history.at_s or 0.0, 60.0, None, RunningTotals(idle=60.0))
     history = msgspec.structs.replace(
         past.history.disks[DEVICE], packed_minutes=PackedSlots(last=(minute.pack(),))
     )
-    hour = Past(msgspec.structs.replace(past.history, disks={DEVICE: history}))
+    hour = HistoryView(msgspec.structs.replace(past.history, disks={DEVICE: history}))
     document = msgspec.to_builtins(disks_document(snapshot, hour, "db-1", "0.2.0"))
     [disk] = document["disks"]
     assert disk["hour_sentences"][0] == "For 60 of the last 60 s the disk was idle."
@@ -296,7 +302,7 @@ def test_document_has_credits_claim_and_machine() -> None:
     claimed = msgspec.structs.replace(plain.disk, claim="data", namespace="shop")
     snapshot = view(msgspec.structs.replace(plain, disk=claimed))
     snapshot = msgspec.structs.replace(snapshot, groups=(group_view(),))
-    [disk] = encoded_and_decoded(disks_document(snapshot, Past(), "h", "v")).disks
+    [disk] = encoded_and_decoded(disks_document(snapshot, HistoryView(), "h", "v")).disks
     assert disk.credits[0].ratio == 0.3125
     assert disk.claim == "shop/data"
     assert disk.machine_limits[0].limits.startswith("m5.large: 3600 IOPS")
@@ -307,18 +313,18 @@ def test_document_has_credits_claim_and_machine() -> None:
 def test_verdict_that_is_late_is_that_of_the_second_before() -> None:
     snapshot, past = lived("iops-300-deep")
     history = past.history.disks[DEVICE]
-    none, below = Totals(), Totals(below=2.0)
+    none, below = RunningTotals(), RunningTotals(below=2.0)
     seconds = [Slot(end, 1.0, None, totals).pack() for end, totals in
                ((5.0, none), (6.0, below), (8.0, none), (9.0, below), (10.0, none))]  # fmt: skip
     packed = PackedSlots(last=tuple(seconds))
     late = History({DEVICE: msgspec.structs.replace(history, packed_seconds=packed)}, 10.0)
-    [disk] = disks_document(snapshot, Past(late), "h", "v").disks
+    [disk] = disks_document(snapshot, HistoryView(late), "h", "v").disks
     assert disk.last_minute[-6:] == ("below", "below", None, "below", "below", None)
 
 
 def test_numbers_of_the_last_second_are_absent_after_a_gap() -> None:
     snapshot, past = lived("iops-300-deep")
-    later = Past(msgspec.structs.replace(past.history, at_s=(past.history.at_s or 0.0) + 3))
+    later = HistoryView(msgspec.structs.replace(past.history, at_s=(past.history.at_s or 0.0) + 3))
     [disk] = disks_document(snapshot, later, "h", "v").disks
     assert (disk.await_s, disk.queue_depth, disk.last_minute[-1]) == (None, None, None)
     assert disk.last_minute[-4] == "throttled"
@@ -345,7 +351,7 @@ def test_disks_with_problems_are_named_and_come_first() -> None:
     assert f"in the last five minutes: {DEVICE}.</h1>" in page
     assert page.index(f">{DEVICE}</a>") < page.index(">a</a>")
     assert "now throttled" in page
-    assert ">No disk was throttled" in status_page(view(disk_view()), ABOUT, Past(), FRAME)
+    assert ">No disk was throttled" in status_page(view(disk_view()), ABOUT, HistoryView(), FRAME)
 
 
 def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
@@ -364,7 +370,7 @@ def test_many_disks_have_short_cards_and_are_not_all_named() -> None:
         )
         for each in (*others[:9], disk)
     }
-    many = Past(msgspec.structs.replace(past.history, disks=histories))
+    many = HistoryView(msgspec.structs.replace(past.history, disks=histories))
     page = status_page(
         msgspec.structs.replace(throttled, disks=(*others[::-1], disk)), ABOUT, many, FRAME
     )

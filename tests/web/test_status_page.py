@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import example, given
 
 from disksla.histogram import Histogram
-from disksla.history.past import Past
+from disksla.history.past import HistoryView
 from disksla.limits import SharedLimits
 from disksla.limits.limits import NO_LIMITS, Limits, Rates, build_limits
 from disksla.metrics.self_metrics import BuildInfo
@@ -73,7 +73,7 @@ class Reader(HTMLParser):
 
 
 def page(snapshot: Snapshot, build_info: BuildInfo = ABOUT) -> str:
-    return status_page(snapshot, build_info, Past(), FRAME)
+    return status_page(snapshot, build_info, HistoryView(), FRAME)
 
 
 def read(text: str) -> Reader:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from disksla.advice.scrapes import Scrape
+from disksla.advice.scrapes import ScrapedCounters
 from disksla.errors import DiskslaError
 from disksla.exchange.http import carry_out
 from disksla.limits import Work
@@ -84,7 +84,7 @@ def find_machine_of_disk(server: Server, name: str, period: Period) -> ScrapedMa
 
 def read_scrapes(
     server: Server, machine: ScrapedMachine, device: str, period: Period
-) -> list[Scrape]:
+) -> list[ScrapedCounters]:
     """Return the scrapes of a disk of the machine. Raise DiskslaError."""
     names = (*_COUNTERS.values(), *_OPTIONAL.values(), *_PEAKS, _VERDICT_SECONDS)
     matching = selector(names, _of_host(machine.name) | {"device": device})
@@ -124,7 +124,7 @@ def _by_age(series: Iterable[Series]) -> list[Series]:
     return sorted((each for each in series if each.values), key=lambda each: each.values[-1][0])
 
 
-def scrapes_of(samples: Iterable[Series]) -> list[Scrape]:
+def scrapes_of(samples: Iterable[Series]) -> list[ScrapedCounters]:
     """Return the scrapes that have all counters, in order of time."""
     values: defaultdict[float, dict[tuple[str, str], float]] = defaultdict(dict)
     for series in samples:
@@ -138,14 +138,14 @@ def scrapes_of(samples: Iterable[Series]) -> list[Scrape]:
     ]
 
 
-def _scrape(timestamp_s: float, values: dict[tuple[str, str], float]) -> Scrape:
+def _scrape(timestamp_s: float, values: dict[tuple[str, str], float]) -> ScrapedCounters:
     counters = {field: values[name, ""] for field, name in _COUNTERS.items()}
     seconds = {
         verdict: values.get((_VERDICT_SECONDS, verdict), 0.0) for verdict in LIMITED_VERDICTS
     }
     rates = [values.get((name, "")) for name in _PEAKS]
     peak = [rate for rate in rates if rate is not None]
-    return Scrape(
+    return ScrapedCounters(
         timestamp_s,
         **counters,
         flushes=values.get((_OPTIONAL["flushes"], ""), 0.0),

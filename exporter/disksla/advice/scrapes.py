@@ -20,7 +20,7 @@ _WINDOW_S = 0.1
 """Shortest time of a rate."""
 
 
-class Scrape(NamedTuple):
+class ScrapedCounters(NamedTuple):
     """Counters of one disk at one time, and its highest rates."""
 
     timestamp_s: float
@@ -52,7 +52,7 @@ class _Step(NamedTuple):
     """Highest rates per second; None if they are not known, or not those of all of the time."""
 
 
-def demand_of_scrapes(*disks: Sequence[Scrape]) -> Demand:
+def demand_of_scrapes(*disks: Sequence[ScrapedCounters]) -> Demand:
     """Return what was asked of disks together between their scrapes, in order of time.
 
     Disks of one daemon have scrapes at the same times. Time in which a counter was reset is left
@@ -67,13 +67,13 @@ def demand_of_scrapes(*disks: Sequence[Scrape]) -> Demand:
     return Demand(tuple(window for step in together for window in _windows(step)))
 
 
-def _is_continued(before: Scrape, after: Scrape) -> bool:
+def _is_continued(before: ScrapedCounters, after: ScrapedCounters) -> bool:
     """Return whether no counter was reset."""
     counters = ("reads", "writes", "read_bytes", "written_bytes", "throttled_s", "limited_s")
     return all(getattr(before, name) <= getattr(after, name) for name in counters)
 
 
-def _step(before: Scrape, after: Scrape) -> _Step:
+def _step(before: ScrapedCounters, after: ScrapedCounters) -> _Step:
     seconds = after.timestamp_s - before.timestamp_s
     limited_s = min(seconds, after.limited_s - before.limited_s)
     return _Step(
@@ -137,7 +137,7 @@ def _windows(step: _Step) -> Iterator[DemandWindow]:
         )
 
 
-def _work(before: Scrape, after: Scrape) -> tuple[Work, Work]:
+def _work(before: ScrapedCounters, after: ScrapedCounters) -> tuple[Work, Work]:
     """Return what completed between two scrapes, with the fewest and the most data writes.
 
     Flushes are counted before the writes that they follow, and merged, so that half of the writes

@@ -5,7 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from disksla.api.credits_document import CreditsDocument, credits_document
-from disksla.history import COLUMNS, RECENT_S, Past, Slot, columns_of, describe_machine, joined
+from disksla.history import (
+    COLUMNS,
+    RECENT_S,
+    HistoryView,
+    Slot,
+    columns_of,
+    describe_machine,
+    joined,
+)
 from disksla.limits import Rates, TermsSource
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, Snapshot, Traffic
 from disksla.provider_count import explain_provider
@@ -102,13 +110,17 @@ DISKS_PATH = "/api/v1/disks"
 _LATENCY_SLOTS = 5
 
 
-def disks_document(snapshot: Snapshot, past: Past, host: str, version: str) -> DisksDocument:
+def disks_document(
+    snapshot: Snapshot, past: HistoryView, host: str, version: str
+) -> DisksDocument:
     """Return the document."""
     disks = tuple(_disk(disk, snapshot.groups, past) for disk in snapshot.disks)
     return DisksDocument(host=host, version=version, timestamp_s=snapshot.timestamp_s, disks=disks)
 
 
-def _disk(snapshot: DiskSnapshot, groups: Sequence[GroupSnapshot], past: Past) -> LiveDiskDocument:
+def _disk(
+    snapshot: DiskSnapshot, groups: Sequence[GroupSnapshot], past: HistoryView
+) -> LiveDiskDocument:
     slots = past.seconds(snapshot)
     history = past.of(snapshot)
     minutes = [] if history is None else history.with_limits(history.minutes())

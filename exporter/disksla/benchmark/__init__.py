@@ -1,8 +1,8 @@
 """Benchmarks at full speed: the workload matrix of a disk (`sweep`), its medium (`identify`)."""
 
-from disksla.benchmark.identify import Finding, identify
+from disksla.benchmark.identify import IdentifiedMedium, identify
 from disksla.benchmark.identify_evidence import Evidence
 from disksla.benchmark.sweep_journal import SweepHeader
 from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow
 
-__all__ = ["Evidence", "Finding", "SweepHeader", "SweepPlan", "SweepRow", "identify"]
+__all__ = ["Evidence", "IdentifiedMedium", "SweepHeader", "SweepPlan", "SweepRow", "identify"]

@@ -14,7 +14,7 @@ _NOTHING_RANDOM = (
 )
 
 
-class Finding(msgspec.Struct, frozen=True):
+class IdentifiedMedium(msgspec.Struct, frozen=True):
     """The medium of a disk, and the reasons."""
 
     medium: Medium
@@ -32,20 +32,20 @@ class Finding(msgspec.Struct, frozen=True):
         return TITLES[self.medium]
 
 
-def identify(evidence: Evidence, claim: Claim | None = None) -> Finding:
+def identify(evidence: Evidence, claim: Claim | None = None) -> IdentifiedMedium:
     """Return the medium, which is `unknown` if the evidence is not conclusive."""
     random = evidence.random
     if random is None:
-        return Finding("unknown", False, _NOTHING_RANDOM)  # noqa: FBT003 -- order of the fields
+        return IdentifiedMedium("unknown", False, _NOTHING_RANDOM)  # noqa: FBT003 -- order of the fields
     if random.requests is not None and random.requests < MIN_REQUESTS:
         few = f"Only {random.requests} random reads completed; {MIN_REQUESTS} are needed."
-        return Finding("unknown", False, few)  # noqa: FBT003
+        return IdentifiedMedium("unknown", False, few)  # noqa: FBT003
     signs = signs_of(evidence, random)
     rule = next(rule for rule in RULES if rule.applies(signs))
     medium = rule.medium
     if medium == "rotating" and (signs.reads_ahead or signs.hit_share):
         medium = "rotating_with_cache"
-    return Finding(
+    return IdentifiedMedium(
         medium,
         signs.limited,
         rule.conclusion,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from disksla.disks import activity_between
 from disksla.errors import DiskslaError
-from disksla.procfs import MalformedLineError, Reading, find_reading
+from disksla.procfs import CounterValues, MalformedLineError, find_reading
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.roots import Roots
 
@@ -39,7 +39,7 @@ def measure_utilization(
     return utilization
 
 
-def _reading(text: str, device: str) -> Reading:
+def _reading(text: str, device: str) -> CounterValues:
     try:
         reading = find_reading(text, device)
     except MalformedLineError as error:

@@ -38,7 +38,7 @@ _LATENCY_S = 5.0
 RecentSource = Literal["daemon", "sample", "recording"]
 
 
-class Recent(NamedTuple):
+class RecentDisks(NamedTuple):
     """What the monitored disks did in a period, up to now or to the end of a recording."""
 
     period: str
@@ -55,7 +55,7 @@ class Recent(NamedTuple):
     """Whether data writes were counted exactly, by disk, in sentences."""
 
 
-def from_daemon(arguments: argparse.Namespace) -> Recent | None:
+def from_daemon(arguments: argparse.Namespace) -> RecentDisks | None:
     """Return what the daemon says; None if it does not, which is printed, or need not be asked."""
     if arguments.duration_s is not None:
         return None
@@ -63,10 +63,10 @@ def from_daemon(arguments: argparse.Namespace) -> Recent | None:
     if document is None:
         return None
     disks = {disk.device: disk for disk in document.disks}
-    return Recent("the last five minutes", RECENT_S, document.timestamp_s, disks, "daemon")
+    return RecentDisks("the last five minutes", RECENT_S, document.timestamp_s, disks, "daemon")
 
 
-def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> Recent:
+def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> RecentDisks:
     """Sample all disks for a while, with a progress bar. Raise DiskslaError."""
     seconds = arguments.duration_s or SAMPLED_S
     ticks: list[Tick] = []
@@ -83,7 +83,7 @@ def from_sample(arguments: argparse.Namespace, configuration: Configuration) -> 
     return _of_states("sample", states, min(seconds, _LONGEST_S), sampler.why_not_exact)
 
 
-def from_recording(states: Sequence[State]) -> Recent:
+def from_recording(states: Sequence[State]) -> RecentDisks:
     """Return what the disks did at the end of a recording."""
     clocks = [state.clocks.monotonic_s for state in states if state.clocks is not None]
     seconds = min(_LONGEST_S, clocks[-1] - clocks[0]) if clocks else 0.0
@@ -92,7 +92,7 @@ def from_recording(states: Sequence[State]) -> Recent:
 
 def _of_states(
     source: RecentSource, states: Sequence[State], seconds: float, why_not_exact: str | None
-) -> Recent:
+) -> RecentDisks:
     """Return what the disks did in states that follow each other.
 
     `why_not_exact` is why data writes were not counted exactly, if the reason is known.
@@ -120,7 +120,7 @@ def _of_states(
         writes[document.device] = explain_writes(records[device], why_not_exact)
     timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
-    return Recent(period, seconds, timestamp_s, disks, source, machine, writes)
+    return RecentDisks(period, seconds, timestamp_s, disks, source, machine, writes)
 
 
 def _state_before(states: Sequence[State], seconds: float) -> State:

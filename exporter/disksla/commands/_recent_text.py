@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from disksla.api import DiskDocument
-from disksla.commands._recent import Recent
+from disksla.commands._recent import RecentDisks
 from disksla.config import CUSTOM_TERMS
 from disksla.console import SafeConsole
 from disksla.history import headline
@@ -17,7 +17,7 @@ _INDENT = "  "
 _TITLES = {UNKNOWN_TERMS: "unknown type", CUSTOM_TERMS: "terms written out"}
 
 
-def print_recent(recent: Recent, order: Sequence[str]) -> None:
+def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
     """Print what each disk did: those with problems first, then in the `order` of names."""
     console = SafeConsole()
     if not recent.disks:

@@ -10,7 +10,7 @@ from disksla.detection import (
     KUBERNETES,
     PROVIDERS,
     Detected,
-    TermsFile,
+    DetectedTermsFile,
     decode_terms_file,
     detect_kubernetes,
     encode_terms_file,
@@ -156,7 +156,7 @@ def _endpoint(text: str | None) -> str | None:
     return text.rstrip("/")
 
 
-def _last(path: Path) -> TermsFile | None:
+def _last(path: Path) -> DetectedTermsFile | None:
     """Return what the file has that is to be replaced; None if there is none, or another file."""
     try:
         return decode_terms_file(read_content(path))

@@ -23,7 +23,7 @@ from disksla.commands._daemon import add_url
 from disksla.commands._options import add_duration
 from disksla.commands._recent import (
     SAMPLED_S,
-    Recent,
+    RecentDisks,
     from_daemon,
     from_recording,
     from_sample,
@@ -87,10 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _recent(arguments: argparse.Namespace, host: HostContext, disk: Disk | None) -> Recent:
+def _recent(arguments: argparse.Namespace, host: HostContext, disk: Disk | None) -> RecentDisks:
     """Return what the daemon says of a disk or of all, or a sample. Raise DiskslaError."""
     if disk is not None and host.why_not_monitored(disk):
-        return Recent("no time", 0.0, time.time(), {}, "sample")
+        return RecentDisks("no time", 0.0, time.time(), {}, "sample")
     recent = from_daemon(arguments)
     if recent is None:
         return from_sample(arguments, host.configuration)
@@ -113,14 +113,14 @@ def _note(text: str) -> None:
     print(escape_control(f"disksla: {text}"), file=sys.stderr)
 
 
-def _machine(host: HostContext, disk: Disk, recent: Recent) -> tuple[SharedLimits, ...]:
+def _machine(host: HostContext, disk: Disk, recent: RecentDisks) -> tuple[SharedLimits, ...]:
     """Return the limits of the machine over a disk and others."""
     if recent.machine is None:
         return host.machine_limits(disk)
     return recent.machine.get(escape_bytes(disk.name), ())
 
 
-def _document(host: HostContext, recent: Recent, disk: Disk | None) -> dict[str, Any]:
+def _document(host: HostContext, recent: RecentDisks, disk: Disk | None) -> dict[str, Any]:
     """Return what is known of one disk or of all for JSON, in base units."""
     by_device = {escape_bytes(each.name): each for each in host.disks}
     devices = list(recent.disks) if disk is None else [escape_bytes(disk.name)]
@@ -137,7 +137,7 @@ def _document(host: HostContext, recent: Recent, disk: Disk | None) -> dict[str,
 
 
 def _disk_document(
-    host: HostContext, recent: Recent, disk: Disk | None, lately: DiskDocument | None
+    host: HostContext, recent: RecentDisks, disk: Disk | None, lately: DiskDocument | None
 ) -> dict[str, Any]:
     """Return what `disksla discover` and the daemon say of a disk.
 
@@ -163,7 +163,7 @@ def _disk_document(
     return document
 
 
-def _print_disk(host: HostContext, disk: Disk, recent: Recent) -> None:
+def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
     """Print identity, terms and limits of one disk, and what it did lately."""
     assignment = host.assignment(disk)
     terms = host.catalog.find(assignment.terms)

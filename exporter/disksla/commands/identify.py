@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from disksla.benchmark import Evidence, Finding, identify, throughput
+from disksla.benchmark import Evidence, IdentifiedMedium, identify, throughput
 from disksla.benchmark.identify_evidence import RequestStats
 from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.benchmark.identify_text import Claim
@@ -119,7 +119,7 @@ def _claim(host: HostContext, disk: Disk) -> Claim:
     return Claim(disk.name, disk.rotational, disk.model, assignment.terms if sold else None)
 
 
-def _print(name: str, evidence: Evidence, finding: Finding) -> None:
+def _print(name: str, evidence: Evidence, finding: IdentifiedMedium) -> None:
     console = SafeConsole()
     console.print(f"{name}: {finding.title}", style="bold")
     console.print()
@@ -169,7 +169,7 @@ def _requests_text(requests: RequestStats) -> str:
     return text
 
 
-def _document(name: str, evidence: Evidence, finding: Finding) -> dict[str, Any]:
+def _document(name: str, evidence: Evidence, finding: IdentifiedMedium) -> dict[str, Any]:
     return {
         "device": name,
         "title": finding.title,

@@ -27,7 +27,7 @@ from disksla.fio.scratch_file import SCRATCH_DIRECTORY
 from disksla.limits.limits_text import facts_table
 from disksla.pipeline import ProbeResult, Skip, disk_snapshot
 from disksla.pipeline.probe_results import quantile_s
-from disksla.probes import Observation, ProbePlan, observation_s, plan_probe, skip_reasons
+from disksla.probes import ProbePlan, SnapshotPair, observation_s, plan_probe, skip_reasons
 from disksla.probes.runner import ProbeContext, file_directory, is_suspended, run_probe
 from disksla.text import command_lines
 from disksla.units import format_count, format_duration, format_size
@@ -113,7 +113,7 @@ def entry_for(settings: Settings, device: str, kind: ProbeKind) -> ProbeEntry:
     )
 
 
-def _observe(arguments: argparse.Namespace, device: str) -> Observation:
+def _observe(arguments: argparse.Namespace, device: str) -> SnapshotPair:
     sampler = prepare_sampler(arguments)
     interval_s = sampler.state.settings.sampling.interval_s
     sampler.run_for(_FIRST_TICKS * interval_s)
@@ -121,10 +121,10 @@ def _observe(arguments: argparse.Namespace, device: str) -> Observation:
     sampler.run_for(observation_s(interval_s))
     elapsed_s = time.monotonic() - started_s
     suspended = is_suspended(roots_of(arguments), device)
-    return Observation(before, disk_snapshot(sampler.state, device), elapsed_s, suspended)
+    return SnapshotPair(before, disk_snapshot(sampler.state, device), elapsed_s, suspended)
 
 
-def _facts(plan: ProbePlan, observation: Observation) -> Iterator[tuple[str, str]]:
+def _facts(plan: ProbePlan, observation: SnapshotPair) -> Iterator[tuple[str, str]]:
     """Yield the disk, its terms, the rate of the probe and the present load."""
     snapshot = observation.now or observation.before
     if snapshot is None:

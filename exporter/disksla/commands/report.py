@@ -15,8 +15,8 @@ from disksla.exchange.http import carry_out
 from disksla.limits.catalog import load_catalog
 from disksla.prometheus import Selection, find_disks, parse_matchers, parse_period
 from disksla.report import (
-    Basis,
     Report,
+    ReportCriteria,
     disk_report,
     read_history,
     report_csv,
@@ -91,7 +91,7 @@ def _report(arguments: argparse.Namespace) -> Report:
     share = None if objective is None else parse_option("--objective", objective, _share)
     catalog = load_catalog(catalog_directory(arguments.config_file))
     server = server_of(arguments)
-    basis = Basis(period, catalog, share)
+    basis = ReportCriteria(period, catalog, share)
     found = carry_out(find_disks(server, selection, period), _WITHIN_S)
     if not found:
         raise DiskslaError(

@@ -20,7 +20,7 @@ from disksla.console import SafeConsole
 from disksla.errors import DiskslaError
 from disksla.metrics.build_info import read_build_info
 from disksla.top import Look, block, in_ascii
-from disksla.top.sources import AskedDaemon, OwnSampler, Source
+from disksla.top.sources import AskedDaemon, DiskSource, OwnSampler
 from disksla.top.terminal import TopTerminal
 
 _LEAST_INTERVAL_S = 0.1
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _source(arguments: argparse.Namespace) -> Source:
+def _source(arguments: argparse.Namespace) -> DiskSource:
     """Return the daemon if it answers, otherwise our own sampler."""
     if disks_of_daemon(arguments, "sampling instead") is not None:
         return AskedDaemon(arguments.url)
@@ -88,7 +88,7 @@ def _source(arguments: argparse.Namespace) -> Source:
     return OwnSampler(sampler, roots_of(arguments), os.uname().nodename, read_build_info().version)
 
 
-def _show(console: SafeConsole, source: Source, interval_s: float) -> int:
+def _show(console: SafeConsole, source: DiskSource, interval_s: float) -> int:
     """Show the disks live; return the exit status, which is 0 after Ctrl-C as well."""
     has_colours = console.color_system is not None and not console.no_color
     look = _look(source)._replace(has_blocks=_has_blocks(), has_colours=has_colours)
@@ -108,12 +108,12 @@ def _has_blocks() -> bool:
     return is_utf_8 and os.environ.get("TERM") != "linux"
 
 
-def _look(source: Source) -> Look:
+def _look(source: DiskSource) -> Look:
     utc_offset_s = time.localtime().tm_gmtoff
     return Look(source.title, has_blocks=False, has_colours=False, utc_offset_s=utc_offset_s)
 
 
-def _print(source: Source, arguments: argparse.Namespace) -> None:
+def _print(source: DiskSource, arguments: argparse.Namespace) -> None:
     """Print blocks, or JSON objects, until there are enough of them."""
     interval_s = arguments.interval_s
     if isinstance(source, OwnSampler):
@@ -130,7 +130,7 @@ def _print(source: Source, arguments: argparse.Namespace) -> None:
         sys.stdout.flush()
 
 
-def _next(source: Source, interval_s: float) -> DisksDocument:
+def _next(source: DiskSource, interval_s: float) -> DisksDocument:
     """Return the next answer; wait for it, and say so, if there is none."""
     has_said_so = False
     while True:
@@ -147,7 +147,7 @@ def _json(document: DisksDocument) -> str:
     return msgspec.json.encode(document).decode() + "\n"
 
 
-def _block(document: DisksDocument, source: Source) -> str:
+def _block(document: DisksDocument, source: DiskSource) -> str:
     if sys.stdout.encoding.lower() != "utf-8":
         document = in_ascii(document)
     width = shutil.get_terminal_size((_BATCH_WIDTH, 0)).columns

@@ -4,7 +4,7 @@ from disksla.detection.findings import KUBERNETES, Detected
 from disksla.detection.kubernetes import detect_kubernetes
 from disksla.detection.providers import PROVIDERS, WITH_CREDENTIALS_FILE, exchanges_of
 from disksla.detection.terms_file import (
-    TermsFile,
+    DetectedTermsFile,
     decode_terms_file,
     encode_terms_file,
     terms_file,
@@ -15,7 +15,7 @@ __all__ = [
     "PROVIDERS",
     "WITH_CREDENTIALS_FILE",
     "Detected",
-    "TermsFile",
+    "DetectedTermsFile",
     "decode_terms_file",
     "detect_kubernetes",
     "encode_terms_file",

@@ -11,8 +11,8 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from disksla.detection.aws_signature import AwsCredentials, Scope, signed
-from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.detection.aws_signature import AwsCredentials, SignatureScope, signed
+from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, detect, each_disk
 from disksla.errors import ExchangeReason
 from disksla.exchange import (
     LINK_LOCAL,
@@ -171,7 +171,7 @@ def _page(
     request = signed(
         Request(_ACTION, "api", "POST", url, headers, body),
         role.credentials,
-        Scope(instance.region, "ec2"),
+        SignatureScope(instance.region, "ec2"),
         now,
     )
     response = yield from get_response(request, classify=partial(_classify, role.name))
@@ -228,7 +228,7 @@ def _is_attached(item: ET.Element, instance_id: str) -> bool:
     return instance_id in found
 
 
-def _disk(item: ET.Element) -> Exchanges[Disk]:
+def _disk(item: ET.Element) -> Exchanges[CloudDisk]:
     """Return a volume. Raise ExchangeError if it has no type, or not its provisioned values."""
     yield from ()  # the listing has everything
     volume = plain_text(item.findtext("volumeId"), "[a-z0-9-]")
@@ -240,7 +240,7 @@ def _disk(item: ET.Element) -> Exchanges[Disk]:
         why = f"volume {volume} of type {api_type} has no {' or '.join(chosen)}"
         raise failure(_ACTION, "not_found", why)
     size_gib, mib_per_second = whole_number(item.findtext("size")), chosen.get("throughput")
-    return Disk(
+    return CloudDisk(
         volume,
         api_type,
         size_bytes=None if size_gib is None else size_gib * GIB,

@@ -27,7 +27,7 @@ class AwsCredentials(msgspec.Struct, frozen=True):
         return "AwsCredentials(...)"
 
 
-class Scope(msgspec.Struct, frozen=True):
+class SignatureScope(msgspec.Struct, frozen=True):
     """What a signature holds for, besides the request and the time."""
 
     region: str
@@ -35,7 +35,7 @@ class Scope(msgspec.Struct, frozen=True):
 
 
 def signed(
-    request: Request, credentials: AwsCredentials, scope: Scope, now: dt.datetime
+    request: Request, credentials: AwsCredentials, scope: SignatureScope, now: dt.datetime
 ) -> Request:
     """Return a request with its signature.
 

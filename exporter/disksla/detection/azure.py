@@ -12,11 +12,11 @@ from typing import Literal
 import msgspec
 
 from disksla.detection.findings import (
+    CloudDisk,
     Detected,
-    Disk,
+    DetectionProblem,
     Listing,
     Metadata,
-    Problem,
     detect,
     each_disk,
 )
@@ -125,7 +125,7 @@ class _Resource(msgspec.Struct, frozen=True):
     properties: _Properties
 
 
-_AttachedDisk = tuple[str, Disk]
+_AttachedDisk = tuple[str, CloudDisk]
 """The id of the resource, and what the metadata have of the disk."""
 
 
@@ -158,22 +158,22 @@ def _metadata() -> Exchanges[Metadata[list[_AttachedDisk]]]:
     return Metadata(disks, plain_text(compute.vm_size), listing)
 
 
-def _incomplete(what: str, volume: str) -> Problem:
+def _incomplete(what: str, volume: str) -> DetectionProblem:
     why = f"{what}: it has no provisioned IOPS and bandwidth of disk {volume}; permit the API"
-    return Problem("metadata", "not_found", why)
+    return DetectionProblem("metadata", "not_found", why)
 
 
 def _lun(disk: _Attached) -> str | None:
     return plain_text(str(disk.lun), "[0-9]")
 
 
-def _described(slot: str | None, attached: _Attached, api_type: str | None) -> Disk | None:
+def _described(slot: str | None, attached: _Attached, api_type: str | None) -> CloudDisk | None:
     """Return a disk of the metadata; None without its slot or type."""
     if slot is None or api_type is None:
         return None
     size_gib = whole_number(attached.size_gib)
     chosen = api_type in PROVISIONED
-    return Disk(
+    return CloudDisk(
         slot,
         api_type,
         size_bytes=None if size_gib is None else size_gib * GIB,
@@ -206,7 +206,7 @@ def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
     return ("no_credentials", _NO_IDENTITY) if response.status in _NO_TOKEN else None
 
 
-def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]:
+def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
     """Return a disk as its resource describes it."""
     path, disk = attached
     what = f"request for disk {disk.volume}"
@@ -227,7 +227,9 @@ def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[D
     return _with_properties(what, disk, api_type, resource.properties)
 
 
-def _with_properties(what: str, disk: Disk, api_type: str, properties: _Properties) -> Disk:
+def _with_properties(
+    what: str, disk: CloudDisk, api_type: str, properties: _Properties
+) -> CloudDisk:
     iops = mb_per_second = None
     if api_type in PROVISIONED:
         iops = whole_number(properties.iops)
@@ -235,7 +237,7 @@ def _with_properties(what: str, disk: Disk, api_type: str, properties: _Properti
         if iops is None or mb_per_second is None:
             raise failure(what, "not_found", "it has no provisioned IOPS or bandwidth")
     size_gib = whole_number(properties.size_gib)
-    return Disk(
+    return CloudDisk(
         disk.volume,
         api_type,
         size_bytes=disk.size_bytes if size_gib is None else size_gib * GIB,

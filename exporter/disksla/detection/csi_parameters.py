@@ -14,7 +14,7 @@ from typing import Any
 from disksla.detection.aws import PROVISIONED as OF_AWS
 from disksla.detection.azure import CACHING, OPTIONS
 from disksla.detection.azure import PROVISIONED as OF_AZURE
-from disksla.detection.findings import Disk
+from disksla.detection.findings import CloudDisk
 from disksla.detection.google import PROVISIONED as OF_GOOGLE
 from disksla.exchange import plain_text, whole_number
 from disksla.units import BYTES_PER_UNIT, GIB, MB, MIB
@@ -37,7 +37,7 @@ _IOPS_BY_SIZE: Mapping[str, tuple[int, int]] = {
 """IOPS between which the EBS driver orders `iopsPerGB` times the size, in each version."""
 
 
-def ordered_as(driver: str, parameters: Parameters, capacity: str) -> Disk | None:
+def ordered_as(driver: str, parameters: Parameters, capacity: str) -> CloudDisk | None:
     """Return the terms of a volume without its name, and the provider that the driver is of.
 
     `capacity` is the size that was ordered, a quantity of Kubernetes; empty if that is not known.
@@ -57,11 +57,11 @@ def follows_size(parameters: Parameters) -> bool:
     return parameters.get("allowautoiopsincreaseonmodify", "").lower() == "true"
 
 
-def _ordered(provider: str, api_type: str, **values: Any) -> Disk:
-    return Disk("", api_type, provider=provider, **values)
+def _ordered(provider: str, api_type: str, **values: Any) -> CloudDisk:
+    return CloudDisk("", api_type, provider=provider, **values)
 
 
-def _aws(parameters: Parameters, size_gib: int) -> Disk | None:
+def _aws(parameters: Parameters, size_gib: int) -> CloudDisk | None:
     api_type = _type(parameters.get("type"))
     if api_type is None:
         return None
@@ -92,7 +92,7 @@ def _aws_iops(parameters: Parameters, api_type: str, size_gib: int) -> int | Non
     return _IOPS_OF_GP3 if api_type == "gp3" else None
 
 
-def _google(parameters: Parameters, _: int) -> Disk | None:
+def _google(parameters: Parameters, _: int) -> CloudDisk | None:
     api_type = _type(parameters.get("type"))
     if api_type is None:
         return None
@@ -110,7 +110,7 @@ def _google(parameters: Parameters, _: int) -> Disk | None:
     )
 
 
-def _azure(parameters: Parameters, _: int) -> Disk | None:
+def _azure(parameters: Parameters, _: int) -> CloudDisk | None:
     api_type = _type(_first(parameters, "storageaccounttype", "skuname"))
     if api_type is None:
         return None
@@ -134,12 +134,12 @@ def _azure(parameters: Parameters, _: int) -> Disk | None:
     )
 
 
-def _by_type(provider: str, parameters: Parameters, _: int) -> Disk | None:
+def _by_type(provider: str, parameters: Parameters, _: int) -> CloudDisk | None:
     api_type = _type(parameters.get("type"))
     return None if api_type is None else _ordered(provider, api_type)
 
 
-_DRIVERS: Mapping[str, Callable[[Parameters, int], Disk | None]] = {
+_DRIVERS: Mapping[str, Callable[[Parameters, int], CloudDisk | None]] = {
     "cinder.csi.openstack.org": partial(_by_type, "openstack"),
     "disk.csi.azure.com": _azure,
     "disk-csi-driver.mks.ycloud.io": partial(_by_type, "yandex"),

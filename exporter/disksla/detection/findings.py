@@ -17,7 +17,7 @@ _OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found")
 """Failures that concern one disk, or all alike. Others may be gone at the next run."""
 
 
-class Problem(msgspec.Struct, frozen=True):
+class DetectionProblem(msgspec.Struct, frozen=True):
     """Something that could not be found out."""
 
     source: Source
@@ -25,7 +25,7 @@ class Problem(msgspec.Struct, frozen=True):
     message: str
 
 
-class Disk(msgspec.Struct, frozen=True):
+class CloudDisk(msgspec.Struct, frozen=True):
     """One volume, as the cloud describes it; what it does not state is None."""
 
     volume: str
@@ -46,7 +46,7 @@ class Disk(msgspec.Struct, frozen=True):
     """`volume` is the handle of a CSI driver of Kubernetes, not the provider's key."""
 
 
-class Volume(msgspec.Struct, frozen=True, omit_defaults=True):
+class PersistentVolume(msgspec.Struct, frozen=True, omit_defaults=True):
     """A PersistentVolume of Kubernetes; what it does not state is None."""
 
     driver: str
@@ -60,8 +60,8 @@ class Volume(msgspec.Struct, frozen=True, omit_defaults=True):
 class Listing(msgspec.Struct, frozen=True):
     """The disks of this machine from one source."""
 
-    disks: tuple[Disk, ...]
-    problems: tuple[Problem, ...] = ()
+    disks: tuple[CloudDisk, ...]
+    problems: tuple[DetectionProblem, ...] = ()
     """Of single disks."""
     incomplete: frozenset[str] = frozenset()
     """Volumes of which this source does not have the provisioned values. Their limits are unknown:
@@ -88,8 +88,8 @@ class Detected(msgspec.Struct, frozen=True):
     metadata: Listing | None = None
     api: Listing | None = None
     """None if it was not asked, or failed."""
-    problems: tuple[Problem, ...] = ()
-    volumes: tuple[Volume, ...] = ()
+    problems: tuple[DetectionProblem, ...] = ()
+    volumes: tuple[PersistentVolume, ...] = ()
     """Of the node, in Kubernetes."""
 
 
@@ -105,7 +105,7 @@ def detect(
     except ExchangeError as error:
         return Detected(provider, service, problems=(problem("metadata", error),))
     answer: Listing | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DetectionProblem, ...] = ()
     try:
         if api is not None:
             answer = yield from api(found.machine)
@@ -116,20 +116,20 @@ def detect(
     return Detected(provider, service, found.machine_type, found.listing, answer, problems)
 
 
-def problem(source: Source, error: ExchangeError) -> Problem:
+def problem(source: Source, error: ExchangeError) -> DetectionProblem:
     """Return the problem of an error."""
-    return Problem(source, error.reason, str(error))
+    return DetectionProblem(source, error.reason, str(error))
 
 
 def each_disk(
-    items: Iterable[Item], describe: Callable[[Item], Exchanges[Disk]]
+    items: Iterable[Item], describe: Callable[[Item], Exchanges[CloudDisk]]
 ) -> Exchanges[Listing]:
     """Return the disks that `describe` returns; one without permission does not hide the others.
 
     Raise ExchangeError if none could be described, or for a failure that may be gone at the next
     run: a listing without the disk would change its limits for a while.
     """
-    disks: list[Disk] = []
+    disks: list[CloudDisk] = []
     errors: list[ExchangeError] = []
     for item in items:
         try:

@@ -12,11 +12,11 @@ from functools import partial
 import msgspec
 
 from disksla.detection.findings import (
+    CloudDisk,
     Detected,
-    Disk,
+    DetectionProblem,
     Listing,
     Metadata,
-    Problem,
     detect,
     each_disk,
 )
@@ -102,10 +102,10 @@ def _metadata() -> Exchanges[Metadata[str]]:
         volume, api_type = plain_text(found.device_name, _NAME), plain_text(found.type, _NAME)
         if volume is None or api_type is None:
             raise failure(what, "invalid", "a disk has no name or no type")
-        disks.append(Disk(volume, api_type))
+        disks.append(CloudDisk(volume, api_type))
     incomplete = [disk.volume for disk in disks if has_provisioned_values(disk.api_type)]
     problems = tuple(
-        Problem(
+        DetectionProblem(
             "metadata",
             "not_found",
             f"{what}: it has no provisioned IOPS and bandwidth of disk {volume}; permit the API",
@@ -136,13 +136,13 @@ def _api(endpoint: str, instance: str) -> Exchanges[Listing]:
     return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
 
 
-def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]:
+def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
     what = "disks.get"
     volume = plain_text(attached.device_name, _NAME)
     if volume is None:
         raise failure(what, "invalid", "a disk of the instance has no name")
     if attached.type == _LOCAL:
-        return Disk(volume, _LOCAL, size_bytes=_bytes(attached.disk_size_gb, GIB))
+        return CloudDisk(volume, _LOCAL, size_bytes=_bytes(attached.disk_size_gb, GIB))
     path = re.search(
         f"(?:^|/)(projects/{_NAME}+/(?:zones|regions)/{_NAME}+/disks/{_NAME}+)$",
         attached.source or "",
@@ -156,7 +156,7 @@ def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]
     return _described(what, volume, api_type, disk)
 
 
-def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> Disk:
+def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> CloudDisk:
     values = {
         "iops": whole_number(disk.provisioned_iops),
         "throughput": _bytes(disk.provisioned_throughput, MIB),
@@ -165,7 +165,7 @@ def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> Disk:
     chosen = {name: values[name] for name in names}
     if None in chosen.values() and api_type in PROVISIONED:
         raise failure(what, "not_found", f"{volume} has no provisioned {' or '.join(names)}")
-    return Disk(
+    return CloudDisk(
         volume,
         api_type,
         size_bytes=_bytes(disk.size_gb, GIB),

@@ -15,10 +15,10 @@ import msgspec
 from disksla.detection.csi_parameters import DEFAULTS, Parameters, follows_size, ordered_as
 from disksla.detection.findings import (
     KUBERNETES,
+    CloudDisk,
     Detected,
-    Disk,
     Listing,
-    Volume,
+    PersistentVolume,
     problem,
 )
 from disksla.exchange import (
@@ -155,13 +155,13 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges
     )
 
 
-def _volume(name: str, spec: _Spec, csi: _Csi) -> Volume:
+def _volume(name: str, spec: _Spec, csi: _Csi) -> PersistentVolume:
     driver, handle = _text(csi.driver), _text(csi.volume_handle)
     if driver is None or handle is None:
         why = "its driver or its volume handle is not text"
         raise failure(f"request for PersistentVolume {name}", "invalid", why)
     claim = spec.claim_ref or _Claim()
-    return Volume(
+    return PersistentVolume(
         driver=driver,
         volume_handle=handle,
         persistent_volume=name,
@@ -257,7 +257,7 @@ def _disk(
     parameters: Parameters | None,
     ordered: _Class | None,
     cinder: str,
-) -> Disk | None:
+) -> CloudDisk | None:
     """Return the terms of a volume; None if they are not known."""
     if parameters is None:
         return None

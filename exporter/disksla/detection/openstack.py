@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, detect, each_disk
 from disksla.errors import ExchangeReason
 from disksla.exchange import (
     LINK_LOCAL,
@@ -254,7 +254,7 @@ def _page(session: _Session, mark: str) -> Exchanges[tuple[list[_Volume], str]]:
     return list(page.volumes), page.volumes[-1].id if has_more and page.volumes else ""
 
 
-def _disk(volume: _Volume) -> Exchanges[Disk]:
+def _disk(volume: _Volume) -> Exchanges[CloudDisk]:
     yield from ()  # the listing has everything
     volume_id = plain_text(volume.id, _UUID)
     if volume_id is None:
@@ -263,4 +263,4 @@ def _disk(volume: _Volume) -> Exchanges[Disk]:
     if api_type is None:
         raise failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")
     size_gib = whole_number(volume.size)
-    return Disk(volume_id, api_type, size_bytes=None if size_gib is None else size_gib * GIB)
+    return CloudDisk(volume_id, api_type, size_bytes=None if size_gib is None else size_gib * GIB)

@@ -10,7 +10,14 @@ from typing import Literal
 
 import msgspec
 
-from disksla.detection.findings import KUBERNETES, Detected, Disk, Listing, Problem, Volume
+from disksla.detection.findings import (
+    KUBERNETES,
+    CloudDisk,
+    Detected,
+    DetectionProblem,
+    Listing,
+    PersistentVolume,
+)
 from disksla.detection.openstack import SERVICES
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.exchange import Source
@@ -46,7 +53,7 @@ class _Machine(msgspec.Struct, frozen=True, omit_defaults=True):
     type: str | None = None
 
 
-class TermsFile(msgspec.Struct, frozen=True, kw_only=True):
+class DetectedTermsFile(msgspec.Struct, frozen=True, kw_only=True):
     """The content of the file."""
 
     source: Source
@@ -58,12 +65,14 @@ class TermsFile(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     machine: _Machine
     disks: tuple[_DiskTerms, ...]
-    volumes: tuple[Volume, ...] | msgspec.UnsetType = msgspec.UNSET
+    volumes: tuple[PersistentVolume, ...] | msgspec.UnsetType = msgspec.UNSET
     """Of Kubernetes."""
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[DetectionProblem, ...] = ()
 
 
-def terms_file(detected: Detected, last: TermsFile | None, now: dt.datetime) -> TermsFile:
+def terms_file(
+    detected: Detected, last: DetectedTermsFile | None, now: dt.datetime
+) -> DetectedTermsFile:
     """Return the file to write after an attempt; `last` is the content of the present one."""
     if last is not None and not _is_same_provider(detected.provider, last.provider):
         last = None
@@ -85,15 +94,15 @@ def terms_file(detected: Detected, last: TermsFile | None, now: dt.datetime) -> 
     return attempt if is_known else msgspec.structs.replace(attempt, as_of=msgspec.UNSET)
 
 
-def encode_terms_file(content: TermsFile) -> bytes:
+def encode_terms_file(content: DetectedTermsFile) -> bytes:
     """Return the bytes of the file, indented, with a newline at the end."""
     return msgspec.json.format(msgspec.json.encode(content), indent=2) + b"\n"
 
 
-def decode_terms_file(data: bytes) -> TermsFile:
+def decode_terms_file(data: bytes) -> DetectedTermsFile:
     """Return the content of a file. Raise DiskslaError if it is not one of `disksla detect`."""
     try:
-        return msgspec.json.decode(data, type=TermsFile)
+        return msgspec.json.decode(data, type=DetectedTermsFile)
     except DECODE_ERRORS as error:
         raise DiskslaError(f"found another file than that of disksla detect: {error}") from error
 
@@ -107,11 +116,11 @@ def _has_failed(detected: Detected) -> bool:
     return bool(detected.problems)
 
 
-def _complete(listing: Listing) -> tuple[Disk, ...]:
+def _complete(listing: Listing) -> tuple[CloudDisk, ...]:
     return tuple(disk for disk in listing.disks if disk.volume not in listing.incomplete)
 
 
-def _agreeing(detected: Detected, last: TermsFile) -> tuple[_DiskTerms, ...]:
+def _agreeing(detected: Detected, last: DetectedTermsFile) -> tuple[_DiskTerms, ...]:
     """Return the last entries that the metadata do not contradict, and what these have of others.
 
     Azure's key of a disk is the number of its slot, and disks are detached and attached while the
@@ -136,8 +145,8 @@ def _agreeing(detected: Detected, last: TermsFile) -> tuple[_DiskTerms, ...]:
 
 
 def _kept(
-    detected: Detected, last: TermsFile, disks: tuple[_DiskTerms, ...], now: dt.datetime
-) -> TermsFile:
+    detected: Detected, last: DetectedTermsFile, disks: tuple[_DiskTerms, ...], now: dt.datetime
+) -> DetectedTermsFile:
     machine = last.machine if detected.machine_type is None else _Machine(detected.machine_type)
     return msgspec.structs.replace(
         last, tried_at=_time(now), machine=machine, disks=disks, problems=detected.problems
@@ -146,9 +155,9 @@ def _kept(
 
 def _file(
     detected: Detected, source: Source, disks: tuple[_DiskTerms, ...], now: dt.datetime
-) -> TermsFile:
+) -> DetectedTermsFile:
     word = "API" if source == "api" or detected.provider == KUBERNETES else "metadata"
-    return TermsFile(
+    return DetectedTermsFile(
         source=source,
         origin=f"{detected.service} {word}",
         as_of=_time(now),
@@ -161,7 +170,7 @@ def _file(
     )
 
 
-def _entry(disk: Disk) -> _DiskTerms:
+def _entry(disk: CloudDisk) -> _DiskTerms:
     return _DiskTerms(
         match=_Match(volume_handle=disk.volume) if disk.is_handle else _Match(disk.volume),
         provider=disk.provider,

@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from disksla.detection.findings import Detected, Disk, Listing, Metadata, detect, each_disk
+from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, detect, each_disk
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.exchange import (
     Exchanges,
@@ -71,7 +71,7 @@ def _api(endpoint: str, instance_id: str) -> Exchanges[Listing]:
     return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
 
 
-def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]:
+def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
     disk_id = plain_text(attached.disk_id, _NAME)
     what = f"request for disk {disk_id}"
     if disk_id is None:
@@ -81,7 +81,7 @@ def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Disk]
     if api_type is None:
         raise failure(what, "invalid", "it has no type")
     volume = plain_text(attached.device_name or disk_id, _NAME) or disk_id
-    return Disk(volume, api_type, size_bytes=whole_number(found.size))
+    return CloudDisk(volume, api_type, size_bytes=whole_number(found.size))
 
 
 def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:

@@ -7,7 +7,7 @@ nothing of a disk that serves many requests at once, and the queue depth has no 
 from typing import NamedTuple
 
 from disksla.limits import Charge, Work
-from disksla.procfs import SECTOR_BYTES, Counters, Reading, difference, to_counters
+from disksla.procfs import SECTOR_BYTES, Counters, CounterValues, difference, to_counters
 
 PROBE_MAX_LOAD = 0.8
 """Load above which a disk is not probed, unless the configuration sets `busy`. Programs at this
@@ -35,7 +35,7 @@ class Activity(NamedTuple):
 
 
 def activity_between(
-    before: Reading, after: Reading, seconds: float, charges: tuple[Charge, ...] = ()
+    before: CounterValues, after: CounterValues, seconds: float, charges: tuple[Charge, ...] = ()
 ) -> Activity:
     """Return how busy a disk was between two readings, `seconds` apart."""
     rise = to_counters(difference(after, before))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from disksla.ebs.devices import EbsDevice, find_device
-from disksla.ebs.reading import Failure, FailureReason, Reading
+from disksla.ebs.reading import Failure, PageFailureReason, Reading
 from disksla.ebs.statistics import PAGE_BYTES, BadPageError, parse
 from disksla.errors import DiskslaError
 
@@ -36,10 +36,10 @@ _REMOVED = {errno.ENOENT, errno.ENODEV, errno.ENXIO}
 class UnreadablePageError(DiskslaError):
     """The page could not be read; `reason` says why in one word."""
 
-    def __init__(self, reason: FailureReason, message: str) -> None:
+    def __init__(self, reason: PageFailureReason, message: str) -> None:
         """Keep the reason besides the message."""
         super().__init__(message)
-        self.reason: FailureReason = reason
+        self.reason: PageFailureReason = reason
 
 
 def read_statistics(

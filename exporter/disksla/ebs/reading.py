@@ -13,10 +13,10 @@ from disksla.errors import DECODE_ERRORS, DiskslaError
 LONGEST_LINE_BYTES = 16 * 1024
 """No message is longer; 128 bins with the largest numbers are 8 kB."""
 
-FailureReason = Literal[PageFault, "permission", "removed", "status", "device"]
+PageFailureReason = Literal[PageFault, "permission", "removed", "status", "device"]
 """Of a page that was read, or why it could not be read: no CAP_SYS_ADMIN; the disk was removed;
 the disk answered with an NVMe status; any other error of the device."""
-FAILURE_REASONS: tuple[FailureReason, ...] = get_args(FailureReason)
+FAILURE_REASONS: tuple[PageFailureReason, ...] = get_args(PageFailureReason)
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 Seconds = Annotated[float, msgspec.Meta(ge=0.0, le=1e12)]
@@ -40,7 +40,7 @@ class Failure(msgspec.Struct, frozen=True, tag="failure", gc=False):
     """A page that could not be read, or is not used."""
 
     device: Name
-    reason: FailureReason
+    reason: PageFailureReason
     message: Annotated[str, msgspec.Meta(max_length=1024)] = ""
 
 

@@ -11,7 +11,7 @@
 
 from disksla.history.columns import COLUMNS, columns_of
 from disksla.history.history import BYTES_PER_DISK, History
-from disksla.history.past import RECENT_S, Past
+from disksla.history.past import RECENT_S, HistoryView
 from disksla.history.sentences import (
     MachineLimit,
     describe_machine,
@@ -27,8 +27,8 @@ __all__ = [
     "COLUMNS",
     "RECENT_S",
     "History",
+    "HistoryView",
     "MachineLimit",
-    "Past",
     "Slot",
     "Summary",
     "columns_of",

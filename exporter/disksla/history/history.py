@@ -12,7 +12,7 @@ import msgspec
 
 from disksla.disks import Disk
 from disksla.history.packed_slots import PackedSlots, largest_bytes
-from disksla.history.slot import Slot, Totals, credits_ratio_of, slot_between, totals_of
+from disksla.history.slot import RunningTotals, Slot, credits_ratio_of, slot_between, totals_of
 from disksla.limits import Limits
 from disksla.pipeline import DiskState, State
 
@@ -33,7 +33,7 @@ class DiskHistory(msgspec.Struct, frozen=True, gc=False):
     """At the end of the last second."""
     limits_since_s: float
     """Monotonic time at which a slot first had the present limits; 0 if they have not changed."""
-    totals_at_minute: Totals
+    totals_at_minute: RunningTotals
     """At the end of the last minute."""
     started_s: float
     """Monotonic time at which the present minute of this disk began."""
@@ -136,7 +136,7 @@ class History(msgspec.Struct, frozen=True, gc=False):
         longest_s = 2 * max(1.0, state.settings.sampling.interval_s)
         since_s = now_s if self.at_s is None else self.at_s
         seconds = now_s - since_s if now_s - since_s <= longest_s else None
-        idle = Slot(now_s, now_s - since_s, None, Totals(idle=assessed_s - self.assessed_s))
+        idle = Slot(now_s, now_s - since_s, None, RunningTotals(idle=assessed_s - self.assessed_s))
         second = _Second(
             now_s, state.clocks.boottime_s, seconds, self.assessed_s, assessed_s, idle.pack()
         )
@@ -189,7 +189,7 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
     )
 
 
-def _slot(before: Totals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:
+def _slot(before: RunningTotals, disk_state: DiskState, second: _Second, seconds: float) -> Slot:
     """Return what a disk did in the time that ends with a second."""
     return slot_between(
         before,

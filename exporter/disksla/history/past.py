@@ -15,7 +15,7 @@ RECENT_S = 300.0
 """What a disk did lately is what it did in this time."""
 
 
-class Past(NamedTuple):
+class HistoryView(NamedTuple):
     """What the daemon knows of the past, and of the limits of its machine."""
 
     history: History = History()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from disksla.history.summary import Part, Summary
+from disksla.history.summary import Summary, SummaryPart
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.pipeline import WindowRecord
 from disksla.units import format_bandwidth, format_count, format_duration
@@ -139,24 +139,24 @@ def _problems(
         )
 
 
-def _how_long(part: Part, summary: Summary) -> str:
+def _how_long(part: SummaryPart, summary: Summary) -> str:
     """Return how long, as the beginning of a sentence."""
     return f"For {_seconds(part.seconds)} of the last {_seconds(summary.seconds)} s"
 
 
-def _rates(part: Part) -> str:
+def _rates(part: SummaryPart) -> str:
     flushes = " (with empty flushes)" if part.has_flushes else ""
     return f"{format_count(part.iops)} IOPS{flushes}, {format_bandwidth(part.bytes_per_second)}"
 
 
-def _served(part: Part) -> str:
+def _served(part: SummaryPart) -> str:
     wait = format_duration(part.wait_s)
     return f"requests waited {wait} each, and the disk served {_rates(part)}"
 
 
 def _throttled_by_machine(
     how_long: str,
-    part: Part,
+    part: SummaryPart,
     level: ThrottleLevel,
     limit: LimitKind,
     machine: MachineLimit | None,
@@ -189,7 +189,7 @@ def _owner(shared: SharedLimits) -> str:
 
 
 def _throttled(
-    how_long: str, part: Part, limits: Limits, level: ThrottleLevel, limit: LimitKind
+    how_long: str, part: SummaryPart, limits: Limits, level: ThrottleLevel, limit: LimitKind
 ) -> str:
     served = _served(part)
     if part.limiter_window_s is not None:

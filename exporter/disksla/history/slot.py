@@ -17,7 +17,7 @@ _LEAST_SHARE = 0.1
 """A verdict that applied for less than this share of a slot does not stand for it."""
 
 
-class Totals(NamedTuple):
+class RunningTotals(NamedTuple):
     """Sums over the time since the daemon first sampled a disk."""
 
     reads: float = 0.0
@@ -54,9 +54,9 @@ class Totals(NamedTuple):
     unknown: float = 0.0
 
 
-_VERDICTS = Totals._fields.index(VERDICTS[0])
-_LIMITS = Totals._fields.index(LIMIT_KINDS[0])
-_PACKED = struct.Struct(f"<dff{len(Totals._fields)}f")
+_VERDICTS = RunningTotals._fields.index(VERDICTS[0])
+_LIMITS = RunningTotals._fields.index(LIMIT_KINDS[0])
+_PACKED = struct.Struct(f"<dff{len(RunningTotals._fields)}f")
 
 
 class Slot(NamedTuple):
@@ -68,7 +68,7 @@ class Slot(NamedTuple):
     """Duration, as the monotonic clock measured it."""
     credits_ratio: float | None
     """Burst credits left at the end, of the resource with the least; None without burst."""
-    totals: Totals
+    totals: RunningTotals
 
     @property
     def requests(self) -> float:
@@ -137,32 +137,36 @@ class Slot(NamedTuple):
 def unpack(packed: bytes) -> Slot:
     """Return a packed slot; its numbers have seven digits."""
     end_s, seconds, ratio, *totals = _PACKED.unpack(packed)
-    return Slot(end_s, seconds, None if math.isnan(ratio) else ratio, Totals(*totals))
+    return Slot(end_s, seconds, None if math.isnan(ratio) else ratio, RunningTotals(*totals))
 
 
 PACKED_BYTES = _PACKED.size
 
 
 def slot_between(
-    before: Totals, after: Totals, end_s: float, seconds: float, credits_ratio: float | None
+    before: RunningTotals,
+    after: RunningTotals,
+    end_s: float,
+    seconds: float,
+    credits_ratio: float | None,
 ) -> Slot:
     """Return what a disk did between two totals."""
-    increase = Totals(*(b - a for a, b in zip(before, after, strict=True)))
+    increase = RunningTotals(*(b - a for a, b in zip(before, after, strict=True)))
     return Slot(end_s, seconds, credits_ratio, increase)
 
 
 def joined(slots: Sequence[Slot]) -> Slot:
     """Return what a disk did in several slots together; a slot of no time without any."""
     if not slots:
-        return Slot(0.0, 0.0, None, Totals())
+        return Slot(0.0, 0.0, None, RunningTotals())
     if len(slots) == 1:
         return slots[0]
-    totals = Totals(*map(sum, zip(*(slot.totals for slot in slots), strict=True)))
+    totals = RunningTotals(*map(sum, zip(*(slot.totals for slot in slots), strict=True)))
     last = slots[-1]
     return Slot(last.end_s, sum(slot.seconds for slot in slots), last.credits_ratio, totals)
 
 
-def totals_of(disk_state: DiskState, assessed_s: float) -> Totals:
+def totals_of(disk_state: DiskState, assessed_s: float) -> RunningTotals:
     """Return the totals of a disk that was idle since its last update.
 
     `assessed_s` is the time that has been assessed, of which the totals have a part.
@@ -190,7 +194,7 @@ def totals_of(disk_state: DiskState, assessed_s: float) -> Totals:
             totals.verdict_totals.wait_s,
             disk_state.burst_s,
         )
-    return Totals(*counted, *by_verdict, *disk_state.throttled_s)
+    return RunningTotals(*counted, *by_verdict, *disk_state.throttled_s)
 
 
 def credits_ratio_of(account: CreditAccount | None, limits: Limits) -> float | None:

@@ -17,7 +17,7 @@ _MOST_SHARE = 0.5
 """What applies for this share of a slot or longer dominates it."""
 
 
-class Part(NamedTuple):
+class SummaryPart(NamedTuple):
     """What a disk did while a verdict, or a limit, applied."""
 
     seconds: float
@@ -38,9 +38,9 @@ class Summary(NamedTuple):
     """What a disk did in a period."""
 
     seconds: float
-    verdicts: Mapping[Verdict, Part]
+    verdicts: Mapping[Verdict, SummaryPart]
     """Those that there were."""
-    throttled: Mapping[tuple[ThrottleLevel, LimitKind], Part]
+    throttled: Mapping[tuple[ThrottleLevel, LimitKind], SummaryPart]
     """The limits at which it was throttled, by level."""
     peak_load: float | None = None
     """Highest load of a window or slot; None if the terms promise nothing, or it is not known."""
@@ -110,14 +110,14 @@ def _level(slot: Slot, limit: LimitKind) -> ThrottleLevel:
     return "burst" if slot.totals.burst_s > _MOST_SHARE * known_s else "base"
 
 
-def _of_slots(applied: _Applied) -> Part:
+def _of_slots(applied: _Applied) -> SummaryPart:
     """Return what was done while something applied.
 
     The rates are those of the slots that it dominates; without any, of all in which it applied.
     """
     most = [slot for slot, seconds in applied if seconds >= _MOST_SHARE * slot.seconds]
     whole = joined(most or [slot for slot, _ in applied])
-    return Part(
+    return SummaryPart(
         sum(seconds for _, seconds in applied),
         whole.iops,
         whole.bytes_per_second,
@@ -127,7 +127,7 @@ def _of_slots(applied: _Applied) -> Part:
     )
 
 
-def _of_throttled_slots(applied: _Applied) -> Part:
+def _of_throttled_slots(applied: _Applied) -> SummaryPart:
     """Return what was done while a limit applied.
 
     Where the provider names the limit, its seconds are a few slots late. The rates are those of
@@ -142,7 +142,7 @@ def summary_of_records(records: Iterable[WindowRecord], longest_s: float) -> Sum
     """Return the summary of the last windows of a disk, which are in order of time."""
     windows = [record for record in records if record.verdict is not None]
     windows = [each for each in windows if each.monotonic_s > windows[-1].monotonic_s - longest_s]
-    verdicts: dict[Verdict, Part] = {}
+    verdicts: dict[Verdict, SummaryPart] = {}
     for verdict in VERDICTS:
         chosen = [record for record in windows if record.verdict == verdict]
         if chosen:
@@ -158,12 +158,12 @@ def summary_of_records(records: Iterable[WindowRecord], longest_s: float) -> Sum
     return Summary(seconds, verdicts, throttled, max(loads, default=None))
 
 
-def _of_records(records: Sequence[WindowRecord], seconds: float) -> Part:
+def _of_records(records: Sequence[WindowRecord], seconds: float) -> SummaryPart:
     whole_s = sum(record.window_s or 0.0 for record in records)
     requests = sum((record.reads or 0) + (record.writes or 0) for record in records)
     transferred = sum((record.read_bytes or 0) + (record.written_bytes or 0) for record in records)
     decided = [each for each in records if each.decided_s is not None]
-    return Part(
+    return SummaryPart(
         seconds,
         requests / whole_s,
         transferred / whole_s,

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 import msgspec
 
 from disksla.limits import Charge, load_ratio
-from disksla.procfs import SECTOR_BYTES, Counters, Reading
+from disksla.procfs import SECTOR_BYTES, Counters, CounterValues
 
 GapReason = Literal[
     "late", "suspend", "clock_step", "unreadable", "malformed", "reset", "replaced", "vanished"
@@ -175,7 +175,7 @@ def elapsed_or_gap(before: Clocks, after: Clocks, tick_s: float) -> float | GapR
 
 
 def interval_of(
-    end_s: float, seconds: float, before: Reading, after: Reading, inflight: int
+    end_s: float, seconds: float, before: CounterValues, after: CounterValues, inflight: int
 ) -> Interval:
     """Return the increase of the counters; sectors are converted to bytes here and only here."""
     reads, _, read_sectors, read_ms, writes, _, written_sectors, write_ms, *others = before

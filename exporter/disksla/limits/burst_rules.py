@@ -6,7 +6,7 @@ import msgspec
 
 from disksla.limits.cost_model import Chunks, CostModel
 from disksla.limits.limits import Bucket, Burst, DrainKind, Rates, Resource
-from disksla.limits.rules import Basis, SizeRule, allocation_units
+from disksla.limits.rules import RuleInput, SizeRule, allocation_units
 from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, choice, number, whole_number
 
 _PERCENT = 100
@@ -119,7 +119,7 @@ def burst_for(
         return _unit_boost(rule, size_bytes, base)
     if rule.up_to_bytes is not None and size_bytes > rule.up_to_bytes:
         return None
-    basis = Basis(size_bytes)
+    basis = RuleInput(size_bytes)
     rates = Rates(
         _raised(base.read_iops, rule.read_iops, basis),
         _raised(base.write_iops, rule.write_iops, basis),
@@ -143,7 +143,7 @@ def burst_buckets(base: Rates, peak: Rates, seconds: float) -> tuple[Bucket, ...
         kind(capacity=BurstSeconds(seconds), initial_share=1.0)
         for kind in (IopsBucketRule, BytesBucketRule)
     )
-    found = (_bucket(rule, Basis(0), base, peak, None) for rule in rules)
+    found = (_bucket(rule, RuleInput(0), base, peak, None) for rule in rules)
     return tuple(bucket for bucket in found if bucket is not None)
 
 
@@ -174,7 +174,7 @@ def _unit_boost(rule: UnitBoost, size_bytes: int, base: Rates) -> Burst | None:
 
 
 def _bucket(
-    rule: BucketRule, basis: Basis, base: Rates, peak: Rates, cost: CostModel | None
+    rule: BucketRule, basis: RuleInput, base: Rates, peak: Rates, cost: CostModel | None
 ) -> Bucket | None:
     """Return the bucket of one resource; None if the burst rate is not above the baseline."""
     base_per_second, peak_per_second = _base_and_peak(rule.resource, base, peak)
@@ -213,7 +213,7 @@ def _higher(read: float | None, write: float | None) -> float:
     return max(read or 0.0, write or 0.0)
 
 
-def _raised(base: float | None, rule: SizeRule[float] | None, basis: Basis) -> float | None:
+def _raised(base: float | None, rule: SizeRule[float] | None, basis: RuleInput) -> float | None:
     if base is None or rule is None:
         return base
     return max(base, rule.rate(basis))

@@ -20,10 +20,10 @@ from disksla.limits.limits import (
 from disksla.limits.options import with_options
 from disksla.limits.rules import (
     BandwidthRule,
-    Basis,
     FromBandwidth,
     IopsRule,
     Provisioned,
+    RuleInput,
     Sum,
 )
 from disksla.limits.terms import Provision, Terms
@@ -130,7 +130,7 @@ def _highest_cost_s(charges: tuple[Charge, ...], request_bytes: int, write_share
 
 def bases(
     terms: Terms, size_bytes: int, provision: Provision
-) -> tuple[Basis, Basis, Basis, Basis]:
+) -> tuple[RuleInput, RuleInput, RuleInput, RuleInput]:
     """Return what the limits of read and write IOPS, and of read and write bandwidth, follow from.
 
     Of the limits of a direction, one may follow from the other.
@@ -141,10 +141,10 @@ def bases(
         (terms.read_iops, terms.read_bandwidth),
         (terms.write_iops, terms.write_bandwidth),
     ):
-        alone = Basis(size_bytes, bandwidth, None, iops)
+        alone = RuleInput(size_bytes, bandwidth, None, iops)
         other = _rate(bandwidth_rule, alone) if isinstance(iops_rule, FromBandwidth) else None
-        of_iops = Basis(size_bytes, iops, other, bandwidth)
-        of_bandwidth = Basis(size_bytes, bandwidth, _rate(iops_rule, of_iops), iops)
+        of_iops = RuleInput(size_bytes, iops, other, bandwidth)
+        of_bandwidth = RuleInput(size_bytes, bandwidth, _rate(iops_rule, of_iops), iops)
         found.append((of_iops, of_bandwidth))
     (read_iops, read_bandwidth), (write_iops, write_bandwidth) = found
     return read_iops, write_iops, read_bandwidth, write_bandwidth
@@ -176,7 +176,7 @@ def beyond_bounds(
     provision = provisioned or _NOTHING
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
     iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
-    values: tuple[tuple[_What, _Rule, Basis, float | None], ...] = (
+    values: tuple[tuple[_What, _Rule, RuleInput, float | None], ...] = (
         ("IOPS", terms.read_iops, iops_basis, provision.iops),
         ("bandwidth", terms.read_bandwidth, bandwidth_basis, provision.bytes_per_second),
     )
@@ -234,7 +234,7 @@ def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
     return Rates(*rates)
 
 
-def _rate(rule: _Rule, basis: Basis) -> float | None:
+def _rate(rule: _Rule, basis: RuleInput) -> float | None:
     return None if rule is None else rule.rate(basis)
 
 

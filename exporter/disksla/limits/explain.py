@@ -8,12 +8,12 @@ from disksla.limits.machine import GroupRule, PerVcpu
 from disksla.limits.options import with_options
 from disksla.limits.rules import (
     AllocationUnits,
-    Basis,
     Clamp,
     FromBandwidth,
     FromIops,
     Greatest,
     Provisioned,
+    RuleInput,
     Sum,
     Tiers,
     allocation_units,
@@ -97,13 +97,13 @@ def derivation(
 
 
 @singledispatch
-def _steps(rule: object, _basis: Basis, _shown: Shown) -> str:
+def _steps(rule: object, _basis: RuleInput, _shown: Shown) -> str:
     """Return the arithmetic of a rule."""
     raise NotImplementedError(rule)
 
 
 @_steps.register
-def _(rule: Clamp, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     if not rule.per_gib:
         return f"{shown(rule.rate(basis))} at any size"
     rate = f"{shown(rule.per_gib)} x {basis.size_bytes / GIB:g} GiB"
@@ -112,7 +112,7 @@ def _(rule: Clamp, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
 
 
 @_steps.register
-def _(rule: AllocationUnits, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: AllocationUnits, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     units = allocation_units(basis.size_bytes, rule.unit_bytes)
     division = f"{format_size(basis.size_bytes)} / {format_size(rule.unit_bytes)}"
     product = f"{shown(rule.per_unit)} = {shown(units * rule.per_unit)}"
@@ -120,13 +120,13 @@ def _(rule: AllocationUnits, basis: Basis, shown: Shown) -> str:  # type: ignore
 
 
 @_steps.register
-def _(rule: Tiers, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: Tiers, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     step = rule.step(basis.size_bytes)
     return f"{shown(step.rate)} up to {format_size(step.up_to_bytes)}"
 
 
 @_steps.register
-def _(rule: FromIops, basis: Basis, shown: Shown) -> str:
+def _(rule: FromIops, basis: RuleInput, shown: Shown) -> str:
     iops = basis.of_other(of_provisioned=rule.of_provisioned)
     what = "bought IOPS" if rule.of_provisioned else "IOPS"
     product = shown(iops * rule.bytes_per_io)
@@ -135,7 +135,7 @@ def _(rule: FromIops, basis: Basis, shown: Shown) -> str:
 
 
 @_steps.register
-def _(rule: FromBandwidth, basis: Basis, shown: Shown) -> str:
+def _(rule: FromBandwidth, basis: RuleInput, shown: Shown) -> str:
     bandwidth = basis.of_other(of_provisioned=rule.of_provisioned)
     what = " bought" if rule.of_provisioned else ""
     division = f"{format_listed_bandwidth(bandwidth)}{what} / {format_size(rule.bytes_per_io)}"
@@ -143,18 +143,18 @@ def _(rule: FromBandwidth, basis: Basis, shown: Shown) -> str:
 
 
 @_steps.register
-def _(rule: Provisioned, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: Provisioned, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     chosen = "provisioned" if basis.provisioned is not None else "default"
     return f"{chosen}, {bounds_text(shown, rule.bounds(basis))}"
 
 
 @_steps.register
-def _(rule: Greatest, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: Greatest, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     return "the greatest of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
 
 
 @_steps.register
-def _(rule: Sum, basis: Basis, shown: Shown) -> str:  # type: ignore[type-arg]
+def _(rule: Sum, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
 
 

@@ -27,7 +27,7 @@ from disksla.limits.limits import (
     build_limits,
 )
 from disksla.limits.rules import Amount
-from disksla.limits.terms import Confidence, Source
+from disksla.limits.terms import Confidence, RowSource
 from disksla.schema import BytesPerSecond, Flag, LongText, Number, Seconds, Text, choice
 
 Row = Mapping[str, str]
@@ -123,7 +123,7 @@ class MachineRules(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     machine types. `vcpus`: the limits follow from the number of vCPUs, without a table."""
     prefix: Text | None = None
     """Beginning of all names, which may be left out."""
-    sources: tuple[Source, ...]
+    sources: tuple[RowSource, ...]
     confidence: Confidence
     not_known: LongText
     groups: tuple[GroupRule, ...]
@@ -158,7 +158,7 @@ class MachineGroup(msgspec.Struct, frozen=True):
     limits: Limits
     inferred: str | None
     """From which words of the provider the credits are inferred; None without a burst."""
-    sources: tuple[Source, ...]
+    sources: tuple[RowSource, ...]
     date: dt.date
     confidence: Confidence
 

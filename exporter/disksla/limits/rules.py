@@ -18,7 +18,7 @@ Amount = TypeVar("Amount", bound=float)
 _NO_AMOUNT: Any = 0.0
 
 
-class Basis(NamedTuple):
+class RuleInput(NamedTuple):
     """What a limit follows from."""
 
     size_bytes: float
@@ -54,7 +54,7 @@ class Clamp(_Rule, Generic[Amount], frozen=True, tag="clamp"):
         if not (self.base or self.per_gib or self.minimum):
             raise ValueError("found none of base, per_gib and minimum; expected at least one")
 
-    def rate(self, basis: Basis) -> float:
+    def rate(self, basis: RuleInput) -> float:
         """Return the limit of a disk of this size."""
         return _settle(self.line(basis.size_bytes), self.minimum, self.maximum, self.round_to)
 
@@ -70,7 +70,7 @@ class AllocationUnits(_Rule, Generic[Amount], frozen=True, tag="allocation-units
     per_unit: Amount
     maximum: Amount | None = None
 
-    def rate(self, basis: Basis) -> float:
+    def rate(self, basis: RuleInput) -> float:
         """Return the limit of a disk of this size."""
         units = allocation_units(basis.size_bytes, self.unit_bytes)
         return _settle(units * self.per_unit, None, self.maximum)
@@ -103,7 +103,7 @@ class Tiers(_Rule, Generic[Amount], frozen=True, tag="tiers"):
             (step for step in self.steps if size_bytes <= step.up_to_bytes), self.steps[-1]
         )
 
-    def rate(self, basis: Basis) -> float:
+    def rate(self, basis: RuleInput) -> float:
         """Return the limit of a disk of this size."""
         return self.step(basis.size_bytes).rate
 
@@ -120,7 +120,7 @@ class FromIops(_Rule, frozen=True, tag="from-iops"):
     round_to: BytesPerSecond | None = None
     of_provisioned: Flag = False
 
-    def rate(self, basis: Basis) -> float:
+    def rate(self, basis: RuleInput) -> float:
         """Return the bandwidth of a disk with these IOPS."""
         iops = basis.of_other(of_provisioned=self.of_provisioned)
         return _settle(iops * self.bytes_per_io, self.minimum, self.maximum, self.round_to)
@@ -136,7 +136,7 @@ class FromBandwidth(_Rule, frozen=True, tag="from-bandwidth"):
     maximum: Number | None = None
     of_provisioned: Flag = False
 
-    def rate(self, basis: Basis) -> float:
+    def rate(self, basis: RuleInput) -> float:
         """Return the IOPS of a disk with this bandwidth."""
         bandwidth = basis.of_other(of_provisioned=self.of_provisioned)
         return _settle(bandwidth / self.bytes_per_io, None, self.maximum)
@@ -165,7 +165,7 @@ class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
         if numbers != sorted(numbers):
             raise ValueError("found bounds out of order; expected minimum <= default <= maximum")
 
-    def rate(self, basis: Basis) -> float | None:
+    def rate(self, basis: RuleInput) -> float | None:
         """Return the value that was chosen, or the default; None if one must be chosen.
 
         A value beyond the bounds counts: providers raise them.
@@ -177,7 +177,7 @@ class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
         least, most = self.bounds(basis)
         return min(max(_bound(self.default, basis), least), most)
 
-    def bounds(self, basis: Basis) -> tuple[float, float]:
+    def bounds(self, basis: RuleInput) -> tuple[float, float]:
         """Return the lowest and the highest value; the minimum is available at any size."""
         least = 0.0 if self.minimum is None else _bound(self.minimum, basis)
         most = math.inf if self.maximum is None else _bound(self.maximum, basis)
@@ -189,7 +189,7 @@ class Greatest(_Rule, Generic[Amount], frozen=True, tag="greatest"):
 
     of: tuple[SizeRule[Amount] | FromIops, ...]
 
-    def rate(self, basis: Basis) -> float:
+    def rate(self, basis: RuleInput) -> float:
         """Return the greatest limit."""
         return max(rule.rate(basis) for rule in self.of)
 
@@ -199,7 +199,7 @@ class Sum(_Rule, Generic[Amount], frozen=True, tag="sum"):
 
     of: tuple[SizeRule[Amount] | FromIops | FromBandwidth | Provisioned[Amount], ...]
 
-    def rate(self, basis: Basis) -> float | None:
+    def rate(self, basis: RuleInput) -> float | None:
         """Return the sum; None if a part must be chosen."""
         rates = [rule.rate(basis) for rule in self.of]
         return None if None in rates else sum(rate for rate in rates if rate is not None)
@@ -220,7 +220,7 @@ def allocation_units(size_bytes: float, unit_bytes: int) -> int:
     return max(1, math.ceil(size_bytes / unit_bytes))
 
 
-def _bound(bound: Any, basis: Basis) -> float:
+def _bound(bound: Any, basis: RuleInput) -> float:
     """Return the value of a bound, which is a number or a rule."""
     return bound if isinstance(bound, float | int) else bound.rate(basis)
 

@@ -45,7 +45,7 @@ _Id = Annotated[
 ]
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RowSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The origin of a row."""
 
     url: Annotated[str, pattern("an address such as https://example.com/page", r"https?://\S+")]
@@ -150,7 +150,7 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """Value of the label `provider`."""
     provider_name: Text
     examples: tuple[Example, ...]
-    sources: tuple[Source, ...] = ()
+    sources: tuple[RowSource, ...] = ()
     """Required for the rows of the package."""
     confidence: Confidence = "high"
     """`high`: the provider's own text was read in full. `medium`: it was read through a copy or a

@@ -7,8 +7,7 @@ import msgspec
 from disksla.config import ProbeKind
 from disksla.credits import CreditAccount
 from disksla.disks import Disk
-from disksla.ebs import Failure
-from disksla.ebs import Reading as ProviderReading
+from disksla.ebs import Failure, Reading
 from disksla.interval import GapReason, Interval, interval_of
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import (
@@ -24,10 +23,10 @@ from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
     CloseSample,
     Counters,
+    CounterValues,
     DiskstatsLine,
     HostWait,
     MalformedLineError,
-    Reading,
     difference,
     has_decreased,
     parse_line,
@@ -48,9 +47,9 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     disk: Disk
     assignment: Assignment
     """Its terms, and the limits that follow from them."""
-    reading: Reading | None = None
+    reading: CounterValues | None = None
     """Its counters at the last sample in which it was listed; None before the first."""
-    origin: Reading | None = None
+    origin: CounterValues | None = None
     """Where its counters would have started if they had never wrapped or been reset:
     `reading - origin` is the total since disksla first sampled the disk."""
     is_listed: bool = False
@@ -127,15 +126,15 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
         totals = self.probes.get(result.kind, ProbeTotals()).plus(result)
         return msgspec.structs.replace(self, probes={**self.probes, result.kind: totals})
 
-    def with_provider(self, message: ProviderReading | Failure) -> "DiskState":
+    def with_provider(self, message: Reading | Failure) -> "DiskState":
         """Add a reading of its statistics page, unless it is that of another volume."""
         serial = self.disk.serial
-        is_other = isinstance(message, ProviderReading) and serial not in {None, message.serial}
+        is_other = isinstance(message, Reading) and serial not in {None, message.serial}
         if is_other:
             return self
         provider = (self.provider or ProviderState()).plus(message)
         comparison = self.comparison
-        if isinstance(message, ProviderReading):
+        if isinstance(message, Reading):
             comparison = comparison or Comparison(
                 message.monotonic_s, self.throttled_s, self.burst_s
             )
@@ -165,7 +164,7 @@ class Sample(msgspec.Struct, frozen=True, gc=False):
     """Update the disk at the next tick even if its line does not change."""
     interval: Interval | None = None
     """Increase of the counters; None where there is none, and `disk_state` is complete."""
-    reading: Reading | None = None
+    reading: CounterValues | None = None
     inflight: int = 0
     gap: GapReason | None = None
     problem: str | None = None
@@ -306,8 +305,8 @@ def _counted(
 def _without_interval(
     disk_state: DiskState,
     context: TickContext,
-    reading: Reading,
-    origin: Reading,
+    reading: CounterValues,
+    origin: CounterValues,
     inflight: int,
 ) -> DiskState:
     """Return the state after a first sample, or after a reset of the counters."""
@@ -352,12 +351,12 @@ def _missing(
     )
 
 
-def _with_length(total: Reading, length: int) -> Reading:
+def _with_length(total: CounterValues, length: int) -> CounterValues:
     """Pad with zeros or cut: after a reset the kernel may print another number of fields."""
     return (*total, *(0,) * length)[:length]
 
 
-def _completed(before: Reading, after: Reading) -> bool:
+def _completed(before: CounterValues, after: CounterValues) -> bool:
     """Return whether reads or writes completed between two readings."""
     return before[_READS] != after[_READS] or before[_WRITES] != after[_WRITES]
 

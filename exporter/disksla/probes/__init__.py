@@ -1,11 +1,11 @@
 """Repeated low-impact measurements of latency."""
 
 from disksla.probes.plan import ProbePlan, plan_probe
-from disksla.probes.skip import Observation, observation_s, skip_reasons
+from disksla.probes.skip import SnapshotPair, observation_s, skip_reasons
 
 __all__ = [
-    "Observation",
     "ProbePlan",
+    "SnapshotPair",
     "observation_s",
     "plan_probe",
     "skip_reasons",

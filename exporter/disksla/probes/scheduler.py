@@ -20,7 +20,7 @@ from disksla.pipeline import (
 )
 from disksla.probes.plan import failed_result, offset_s, plan_probe, skipped_result
 from disksla.probes.runner import ProbeContext, is_suspended, remove_scratch_leftovers, run_probe
-from disksla.probes.skip import OBSERVATION_S, Observation, observation_s, skip_reasons
+from disksla.probes.skip import OBSERVATION_S, SnapshotPair, observation_s, skip_reasons
 from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.roots import Roots
@@ -34,7 +34,7 @@ MAX_JITTER_S = 10.0
 JITTER_SHARE = 0.05
 """Random delay of each attempt, as a share of the time over which the machines are spread."""
 
-ProbeTarget = tuple[ProbeEntry, str]
+ProbedDisk = tuple[ProbeEntry, str]
 """A configured probe, and the disk that it probes."""
 
 
@@ -73,9 +73,9 @@ class ProbeScheduler:
         self._min_observation_s = min_observation_s
         self._settings = Settings()
         self._fio: Fio | None = None
-        self._jobs: dict[ProbeTarget, Callable[[], None]] = {}
+        self._jobs: dict[ProbedDisk, Callable[[], None]] = {}
         """Removes the job of each target from the scheduler."""
-        self._last_logged: dict[ProbeTarget, SkipReason | ProbeFailure | None] = {}
+        self._last_logged: dict[ProbedDisk, SkipReason | ProbeFailure | None] = {}
         self._to_clean: dict[str, Disk] = {}
         """Disks on which a killed daemon may have left scratch files."""
         self._is_cleaning = False
@@ -139,7 +139,7 @@ class ProbeScheduler:
         self.problem = None
         return fio
 
-    def _job(self, target: ProbeTarget) -> Callable[[], None]:
+    def _job(self, target: ProbedDisk) -> Callable[[], None]:
         return lambda: self._attempt(target)
 
     def _clean(self) -> None:
@@ -148,7 +148,7 @@ class ProbeScheduler:
             _, disk = self._to_clean.popitem()
             remove_scratch_leftovers(self._context(disk))
 
-    def _attempt(self, target: ProbeTarget) -> None:
+    def _attempt(self, target: ProbedDisk) -> None:
         """Observe a disk, and probe it unless there is a reason to skip the probe."""
         fio, (entry, device) = self._fio, target
         before = self._snapshot(device)
@@ -160,7 +160,7 @@ class ProbeScheduler:
         elapsed_s = time.monotonic() - started_s
         if now is None:
             return  # the disk is gone, with its series; the next update removes this job
-        observation = Observation(before, now, elapsed_s, is_suspended(self._roots, device))
+        observation = SnapshotPair(before, now, elapsed_s, is_suspended(self._roots, device))
         plan = plan_probe(entry, device, now.assignment.limits)
         skips = skip_reasons(plan, observation, time.time())
         if skips:
@@ -181,7 +181,7 @@ class ProbeScheduler:
     def _snapshot(self, device: str) -> DiskSnapshot | None:
         return disk_snapshot(self._state(), device)
 
-    def _log(self, target: ProbeTarget, result: ProbeResult) -> None:
+    def _log(self, target: ProbedDisk, result: ProbeResult) -> None:
         """Log a success, failure or skip when it differs from the previous one of this target."""
         reason = result.failure or result.skipped
         if reason == self._last_logged.get(target):

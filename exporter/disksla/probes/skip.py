@@ -26,7 +26,7 @@ _BLOCKING_VERDICTS: Mapping[Literal["stalled", "throttled", "below"], str] = {
 }
 
 
-class Observation(msgspec.Struct, frozen=True):
+class SnapshotPair(msgspec.Struct, frozen=True):
     """Two snapshots of a disk, some seconds apart; None if it did not exist."""
 
     before: DiskSnapshot | None
@@ -42,7 +42,7 @@ def observation_s(tick_s: float, min_s: float = OBSERVATION_S) -> float:
 
 
 def skip_reasons(
-    plan: ProbePlan, observation: Observation, timestamp_s: float
+    plan: ProbePlan, observation: SnapshotPair, timestamp_s: float
 ) -> tuple[Skip, ...]:
     """Return all reasons to skip the probe now, the most important first; empty if none.
 

@@ -55,7 +55,7 @@ class Counters(NamedTuple):
     flush_ms: int | None
 
 
-Reading = tuple[int | None, ...]
+CounterValues = tuple[int | None, ...]
 """The counters of one line in the order of `Counters`. Counters that the kernel does not print are
 missing at the end, or None."""
 
@@ -63,7 +63,7 @@ missing at the end, or None."""
 class DiskstatsLine(NamedTuple):
     """The fields of a line after the device name."""
 
-    reading: Reading
+    reading: CounterValues
     inflight: int | None
     """Requests in flight: a level, not a counter. On some kernels (measured on 6.12 and 6.18, not
     on 6.1) the line of a whole disk leaves out requests sent to its partitions."""
@@ -113,7 +113,7 @@ def _not_counters(line: str) -> MalformedLineError:
     return MalformedLineError(f"found {line[:120]!r}; expected counters from 0 to 2^64 - 1")
 
 
-def find_reading(text: str, device: str) -> Reading | None:
+def find_reading(text: str, device: str) -> CounterValues | None:
     """Return the counters of one device in the text of /proc/diskstats; None if it is not listed.
 
     Raise MalformedLineError if its line cannot be parsed.
@@ -130,7 +130,7 @@ _WRAP = 2**32
 _MAX_RISE_OVER_WRAP = 2**31
 
 
-def has_decreased(before: Reading, after: Reading) -> bool:
+def has_decreased(before: CounterValues, after: CounterValues) -> bool:
     """Return whether any counter is lower than before, or counters were added or removed."""
     if len(before) != len(after):
         return True
@@ -140,7 +140,7 @@ def has_decreased(before: Reading, after: Reading) -> bool:
         return any(_rise(old, new) < 0 for old, new in zip(before, after, strict=True))
 
 
-def unwrap(before: Reading, after: Reading) -> Reading | None:
+def unwrap(before: CounterValues, after: CounterValues) -> CounterValues | None:
     """Return `before` with wrapped counters lowered by 2^32, so that `after - before` is right.
 
     Return None if the counters were reset. Millisecond counters have 32 bits on every kernel, and
@@ -162,7 +162,7 @@ def unwrap(before: Reading, after: Reading) -> Reading | None:
     return tuple(counters)
 
 
-def difference(after: Reading, before: Reading) -> Reading:
+def difference(after: CounterValues, before: CounterValues) -> CounterValues:
     """Return `after - before` for each counter; None where either is None."""
     return tuple(
         None if old is None or new is None else new - old
@@ -170,7 +170,7 @@ def difference(after: Reading, before: Reading) -> Reading:
     )
 
 
-def to_counters(reading: Reading) -> Counters:
+def to_counters(reading: CounterValues) -> Counters:
     """Return the counters as a record, None for those that are missing."""
     return Counters._make((*reading, *_ABSENT[len(reading) :]))
 

@@ -1,14 +1,14 @@
 """Proof for the provider: the compliance of disks in a period, from the series of Prometheus."""
 
-from disksla.report.disk_report import Basis, disk_report, report_of
+from disksla.report.disk_report import ReportCriteria, disk_report, report_of
 from disksla.report.document import Report
 from disksla.report.gather import read_history
 from disksla.report.report_csv import report_csv
 from disksla.report.report_text import report_text
 
 __all__ = [
-    "Basis",
     "Report",
+    "ReportCriteria",
     "disk_report",
     "read_history",
     "report_csv",

@@ -13,10 +13,10 @@ from disksla.report.document import (
     DiskReport,
     Incident,
     Part,
+    PeriodTotals,
     Recorded,
     Report,
     Slice,
-    Totals,
 )
 from disksla.report.evidence import (
     ProbeStep,
@@ -34,7 +34,7 @@ from disksla.report.totals import given_of, sum_of, totals_of
 FORMAT = 1
 
 
-class DiskHistory(NamedTuple):
+class DiskSeries(NamedTuple):
     """What a server has of one disk in a period, and some minutes before."""
 
     name: DiskName
@@ -47,7 +47,7 @@ class DiskHistory(NamedTuple):
     recorded: Recorded | None = None
 
 
-class Basis(NamedTuple):
+class ReportCriteria(NamedTuple):
     """What all disks are reported by."""
 
     period: Period
@@ -56,7 +56,7 @@ class Basis(NamedTuple):
     """None for the share of the time for which the provider states the rates, or all of it."""
 
 
-def disk_report(history: DiskHistory, basis: Basis) -> DiskReport:
+def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
     """Return the report of a disk."""
     period = basis.period
     steps = [
@@ -118,7 +118,7 @@ def _order(disk: DiskReport) -> tuple[object, ...]:
     return place, 1.0 if ratio is None else ratio, sorted(disk.labels.items()), disk.serial
 
 
-def _is_compliant(totals: Totals, objective_share: float) -> bool | None:
+def _is_compliant(totals: PeriodTotals, objective_share: float) -> bool | None:
     ratio = totals.compliance_ratio
     return None if ratio is None else ratio >= objective_share
 
@@ -153,7 +153,7 @@ def _part(facts: Facts, steps: Sequence[Step], catalog: Catalog, daemon: Sequenc
 
 
 def _incidents(
-    steps: Sequence[Step], parts: Sequence[Part], history: DiskHistory
+    steps: Sequence[Step], parts: Sequence[Part], history: DiskSeries
 ) -> tuple[Incident, ...]:
     probes = probe_steps(history.evidence)
     verified = [each.timestamp_s for each in verifications(history.verification)]

@@ -11,10 +11,10 @@ import msgspec
 from disksla.limits import Conditions, Rates
 from disksla.prometheus import Facts
 
-GapReason = Literal["no samples", "daemon restarted", "not sampled"]
+HistoryGapReason = Literal["no samples", "daemon restarted", "not sampled"]
 
 
-class Totals(msgspec.Struct, frozen=True):
+class PeriodTotals(msgspec.Struct, frozen=True):
     """Seconds of a time by verdict and limit, and the compliance."""
 
     period_s: float
@@ -36,8 +36,8 @@ class Totals(msgspec.Struct, frozen=True):
     """I/O-seconds that requests waited because of throttling; None where they were not counted."""
 
 
-class Given(msgspec.Struct, frozen=True):
-    """What a disk did: means over a time."""
+class GivenService(msgspec.Struct, frozen=True):
+    """What a disk gave: means over a time."""
 
     over_s: float
     read_iops: float
@@ -78,7 +78,7 @@ class Incident(msgspec.Struct, frozen=True):
     stalled_s: float
     proven_s: float
     throttled_s: float
-    given: Given
+    given: GivenService
     """Over the steps of which at least half is below or stalled; without one, over all that have
     such seconds."""
     promised: Rates
@@ -111,7 +111,7 @@ class Gap(msgspec.Struct, frozen=True):
     start_timestamp_s: float
     end_timestamp_s: float
     unassessed_s: float
-    reason: GapReason
+    reason: HistoryGapReason
 
 
 class CreditsEvidence(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ class Part(msgspec.Struct, frozen=True):
     start_timestamp_s: float
     end_timestamp_s: float
     facts: Facts
-    totals: Totals
+    totals: PeriodTotals
     terms_timestamp_s: float | None = None
     """When the source of the terms was last true; None for the configuration."""
     title: str | None = None
@@ -177,7 +177,7 @@ class Slice(msgspec.Struct, frozen=True):
     start: str
     incidents: int
     """Incidents that end in it."""
-    totals: Totals
+    totals: PeriodTotals
 
 
 class Allowance(msgspec.Struct, frozen=True):
@@ -221,7 +221,7 @@ class DiskReport(msgspec.Struct, frozen=True):
     """Least compliance that counts as compliant."""
     is_compliant: bool | None
     """None if the promise was not tested."""
-    totals: Totals
+    totals: PeriodTotals
     parts: tuple[Part, ...]
     incidents: tuple[Incident, ...]
     throttled_spans: tuple[ThrottledSpan, ...]
@@ -259,6 +259,6 @@ class Report(msgspec.Struct, frozen=True):
     """What was selected: matchers, and patterns of disks."""
     is_compliant: bool | None
     """Whether all disks whose promise was tested comply; None if none was tested."""
-    totals: Totals
+    totals: PeriodTotals
     """Sums over the disks."""
     disks: tuple[DiskReport, ...]

@@ -21,7 +21,7 @@ from disksla.prometheus import (
     selector,
     steps_between,
 )
-from disksla.report.disk_report import DiskHistory
+from disksla.report.disk_report import DiskSeries
 from disksla.report.document import Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 
@@ -39,7 +39,7 @@ def read_history(
     period: Period,
     *,
     with_recorded: bool = False,
-) -> Exchanges[DiskHistory]:
+) -> Exchanges[DiskSeries]:
     """Return what the server has of a disk. Raise ExchangeError."""
     labels = dict(name.labels)
     of_host = {key: value for key, value in labels.items() if key != "device"}
@@ -61,7 +61,7 @@ def read_history(
         proven_s = yield from _recorded(server, _PROVEN, labels, period)
         noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
         recorded = Recorded(proven_s, noncompliant_s)
-    return DiskHistory(name, mount_points, steps, evidence, verification, daemon, recorded)
+    return DiskSeries(name, mount_points, steps, evidence, verification, daemon, recorded)
 
 
 def _read_steps(

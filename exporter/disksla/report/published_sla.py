@@ -9,7 +9,7 @@ from typing import NamedTuple
 from disksla.report.document import Allowance, Uptime
 
 
-class Tier(NamedTuple):
+class ServiceCredit(NamedTuple):
     """A service credit: a share of the price, for an uptime below a share of the time."""
 
     below_ratio: float
@@ -26,7 +26,7 @@ class PublishedSla(NamedTuple):
     says: str
     objective_ratio: float | None = None
     """None if it does not count disks that do not answer."""
-    tiers: tuple[Tier, ...] | None = None
+    tiers: tuple[ServiceCredit, ...] | None = None
     """From the mildest; None if the credits are not known."""
 
 
@@ -45,7 +45,7 @@ _PUBLISHED = {
         "Counts the time in which a volume performs no reads and writes while some are pending,"
         " in a monthly billing cycle. It does not cover rates.",
         0.999,
-        (Tier(0.999, 0.10), Tier(0.99, 0.30), Tier(0.95, 1.0)),
+        (ServiceCredit(0.999, 0.10), ServiceCredit(0.99, 0.30), ServiceCredit(0.95, 1.0)),
     ),
     "gcp": PublishedSla(
         "Compute Engine Service Level Agreement, single instance",
@@ -62,7 +62,7 @@ _PUBLISHED = {
         "Counts loss of connectivity or of the boot disk; for another disk, the line below does"
         " not apply. It does not cover rates.",
         0.9995,
-        (Tier(0.9995, 0.10), Tier(0.99, 0.15), Tier(0.95, 0.30)),
+        (ServiceCredit(0.9995, 0.10), ServiceCredit(0.99, 0.15), ServiceCredit(0.95, 0.30)),
     ),
     "azure": PublishedSla(
         "SLA for Virtual Machines",

@@ -5,7 +5,7 @@ from itertools import groupby
 from statistics import median
 
 from disksla.prometheus import Step
-from disksla.report.document import Gap, GapReason, ThrottledSpan
+from disksla.report.document import Gap, HistoryGapReason, ThrottledSpan
 from disksla.report.totals import totals_of
 
 BREAK_S = 600.0
@@ -86,7 +86,7 @@ def _gap_in(step: Step, usual_s: float) -> Gap | None:
     unassessed_s = step.seconds - step.assessed_s
     if unassessed_s <= _LEAST_GAP_S:
         return None
-    reason: GapReason = "not sampled"
+    reason: HistoryGapReason = "not sampled"
     if step.is_reset:
         reason = "daemon restarted"
     elif step.seconds > _LONG * usual_s:

@@ -23,14 +23,14 @@ from disksla.prometheus import (
     Key,
     Step,
 )
-from disksla.report.document import Given, Totals
+from disksla.report.document import GivenService, PeriodTotals
 from disksla.verdict import VERDICTS
 
 _DIGITS = 6
 """Decimals of seconds: sums of binary fractions have an error after that."""
 
 
-def totals_of(steps: Iterable[Step], period_s: float) -> Totals:
+def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
     """Return the totals of the steps of a disk in a time of `period_s`."""
     sums = _sums(steps)
     throttled = {
@@ -43,7 +43,7 @@ def totals_of(steps: Iterable[Step], period_s: float) -> Totals:
     noncompliant_s = _rounded((verdict_seconds["below"], verdict_seconds["stalled"]))
     by_others = (each_s for limit, each_s in throttled.items() if not limit.startswith("machine_"))
     proven_s = _rounded((verdict_seconds["met"], noncompliant_s, *by_others))
-    return Totals(
+    return PeriodTotals(
         period_s=period_s,
         assessed_s=assessed_s,
         unassessed_s=max(0.0, _rounded((period_s, -assessed_s))),
@@ -57,12 +57,12 @@ def totals_of(steps: Iterable[Step], period_s: float) -> Totals:
     )
 
 
-def sum_of(parts: Sequence[Totals]) -> Totals:
+def sum_of(parts: Sequence[PeriodTotals]) -> PeriodTotals:
     """Return the totals of several disks, or times, together."""
     limits = sorted({limit for part in parts for limit in part.throttled_seconds})
     proven_s = _rounded(part.proven_s for part in parts)
     noncompliant_s = _rounded(part.noncompliant_s for part in parts)
-    return Totals(
+    return PeriodTotals(
         period_s=_rounded(part.period_s for part in parts),
         assessed_s=_rounded(part.assessed_s for part in parts),
         unassessed_s=_rounded(part.unassessed_s for part in parts),
@@ -92,7 +92,7 @@ def _known(values: Iterable[float | None]) -> float | None:
     return _rounded(known) if known else None
 
 
-def given_of(steps: Sequence[Step]) -> Given:
+def given_of(steps: Sequence[Step]) -> GivenService:
     """Return the means over steps: rates, queue depth by Little's law, latency and load."""
     sums = _sums(steps)
 
@@ -105,7 +105,7 @@ def given_of(steps: Sequence[Step]) -> Given:
     waited_s = total(READ_SECONDS) + total(WRITE_SECONDS)
     windows = total(LOAD_COUNT)
     requests = reads + writes
-    return Given(
+    return GivenService(
         over_s=_rounded((seconds,)),
         read_iops=reads / seconds,
         write_iops=writes / seconds,

@@ -10,13 +10,13 @@ from disksla.report.document import (
     CreditsEvidence,
     DiskReport,
     Gap,
-    Given,
+    GivenService,
     Incident,
     Part,
+    PeriodTotals,
     ProbeEvidence,
     Recorded,
     Report,
-    Totals,
     Uptime,
     Verification,
 )
@@ -114,7 +114,7 @@ def identity(disk: DiskReport) -> str:
 _SHOWN = {"instance", "device", "job"}
 
 
-def compliance_text(totals: Totals) -> str:
+def compliance_text(totals: PeriodTotals) -> str:
     """Return the compliance with the time that it is of."""
     if totals.compliance_ratio is None:
         return f"not tested in {seconds_text(totals.assessed_s)}"
@@ -149,7 +149,7 @@ def _rates(rates: Rates, latency_s: float | None) -> Iterator[str]:
         yield f"latency {format_duration(latency_s)}"
 
 
-def given_facts(given: Given) -> list[str]:
+def given_facts(given: GivenService) -> list[str]:
     """Return what a disk did: rates, queue, latency, size of requests and load."""
     parts = [
         f"{format_count(given.read_iops)} reads/s",
@@ -205,7 +205,7 @@ def _conditions(conditions: Conditions) -> str:
     return size if depth is None else f"{size}, {depth} in flight"
 
 
-def throttled_text(totals: Totals) -> str:
+def throttled_text(totals: PeriodTotals) -> str:
     """Return the throttled time by limit, and the iowait that came with it."""
     by_limit = {limit: each for limit, each in totals.throttled_seconds.items() if each}
     if not by_limit:
@@ -342,7 +342,7 @@ def no_sla_text(disk: DiskReport) -> Iterator[str]:
         yield "no service level agreement of this provider about disks is known"
 
 
-def recorded_text(recorded: Recorded, totals: Totals) -> str:
+def recorded_text(recorded: Recorded, totals: PeriodTotals) -> str:
     """Return the seconds by the recording rules beside those counted here."""
     if recorded.proven_s is None or recorded.noncompliant_s is None:
         return "the server has no recorded seconds of this disk"

@@ -1,13 +1,13 @@
 """The HTTP server: sockets, HTTP, TLS, basic auth, limits on clients and their configuration."""
 
 from disksla.server.config import WebConfig, describe
-from disksla.server.http import PLAIN_TEXT, HeaderLines, Request, Response
+from disksla.server.http import PLAIN_TEXT, HeaderLines, Reply, RequestHead
 
 __all__ = [
     "PLAIN_TEXT",
     "HeaderLines",
-    "Request",
-    "Response",
+    "Reply",
+    "RequestHead",
     "WebConfig",
     "describe",
 ]

@@ -38,7 +38,7 @@ _REASONS = {
 """Reason phrases of the statuses in use (http.HTTPStatus comes with a package that does I/O)."""
 
 
-class Request(msgspec.Struct, frozen=True):
+class RequestHead(msgspec.Struct, frozen=True):
     """The head of a request; bodies are not read."""
 
     method: str
@@ -49,7 +49,7 @@ class Request(msgspec.Struct, frozen=True):
     """By lower-case name, as Latin-1; the values of a repeated header are joined by commas."""
 
 
-class Response(msgspec.Struct, frozen=True):
+class Reply(msgspec.Struct, frozen=True):
     """A whole response; `HttpConnection` adds Date, Server, Content-Length and Connection."""
 
     body: bytes
@@ -101,7 +101,7 @@ class HttpConnection:
         """Whether `next_request` has to wait for more bytes."""
         return self._end < 0 and len(self._received) <= MAX_HEAD_BYTES
 
-    def next_request(self) -> Request:
+    def next_request(self) -> RequestHead:
         """Return the next request. Raise BadRequestError if it is malformed or not supported."""
         size = self._end + len(_END_OF_HEAD) if self._end >= 0 else len(self._received)
         if size > MAX_HEAD_BYTES:
@@ -118,7 +118,7 @@ class HttpConnection:
         return request
 
     def encode(
-        self, response: Response, now_s: float, replace: HeaderLines = (), *, close: bool = False
+        self, response: Reply, now_s: float, replace: HeaderLines = (), *, close: bool = False
     ) -> tuple[bytes, bytes]:
         """Return head and body of the response to the last request, or to a rejected one.
 
@@ -165,7 +165,7 @@ def _parse(head: bytes) -> h11.Request:
         raise BadRequestError(error.error_status_hint) from error
 
 
-def _to_request(parsed: h11.Request) -> Request:
+def _to_request(parsed: h11.Request) -> RequestHead:
     """Convert a parsed request. Raise BadRequestError if it is not supported."""
     if parsed.http_version not in _VERSIONS:
         raise BadRequestError(505)
@@ -178,16 +178,16 @@ def _to_request(parsed: h11.Request) -> Request:
     for raw_name, raw_value in parsed.headers:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return Request(parsed.method.decode("ascii"), path, query, headers)
+    return RequestHead(parsed.method.decode("ascii"), path, query, headers)
 
 
-def _has_body(request: Request) -> bool:
+def _has_body(request: RequestHead) -> bool:
     """Return whether a body follows, by headers that h11 has validated."""
     length = request.headers.get("content-length", "0")
     return "transfer-encoding" in request.headers or int(length) != 0
 
 
-def _closes_connection(request: Request) -> bool:
+def _closes_connection(request: RequestHead) -> bool:
     options = request.headers.get("connection", "").lower().split(",")
     return "close" in (option.strip() for option in options)
 

@@ -37,14 +37,14 @@ from disksla.server.http import (
     BadRequestError,
     HeaderLines,
     HttpConnection,
-    Request,
-    Response,
+    Reply,
+    RequestHead,
 )
 from disksla.server.listen import BACKLOG, Listen, ListenAddress, bind, bound_address
 from disksla.system.log import fields
 from disksla.system.unix_socket import UnixSocket
 
-Application = Callable[[Request], Response]
+Application = Callable[[RequestHead], Reply]
 """Called by several threads."""
 
 _LOG = logging.getLogger("disksla.web")
@@ -61,9 +61,9 @@ _WORKERS = 2
 
 _TLS_INTERNAL_ERROR = bytes.fromhex("15 0303 0002 02 50")
 """A TLS record with the fatal alert 80 (RFC 8446), which Go's servers send in this case."""
-_UNENCRYPTED = Response(b"This port requires HTTPS; the request was unencrypted.\n", 400)
-_BAD_WEB_CONFIG = Response(b"Invalid web configuration; see the log of disksla.\n", 500)
-_FAILED = Response(b"Internal error; see the log of disksla.\n", 500)
+_UNENCRYPTED = Reply(b"This port requires HTTPS; the request was unencrypted.\n", 400)
+_BAD_WEB_CONFIG = Reply(b"Invalid web configuration; see the log of disksla.\n", 500)
+_FAILED = Reply(b"Internal error; see the log of disksla.\n", 500)
 _AUTHENTICATE: HeaderLines = (("WWW-Authenticate", 'Basic realm="disksla"'),)
 
 
@@ -251,7 +251,7 @@ class WebServer:
                 await self._send(stream, http, response, policy, close=response is _FAILED)
         return http.is_reusable
 
-    async def _answer(self, request: Request) -> Response:
+    async def _answer(self, request: RequestHead) -> Reply:
         """Return the response of the application, which a worker calls."""
         loop = asyncio.get_running_loop()
         try:
@@ -264,7 +264,7 @@ class WebServer:
         self,
         stream: ByteStream,
         http: HttpConnection,
-        response: Response,
+        response: Reply,
         policy: AccessPolicy,
         *,
         close: bool,
@@ -281,27 +281,27 @@ class WebServer:
         stream: ByteStream,
         http: HttpConnection,
         policy: AccessPolicy,
-    ) -> Request:
+    ) -> RequestHead:
         """Return the request that was received. Raise _RejectedError if it is not answered."""
         if policy.config is None:
             raise _RejectedError(_BAD_WEB_CONFIG)
         if not access.within_rate(policy.config.rate_limit, time.monotonic()):
-            raise _RejectedError(Response(b"", 429))
+            raise _RejectedError(Reply(b"", 429))
         try:
             request = http.next_request()
         except BadRequestError as error:
-            raise _RejectedError(Response(b"", error.status)) from error
+            raise _RejectedError(Reply(b"", error.status)) from error
         if policy.config.users:
             await self._authenticate(access, request, policy.config.users, stream.peer)
         if self._answering >= _MAX_ANSWERING:
-            raise _RejectedError(Response(b"", 503))
+            raise _RejectedError(Reply(b"", 503))
         if self._is_scrape(request) and 0 < self._scrapes.most <= self._scraping:
             text = f"{self._scrapes.most} scrapes are already in progress; retry later.\n"
-            raise _RejectedError(Response(text.encode(), 503))
+            raise _RejectedError(Reply(text.encode(), 503))
         return request
 
     async def _authenticate(
-        self, access: AccessControl, request: Request, users: Mapping[str, bytes], peer: str
+        self, access: AccessControl, request: RequestHead, users: Mapping[str, bytes], peer: str
     ) -> None:
         """Raise _RejectedError if the request has no password of one of `users`.
 
@@ -311,16 +311,16 @@ class WebServer:
         try:
             is_authenticated = await access.passwords.accept(users, authorization, peer)
         except TooManyAttemptsError as error:
-            raise _RejectedError(Response(b"", 503), closes=False) from error
+            raise _RejectedError(Reply(b"", 503), closes=False) from error
         if not is_authenticated:
-            response = Response(b"", 401, (*PLAIN_TEXT, *_AUTHENTICATE))
+            response = Reply(b"", 401, (*PLAIN_TEXT, *_AUTHENTICATE))
             raise _RejectedError(response, closes=False)
 
-    def _is_scrape(self, request: Request) -> bool:
+    def _is_scrape(self, request: RequestHead) -> bool:
         return request.path == self._scrapes.path
 
     @contextmanager
-    def _count(self, request: Request) -> Iterator[None]:
+    def _count(self, request: RequestHead) -> Iterator[None]:
         """Count a request as being answered."""
         is_scrape = self._is_scrape(request)
         self._answering += 1
@@ -356,7 +356,7 @@ class _ClientPool:
 class _RejectedError(DiskslaError):
     """A request is answered without calling the application."""
 
-    def __init__(self, response: Response, *, closes: bool = True) -> None:
+    def __init__(self, response: Reply, *, closes: bool = True) -> None:
         super().__init__()
         self.response = response
         self.closes = closes

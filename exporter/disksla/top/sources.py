@@ -8,7 +8,7 @@ from typing import NamedTuple
 from disksla.api import DisksDocument, disks_document
 from disksla.api.daemon_client import ask_disks
 from disksla.disks.hotplug import DiskWatcher
-from disksla.history import History, Past
+from disksla.history import History, HistoryView
 from disksla.history.machine_limit import machine_limit
 from disksla.pipeline import Tick, take_snapshot
 from disksla.pipeline.sampler import Sampler
@@ -64,7 +64,7 @@ class OwnSampler:
         state = self._sampler.state
         if state.clocks is None:
             return None
-        past = Past(self._history, lambda device: machine_limit(state, device))
+        past = HistoryView(self._history, lambda device: machine_limit(state, device))
         return disks_document(take_snapshot(state), past, self._host, self._version)
 
     @property
@@ -82,10 +82,10 @@ class OwnSampler:
         self._history = self._history.after(self._sampler.state)
 
 
-Source = AskedDaemon | OwnSampler
+DiskSource = AskedDaemon | OwnSampler
 
 
-class Answer(NamedTuple):
+class LastAnswer(NamedTuple):
     """The last that is known of the disks."""
 
     document: DisksDocument | None
@@ -96,7 +96,9 @@ class Answer(NamedTuple):
 class Poller:
     """A thread that reads a source repeatedly, so that keys need not wait for a slow answer."""
 
-    def __init__(self, source: Source, interval_s: float, on_answer: Callable[[], None]) -> None:
+    def __init__(
+        self, source: DiskSource, interval_s: float, on_answer: Callable[[], None]
+    ) -> None:
         """Start to read; `on_answer` is called in the thread after each answer."""
         self._source = source
         self._interval_s = interval_s
@@ -106,11 +108,11 @@ class Poller:
         self._stopping = threading.Event()
         threading.Thread(target=self._run, name="top", daemon=True).start()
 
-    def latest(self) -> Answer:
+    def latest(self) -> LastAnswer:
         """Return the last answer; raise what the thread failed with."""
         if self._failure is not None:
             raise self._failure
-        return Answer(self._document, self._source.problem)
+        return LastAnswer(self._document, self._source.problem)
 
     def stop(self) -> None:
         """Stop reading; an answer may still be waited for, in the thread."""

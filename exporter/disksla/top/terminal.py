@@ -21,7 +21,7 @@ from rich.style import Style as RichStyle
 from disksla.api import DisksDocument
 from disksla.errors import DiskslaError
 from disksla.top import Keys, Line, Look, Size, Span, View, in_ascii, place_of, press, screen
-from disksla.top.sources import Answer, Poller, Source
+from disksla.top.sources import DiskSource, LastAnswer, Poller
 from disksla.verdict import VERDICT_COLOURS
 
 _REDRAW_S = 1.0
@@ -205,7 +205,7 @@ def _handled(handlers: Mapping[signal.Signals, _Handler]) -> Iterator[None]:
 class TopTerminal:
     """Shows the disks of a source on the terminal of this process."""
 
-    def __init__(self, console: Console, source: Source, look: Look) -> None:
+    def __init__(self, console: Console, source: DiskSource, look: Look) -> None:
         """Show what `console` can show; `look.problem` is set from the source."""
         self._console = console
         self._source = source
@@ -236,7 +236,7 @@ class TopTerminal:
     def _suspend(self, _signal_number: int, _frame: FrameType | None) -> None:
         self._is_suspended = True
 
-    def _refresh(self, answer: Answer, on_screen: _Screen) -> None:
+    def _refresh(self, answer: LastAnswer, on_screen: _Screen) -> None:
         if self._shown is None or not self._view.is_frozen:
             document = answer.document
             if document is not None and not self._look.has_blocks:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.interval import Interval
-from disksla.verdict.observation import Step
+from disksla.verdict.observation import ObservedStep
 from disksla.verdict.pauses import SERVICE_S, Clock, Pause
 
 _CHANCE_OF = 4
@@ -31,7 +31,9 @@ class Admitted(NamedTuple):
     """Whether the number of data writes is certain."""
 
 
-def admitted(steps: Sequence[Step], pauses: Sequence[Pause], clock: Clock) -> Admitted | None:
+def admitted(
+    steps: Sequence[ObservedStep], pauses: Sequence[Pause], clock: Clock
+) -> Admitted | None:
     """Return what was served from the end of a pause on time to that of the next; None if nothing.
 
     The next one has to begin in the same window, so that all tokens were used. It may last for
@@ -92,7 +94,7 @@ class _Window(NamedTuple):
     written_bytes: int
     flushes: int
 
-    def plus(self, step: Step) -> "_Window":
+    def plus(self, step: ObservedStep) -> "_Window":
         return _Window(
             self.number,
             self.reads + step.reads,

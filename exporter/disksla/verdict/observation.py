@@ -15,7 +15,7 @@ LONGEST_STEP_S = 0.03
 """When in a longer time something completed is not known well enough."""
 
 
-class Step(msgspec.Struct, frozen=True, gc=False):
+class ObservedStep(msgspec.Struct, frozen=True, gc=False):
     """What a disk did between two samples."""
 
     end_s: float
@@ -54,7 +54,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     """One window of a disk, and its steps."""
 
     window: Interval
-    steps: tuple[Step, ...]
+    steps: tuple[ObservedStep, ...]
     is_close: bool
     """The steps are those of close samples."""
 
@@ -95,8 +95,8 @@ def observe(
     return Observation(window, steps, is_close=True)
 
 
-def _whole(window: Interval, inflight_before: int) -> Step:
-    return Step(
+def _whole(window: Interval, inflight_before: int) -> ObservedStep:
+    return ObservedStep(
         window.end_s,
         window.seconds,
         window.reads,
@@ -110,8 +110,8 @@ def _whole(window: Interval, inflight_before: int) -> Step:
     )
 
 
-def _step(before: CloseSample, after: CloseSample) -> Step:
-    return Step(
+def _step(before: CloseSample, after: CloseSample) -> ObservedStep:
+    return ObservedStep(
         after.at_s,
         after.at_s - before.at_s,
         after.reads - before.reads,

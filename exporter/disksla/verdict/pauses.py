@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from disksla.verdict.observation import LONGEST_STEP_S, Step
+from disksla.verdict.observation import LONGEST_STEP_S, ObservedStep
 
 CHANCE = 1e-4
 """Probability by which pauses may end in time with a clock by chance."""
@@ -61,7 +61,7 @@ class Pause(NamedTuple):
         return self.at_s - self.begin_s - flush_s
 
 
-def find_pauses(steps: Iterable[Step]) -> list[Pause]:
+def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
     """Return the pauses, but for those in which the disk flushed its cache for most of the time.
 
     The last one may not have ended.

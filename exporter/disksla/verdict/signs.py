@@ -18,7 +18,7 @@ from disksla.interval import Interval, load_of
 from disksla.limits import Limits
 from disksla.verdict.admitted import Admitted, admitted
 from disksla.verdict.naming import levels, limit_at
-from disksla.verdict.observation import Step
+from disksla.verdict.observation import ObservedStep
 from disksla.verdict.pauses import Clock, find_clock
 from disksla.verdict.second import Second
 from disksla.verdict.throttle import UNKNOWN_LIMIT, SharedWindow, Throttle
@@ -47,7 +47,7 @@ SAME_LOAD = 1.25
 serves no more and no less by this ratio."""
 
 
-class Finding(NamedTuple):
+class FoundLimiter(NamedTuple):
     """What was found in the last second."""
 
     throttle: Throttle
@@ -68,7 +68,7 @@ def find(
     tolerance: float,
     group: SharedWindow | None = None,
     signs: frozenset[Sign] = SIGNS,
-) -> Finding | None:
+) -> FoundLimiter | None:
     """Return what throttled a disk in the last of its seconds; None if nothing did.
 
     `seconds` are those within MEMORY_S; `group` is the same second of its group, if it is in one.
@@ -81,7 +81,7 @@ def find(
 
 def _paused(
     seconds: Sequence[Second], limits: Limits, tolerance: float, group: SharedWindow | None
-) -> Finding | None:
+) -> FoundLimiter | None:
     last = seconds[-1]
     ended = [pause for second in seconds for pause in second.pauses if not pause.is_open]
     clock = find_clock(ended)
@@ -105,7 +105,7 @@ def _paused(
     throttle = UNKNOWN_LIMIT if served is None else _named(served, limits, tolerance, group)
     if throttle == UNKNOWN_LIMIT and full is not None and _may_be_served(full, clock, seconds):
         return None
-    return Finding(throttle, "pauses", throttled_s, served, is_certain, clock.window_s)
+    return FoundLimiter(throttle, "pauses", throttled_s, served, is_certain, clock.window_s)
 
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:
@@ -119,7 +119,7 @@ def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> b
 
 def _at_known_limit(
     seconds: Sequence[Second], limits: Limits, tolerance: float, group: SharedWindow | None
-) -> Finding | None:
+) -> FoundLimiter | None:
     """Return the limit of the terms at whose rate a disk is served, or else that of its group."""
     throttled_s = tuple(_data_s(each.window) for each in seconds[-1].observations)
     if not any(throttled_s):
@@ -130,12 +130,12 @@ def _at_known_limit(
     if (load_of(seconds[-1].served, group.charges) or 0.0) < group.least_load:
         return None
     near = limit_at(_without_flushes(seconds[-1].served), limits, STEADY_SHARE)
-    return Finding(near or group.throttle, "known limit", throttled_s)
+    return FoundLimiter(near or group.throttle, "known limit", throttled_s)
 
 
 def _at_own_limit(
     seconds: Sequence[Second], throttled_s: tuple[float, ...], limits: Limits, tolerance: float
-) -> Finding | None:
+) -> FoundLimiter | None:
     """Return the limit of the terms at whose rate a disk is served.
 
     The rate of each of the last seconds is the same, and that of the limit. Of the writes, either
@@ -151,7 +151,7 @@ def _at_own_limit(
         whole = reduce(Interval.plus, served)
         throttle = limit_at(whole, limits, min(tolerance, 2 * STEADY_SHARE))
         if throttle and all(_is_steady(each, whole, limits, throttle) for each in served):
-            return Finding(throttle, "known limit", throttled_s, whole, is_certain)
+            return FoundLimiter(throttle, "known limit", throttled_s, whole, is_certain)
     return None
 
 
@@ -245,7 +245,7 @@ def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[
         if not is_lasting and clock.number(pause, slack=2) is None:
             continue
         from_s = pause.at_s - clock.window_s
-        served: list[Step] = []
+        served: list[ObservedStep] = []
         while at < len(steps) and steps[at].end_s <= pause.last_s:
             if steps[at].end_s > from_s and not steps[at].is_silent:
                 served.append(steps[at])
@@ -284,5 +284,5 @@ def _is_active(window: Interval) -> bool:
     return window.inflight + window.requests > 0
 
 
-def _steps(seconds: Iterable[Second]) -> list[Step]:
+def _steps(seconds: Iterable[Second]) -> list[ObservedStep]:
     return [step for second in seconds for each in second.observations for step in each.steps]

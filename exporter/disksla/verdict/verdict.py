@@ -16,7 +16,7 @@ from disksla.verdict.signs import (
     BUSY_SHARE,
     MEMORY_S,
     SIGNS,
-    Finding,
+    FoundLimiter,
     Sign,
     find,
     is_as_when_looked_at,
@@ -188,7 +188,7 @@ def _is_idle(window: Interval) -> bool:
 
 def _verdicts(
     second: Second,
-    found: Finding | None,
+    found: FoundLimiter | None,
     limits: Limits,
     tolerance: float,
     counted: LimitKind | None,
@@ -215,7 +215,7 @@ def _verdicts(
 def _verdict(
     window: Interval,
     throttled_s: float,
-    found: Finding | None,
+    found: FoundLimiter | None,
     limits: Limits,
     tolerance: float,
     counted: LimitKind | None,
@@ -238,7 +238,7 @@ def _verdict(
     return WindowVerdict(otherwise)
 
 
-def _ceiling(state: DetectorState, found: Finding | None) -> Ceiling | None:
+def _ceiling(state: DetectorState, found: FoundLimiter | None) -> Ceiling | None:
     """Return the ceiling after a second."""
     if found is None:
         return state.ceiling

@@ -6,7 +6,7 @@ import msgspec
 
 from disksla.disks import Disk, disk_key
 from disksla.units import format_count
-from disksla.verdict import Verdict as WindowVerdict
+from disksla.verdict import Verdict
 from disksla.verification.measurement import Measurement
 from disksla.verification.preconditions import Violation
 from disksla.verification.report import (
@@ -47,7 +47,7 @@ def judge_test(
     *,
     is_throttled_at_base: bool = False,
     other_share: float | None = None,
-    window_seconds: dict[WindowVerdict, float] | None = None,
+    window_seconds: dict[Verdict, float] | None = None,
 ) -> SuiteTestResult:
     """Compare a measurement with the requirement of its test.
 

@@ -10,7 +10,7 @@ from disksla.errors import DiskslaError
 from disksla.limits import Resource
 from disksla.pipeline import disk_snapshot, initial_state
 from disksla.pipeline.sampler import Sampler
-from disksla.procfs import MalformedLineError, Reading, find_reading
+from disksla.procfs import CounterValues, MalformedLineError, find_reading
 from disksla.procfs.files import DiskstatsFile
 from disksla.system.roots import Roots
 from disksla.verdict import VERDICTS, Verdict
@@ -28,7 +28,7 @@ class DiskMonitor:
         self._diskstats = DiskstatsFile(roots.procfs)
         self._sampler = sampler
 
-    def reading(self) -> Reading:
+    def reading(self) -> CounterValues:
         """Return the current counters of the disk. Raise DiskslaError if there are none."""
         try:
             reading = find_reading(self._diskstats.read(), self._disk.name)

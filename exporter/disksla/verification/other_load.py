@@ -5,7 +5,7 @@ import math
 from disksla.disks import work_of
 from disksla.fio import FioResult
 from disksla.limits import Charge, Work
-from disksla.procfs import Reading, difference, to_counters
+from disksla.procfs import CounterValues, difference, to_counters
 
 NEVER_SPLIT_BYTES = 64 * 1024
 """Requests up to this size are not split by any driver."""
@@ -15,7 +15,7 @@ _JOURNAL_BLOCKS = 10
 _JOURNAL_BLOCK_BYTES = 4096
 
 
-def transferred_between(before: Reading, after: Reading) -> Work:
+def transferred_between(before: CounterValues, after: CounterValues) -> Work:
     """Return what a disk transferred between two readings, with requests as they were submitted.
 
     The kernel counts requests after merging; the merged ones, counted separately, are added.

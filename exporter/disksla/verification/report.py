@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from disksla.errors import DECODE_ERRORS, DiskslaError
-from disksla.verdict import Verdict as WindowVerdict
+from disksla.verdict import Verdict
 from disksla.verification.measurement import Percentile
 from disksla.verification.preconditions import Violation
 from disksla.verification.suites import SuiteName, Unit
@@ -63,7 +63,7 @@ class SuiteTestResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     runtime_s: _Number | None = None
     other_share: _Number | None = None
     """Share of the promise that other load used meanwhile; None if it was not monitored."""
-    window_seconds: dict[WindowVerdict, _Number] = {}
+    window_seconds: dict[Verdict, _Number] = {}
     """Seconds by verdict of the 100 ms windows; empty if the disk was not monitored."""
 
 

@@ -1,4 +1,4 @@
-"""The routes: which path answers what, from a `Request` to a `Response`, without sockets."""
+"""The routes: which path answers what, from a `RequestHead` to a `Reply`, without sockets."""
 
 import logging
 from collections.abc import Callable
@@ -11,11 +11,11 @@ from prometheus_client import ProcessCollector
 
 from disksla.api import DISKS_PATH, disks_document
 from disksla.errors import DiskslaError
-from disksla.history import Past
+from disksla.history import HistoryView
 from disksla.metrics import BuildInfo, Reports, SnapshotCollector, make_registry
 from disksla.metrics.render import MetricsPage, render_metrics
 from disksla.pipeline import Snapshot
-from disksla.server import PLAIN_TEXT, HeaderLines, Request, Response
+from disksla.server import PLAIN_TEXT, HeaderLines, Reply, RequestHead
 from disksla.system.log import fields
 from disksla.web.disk_card import DISK_PATH
 from disksla.web.disk_page import disk_page
@@ -54,7 +54,7 @@ class App:
         controls: Controls,
         telemetry_path: str = "/metrics",
         page_cache: PageCache[MetricsPage] | None = None,
-        past: Callable[[], Past] = Past,
+        past: Callable[[], HistoryView] = HistoryView,
         host: str = "localhost",
     ) -> None:
         """Serve `snapshot` at `telemetry_path`.
@@ -73,7 +73,7 @@ class App:
         ProcessCollector(registry=self._registry)
         self._page_cache = page_cache or PageCache[MetricsPage](0.0)
         self._failing: set[str] = set()
-        self._routes: dict[str, tuple[tuple[str, ...], Callable[[Request], Response]]] = {
+        self._routes: dict[str, tuple[tuple[str, ...], Callable[[RequestHead], Reply]]] = {
             "/": (_READ, self._get_status_page),
             DISK_PATH: (_READ, self._get_disk_page),
             "/runbook": (_READ, self._get_runbook),
@@ -84,18 +84,18 @@ class App:
             telemetry_path: (_READ, self._get_metrics),
         }
 
-    def __call__(self, request: Request) -> Response:
+    def __call__(self, request: RequestHead) -> Reply:
         """Answer one request."""
         response = self._route(request)
-        return Response(response.body, response.status, (*response.headers, *_COMMON_HEADERS))
+        return Reply(response.body, response.status, (*response.headers, *_COMMON_HEADERS))
 
-    def _route(self, request: Request) -> Response:
+    def _route(self, request: RequestHead) -> Reply:
         if request.path not in self._routes:
-            return Response(b"Not found; see / for the pages.\n", HTTPStatus.NOT_FOUND)
+            return Reply(b"Not found; see / for the pages.\n", HTTPStatus.NOT_FOUND)
         methods, page = self._routes[request.path]
         if request.method not in methods:
             allow = ", ".join(methods)
-            return Response(
+            return Reply(
                 f"Method not allowed; {request.path} supports {allow}.\n".encode(),
                 HTTPStatus.METHOD_NOT_ALLOWED,
                 (*PLAIN_TEXT, ("Allow", allow)),
@@ -104,7 +104,7 @@ class App:
             response = page(request)
         except Exception:  # noqa: BLE001 -- one page that fails must not affect the others
             self._log_failure(request.path)
-            return Response(
+            return Reply(
                 b"Failed to render this page; see the log of disksla.\n",
                 HTTPStatus.INTERNAL_SERVER_ERROR,
             )
@@ -125,31 +125,31 @@ class App:
     def _frame(self) -> Frame:
         return Frame(self._host, self._build_info().version, self._telemetry_path)
 
-    def _get_status_page(self, _request: Request) -> Response:
+    def _get_status_page(self, _request: RequestHead) -> Reply:
         return _html(
             status_page(self._snapshot(), self._build_info(), self._past(), self._frame())
         )
 
-    def _get_disk_page(self, request: Request) -> Response:
+    def _get_disk_page(self, request: RequestHead) -> Reply:
         name = "".join(parse_qs(request.query).get("name", ())[:1])
         page = disk_page(self._snapshot(), name, self._past(), self._frame())
         if page is None:
             text = b"There is no monitored disk of this name; see / for the disks.\n"
-            return Response(text, HTTPStatus.NOT_FOUND)
+            return Reply(text, HTTPStatus.NOT_FOUND)
         return _html(page)
 
-    def _get_runbook(self, _request: Request) -> Response:
+    def _get_runbook(self, _request: RequestHead) -> Reply:
         return _html(runbook_page(self._frame()))
 
-    def _get_disks(self, _request: Request) -> Response:
+    def _get_disks(self, _request: RequestHead) -> Reply:
         document = disks_document(
             self._snapshot(), self._past(), self._host, self._build_info().version
         )
-        return Response(
+        return Reply(
             msgspec.json.encode(document), headers=(("Content-Type", "application/json"),)
         )
 
-    def _get_metrics(self, request: Request) -> Response:
+    def _get_metrics(self, request: RequestHead) -> Reply:
         accept = request.headers.get("accept", "")
         encoding = request.headers.get("accept-encoding", "")
         names = tuple(parse_qs(request.query).get("name[]", ()))
@@ -159,17 +159,17 @@ class App:
             (accept, encoding, names, self._build_info()),
             lambda: render_metrics(self._registry, accept, encoding, names),
         )
-        return Response(page.body, headers=page.headers)
+        return Reply(page.body, headers=page.headers)
 
-    def _get_health(self, _request: Request) -> Response:
+    def _get_health(self, _request: RequestHead) -> Reply:
         if self._controls.healthy():
-            return Response(b"healthy\n")
-        return Response(b"not healthy: the sampler has stopped\n", HTTPStatus.SERVICE_UNAVAILABLE)
+            return Reply(b"healthy\n")
+        return Reply(b"not healthy: the sampler has stopped\n", HTTPStatus.SERVICE_UNAVAILABLE)
 
-    def _get_readiness(self, _request: Request) -> Response:
+    def _get_readiness(self, _request: RequestHead) -> Reply:
         if self._controls.ready():
-            return Response(f"ready\n{self._last_scrape()}\n".encode())
-        return Response(
+            return Reply(f"ready\n{self._last_scrape()}\n".encode())
+        return Reply(
             b"not ready: the disks have not been sampled yet\n", HTTPStatus.SERVICE_UNAVAILABLE
         )
 
@@ -179,19 +179,19 @@ class App:
             return "never scraped"
         return f"last scrape {self._page_cache.now_s() - self._scraped_s:.0f} s ago"
 
-    def _post_reload(self, _request: Request) -> Response:
+    def _post_reload(self, _request: RequestHead) -> Reply:
         try:
             self._controls.reload()
         except DiskslaError as error:
             text = f"cannot reload, the configuration is unchanged: {error}\n"
-            return Response(text.encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR)
-        return Response(b"reloaded\n")
+            return Reply(text.encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR)
+        return Reply(b"reloaded\n")
 
 
-def _html(page: str) -> Response:
+def _html(page: str) -> Reply:
     headers = (
         ("Content-Type", "text/html; charset=utf-8"),
         ("Content-Security-Policy", CONTENT_SECURITY_POLICY),
         ("Referrer-Policy", "no-referrer"),
     )
-    return Response(page.encode(), headers=headers)
+    return Reply(page.encode(), headers=headers)

@@ -6,8 +6,8 @@ from disksla.api import credits_document
 from disksla.history import (
     COLUMNS,
     RECENT_S,
+    HistoryView,
     MachineLimit,
-    Past,
     Slot,
     columns_of,
     describe_machine,
@@ -32,7 +32,7 @@ def bad_seconds(slots: Sequence[Slot]) -> float:
     return sum(by_verdict[verdict] for verdict in LIMITED_VERDICTS)
 
 
-def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
+def disk_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
     """Return the card of a disk with the last five minutes."""
     first, *others = past.explain(snapshot, slots)
     return f"""{_head(snapshot, slots)}
@@ -43,7 +43,7 @@ def disk_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
 </article>"""
 
 
-def brief_card(snapshot: DiskSnapshot, past: Past, slots: Sequence[Slot]) -> str:
+def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot]) -> str:
     """Return the first sentence and the strip of a disk: a tenth of the size of a card."""
     strip = verdict_strip(_columns(slots, past.history.at_s or 0.0, RECENT_S), "5 minutes")
     return f"""{_head(snapshot, slots)}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from disksla.history import RECENT_S, Past, Slot
+from disksla.history import RECENT_S, HistoryView, Slot
 from disksla.pipeline import DiskSnapshot, Snapshot
 from disksla.text import escape_bytes, escape_html
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
@@ -20,7 +20,7 @@ _LEAST_SHARE = 0.005
 """Verdicts below this share of a minute are left out."""
 
 
-def disk_page(snapshot: Snapshot, name: str, past: Past, frame: Frame) -> str | None:
+def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) -> str | None:
     """Return the page of the disk with this kernel name as HTML; None if it is not monitored."""
     found = [disk for disk in snapshot.disks if escape_bytes(disk.disk.name) == name]
     if not found:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
-from disksla.history import RECENT_S, Past, headline
+from disksla.history import RECENT_S, HistoryView, headline
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
@@ -34,7 +34,7 @@ _LEAST_BAD_S = 1.0
 _RANK_S = 30.0
 
 
-def status_page(snapshot: Snapshot, build_info: BuildInfo, past: Past, frame: Frame) -> str:
+def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, frame: Frame) -> str:
     """Return the page as HTML; names from devices, users and the configuration are escaped."""
     main = f"""{_problems(snapshot, build_info)}
 {_cards(snapshot, past)}
@@ -45,7 +45,7 @@ def status_page(snapshot: Snapshot, build_info: BuildInfo, past: Past, frame: Fr
     return frame.page(frame.host, main)
 
 
-def _cards(snapshot: Snapshot, past: Past) -> str:
+def _cards(snapshot: Snapshot, past: HistoryView) -> str:
     """Return what each disk did in the last five minutes, those with problems first."""
     if not snapshot.disks:
         return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"

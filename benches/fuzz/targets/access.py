@@ -34,7 +34,7 @@ from fuzz.targets.web import (
 )
 from support.certificates import make_authority, make_signed
 
-CONFIGURATIONS = Path(__file__).parents[3] / "tests" / "web" / "configurations"
+CONFIGURATIONS = Path(__file__).parents[3] / "tests" / "server" / "configurations"
 PASSWORD = b"correct horse"
 ALICE = base64.b64encode(b"alice:" + PASSWORD).decode()
 REJECTED = {401, 429}

@@ -23,6 +23,8 @@ OWN_FILES = "disksla.package_files"
 """Reads files of the package, which are part of the program."""
 ANY_MODULE = {"commands", "daemon.py"}
 """What puts the packages together and may import any module of them."""
+MOST_POSITIONS = 5
+"""Arguments of a call by position. Of more, nobody sees which is which."""
 
 
 def test_modules_use_no_file_clock_or_process_but_those_that_are_listed() -> None:
@@ -95,3 +97,16 @@ def test_architecture_document_shows_every_package() -> None:
     [tree] = re.findall(r"^```\nexporter/disksla/\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)
     shown = re.findall(r"^  (\w+)(?:/|\.py) ", tree, re.MULTILINE)
     assert sorted(shown) == sorted(set(LAYERS) - {"__main__"})
+
+
+def calls_with_many_positions() -> Iterator[str]:
+    """Yield file, line and function of each call with more than five positional arguments."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONS:
+                yield f"{path.relative_to(SOURCE)}:{node.lineno} {ast.unparse(node.func)}"
+
+
+def test_calls_name_their_arguments_if_they_are_many() -> None:
+    """`*arguments` counts as one; calls of libraries count, too."""
+    assert sorted(calls_with_many_positions()) == []

@@ -161,9 +161,7 @@ def _table(advice: Advice) -> Table:
             f"{name} (now)" if outcome is advice.present else name,
             format_size(candidate.size_bytes),
             _bought(candidate),
-            format_count(outcome.performance_iops),
-            share_text(outcome.share),
-            outcome.answer,
+            *_outcome_cells(outcome),
         )
     return table
 
@@ -171,15 +169,14 @@ def _table(advice: Advice) -> Table:
 def _machine_table(advice: MachineAdvice) -> Table:
     table = _empty_table("machine", "disks", "limit over")
     for outcome in advice.outcomes:
-        table.add_row(
-            outcome.machine or "this machine",
-            str(len(advice.devices)),
-            outcome.title,
-            format_count(outcome.performance_iops),
-            share_text(outcome.share),
-            outcome.answer,
-        )
+        machine = outcome.machine or "this machine"
+        devices = str(len(advice.devices))
+        table.add_row(machine, devices, outcome.title, *_outcome_cells(outcome))
     return table
+
+
+def _outcome_cells(outcome: Outcome | MachineOutcome) -> tuple[str, str, str]:
+    return format_count(outcome.performance_iops), share_text(outcome.share), outcome.answer
 
 
 def _empty_table(*names: str) -> Table:

@@ -118,13 +118,13 @@ def demand_of(windows: Sequence[Served]) -> Demand:
     """
     arrived = [
         DemandWindow(
-            window.seconds,
-            least,
-            most,
-            window.throttled_s,
-            window.is_limited,
-            window.requests,
-            window.most_requests,
+            seconds=window.seconds,
+            least=least,
+            most=most,
+            throttled_s=window.throttled_s,
+            is_limited=window.is_limited,
+            requests=window.requests,
+            most_requests=window.most_requests,
         )
         for window, (least, most) in zip(windows, _arrivals(windows), strict=True)
     ]
@@ -142,15 +142,15 @@ def _served(record: WindowRecord) -> Served:
     is_limited = record.verdict in LIMITED_VERDICTS
     requests = reads + writes
     return Served(
-        record.monotonic_s,
-        seconds,
-        Work(reads, fewest, read_bytes, written_bytes),
-        Work(reads, writes, read_bytes, written_bytes),
-        requests,
-        record.inflight or 0,
-        record.throttled_s or 0.0,
-        is_limited,
-        _most_requests(record, requests) if is_limited else requests,
+        end_s=record.monotonic_s,
+        seconds=seconds,
+        least=Work(reads, fewest, read_bytes, written_bytes),
+        most=Work(reads, writes, read_bytes, written_bytes),
+        requests=requests,
+        inflight=record.inflight or 0,
+        throttled_s=record.throttled_s or 0.0,
+        is_limited=is_limited,
+        most_requests=_most_requests(record, requests) if is_limited else requests,
     )
 
 
@@ -170,15 +170,15 @@ def _beside(windows: Sequence[Served]) -> Served:
     for window in windows:
         least, most = least.plus(window.least), most.plus(window.most)
     return Served(
-        windows[0].end_s,
-        max(window.seconds for window in windows),
-        least,
-        most,
-        sum(window.requests for window in windows),
-        sum(window.inflight for window in windows),
-        max(window.throttled_s for window in windows),
-        any(window.is_limited for window in windows),
-        sum(window.most_requests for window in windows),
+        end_s=windows[0].end_s,
+        seconds=max(window.seconds for window in windows),
+        least=least,
+        most=most,
+        requests=sum(window.requests for window in windows),
+        inflight=sum(window.inflight for window in windows),
+        throttled_s=max(window.throttled_s for window in windows),
+        is_limited=any(window.is_limited for window in windows),
+        most_requests=sum(window.most_requests for window in windows),
     )
 
 
@@ -231,11 +231,11 @@ def _merged(windows: Sequence[DemandWindow]) -> DemandWindow:
     for window in windows:
         least, most = least.plus(window.least), most.plus(window.most)
     return DemandWindow(
-        sum(window.seconds for window in windows),
-        least,
-        most,
-        sum(window.throttled_s for window in windows),
-        windows[0].is_limited,
-        sum(window.requests for window in windows),
-        sum(window.most_requests for window in windows),
+        seconds=sum(window.seconds for window in windows),
+        least=least,
+        most=most,
+        throttled_s=sum(window.throttled_s for window in windows),
+        is_limited=windows[0].is_limited,
+        requests=sum(window.requests for window in windows),
+        most_requests=sum(window.most_requests for window in windows),
     )

@@ -52,5 +52,11 @@ def _outcome(machine: str, limits: Limits, shared: SharedLimits, needs: Needs) -
     performance_iops = needs.performance_iops(limits)
     answer = needs.answer(share)
     return MachineOutcome(
-        machine, shared.name, shared.title, limits, share, answer, performance_iops
+        machine=machine,
+        group=shared.name,
+        title=shared.title,
+        limits=limits,
+        share=share,
+        answer=answer,
+        performance_iops=performance_iops,
     )

@@ -97,12 +97,12 @@ def _beside(steps: Sequence[_Step]) -> _Step:
         least, most = least.plus(step.least), most.plus(step.most)
         peak = None if peak is None or step.peak is None else peak.plus(step.peak)
     return _Step(
-        steps[0].seconds,
-        least,
-        most,
-        max(step.throttled_s for step in steps),
-        min(steps[0].seconds, sum(step.limited_s for step in steps)),
-        peak,
+        seconds=steps[0].seconds,
+        least=least,
+        most=most,
+        throttled_s=max(step.throttled_s for step in steps),
+        limited_s=min(steps[0].seconds, sum(step.limited_s for step in steps)),
+        peak=peak,
     )
 
 

@@ -259,4 +259,12 @@ def _with_credits(charge: Charge, bucket: Bucket, *, is_least: bool) -> _Tokens:
     drain_ratio = 0.0
     if bucket.drain == "constant":
         drain_ratio = bucket.peak_per_second / bucket.base_per_second - 1
-    return _Tokens(charge, depth_s, depth_s, capacity_s, level_s, fill_ratio, drain_ratio)
+    return _Tokens(
+        charge=charge,
+        depth_s=depth_s,
+        level_s=depth_s,
+        reserve_s=capacity_s,
+        reserve_level_s=level_s,
+        fill_ratio=fill_ratio,
+        drain_ratio=drain_ratio,
+    )

@@ -120,7 +120,15 @@ def _of_states(
         writes[document.device] = explain_writes(records[device], why_not_exact)
     timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
-    return RecentDisks(period, seconds, timestamp_s, disks, source, machine, writes)
+    return RecentDisks(
+        period=period,
+        seconds=seconds,
+        timestamp_s=timestamp_s,
+        disks=disks,
+        source=source,
+        machine=machine,
+        writes=writes,
+    )
 
 
 def _state_before(states: Sequence[State], seconds: float) -> State:

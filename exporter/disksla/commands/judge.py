@@ -140,13 +140,13 @@ def _of_disk(arguments: argparse.Namespace) -> _Contract:
         reason = assignment.problem or assignment.reason
         raise DiskslaError(f"cannot judge by the terms of {disk.name}: no limits: {reason}")
     return _Contract(
-        assignment.terms,
-        assignment.provider,
-        assignment.size_bytes,
-        assignment.limits,
-        host.settings.assessment.tolerance_ratio,
-        disk,
-        tuple(each for each in host.machine_limits(disk) if not each.is_cache),
+        terms=assignment.terms,
+        provider=assignment.provider,
+        size_bytes=assignment.size_bytes,
+        limits=assignment.limits,
+        tolerance_ratio=host.settings.assessment.tolerance_ratio,
+        disk=disk,
+        machine=tuple(each for each in host.machine_limits(disk) if not each.is_cache),
     )
 
 

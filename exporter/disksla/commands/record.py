@@ -49,12 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     with _create(file) as output:
         write(
             RecordingHeader(
-                FORMAT,
-                interval_s,
-                build_info.kernel_release,
-                build_info.version,
-                sampler.state.terms_files,
-                read_text(arguments.config_file),
+                recording=FORMAT,
+                interval_s=interval_s,
+                kernel=build_info.kernel_release,
+                disksla=build_info.version,
+                terms_files=sampler.state.terms_files,
+                configuration=read_text(arguments.config_file),
             )
         )
         watcher = DiskWatcher(roots_of(arguments), sampler.post)

@@ -89,14 +89,14 @@ def run(arguments: argparse.Namespace) -> int:
     listen = _listen_places(arguments)
     access = AccessControl(arguments.web_config_file)
     daemon = Daemon(
-        roots_of(arguments),
-        arguments.config_file,
-        listen,
-        telemetry_path,
-        ServiceManager.from_environment(os.environ),
-        access,
-        arguments.max_requests,
-        Path(arguments.unix_socket) if arguments.unix_socket else None,
+        roots=roots_of(arguments),
+        config_file=arguments.config_file,
+        listen=listen,
+        telemetry_path=telemetry_path,
+        manager=ServiceManager.from_environment(os.environ),
+        access=access,
+        max_scrapes=arguments.max_requests,
+        unix_socket=Path(arguments.unix_socket) if arguments.unix_socket else None,
     )
     faulthandler.enable()  # the watchdog sends SIGABRT: then log where each thread was
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)

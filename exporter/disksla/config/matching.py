@@ -247,18 +247,18 @@ def _assign(
         terms = provider = CUSTOM_TERMS
         limits = custom_limits(entry.terms)
     return Assignment(
-        terms,
-        provider,
-        reason,
-        size_bytes,
-        limits,
-        entry.caching,
-        isinstance(entry.terms, str) and total_bytes is not None,
-        "configuration" if file is None else file.source,
-        "" if file is None else file.origin,
-        None if file is None else file.as_of_timestamp_s,
-        None if file is None else file.expiry_timestamp_s,
-        problem,
+        terms=terms,
+        provider=provider,
+        reason=reason,
+        size_bytes=size_bytes,
+        limits=limits,
+        caching=entry.caching,
+        shares_limits=isinstance(entry.terms, str) and total_bytes is not None,
+        source="configuration" if file is None else file.source,
+        origin="" if file is None else file.origin,
+        as_of_timestamp_s=None if file is None else file.as_of_timestamp_s,
+        expiry_timestamp_s=None if file is None else file.expiry_timestamp_s,
+        problem=problem,
     )
 
 

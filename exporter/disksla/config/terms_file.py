@@ -101,17 +101,17 @@ class TermsContent(Strict, frozen=True):
         if as_of_s is None and self.tried_timestamp_s is None:
             as_of_s = modified_timestamp_s
         return TermsFile(
-            name,
-            self.source,
-            self.origin or name,
-            as_of_s,
-            self.tried_timestamp_s,
-            self.max_age_s,
-            self.provider,
-            self.machine.type,
-            tuple(_entry(entry, self.provider, catalog) for entry in self.disks),
-            self.problems,
-            self.volumes,
+            name=name,
+            source=self.source,
+            origin=self.origin or name,
+            as_of_timestamp_s=as_of_s,
+            tried_timestamp_s=self.tried_timestamp_s,
+            max_age_s=self.max_age_s,
+            provider=self.provider,
+            machine_type=self.machine.type,
+            entries=tuple(_entry(entry, self.provider, catalog) for entry in self.disks),
+            problems=self.problems,
+            volumes=self.volumes,
         )
 
 

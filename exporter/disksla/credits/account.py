@@ -121,12 +121,12 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
             tuple(
                 advance(
                     credit,
-                    bucket,
-                    now_s - self.at_s,
-                    use,
-                    self.pending_requests,
-                    inflight,
-                    throttled_by(bucket, throttle),
+                    bucket=bucket,
+                    seconds=now_s - self.at_s,
+                    use=use,
+                    requests=self.pending_requests,
+                    inflight=inflight,
+                    throttled_at=throttled_by(bucket, throttle),
                 )
                 for credit, bucket, use in zip(self.bucket_credits, buckets, uses, strict=True)
             ),
@@ -154,7 +154,14 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
             uses = self.used_of(buckets, interval, limits, fewest)
         return CreditAccount(
             tuple(
-                advance_unobserved(credit, bucket, gap_s, gap_s, use, inflight)
+                advance_unobserved(
+                    credit,
+                    bucket=bucket,
+                    shortest_s=gap_s,
+                    longest_s=gap_s,
+                    use=use,
+                    inflight=inflight,
+                )
                 for credit, bucket, use in zip(self.bucket_credits, buckets, uses, strict=True)
             ),
             now_s,
@@ -165,12 +172,12 @@ class CreditAccount(msgspec.Struct, frozen=True, gc=False):
         recent = recent.without_flushes()
         return tuple(
             CreditLevel(
-                bucket.resource,
-                bucket.capacity,
-                credit.lower_credits,
-                credit.upper_credits,
-                credit.estimate_credits,
-                exhaustion_s(
+                resource=bucket.resource,
+                capacity_credits=bucket.capacity,
+                lower_credits=credit.lower_credits,
+                upper_credits=credit.upper_credits,
+                estimate_credits=credit.estimate_credits,
+                exhaustion_s=exhaustion_s(
                     credit, bucket, use_of(bucket, recent, limits).likely / recent.seconds
                 ),
             )
@@ -208,11 +215,11 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
         return Use(total_bytes, likely, most)
     used_s = load_ratio(
         limits.enforced_charges,
-        1.0,
-        interval.reads,
-        interval.writes,
-        interval.read_bytes,
-        interval.written_bytes,
+        seconds=1.0,
+        reads=interval.reads,
+        writes=interval.writes,
+        read_bytes=interval.read_bytes,
+        written_bytes=interval.written_bytes,
     )
     return Use.exactly(used_s or 0.0)
 

@@ -114,12 +114,12 @@ def from_bounds(
     if not lower:
         low -= _overdraft(bucket, request)
     return Credits(
-        lower,
-        upper,
-        estimate,
-        low,
-        low,
-        upper,
+        lower_credits=lower,
+        upper_credits=upper,
+        estimate_credits=estimate,
+        low_credits=low,
+        paced_low_credits=low,
+        high_credits=upper,
         least_baseline_credits=0.0,
         most_baseline_credits=_max_baseline(bucket),
         request_credits=request,
@@ -152,7 +152,13 @@ def advance(
     estimate = min(before.estimate_credits + filled, bucket.capacity) + filled
     estimate -= estimated_drain(bucket, seconds, use.likely)
     observed = _Observed(
-        seconds, seconds, use.least, use.most, request, inflight_use, throttled_at
+        shortest_s=seconds,
+        longest_s=seconds,
+        least_use=use.least,
+        most_use=use.most,
+        request=request,
+        inflight_use=inflight_use,
+        throttled_at=throttled_at,
     )
     return _advance(before, bucket, observed, estimate)
 
@@ -182,7 +188,14 @@ def advance_unobserved(
         most = use.most
         seconds = (shortest_s + longest_s) / 2
         estimate += bucket.fill_per_second * seconds - estimated_drain(bucket, seconds, use.likely)
-    observed = _Observed(shortest_s, longest_s, least, most, request, inflight_use)
+    observed = _Observed(
+        shortest_s=shortest_s,
+        longest_s=longest_s,
+        least_use=least,
+        most_use=most,
+        request=request,
+        inflight_use=inflight_use,
+    )
     return _advance(before, bucket, observed, estimate)
 
 
@@ -218,16 +231,16 @@ def _advance(before: Credits, bucket: Bucket, observed: _Observed, estimate: flo
     lower = min(max(best_low - _inflight_drain(bucket, observed), 0.0), bucket.capacity)
     upper = max(min(high + window_fill + _window_drain(bucket), bucket.capacity), lower)
     return Credits(
-        lower,
-        upper,
-        min(max(estimate, lower), upper),
-        low,
-        paced_low,
-        high,
-        least_baseline,
-        most_baseline,
-        uncounted_burst_s,
-        observed.request,
+        lower_credits=lower,
+        upper_credits=upper,
+        estimate_credits=min(max(estimate, lower), upper),
+        low_credits=low,
+        paced_low_credits=paced_low,
+        high_credits=high,
+        least_baseline_credits=least_baseline,
+        most_baseline_credits=most_baseline,
+        uncounted_burst_s=uncounted_burst_s,
+        request_credits=observed.request,
     )
 
 

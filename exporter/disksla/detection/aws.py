@@ -169,7 +169,7 @@ def _page(
     body = query_string([*values, ("NextToken", mark)] if mark else values).encode()
     headers = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
     request = signed(
-        Request(_ACTION, "api", "POST", url, headers, body),
+        Request(what=_ACTION, source="api", method="POST", url=url, headers=headers, body=body),
         role.credentials,
         SignatureScope(instance.region, "ec2"),
         now,

@@ -113,7 +113,14 @@ def detect(
     except ExchangeError as error:
         of_metadata = found.listing.problems if found.listing is not None else ()
         problems = (problem("api", error), *of_metadata)
-    return Detected(provider, service, found.machine_type, found.listing, answer, problems)
+    return Detected(
+        provider=provider,
+        service=service,
+        machine_type=found.machine_type,
+        metadata=found.listing,
+        api=answer,
+        problems=problems,
+    )
 
 
 def problem(source: Source, error: ExchangeError) -> DetectionProblem:

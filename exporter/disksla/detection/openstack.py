@@ -175,12 +175,12 @@ def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchang
         "application_credential": {"id": credentials.id, "secret": credentials.secret},
     }
     request = Request(
-        what,
-        "api",
-        "POST",
-        f"{identity_url(credentials.auth_url)}/auth/tokens",
-        {"content-type": "application/json"},
-        msgspec.json.encode({"auth": {"identity": identity}}),
+        what=what,
+        source="api",
+        method="POST",
+        url=f"{identity_url(credentials.auth_url)}/auth/tokens",
+        headers={"content-type": "application/json"},
+        body=msgspec.json.encode({"auth": {"identity": identity}}),
     )
     response = yield from get_response(request, classify=_classify_token)
     token = plain_token(response.headers.get("x-subject-token", ""))

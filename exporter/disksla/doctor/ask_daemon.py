@@ -41,7 +41,15 @@ def _facts(address: DaemonAddress) -> DaemonFacts:
     except NO_ANSWER as error:
         return DaemonFacts(shown, reason_of(error))
     samples = parse_samples(page) if status == OK else ()
-    return DaemonFacts(shown, None, None, ready_status, ready.strip(), status, samples)
+    return DaemonFacts(
+        url=shown,
+        problem=None,
+        unseen=None,
+        ready_status=ready_status,
+        ready_text=ready.strip(),
+        metrics_status=status,
+        samples=samples,
+    )
 
 
 def parse_samples(page: str) -> tuple[Sample, ...]:

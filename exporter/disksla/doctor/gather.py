@@ -128,16 +128,16 @@ def _kernel(roots: Roots) -> tuple[KernelFacts, tuple[Disk, ...]]:
         disks_problem = str(error)
     _, uevent_problems = uevent_monitors(devices.udev)
     facts = KernelFacts(
-        platform.release(),
-        text,
-        problem,
-        wait.pressure_some_s is not None,
-        wait_problems,
-        disks_problem,
-        device_problems,
-        (roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data),
-        _has_udev_entries(roots.udev_data),
-        "; ".join(uevent_problems) or None,
+        release=platform.release(),
+        diskstats=text,
+        diskstats_problem=problem,
+        has_pressure=wait.pressure_some_s is not None,
+        wait_problems=wait_problems,
+        disks_problem=disks_problem,
+        device_problems=device_problems,
+        uses_udev=(roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data),
+        has_udev_entries=_has_udev_entries(roots.udev_data),
+        uevents_problem="; ".join(uevent_problems) or None,
     )
     return facts, disks
 
@@ -188,14 +188,14 @@ def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:
     web, web_paths = _web(places.web_config_file)
     rows = len(configuration.catalog.rows) - len(load_catalog().rows) if configuration else 0
     facts = ConfigurationFacts(
-        None if config_file is None else str(config_file),
-        configuration,
-        problem,
-        tuple(notes),
-        rows,
-        terms_problems,
-        _modified_s(config_file),
-        web,
+        path=None if config_file is None else str(config_file),
+        configuration=configuration,
+        problem=problem,
+        notes=tuple(notes),
+        own_rows=rows,
+        terms_problems=terms_problems,
+        modified_timestamp_s=_modified_s(config_file),
+        web=web,
     )
     return facts, [path for path in (*paths, *web_paths) if path.exists()]
 

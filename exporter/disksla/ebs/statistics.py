@@ -39,6 +39,9 @@ _MOST_COUNT = 2**63 - 1
 """More cannot be right: as microseconds it is 292,000 years."""
 _HEAD = struct.Struct("<II")
 _COUNTERS = struct.Struct("<6Q")
+_COUNTER_NAMES = (
+    "read_operations", "write_operations", "read_bytes", "write_bytes", "read_us", "write_us",
+)  # fmt: skip
 _COUNTERS_AT = 8
 _COUNTER = struct.Struct("<Q")
 _QUEUE_LENGTH_AT = 88
@@ -102,20 +105,20 @@ def parse(page: bytes) -> Statistics:
         raise BadPageError("magic", f"found magic 0x{magic:08X}; expected {expected}")
     if version not in _VERSIONS:
         raise BadPageError("version", f"found version {version}; expected 0 or 1")
-    counters: tuple[int, int, int, int, int, int] = _COUNTERS.unpack_from(page, _COUNTERS_AT)
+    counters = dict(zip(_COUNTER_NAMES, _COUNTERS.unpack_from(page, _COUNTERS_AT), strict=True))
     exceeded_us = {limit: _counter(page, offset) for limit, offset in _OFFSETS[kind].items()}
     queue_length = _counter(page, _QUEUE_LENGTH_AT)
-    most = max(*counters, *exceeded_us.values(), queue_length)
+    most = max(*counters.values(), *exceeded_us.values(), queue_length)
     if most > _MOST_COUNT:
         raise BadPageError("counter", f"found {most}; expected at most {_MOST_COUNT}")
     return Statistics(
-        kind,
-        version,
-        *counters,
-        exceeded_us,
-        queue_length,
-        tuple(_bins(page, _READ_BINS_AT)),
-        tuple(_bins(page, _WRITE_BINS_AT)),
+        kind=kind,
+        version=version,
+        **counters,
+        exceeded_us=exceeded_us,
+        queue_length=queue_length,
+        read_latency=tuple(_bins(page, _READ_BINS_AT)),
+        write_latency=tuple(_bins(page, _WRITE_BINS_AT)),
     )
 
 

@@ -138,7 +138,12 @@ class History(msgspec.Struct, frozen=True, gc=False):
         seconds = now_s - since_s if now_s - since_s <= longest_s else None
         idle = Slot(now_s, now_s - since_s, None, RunningTotals(idle=assessed_s - self.assessed_s))
         second = _Second(
-            now_s, state.clocks.boottime_s, seconds, self.assessed_s, assessed_s, idle.pack()
+            end_s=now_s,
+            boottime_s=state.clocks.boottime_s,
+            seconds=seconds,
+            assessed_before_s=self.assessed_s,
+            assessed_s=assessed_s,
+            packed_idle=idle.pack(),
         )
         disks = {
             device: _after(self.disks.get(device), disk_state, second)
@@ -179,13 +184,14 @@ def _after(history: DiskHistory | None, disk_state: DiskState, second: _Second) 
         packed_minutes = packed_minutes.plus(slot.pack(), MINUTES_KEPT)
         at_minute, started_s = totals_of(disk_state, second.assessed_s), second.end_s
     same_limits = is_unchanged or history.limits == disk_state.assignment.limits
-    return DiskHistory(
-        disk_state,
-        history.limits_since_s if same_limits else second.end_s,
-        at_minute,
-        started_s,
-        packed_seconds,
-        packed_minutes,
+    return msgspec.structs.replace(
+        history,
+        disk_state=disk_state,
+        limits_since_s=history.limits_since_s if same_limits else second.end_s,
+        totals_at_minute=at_minute,
+        started_s=started_s,
+        packed_seconds=packed_seconds,
+        packed_minutes=packed_minutes,
     )
 
 

@@ -6,7 +6,7 @@ from itertools import product
 from typing import NamedTuple, get_args
 
 from disksla.history.slot import Slot, joined
-from disksla.limits import Charge, load_ratio
+from disksla.limits import Charge, Work
 from disksla.pipeline import WindowRecord
 from disksla.verdict import LIMIT_KINDS, VERDICTS, LimitKind, ThrottleLevel, Verdict
 
@@ -89,14 +89,12 @@ def _peak_load(slots: Sequence[Slot], charges: tuple[Charge, ...]) -> float | No
     if any(slot.seconds > _LONGEST_SLOT_S for slot in slots):
         return None
     loads = [
-        load_ratio(
-            charges,
-            slot.seconds,
+        Work(
             slot.totals.reads,
             slot.totals.most_writes,
             slot.totals.read_bytes,
             slot.totals.written_bytes,
-        )
+        ).load(charges, slot.seconds)
         for slot in slots
     ]
     return max((load for load in loads if load is not None), default=None)
@@ -164,11 +162,11 @@ def _of_records(records: Sequence[WindowRecord], seconds: float) -> SummaryPart:
     transferred = sum((record.read_bytes or 0) + (record.written_bytes or 0) for record in records)
     decided = [each for each in records if each.decided_s is not None]
     return SummaryPart(
-        seconds,
-        requests / whole_s,
-        transferred / whole_s,
-        sum(record.inflight or 0 for record in records) / len(records),
-        sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
-        decided[-1].limiter_window_s if decided else None,
+        seconds=seconds,
+        iops=requests / whole_s,
+        bytes_per_second=transferred / whole_s,
+        inflight=sum(record.inflight or 0 for record in records) / len(records),
+        wait_s=sum(record.throttle_wait_s or 0.0 for record in records) / max(1, requests),
+        limiter_window_s=decided[-1].limiter_window_s if decided else None,
         has_flushes=any(each.flushes and not each.is_exact for each in records),
     )

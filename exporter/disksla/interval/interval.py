@@ -62,24 +62,24 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     def plus(self, later: "Interval") -> "Interval":
         """Return this interval and the one that follows it as one."""
         return Interval(
-            later.end_s,
-            self.seconds + later.seconds,
-            self.reads + later.reads,
-            self.writes + later.writes,
-            self.read_bytes + later.read_bytes,
-            self.written_bytes + later.written_bytes,
-            None
+            end_s=later.end_s,
+            seconds=self.seconds + later.seconds,
+            reads=self.reads + later.reads,
+            writes=self.writes + later.writes,
+            read_bytes=self.read_bytes + later.read_bytes,
+            written_bytes=self.written_bytes + later.written_bytes,
+            read_ms=None
             if self.read_ms is None or later.read_ms is None
             else self.read_ms + later.read_ms,
-            None
+            write_ms=None
             if self.write_ms is None or later.write_ms is None
             else self.write_ms + later.write_ms,
-            later.inflight,
-            self.flushes + later.flushes,
-            self.flush_ms + later.flush_ms,
-            self.is_exact and later.is_exact,
-            self.excluded_flushes + later.excluded_flushes,
-            self.busy_ms + later.busy_ms,
+            inflight=later.inflight,
+            flushes=self.flushes + later.flushes,
+            flush_ms=self.flush_ms + later.flush_ms,
+            is_exact=self.is_exact and later.is_exact,
+            excluded_flushes=self.excluded_flushes + later.excluded_flushes,
+            busy_ms=self.busy_ms + later.busy_ms,
         )
 
     def beside(self, other: "Interval") -> "Interval":
@@ -146,7 +146,17 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
 
     def without_requests(self) -> "Interval":
         """Return an interval of the same time in which nothing completed."""
-        return Interval(self.end_s, self.seconds, 0, 0, 0, 0, 0, 0, self.inflight)
+        return Interval(
+            end_s=self.end_s,
+            seconds=self.seconds,
+            reads=0,
+            writes=0,
+            read_bytes=0,
+            written_bytes=0,
+            read_ms=0,
+            write_ms=0,
+            inflight=self.inflight,
+        )
 
     def with_fewest_writes(self, largest_request_bytes: int | None) -> "Interval":
         """Return the interval with as few writes as its sectors need at least.
@@ -189,17 +199,17 @@ def interval_of(
         flushes = (after[_FLUSHES] or 0) - (before[_FLUSHES] or 0)
         flush_ms = (after[_FLUSHES + 1] or 0) - (before[_FLUSHES + 1] or 0)
     return Interval(
-        end_s,
-        seconds,
-        (now_reads or 0) - (reads or 0),
-        (now_writes or 0) - (writes or 0),
-        ((now_read_sectors or 0) - (read_sectors or 0)) * SECTOR_BYTES,
-        ((now_written_sectors or 0) - (written_sectors or 0)) * SECTOR_BYTES,
-        None if now_read_ms is None or read_ms is None else now_read_ms - read_ms,
-        None if now_write_ms is None or write_ms is None else now_write_ms - write_ms,
-        inflight,
-        flushes,
-        flush_ms,
+        end_s=end_s,
+        seconds=seconds,
+        reads=(now_reads or 0) - (reads or 0),
+        writes=(now_writes or 0) - (writes or 0),
+        read_bytes=((now_read_sectors or 0) - (read_sectors or 0)) * SECTOR_BYTES,
+        written_bytes=((now_written_sectors or 0) - (written_sectors or 0)) * SECTOR_BYTES,
+        read_ms=None if now_read_ms is None or read_ms is None else now_read_ms - read_ms,
+        write_ms=None if now_write_ms is None or write_ms is None else now_write_ms - write_ms,
+        inflight=inflight,
+        flushes=flushes,
+        flush_ms=flush_ms,
         busy_ms=busy_ms,
     )
 
@@ -208,9 +218,9 @@ def load_of(interval: Interval, charges: tuple[Charge, ...]) -> float | None:
     """Return the load of an interval, as a ratio of the limits; None without limits."""
     return load_ratio(
         charges,
-        interval.seconds,
-        interval.reads,
-        interval.writes,
-        interval.read_bytes,
-        interval.written_bytes,
+        seconds=interval.seconds,
+        reads=interval.reads,
+        writes=interval.writes,
+        read_bytes=interval.read_bytes,
+        written_bytes=interval.written_bytes,
     )

@@ -181,18 +181,24 @@ def _bucket(
     if peak_per_second <= base_per_second:
         return None
     return Bucket(
-        rule.resource,
-        (peak_per_second - base_per_second) * rule.capacity.seconds
+        resource=rule.resource,
+        capacity=(peak_per_second - base_per_second) * rule.capacity.seconds
         if isinstance(rule.capacity, BurstSeconds)
         else rule.capacity.rate(basis),
-        base_per_second if rule.fill_per_second is None else rule.fill_per_second.rate(basis),
-        base_per_second,
-        peak_per_second,
-        rule.initial_share,
-        rule.drain,
-        rule.baseline_depth_s,
-        cost.chunk_bytes if rule.resource == "iops" and isinstance(cost, Chunks) else None,
-        rule.least_request_bytes if isinstance(rule, BytesBucketRule) else None,
+        fill_per_second=base_per_second
+        if rule.fill_per_second is None
+        else rule.fill_per_second.rate(basis),
+        base_per_second=base_per_second,
+        peak_per_second=peak_per_second,
+        initial_share=rule.initial_share,
+        drain=rule.drain,
+        baseline_depth_s=rule.baseline_depth_s,
+        chunk_bytes=cost.chunk_bytes
+        if rule.resource == "iops" and isinstance(cost, Chunks)
+        else None,
+        least_request_bytes=rule.least_request_bytes
+        if isinstance(rule, BytesBucketRule)
+        else None,
     )
 
 

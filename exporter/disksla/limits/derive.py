@@ -8,7 +8,7 @@ import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.limits.burst_rules import burst_for
-from disksla.limits.cost_model import Charge, load_ratio
+from disksla.limits.cost_model import Charge, Work
 from disksla.limits.limits import (
     NO_LIMITS,
     Limits,
@@ -115,17 +115,9 @@ def effective_iops(
 
 def _highest_cost_s(charges: tuple[Charge, ...], request_bytes: int, write_share: float) -> float:
     """Return the cost of one request of the mix at the limit of which it uses most."""
-    return (
-        load_ratio(
-            charges,
-            seconds=1.0,
-            reads=1 - write_share,
-            writes=write_share,
-            read_bytes=(1 - write_share) * request_bytes,
-            written_bytes=write_share * request_bytes,
-        )
-        or 0.0
-    )
+    reads, writes = 1 - write_share, write_share
+    request = Work(reads, writes, reads * request_bytes, writes * request_bytes)
+    return request.load(charges, 1.0) or 0.0
 
 
 def bases(

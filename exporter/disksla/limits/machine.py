@@ -239,15 +239,19 @@ def machine_groups(rules: MachineRules, machine: Machine) -> tuple[MachineGroup,
     }
     return tuple(
         MachineGroup(
-            group.name,
-            group.title,
-            tuple(type_id for type_id in group.covers if (group.name, type_id) not in moved),
-            group.is_cache,
-            limits,
-            group.burst.inferred if group.burst is not None and limits.burst is not None else None,
-            rules.sources,
-            dt.date.fromisoformat(row["date"]) if "date" in row else rules.sources[0].date,
-            msgspec.convert(row.get("confidence", rules.confidence), Confidence),
+            name=group.name,
+            title=group.title,
+            covers=tuple(
+                type_id for type_id in group.covers if (group.name, type_id) not in moved
+            ),
+            is_cache=group.is_cache,
+            limits=limits,
+            inferred=group.burst.inferred
+            if group.burst is not None and limits.burst is not None
+            else None,
+            sources=rules.sources,
+            date=dt.date.fromisoformat(row["date"]) if "date" in row else rules.sources[0].date,
+            confidence=msgspec.convert(row.get("confidence", rules.confidence), Confidence),
         )
         for group, row, limits in found.values()
     )
@@ -266,12 +270,12 @@ def shared_limits(choice: MachineChoice, cpus: int | None) -> tuple[SharedLimits
     is_only = sum(not group.is_cache for group in groups) == 1
     return tuple(
         SharedLimits(
-            group.name,
-            group.title,
-            name,
-            group.limits,
-            group.covers,
-            is_only and not group.is_cache,
+            name=group.name,
+            title=group.title,
+            machine=name,
+            limits=group.limits,
+            covers=group.covers,
+            covers_unknown=is_only and not group.is_cache,
             is_cache=group.is_cache,
             excludes_hits=has_cache and not group.is_cache,
         )

@@ -97,11 +97,11 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     samples = {
         device: read_disk(
             state.monitored.get(device) or state.others[device],
-            lines.lines_of(device),
-            tick.inflight.get(device),
-            context,
-            tick.data_writes.get(device),
-            tick.close.get(device, ()),
+            lines=lines.lines_of(device),
+            inflight=tick.inflight.get(device),
+            context=context,
+            data_writes=tick.data_writes.get(device),
+            close=tick.close.get(device, ()),
         )
         for device in to_update
     }
@@ -125,28 +125,21 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
     compared = _compared(state, judged, samples, tick, context)
     active |= {device for device in compared if compared[device].is_pending}
     changed = {**judged, **compared}
-    return State(
-        state.settings,
-        state.catalog,
-        state.previous_run,
-        state.inventory,
-        {**state.monitored, **changed} if changed else state.monitored,
-        {**state.others, **others} if others else state.others,
-        frozenset(active),
-        frozenset(device for device in active & changed.keys() if changed[device].is_at_limit),
-        lines,
-        tick.clocks,
+    return msgspec.structs.replace(
+        state,
+        monitored={**state.monitored, **changed} if changed else state.monitored,
+        others={**state.others, **others} if others else state.others,
+        active=frozenset(active),
+        at_limit=frozenset(
+            device for device in active & changed.keys() if changed[device].is_at_limit
+        ),
+        lines=lines,
+        clocks=tick.clocks,
         host=tick.host,
         last_host=tick.host or state.last_host,
         unreadable=False,
         assessed=assessed,
         sampler_stats=stats.with_problems(problems, not_read),
-        with_write_cache=state.with_write_cache,
-        machines=state.machines,
-        terms_files=state.terms_files,
-        machine_problem=state.machine_problem,
-        unused=state.unused,
-        cpus=state.cpus,
         groups={
             name: with_verdicts(
                 group, [judged[device] for device in group.devices if device in judged]
@@ -318,7 +311,14 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         for disk in disks
         if disk.name in of_others
     }
-    after = groups_after(state.groups, limits, monitored, others, inventory, state.settings)
+    after = groups_after(
+        state.groups,
+        limits=limits,
+        monitored=monitored,
+        others=others,
+        inventory=inventory,
+        settings=state.settings,
+    )
     groups = {
         name: group if name in state.groups else restore_group(state.previous_run, group, now)
         for name, group in after.items()

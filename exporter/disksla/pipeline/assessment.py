@@ -110,13 +110,13 @@ def assess(
     if interval.seconds:
         detector, decided = classify(
             detector,
-            interval,
-            close,
-            limits,
-            context.tolerance_ratio,
-            shared,
-            counted,
-            context.signs,
+            window=interval,
+            close=close,
+            limits=limits,
+            tolerance=context.tolerance_ratio,
+            group=shared,
+            counted=counted,
+            signs=context.signs,
         )
         window_verdict = _present(decided) if decided else before.window_verdict
         if account is not None:

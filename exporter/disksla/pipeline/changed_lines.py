@@ -45,10 +45,7 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
             if not lines[position].startswith(self.heads[position]):
                 return None
             changed.update(self.owners[position])
-        after = DiskstatsLines(
-            text, lines, self.heads, self.owners, self.positions, self.partitioned
-        )
-        return after, changed
+        return msgspec.structs.replace(self, text=text, lines=lines), changed
 
     def lines_of(self, device: str) -> list[str]:
         """Return the lines of a monitored device, its own first; none if it is not listed."""
@@ -84,4 +81,11 @@ def index_lines(
         owners.append(tuple(line_owners))
     positions = {name: (position, *partitions.get(name, ())) for name, position in own.items()}
     partitioned = frozenset(positions.keys() & partitions.keys())
-    return DiskstatsLines(text, lines, tuple(heads), tuple(owners), positions, partitioned)
+    return DiskstatsLines(
+        text=text,
+        lines=lines,
+        heads=tuple(heads),
+        owners=tuple(owners),
+        positions=positions,
+        partitioned=partitioned,
+    )

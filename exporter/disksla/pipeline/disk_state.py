@@ -36,7 +36,6 @@ from disksla.procfs import (
 from disksla.provider_count import Comparison, ProviderState, span_of
 from disksla.verdict import DetectorState, SharedWindow, WindowVerdict, after_gap
 
-_LISTED = True
 _AT_LIMIT = ("throttled", "met")
 _READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
 
@@ -247,23 +246,26 @@ def judge_disk(
     fewest = sample.fewest if limits.burst is not None else None
     comparison = disk_state.comparison
     counted = None if comparison is None else comparison.machine_limit(context.now_s)
-    assessed = assess(disk_state, limits, interval, context, sample.close, fewest, shared, counted)
-    return DiskState(
-        disk_state.disk,
-        disk_state.assignment,
-        sample.reading,
-        disk_state.origin,
-        _LISTED,
-        sample.inflight,
-        assessed.totals,
-        assessed.detector,
-        assessed.window_verdict,
-        assessed.decided,
-        assessed.credits,
-        disk_state.probes,
-        disk_state.data_writes,
-        disk_state.provider,
-        comparison,
+    assessed = assess(
+        disk_state,
+        limits=limits,
+        interval=interval,
+        context=context,
+        close=sample.close,
+        fewest=fewest,
+        shared=shared,
+        counted=counted,
+    )
+    return msgspec.structs.replace(
+        disk_state,
+        reading=sample.reading,
+        is_listed=True,
+        inflight=sample.inflight,
+        totals=assessed.totals,
+        detector=assessed.detector,
+        window_verdict=assessed.window_verdict,
+        decided=assessed.decided,
+        credits=assessed.credits,
     )
 
 
@@ -311,20 +313,17 @@ def _without_interval(
 ) -> DiskState:
     """Return the state after a first sample, or after a reset of the counters."""
     assessed = assess_gap(disk_state, disk_state.assignment.limits, context, inflight)
-    return DiskState(
-        disk_state.disk,
-        disk_state.assignment,
-        reading,
-        origin,
-        _LISTED,
-        inflight,
-        assessed.totals,
-        assessed.detector,
+    return msgspec.structs.replace(
+        disk_state,
+        reading=reading,
+        origin=origin,
+        is_listed=True,
+        inflight=inflight,
+        totals=assessed.totals,
+        detector=assessed.detector,
+        window_verdict=None,
+        decided=(),
         credits=assessed.credits,
-        probes=disk_state.probes,
-        data_writes=disk_state.data_writes,
-        provider=disk_state.provider,
-        comparison=disk_state.comparison,
     )
 
 

@@ -86,18 +86,15 @@ def update_group(group: GroupState, samples: Sequence[Sample], context: TickCont
         newest_first = (*reversed(assessed.decided), *reversed(certain_decided))
         throttles = [each.throttle for each in newest_first if each.throttle is not None]
         window = _window(group.shared, detectors, throttles, len(samples), context.tolerance_ratio)
-    return GroupState(
-        group.shared,
-        group.devices,
-        group.counted,
-        inflight,
-        assessed.totals,
-        assessed.detector,
-        assessed.window_verdict,
-        assessed.credits,
-        certain_detector,
-        window,
-        group.throttled_s,
+    return msgspec.structs.replace(
+        group,
+        inflight=inflight,
+        totals=assessed.totals,
+        detector=assessed.detector,
+        window_verdict=assessed.window_verdict,
+        credits=assessed.credits,
+        certain_detector=certain_detector,
+        window=window,
     )
 
 

@@ -141,16 +141,16 @@ class ProbeTotals(msgspec.Struct, frozen=True, gc=False):
         for each in result.bins:
             latency_s = latency_s.observe(each.seconds, each.requests)
         return ProbeTotals(
-            self.runs + 1,
-            failures,
-            self.skips,
-            self.requests + result.requests,
-            self.transferred_bytes + result.transferred_bytes,
-            latency_s,
-            msgspec.structs.replace(result, bins=()),
-            _day(result.timestamp_s),
-            self.spent_bytes(result.timestamp_s) + result.spent_bytes,
-            last_attempt_s,
+            runs=self.runs + 1,
+            failures=failures,
+            skips=self.skips,
+            requests=self.requests + result.requests,
+            transferred_bytes=self.transferred_bytes + result.transferred_bytes,
+            latency_s=latency_s,
+            last=msgspec.structs.replace(result, bins=()),
+            day=_day(result.timestamp_s),
+            day_bytes=self.spent_bytes(result.timestamp_s) + result.spent_bytes,
+            last_attempt_s=last_attempt_s,
         )
 
     def with_configured(self, timestamp_s: float | None) -> "ProbeTotals":

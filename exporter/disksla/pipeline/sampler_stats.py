@@ -33,13 +33,11 @@ class SamplerStats(msgspec.Struct, frozen=True):
 
     def ticked(self, lateness_s: float, missed_ticks: int) -> "SamplerStats":
         """Add one tick: its delay after the deadline, and the deadlines missed before it."""
-        return SamplerStats(
-            self.ticks + 1,
-            self.missed_ticks + missed_ticks,
-            self.lateness_s.observe(lateness_s),
-            self.gaps,
-            self.errors,
-            self.problems,
+        return msgspec.structs.replace(
+            self,
+            ticks=self.ticks + 1,
+            missed_ticks=self.missed_ticks + missed_ticks,
+            lateness_s=self.lateness_s.observe(lateness_s),
         )
 
     def with_gap(self, reason: str) -> "SamplerStats":

@@ -223,12 +223,14 @@ def _group_snapshot(group: GroupState, state: State) -> GroupSnapshot:
     recent = sum_recent(totals.recent, now_s, state.settings.sampling.interval_s).without_flushes()
     limits = group.shared.limits
     return GroupSnapshot(
-        group.shared,
-        group.devices,
-        totals.load,
-        load_of(recent, limits.promise_charges),
-        {limit: group.throttled_s.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()},
-        _levels(group, limits, recent, state.clocks),
+        shared=group.shared,
+        devices=group.devices,
+        load=totals.load,
+        present_load=load_of(recent, limits.promise_charges),
+        throttled_s={
+            limit: group.throttled_s.get(shown, 0.0) for limit, shown in MACHINE_LIMITS.items()
+        },
+        credits=_levels(group, limits, recent, state.clocks),
     )
 
 

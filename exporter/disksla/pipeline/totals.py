@@ -165,16 +165,16 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         undecided = Undecided(windows[len(verdicts) :], host)
         load = load_of(data, promise)
         return DiskTotals(
-            read_latency,
-            write_latency,
-            self.load if load is None else self.load.observe(load),
-            with_peak(self.peaks, data),
-            (*self.recent[1 - RECENT_WINDOWS :], interval),
-            verdict_totals,
-            assessed,
-            undecided,
-            self.least_writes + data.writes,
-            self.most_writes + interval.writes,
+            read_latency=read_latency,
+            write_latency=write_latency,
+            load=self.load if load is None else self.load.observe(load),
+            peaks=with_peak(self.peaks, data),
+            recent=(*self.recent[1 - RECENT_WINDOWS :], interval),
+            verdict_totals=verdict_totals,
+            complete_to=assessed,
+            undecided=undecided,
+            least_writes=self.least_writes + data.writes,
+            most_writes=self.most_writes + interval.writes,
         )
 
     def with_undecided_unproven(self) -> "DiskTotals":
@@ -208,16 +208,16 @@ def sum_recent(recent: tuple[Interval, ...], now_s: float, tick_s: float) -> Int
     horizon_s = RECENT_WINDOWS * tick_s
     windows = [window for window in recent if window.end_s > now_s - horizon_s]
     return Interval(
-        now_s,
-        max(horizon_s, sum(window.seconds for window in windows)),
-        sum(window.reads for window in windows),
-        sum(window.writes for window in windows),
-        sum(window.read_bytes for window in windows),
-        sum(window.written_bytes for window in windows),
-        sum(window.read_ms or 0 for window in windows),
-        sum(window.write_ms or 0 for window in windows),
-        windows[-1].inflight if windows else 0,
-        sum(window.flushes for window in windows),
-        sum(window.flush_ms for window in windows),
+        end_s=now_s,
+        seconds=max(horizon_s, sum(window.seconds for window in windows)),
+        reads=sum(window.reads for window in windows),
+        writes=sum(window.writes for window in windows),
+        read_bytes=sum(window.read_bytes for window in windows),
+        written_bytes=sum(window.written_bytes for window in windows),
+        read_ms=sum(window.read_ms or 0 for window in windows),
+        write_ms=sum(window.write_ms or 0 for window in windows),
+        inflight=windows[-1].inflight if windows else 0,
+        flushes=sum(window.flushes for window in windows),
+        flush_ms=sum(window.flush_ms for window in windows),
         excluded_flushes=sum(window.excluded_flushes for window in windows),
     )

@@ -90,7 +90,17 @@ def window_records(before: State, after: State) -> list[WindowRecord]:
             and previous
             and previous.totals is disk_state.totals
         ):  # not updated at this tick, because it was idle
-            window = Interval(now_s, assessed_s, 0, 0, 0, 0, 0, 0, inflight=0)
+            window = Interval(
+                end_s=now_s,
+                seconds=assessed_s,
+                reads=0,
+                writes=0,
+                read_bytes=0,
+                written_bytes=0,
+                read_ms=0,
+                write_ms=0,
+                inflight=0,
+            )
             idle = msgspec.structs.replace(disk_state, window_verdict=WindowVerdict("idle"))
             records.append(_window_record(idle, idle, window, after))
         else:
@@ -131,23 +141,22 @@ def _record(
     if window_verdict is not None and throttle is not None:
         throttled_s = window_verdict.throttled_share * window.seconds
     return WindowRecord(
-        window.end_s,
-        device,
-        None,
-        window.seconds,
-        window.reads,
-        window.writes,
-        window.read_bytes,
-        window.written_bytes,
-        window.flushes + window.excluded_flushes,
-        window.is_exact,
-        window.inflight,
-        load_of(window, charges),
-        window_verdict.verdict if window_verdict is not None else None,
-        throttled_s,
-        throttle.limit if throttle is not None else None,
-        throttle.level if throttle is not None else None,
-        window_verdict.wait_s if window_verdict is not None else None,
+        monotonic_s=window.end_s,
+        device=device,
+        window_s=window.seconds,
+        reads=window.reads,
+        writes=window.writes,
+        read_bytes=window.read_bytes,
+        written_bytes=window.written_bytes,
+        flushes=window.flushes + window.excluded_flushes,
+        is_exact=window.is_exact,
+        inflight=window.inflight,
+        load_ratio=load_of(window, charges),
+        verdict=window_verdict.verdict if window_verdict is not None else None,
+        throttled_s=throttled_s,
+        limit=throttle.limit if throttle is not None else None,
+        level=throttle.level if throttle is not None else None,
+        throttle_wait_s=window_verdict.wait_s if window_verdict is not None else None,
     )
 
 

@@ -7,7 +7,7 @@ import msgspec
 
 from disksla.config import PROBE_REQUEST_BYTES, ProbeEntry
 from disksla.fio import FioJob, FioResult
-from disksla.limits import Limits, load_ratio
+from disksla.limits import Limits, Work
 from disksla.pipeline import ProbeFailure, ProbeResult, Skip
 from disksla.units import KIB, MIB, format_count, format_duration
 
@@ -82,8 +82,8 @@ def plan_probe(entry: ProbeEntry, device: str, limits: Limits) -> ProbePlan:
     """Plan a probe at the configured rate, or at MOST_SHARE of the limit if that is less."""
     size, rate_iops = PROBE_REQUEST_BYTES, math.floor(entry.rate_iops)
     is_write = entry.kind == "write-latency"
-    one = (0, 1, 0, size) if is_write else (1, 0, size, 0)
-    request_load = load_ratio(limits.promise_charges, 1.0, *one)
+    one = Work(writes=1, written_bytes=size) if is_write else Work(reads=1, read_bytes=size)
+    request_load = one.load(limits.promise_charges, 1.0)
     if request_load:
         # fio sends one request at the start, before its rate applies.
         max_iops = MOST_SHARE / request_load - 1 / entry.runtime_s
@@ -104,7 +104,8 @@ def offset_s(machine: str, disk: str, entry: ProbeEntry) -> float:
 
 
 def _fill_bytes_per_second(limits: Limits) -> float:
-    share = load_ratio(limits.promise_charges, 1.0, 0, MIB / FILL_REQUEST_BYTES, 0, MIB)
+    one = Work(writes=MIB / FILL_REQUEST_BYTES, written_bytes=MIB)
+    share = one.load(limits.promise_charges, 1.0)
     return MIB * MOST_SHARE / share if share else FILL_BYTES_PER_SECOND
 
 

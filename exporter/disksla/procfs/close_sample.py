@@ -10,7 +10,8 @@ import msgspec
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _INFLIGHT = 0, 2, 4, 6, 8
-_FLUSHES, _FLUSH_MS = 15, 16
+_FLUSHES = 15
+"""The time that they took follows."""
 _FEWEST = 11
 """Numbers that every kernel has."""
 
@@ -45,14 +46,16 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         numbers = []
     if len(numbers) < _FEWEST:
         raise ValueError(f"found {stat.decode(errors='replace')!r}; expected 11 numbers or more")
+    flushes, flush_ms, *_ = (*numbers[_FLUSHES:], 0, 0)
     return CloseSample(
-        round(at_s, 5),
-        numbers[_READS],
-        numbers[_WRITES],
-        numbers[_READ_SECTORS],
-        numbers[_WRITTEN_SECTORS],
-        max(0, numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))),
-        *numbers[_FLUSHES : _FLUSH_MS + 1],
+        at_s=round(at_s, 5),
+        reads=numbers[_READS],
+        writes=numbers[_WRITES],
+        read_sectors=numbers[_READ_SECTORS],
+        written_sectors=numbers[_WRITTEN_SECTORS],
+        inflight=max(0, numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))),
+        flushes=flushes,
+        flush_ms=flush_ms,
     )
 
 

@@ -51,12 +51,9 @@ class ThrottledWindow(msgspec.Struct, frozen=True, gc=False):
         share = (at_s - self.begin_s) / (self.end_s - self.begin_s)
         before_s = self.throttled_s * min(1.0, share)
         return (
-            self._part(self.begin_s, at_s, before_s),
-            self._part(at_s, self.end_s, self.throttled_s - before_s),
+            msgspec.structs.replace(self, end_s=at_s, throttled_s=before_s),
+            msgspec.structs.replace(self, begin_s=at_s, throttled_s=self.throttled_s - before_s),
         )
-
-    def _part(self, begin_s: float, end_s: float, throttled_s: float) -> "ThrottledWindow":
-        return ThrottledWindow(begin_s, end_s, self.limit, self.is_burst, throttled_s, self.is_own)
 
 
 class Comparison(msgspec.Struct, frozen=True, gc=False):
@@ -81,12 +78,12 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         """Add windows with their verdicts, the oldest first."""
         throttled = tuple(
             ThrottledWindow(
-                window.end_s - window.seconds,
-                window.end_s,
-                LIMIT_KINDS.index(found.throttle.limit),
-                found.throttle.level == "burst",
-                found.throttled_share * window.seconds,
-                not found.is_by_provider,
+                begin_s=window.end_s - window.seconds,
+                end_s=window.end_s,
+                limit=LIMIT_KINDS.index(found.throttle.limit),
+                is_burst=found.throttle.level == "burst",
+                throttled_s=found.throttled_share * window.seconds,
+                is_own=not found.is_by_provider,
             )
             for window, found in decided
             if found.throttle is not None and window.seconds
@@ -165,14 +162,14 @@ class Comparison(msgspec.Struct, frozen=True, gc=False):
         around = [each for each in nearest if each is not None and each.is_beside(span)]
         around_s = _sum(each.throttled_s for each in around)
         named_s = named_seconds(agreement, span.throttled_s, around_s)
-        return Comparison(
-            span.end_s,
-            _plus(_plus(before.throttled_s, named_s), _by_limit(others)),
-            before.burst_s + _burst_s(inside),
-            self.agreement.plus(agreement),
-            after,
-            before.spans,
-            span,
+        return msgspec.structs.replace(
+            before,
+            since_s=span.end_s,
+            throttled_s=_plus(_plus(before.throttled_s, named_s), _by_limit(others)),
+            burst_s=before.burst_s + _burst_s(inside),
+            agreement=self.agreement.plus(agreement),
+            windows=after,
+            last=span,
         )
 
     def named_until(self, time_s: float) -> "Comparison":

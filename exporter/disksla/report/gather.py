@@ -61,7 +61,15 @@ def read_history(
         proven_s = yield from _recorded(server, _PROVEN, labels, period)
         noncompliant_s = yield from _recorded(server, _NONCOMPLIANT, labels, period)
         recorded = Recorded(proven_s, noncompliant_s)
-    return DiskSeries(name, mount_points, steps, evidence, verification, daemon, recorded)
+    return DiskSeries(
+        name=name,
+        mount_points=mount_points,
+        steps=steps,
+        evidence=evidence,
+        verification=verification,
+        daemon=daemon,
+        recorded=recorded,
+    )
 
 
 def _read_steps(

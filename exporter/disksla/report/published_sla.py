@@ -32,43 +32,44 @@ class PublishedSla(NamedTuple):
 
 _PUBLISHED = {
     "vk": PublishedSla(
-        "Volume SLA of VK Cloud",
-        "https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla",
-        "2026-08-21",
-        "States rates and latencies of disks, for requests of a size with a queue depth. It names"
-        " no share of the time and no compensation.",
+        title="Volume SLA of VK Cloud",
+        url="https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla",
+        date="2026-08-21",
+        says="States rates and latencies of disks, for requests of a size with a queue depth. It"
+        " names no share of the time and no compensation.",
     ),
     "aws": PublishedSla(
-        "Amazon Elastic Block Store Service Level Agreement, volume level",
-        "https://aws.amazon.com/ebs/sla/",
-        "2022-05-31",
-        "Counts the time in which a volume performs no reads and writes while some are pending,"
-        " in a monthly billing cycle. It does not cover rates.",
-        0.999,
-        (ServiceCredit(0.999, 0.10), ServiceCredit(0.99, 0.30), ServiceCredit(0.95, 1.0)),
+        title="Amazon Elastic Block Store Service Level Agreement, volume level",
+        url="https://aws.amazon.com/ebs/sla/",
+        date="2022-05-31",
+        says="Counts the time in which a volume performs no reads and writes while some are"
+        " pending, in a monthly billing cycle. It does not cover rates.",
+        objective_ratio=0.999,
+        tiers=(ServiceCredit(0.999, 0.10), ServiceCredit(0.99, 0.30), ServiceCredit(0.95, 1.0)),
     ),
     "gcp": PublishedSla(
-        "Compute Engine Service Level Agreement, single instance",
-        "https://cloud.google.com/compute/sla",
-        "2026-11-23",
-        "Counts loss of external connectivity or of access to Persistent Disks, in a calendar"
+        title="Compute Engine Service Level Agreement, single instance",
+        url="https://cloud.google.com/compute/sla",
+        date="2026-11-23",
+        says="Counts loss of external connectivity or of access to Persistent Disks, in a calendar"
         " month. 99.95 % for memory-optimized machines. It does not cover rates.",
-        0.999,
+        objective_ratio=0.999,
     ),
     "yandex": PublishedSla(
-        "Service Level for Yandex Compute Cloud, single virtual machine",
-        "https://yandex.com/legal/cloud_sla_compute",
-        "2026-11-23",
-        "Counts loss of connectivity or of the boot disk; for another disk, the line below does"
-        " not apply. It does not cover rates.",
-        0.9995,
-        (ServiceCredit(0.9995, 0.10), ServiceCredit(0.99, 0.15), ServiceCredit(0.95, 0.30)),
+        title="Service Level for Yandex Compute Cloud, single virtual machine",
+        url="https://yandex.com/legal/cloud_sla_compute",
+        date="2026-11-23",
+        says="Counts loss of connectivity or of the boot disk; for another disk, the line below"
+        " does not apply. It does not cover rates.",
+        objective_ratio=0.9995,
+        tiers=(ServiceCredit(0.9995, 0.10), ServiceCredit(0.99, 0.15), ServiceCredit(0.95, 0.30)),
     ),
     "azure": PublishedSla(
-        "SLA for Virtual Machines",
-        "https://azure.microsoft.com/support/legal/sla/virtual-machines/",
-        "2026-11-23",
-        "Covers connectivity of virtual machines, not disks that do not answer, and not rates.",
+        title="SLA for Virtual Machines",
+        url="https://azure.microsoft.com/support/legal/sla/virtual-machines/",
+        date="2026-11-23",
+        says="Covers connectivity of virtual machines, not disks that do not answer, and not"
+        " rates.",
     ),
 }
 
@@ -81,15 +82,21 @@ def uptime(provider: str, stalled_s: float, period_s: float) -> Uptime | None:
     sla = _PUBLISHED.get(provider)
     if sla is None:
         return None
-    if sla.objective_ratio is None:
-        return Uptime(sla.title, sla.url, sla.date, sla.says, None, None, None, None)
-    ratio = 1 - stalled_s / period_s
-    credit = None
-    if sla.tiers is not None:
-        reached = [tier.credit_ratio for tier in sla.tiers if ratio < tier.below_ratio]
-        credit = max(reached, default=0.0)
+    ratio = credit = None
+    if sla.objective_ratio is not None:
+        ratio = 1 - stalled_s / period_s
+        if sla.tiers is not None:
+            reached = [tier.credit_ratio for tier in sla.tiers if ratio < tier.below_ratio]
+            credit = max(reached, default=0.0)
     return Uptime(
-        sla.title, sla.url, sla.date, sla.says, stalled_s, ratio, sla.objective_ratio, credit
+        title=sla.title,
+        url=sla.url,
+        date=sla.date,
+        says=sla.says,
+        stalled_s=None if ratio is None else stalled_s,
+        uptime_ratio=ratio,
+        objective_ratio=sla.objective_ratio,
+        credit_ratio=credit,
     )
 
 

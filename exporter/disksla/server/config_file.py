@@ -62,7 +62,14 @@ def read_web_file(path: Path) -> WebFile:
         abs(now_ns - stamp[0]) < _TIMESTAMP_GRAIN_NS for stamp in stamps.values() if stamp
     )
     context = None if problem else reader.context
-    return WebFile(config, problem, reader.certificates, context, stamps, is_recent)
+    return WebFile(
+        config=config,
+        problem=problem,
+        certificates=reader.certificates,
+        context=context,
+        stamps=stamps,
+        is_recent=is_recent,
+    )
 
 
 class _Reader:

@@ -94,7 +94,8 @@ def _perf_event_open(tracepoint: int, cpu: int, leader: int) -> int:
         raise OSError(errno.ENOSYS, f"perf_event_open is not known on {platform.machine()}")
     read_format = _FORMAT_GROUP | _FORMAT_TIME_RUNNING
     size = _ATTRIBUTES.size
-    attributes = _ATTRIBUTES.pack(_TRACEPOINT, size, tracepoint, 0, 0, read_format, 0, 0, 0, 0, 0)
+    fields = (_TRACEPOINT, size, tracepoint, 0, 0, read_format, 0, 0, 0, 0, 0)
+    attributes = _ATTRIBUTES.pack(*fields)
     numbers = map(ctypes.c_long, (_ALL_PROCESSES, cpu, leader, _CLOSE_ON_EXEC))
     descriptor: int = ctypes.CDLL(None, use_errno=True).syscall(number, attributes, *numbers)
     if descriptor < 0:

@@ -96,12 +96,12 @@ class _Window(NamedTuple):
 
     def plus(self, step: ObservedStep) -> "_Window":
         return _Window(
-            self.number,
-            self.reads + step.reads,
-            self.writes + step.writes,
-            self.read_bytes + step.read_bytes,
-            self.written_bytes + step.written_bytes,
-            self.flushes + step.flushes,
+            number=self.number,
+            reads=self.reads + step.reads,
+            writes=self.writes + step.writes,
+            read_bytes=self.read_bytes + step.read_bytes,
+            written_bytes=self.written_bytes + step.written_bytes,
+            flushes=self.flushes + step.flushes,
         )
 
     @property
@@ -109,13 +109,23 @@ class _Window(NamedTuple):
         return self.reads + self.writes
 
 
-_NOTHING = _Window(0, 0, 0, 0, 0, 0)
+_NOTHING = _Window(number=0, reads=0, writes=0, read_bytes=0, written_bytes=0, flushes=0)
 
 
 def _together(windows: Sequence[_Window], clock: Clock, end_s: float) -> Interval:
     number, reads, writes, read_bytes, written_bytes, _ = map(sum, zip(*windows, strict=True))
     seconds = number * clock.window_s
-    return Interval(end_s, seconds, reads, writes, read_bytes, written_bytes, None, None, 0)
+    return Interval(
+        end_s=end_s,
+        seconds=seconds,
+        reads=reads,
+        writes=writes,
+        read_bytes=read_bytes,
+        written_bytes=written_bytes,
+        read_ms=None,
+        write_ms=None,
+        inflight=0,
+    )
 
 
 def _mean(windows: Sequence[_Window]) -> float:

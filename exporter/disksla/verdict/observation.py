@@ -97,31 +97,31 @@ def observe(
 
 def _whole(window: Interval, inflight_before: int) -> ObservedStep:
     return ObservedStep(
-        window.end_s,
-        window.seconds,
-        window.reads,
-        window.writes,
-        window.read_bytes,
-        window.written_bytes,
-        window.flushes,
-        window.flush_ms / 1000,
-        inflight_before,
-        window.inflight,
+        end_s=window.end_s,
+        seconds=window.seconds,
+        reads=window.reads,
+        writes=window.writes,
+        read_bytes=window.read_bytes,
+        written_bytes=window.written_bytes,
+        flushes=window.flushes,
+        flush_s=window.flush_ms / 1000,
+        inflight_before=inflight_before,
+        inflight=window.inflight,
     )
 
 
 def _step(before: CloseSample, after: CloseSample) -> ObservedStep:
     return ObservedStep(
-        after.at_s,
-        after.at_s - before.at_s,
-        after.reads - before.reads,
-        after.writes - before.writes,
-        (after.read_sectors - before.read_sectors) * SECTOR_BYTES,
-        (after.written_sectors - before.written_sectors) * SECTOR_BYTES,
-        after.flushes - before.flushes,
-        (after.flush_ms - before.flush_ms) / 1000,
-        before.inflight,
-        after.inflight,
+        end_s=after.at_s,
+        seconds=after.at_s - before.at_s,
+        reads=after.reads - before.reads,
+        writes=after.writes - before.writes,
+        read_bytes=(after.read_sectors - before.read_sectors) * SECTOR_BYTES,
+        written_bytes=(after.written_sectors - before.written_sectors) * SECTOR_BYTES,
+        flushes=after.flushes - before.flushes,
+        flush_s=(after.flush_ms - before.flush_ms) / 1000,
+        inflight_before=before.inflight,
+        inflight=after.inflight,
     )
 
 

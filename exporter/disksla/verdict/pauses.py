@@ -76,15 +76,23 @@ def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
         before_s = step.end_s
         if step.is_silent:
             if run is None:
-                run = Pause(start_s - half_s, step.end_s, step.end_s, 0, 0.0, step.inflight)
-            run = Pause(
-                run.begin_s,
-                step.end_s,
-                step.end_s,
-                run.steps + 1,
-                run.flush_s + step.flush_s,
-                min(run.inflight, step.inflight),
-            )
+                run = Pause(
+                    begin_s=start_s - half_s,
+                    last_s=step.end_s,
+                    end_s=step.end_s,
+                    steps=1,
+                    flush_s=step.flush_s,
+                    inflight=step.inflight,
+                )
+            else:
+                run = Pause(
+                    begin_s=run.begin_s,
+                    last_s=step.end_s,
+                    end_s=step.end_s,
+                    steps=run.steps + 1,
+                    flush_s=run.flush_s + step.flush_s,
+                    inflight=min(run.inflight, step.inflight),
+                )
             continue
         if run is not None and step.bytes:
             found.append(run._replace(end_s=step.end_s, flush_s=run.flush_s + step.flush_s))

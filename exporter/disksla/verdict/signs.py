@@ -105,7 +105,14 @@ def _paused(
     throttle = UNKNOWN_LIMIT if served is None else _named(served, limits, tolerance, group)
     if throttle == UNKNOWN_LIMIT and full is not None and _may_be_served(full, clock, seconds):
         return None
-    return FoundLimiter(throttle, "pauses", throttled_s, served, is_certain, clock.window_s)
+    return FoundLimiter(
+        throttle=throttle,
+        sign="pauses",
+        throttled_s=throttled_s,
+        served=served,
+        is_certain=is_certain,
+        window_s=clock.window_s,
+    )
 
 
 def _may_be_served(full: Admitted, clock: Clock, seconds: Sequence[Second]) -> bool:

@@ -103,7 +103,9 @@ def classify(
         return _stalled(state)
     if len(pending) == 1 or int(window.end_s) == int(pending[-2].window.end_s):
         return state, ()
-    return _decided(state, limits, tolerance, group, counted, signs)
+    return _decided(
+        state, limits=limits, tolerance=tolerance, group=group, counted=counted, signs=signs
+    )
 
 
 def after_gap(detector: DetectorState, inflight: int = 0) -> DetectorState:
@@ -157,7 +159,9 @@ def _decided(
     shared = group if group is not None and group.second == number else None
     is_busy = second.busy_share >= BUSY_SHARE
     found = find(seconds, limits, tolerance, shared, signs) if is_busy else None
-    verdicts = _verdicts(second, found, limits, tolerance, counted, shared)
+    verdicts = _verdicts(
+        second, found=found, limits=limits, tolerance=tolerance, counted=counted, group=shared
+    )
     after = msgspec.structs.replace(
         state,
         seconds=seconds,
@@ -207,7 +211,15 @@ def _verdicts(
         found = None
     throttled_s = (0.0,) * len(windows) if found is None else found.throttled_s
     return tuple(
-        _verdict(window, seconds, found, limits, tolerance, counted, is_below=is_below)
+        _verdict(
+            window,
+            throttled_s=seconds,
+            found=found,
+            limits=limits,
+            tolerance=tolerance,
+            counted=counted,
+            is_below=is_below,
+        )
         for window, seconds in zip(windows, throttled_s, strict=True)
     )
 
@@ -231,7 +243,12 @@ def _verdict(
         share = min(1.0, throttled_s / window.seconds)
         is_seen = found.sign == "pauses" and found.is_certain
         return WindowVerdict(
-            "throttled", found.throttle, share * took_s, share, otherwise, is_seen
+            verdict="throttled",
+            throttle=found.throttle,
+            wait_s=share * took_s,
+            throttled_share=share,
+            otherwise=otherwise,
+            is_seen=is_seen,
         )
     if is_below and counted is not None:
         return WindowVerdict("throttled", Throttle("base", counted), took_s, is_by_provider=True)

@@ -182,14 +182,14 @@ def _command_target(command: str) -> _Target:
     limit = _value(options, "g", r"(\d{1,12})(i?)")
     is_random = any(re.match(r"r\d*[KMGTb]?$", option) for option in options)
     return _Target(
-        _pattern(_count(options, "w", 0), is_random=is_random),
-        request_bytes,
-        _is_direct_command(options),
-        inflight,
-        None
+        pattern=_pattern(_count(options, "w", 0), is_random=is_random),
+        request_bytes=request_bytes,
+        is_direct=_is_direct_command(options),
+        inflight=inflight,
+        rate_iops=None
         if limit is None
         else _rate_iops(float(limit[1]), "IOPS" if limit[2] else None, request_bytes, streams),
-        tuple(sorted({disk for target in targets for disk in _disks(target)})),
+        disks=tuple(sorted({disk for target in targets for disk in _disks(target)})),
     )
 
 
@@ -249,17 +249,17 @@ def _xml_target(target: ET.Element) -> _Target:
     threads = _positive("ThreadsPerFile", _number(target, "ThreadsPerFile"))
     limit = target.find("Throughput")
     return _Target(
-        _pattern(
+        pattern=_pattern(
             round(_number(target, "WriteRatio")), is_random=target.find("Random") is not None
         ),
-        request_bytes,
-        any(target.findtext(each) == "true" for each in _DIRECT_XML)
+        request_bytes=request_bytes,
+        is_direct=any(target.findtext(each) == "true" for each in _DIRECT_XML)
         and target.findtext("MemoryMappedIo") != "true",
-        threads * _positive("RequestCount", _number(target, "RequestCount")),
-        None
+        inflight=threads * _positive("RequestCount", _number(target, "RequestCount")),
+        rate_iops=None
         if limit is None
         else _rate_iops(_quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
-        _disks(target.findtext("Path", "")),
+        disks=_disks(target.findtext("Path", "")),
     )
 
 
@@ -272,12 +272,15 @@ def _text_target(target: str) -> _Target:
     order = _field(r"^using (random|sequential|interlocked sequential) I/O", text)
     limit = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
     return _Target(
-        _pattern(_write_percent(text), is_random=order == "random"),
-        request_bytes,
-        any(line in _DIRECT_TEXT for line in lines) and "memory mapped I/O enabled" not in text,
-        threads * _positive("outstanding I/O operations", depth),
-        None if limit is None else _rate_iops(float(limit[1]), limit[2], request_bytes, threads),
-        _disks(target),
+        pattern=_pattern(_write_percent(text), is_random=order == "random"),
+        request_bytes=request_bytes,
+        is_direct=any(line in _DIRECT_TEXT for line in lines)
+        and "memory mapped I/O enabled" not in text,
+        inflight=threads * _positive("outstanding I/O operations", depth),
+        rate_iops=None
+        if limit is None
+        else _rate_iops(float(limit[1]), limit[2], request_bytes, threads),
+        disks=_disks(target),
     )
 
 

@@ -10,7 +10,9 @@ import msgspec
 
 from disksla.fio import DirectionResult, FioJob, FioResult, LatencyBin, Pattern, quantile_s
 
-NOTHING = DirectionResult(0, 0, 0.0, 0.0, 0.0, None)
+NOTHING = DirectionResult(
+    requests=0, bytes=0, runtime_s=0.0, iops=0.0, bytes_per_second=0.0, mean_latency_s=None
+)
 """The result of a direction without requests."""
 
 SHOWN_SHARES = (0.5, 0.9, 0.99, 0.999)
@@ -111,12 +113,12 @@ def done_within(
 ) -> DirectionResult:
     """Return what was done in a time above zero, with its rates."""
     return DirectionResult(
-        requests,
-        transferred_bytes,
-        runtime_s,
-        requests / runtime_s,
-        transferred_bytes / runtime_s,
-        mean_latency_s,
+        requests=requests,
+        bytes=transferred_bytes,
+        runtime_s=runtime_s,
+        iops=requests / runtime_s,
+        bytes_per_second=transferred_bytes / runtime_s,
+        mean_latency_s=mean_latency_s,
     )
 
 

@@ -12,7 +12,7 @@ from disksla.limits import (
     Charge,
     Conditions,
     Limits,
-    load_ratio,
+    Work,
     promised_share,
 )
 from disksla.units import format_count, format_size
@@ -45,7 +45,8 @@ class _Mix(NamedTuple):
     def cost_s(self, charges: tuple[Charge, ...]) -> float:
         """Return the cost of one request at the limit of which it uses most."""
         reads, writes = 1 - self.write_share, self.write_share
-        return load_ratio(charges, 1.0, reads, writes, self.read_bytes, self.written_bytes) or 0.0
+        request = Work(reads, writes, self.read_bytes, self.written_bytes)
+        return request.load(charges, 1.0) or 0.0
 
 
 def outside_test(limits: Limits, measurement: Measurement) -> OutsideTest | None:

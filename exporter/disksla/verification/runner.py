@@ -134,7 +134,9 @@ def _run_suite(
     limits = request.assignment.limits
     try:
         with _prepared(request, stop, progress) as plan:
-            return SuiteRunner(plan, fio, monitor, limits, stop, progress).run()
+            return SuiteRunner(
+                plan=plan, fio=fio, monitor=monitor, limits=limits, stop=stop, progress=progress
+            ).run()
     except _StoppedError:
         return request.plan.not_run(_INTERRUPTED), ()
 

@@ -21,20 +21,3 @@ from disksla.advice.search import (
     outcomes_of_type,
 )
 from disksla.advice.simulation import ShareRange
-
-__all__ = [
-    "Candidate",
-    "MachineOutcome",
-    "Needs",
-    "Outcome",
-    "Served",
-    "ShareRange",
-    "demand_of",
-    "demand_of_scrapes",
-    "machine_outcomes",
-    "outcome_of",
-    "outcomes_of_type",
-    "provision_by_limits",
-    "served_of",
-    "together",
-]

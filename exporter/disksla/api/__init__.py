@@ -23,20 +23,3 @@ from disksla.api.refusals import (
     UNAUTHORIZED,
     UNAVAILABLE,
 )
-
-__all__ = [
-    "BAD_REQUEST",
-    "DISKS_PATH",
-    "NOT_FOUND",
-    "OK",
-    "REFUSALS",
-    "TOO_MANY",
-    "UNAUTHORIZED",
-    "UNAVAILABLE",
-    "DiskDocument",
-    "DisksDocument",
-    "LiveDiskDocument",
-    "credits_document",
-    "disk_document",
-    "disks_document",
-]

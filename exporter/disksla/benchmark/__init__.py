@@ -4,5 +4,3 @@ from disksla.benchmark.identify import IdentifiedMedium, identify
 from disksla.benchmark.identify_evidence import Evidence
 from disksla.benchmark.sweep_journal import SweepHeader
 from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow
-
-__all__ = ["Evidence", "IdentifiedMedium", "SweepHeader", "SweepPlan", "SweepRow", "identify"]

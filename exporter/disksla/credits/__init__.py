@@ -30,17 +30,3 @@ from disksla.credits.bounds import (
     from_bounds,
     initial,
 )
-
-__all__ = [
-    "WINDOW_S",
-    "CreditAccount",
-    "CreditLevel",
-    "Credits",
-    "advance_unobserved",
-    "estimated_drain",
-    "exhaustion_s",
-    "from_bounds",
-    "initial",
-    "open_account",
-    "throttled_by",
-]

@@ -9,16 +9,3 @@ from disksla.detection.terms_file import (
     encode_terms_file,
     terms_file,
 )
-
-__all__ = [
-    "KUBERNETES",
-    "PROVIDERS",
-    "WITH_CREDENTIALS_FILE",
-    "Detected",
-    "DetectedTermsFile",
-    "decode_terms_file",
-    "detect_kubernetes",
-    "encode_terms_file",
-    "exchanges_of",
-    "terms_file",
-]

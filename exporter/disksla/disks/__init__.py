@@ -11,21 +11,3 @@ from disksla.disks.busy import (
 from disksla.disks.csi_volume import CsiVolume, handle_hash, with_volume
 from disksla.disks.disk import Disk, disk_key
 from disksla.disks.stacking import at_bottom, devices_on, mounted_device, with_stacking
-
-__all__ = [
-    "BENCHMARK_MAX_UTILIZATION",
-    "PROBE_MAX_LOAD",
-    "PROBE_MAX_QUEUE_DEPTH",
-    "VERIFY_MAX_OTHER_LOAD",
-    "CsiVolume",
-    "Disk",
-    "activity_between",
-    "at_bottom",
-    "devices_on",
-    "disk_key",
-    "handle_hash",
-    "mounted_device",
-    "with_stacking",
-    "with_volume",
-    "work_of",
-]

@@ -2,11 +2,3 @@
 
 from disksla.doctor.examine import examine
 from disksla.doctor.result import CheckResult, counts, in_groups, worst
-
-__all__ = [
-    "CheckResult",
-    "counts",
-    "examine",
-    "in_groups",
-    "worst",
-]

@@ -12,14 +12,3 @@
 from disksla.ebs.change import Change, change_between
 from disksla.ebs.reading import Failure, Reading, encode
 from disksla.ebs.statistics import EBS_LIMITS, Bin, EbsLimit
-
-__all__ = [
-    "EBS_LIMITS",
-    "Bin",
-    "Change",
-    "EbsLimit",
-    "Failure",
-    "Reading",
-    "change_between",
-    "encode",
-]

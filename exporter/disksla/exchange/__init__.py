@@ -24,24 +24,3 @@ from disksla.exchange.exchange import (
     reason_of,
     whole_number,
 )
-
-__all__ = [
-    "LINK_LOCAL",
-    "ExchangeError",
-    "Exchanges",
-    "Explanations",
-    "Request",
-    "Response",
-    "Source",
-    "authorized",
-    "check_clock",
-    "decode",
-    "failure",
-    "get_response",
-    "pages",
-    "plain_text",
-    "plain_token",
-    "query_string",
-    "reason_of",
-    "whole_number",
-]

@@ -12,20 +12,3 @@ from disksla.fio.result import (
     quantile_s,
 )
 from disksla.fio.scratch_file_rules import ScratchFileError, check_mount, mounts_for_files
-
-__all__ = [
-    "DirectionResult",
-    "FailureReason",
-    "FioError",
-    "FioJob",
-    "FioResult",
-    "LatencyBin",
-    "Pattern",
-    "ScratchFileError",
-    "check_mount",
-    "fio_arguments",
-    "mounts_for_files",
-    "parse_fio",
-    "quantile_s",
-    "writable_region",
-]

@@ -21,21 +21,3 @@ from disksla.history.sentences import (
 )
 from disksla.history.slot import Slot, joined
 from disksla.history.summary import Summary, summary_of_records
-
-__all__ = [
-    "BYTES_PER_DISK",
-    "COLUMNS",
-    "RECENT_S",
-    "History",
-    "HistoryView",
-    "MachineLimit",
-    "Slot",
-    "Summary",
-    "columns_of",
-    "describe_machine",
-    "explain",
-    "explain_writes",
-    "headline",
-    "joined",
-    "summary_of_records",
-]

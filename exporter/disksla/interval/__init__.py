@@ -9,13 +9,3 @@ from disksla.interval.interval import (
     interval_of,
     load_of,
 )
-
-__all__ = [
-    "GAP_REASONS",
-    "Clocks",
-    "GapReason",
-    "Interval",
-    "elapsed_or_gap",
-    "interval_of",
-    "load_of",
-]

@@ -6,11 +6,3 @@ A metric is one row in one of the tables `*_metrics.py`.
 from disksla.metrics.collector import Reports, SnapshotCollector, make_registry
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.metrics.status_line import status_line
-
-__all__ = [
-    "BuildInfo",
-    "Reports",
-    "SnapshotCollector",
-    "make_registry",
-    "status_line",
-]

@@ -36,30 +36,3 @@ from disksla.pipeline.snapshot import (
 from disksla.pipeline.state import State, initial_state, to_read_often, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records, with_named_limits
-
-__all__ = [
-    "DiskSnapshot",
-    "DiskState",
-    "GroupSnapshot",
-    "PreviousRun",
-    "ProbeFailure",
-    "ProbeResult",
-    "ProbeTotals",
-    "SamplerSnapshot",
-    "Skip",
-    "SkipReason",
-    "Snapshot",
-    "State",
-    "TermsSnapshot",
-    "Tick",
-    "Traffic",
-    "WindowRecord",
-    "advance",
-    "disk_snapshot",
-    "initial_state",
-    "take_snapshot",
-    "to_read_often",
-    "to_saved_state",
-    "window_records",
-    "with_named_limits",
-]

@@ -2,11 +2,3 @@
 
 from disksla.probes.plan import ProbePlan, plan_probe
 from disksla.probes.skip import SnapshotPair, observation_s, skip_reasons
-
-__all__ = [
-    "ProbePlan",
-    "SnapshotPair",
-    "observation_s",
-    "plan_probe",
-    "skip_reasons",
-]

@@ -18,26 +18,3 @@ from disksla.procfs.diskstats import (
 from disksla.procfs.iowait import HostWait
 from disksla.procfs.kubelet_mounts import KubeletMount, kubelet_device, kubelet_mount, names_in_use
 from disksla.procfs.mountinfo import Mount, parse_mountinfo
-
-__all__ = [
-    "LINE_HEAD",
-    "SECTOR_BYTES",
-    "CloseSample",
-    "CounterValues",
-    "Counters",
-    "DiskstatsLine",
-    "HostWait",
-    "KubeletMount",
-    "MalformedLineError",
-    "Mount",
-    "difference",
-    "find_reading",
-    "has_decreased",
-    "kubelet_device",
-    "kubelet_mount",
-    "names_in_use",
-    "parse_line",
-    "parse_mountinfo",
-    "to_counters",
-    "unwrap",
-]

@@ -12,15 +12,3 @@ from disksla.provider_count.comparison import Comparison
 from disksla.provider_count.provider_span import ProviderSpan, span_of
 from disksla.provider_count.provider_state import ProviderState
 from disksla.provider_count.sentences import explain_provider
-
-__all__ = [
-    "NOT_THROTTLED",
-    "Agreement",
-    "Comparison",
-    "ProviderSpan",
-    "ProviderState",
-    "explain_provider",
-    "named_limit",
-    "span_of",
-    "with_limit",
-]

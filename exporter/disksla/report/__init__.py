@@ -5,13 +5,3 @@ from disksla.report.document import Report
 from disksla.report.gather import read_history
 from disksla.report.report_csv import report_csv
 from disksla.report.report_text import report_text
-
-__all__ = [
-    "Report",
-    "ReportCriteria",
-    "disk_report",
-    "read_history",
-    "report_csv",
-    "report_of",
-    "report_text",
-]

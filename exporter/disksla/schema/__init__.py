@@ -19,26 +19,3 @@ from disksla.schema.fields import (
     whole_number,
 )
 from disksla.schema.reader import FieldType, InvalidFieldsError, Overrides, close_match
-
-__all__ = [
-    "Bytes",
-    "BytesPerSecond",
-    "Date",
-    "FieldType",
-    "Flag",
-    "InvalidFieldsError",
-    "LongText",
-    "Number",
-    "Overrides",
-    "Seconds",
-    "Text",
-    "choice",
-    "close_match",
-    "duration",
-    "number",
-    "pattern",
-    "percentage",
-    "rate",
-    "size",
-    "whole_number",
-]

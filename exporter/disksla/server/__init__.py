@@ -2,12 +2,3 @@
 
 from disksla.server.config import WebConfig, describe
 from disksla.server.http import PLAIN_TEXT, HeaderLines, Reply, RequestHead
-
-__all__ = [
-    "PLAIN_TEXT",
-    "HeaderLines",
-    "Reply",
-    "RequestHead",
-    "WebConfig",
-    "describe",
-]

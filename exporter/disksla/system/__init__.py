@@ -2,8 +2,3 @@
 
 from disksla.system.health import SourceHealth
 from disksla.system.provider import provider_of
-
-__all__ = [
-    "SourceHealth",
-    "provider_of",
-]

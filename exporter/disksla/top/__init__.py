@@ -14,17 +14,3 @@ from disksla.top.line import Line, Span
 from disksla.top.look import Look, in_ascii
 from disksla.top.screen import place_of, screen
 from disksla.top.view import Size, View, press
-
-__all__ = [
-    "Keys",
-    "Line",
-    "Look",
-    "Size",
-    "Span",
-    "View",
-    "block",
-    "in_ascii",
-    "place_of",
-    "press",
-    "screen",
-]

@@ -67,27 +67,3 @@ from disksla.verdict.verdict import (
     after_gap,
     classify,
 )
-
-__all__ = [
-    "LIMITED_VERDICTS",
-    "LIMIT_KINDS",
-    "MACHINE_LIMITS",
-    "OF_MACHINE",
-    "SIGNS",
-    "UNKNOWN_LIMIT",
-    "VERDICTS",
-    "VERDICT_COLOURS",
-    "VERDICT_STYLE",
-    "Ceiling",
-    "DetectorState",
-    "LimitKind",
-    "SharedWindow",
-    "Sign",
-    "Throttle",
-    "ThrottleLevel",
-    "Verdict",
-    "WindowVerdict",
-    "after_gap",
-    "classify",
-    "limit_at",
-]

@@ -1,8 +1,3 @@
 """The provider's acceptance test: run or imported, judged and reported."""
 
 from disksla.verification.report import SuiteTestResult, VerificationReport
-
-__all__ = [
-    "SuiteTestResult",
-    "VerificationReport",
-]

@@ -13,8 +13,7 @@ from disksla.verification.judge import (
     VerificationRun,
     judge_test,
     make_report,
-    skipped_test,
-    unmeasured_test,
+    without_measurement,
 )
 from disksla.verification.measurement import NOTHING, Measurement, Percentile
 from disksla.verification.preconditions import Violation
@@ -224,7 +223,9 @@ def test_report_identifies_its_disk() -> None:
         unjudged=("x: why",),
     )
     report = make_report(
-        SUITE, run, (skipped_test(suite_test("randread-4k"), "not in the result"),)
+        SUITE,
+        run,
+        (without_measurement(suite_test("randread-4k"), "skipped", "not in the result"),),
     )
     assert (report.device, report.key, report.model, report.unjudged) == (
         None,
@@ -239,7 +240,7 @@ cases = st.builds(
     st.sampled_from([each.name for each in SUITE.tests]),
     st.floats(0, 1e6),
     st.floats(0, 100),
-) | st.sampled_from([unmeasured_test(each, "why") for each in SUITE.tests])
+) | st.sampled_from([without_measurement(each, "unmeasured", "why") for each in SUITE.tests])
 
 
 @given(

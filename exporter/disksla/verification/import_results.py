@@ -11,7 +11,7 @@ from disksla.units import format_count
 from disksla.verification.import_diskspd import is_diskspd, parse_diskspd
 from disksla.verification.import_fio import parse_fio_jobs
 from disksla.verification.import_fio_text import is_fio_text, parse_fio_text
-from disksla.verification.judge import judge_test, skipped_test, untested_test
+from disksla.verification.judge import judge_test, without_measurement
 from disksla.verification.measurement import Measurement
 from disksla.verification.outside_suite import OutsideTest, outside_test
 from disksla.verification.preconditions import short_runtime
@@ -21,6 +21,7 @@ from disksla.verification.suites import Suite, SuiteTest, suite_limits, within_l
 LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
 _MOST_SHOWN = 60
+_NO_REQUEST = "no request completed"
 _LEAST_RATE_SHARE = 0.999
 """Share of the rate of a latency test; a rate that is lower was not just rounded."""
 _LEAST_INFLIGHT_SHARE = 0.8
@@ -81,13 +82,15 @@ def judge_imported(
         elif outside is not None:
             others.append(_judge_outside(outside, measurement, tolerance_ratio, machine))
         else:
-            unjudged.append(f"{measurement.name}: {_nothing_promised(measurement)}")
+            has_requests = measurement.measured.requests > 0
+            why = "the terms promise nothing for such a load" if has_requests else _NO_REQUEST
+            unjudged.append(f"{measurement.name}: {why}")
     results = [
         _worst(judged[test.name])
         if judged[test.name]
-        else untested_test(test, "not in the imported result")
+        else without_measurement(test, "untested", "not in the imported result")
         if test.requirement is not None
-        else skipped_test(test, test.skip_reason)
+        else without_measurement(test, "skipped", test.skip_reason)
         for test in suite.tests
     ]
     return (*results, *_numbered(others)), tuple(unjudged)
@@ -129,12 +132,6 @@ def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
         return "found buffered I/O, which measures the cache of the system; expected direct I/O"
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
     return None if short is None else short.message
-
-
-def _nothing_promised(measurement: Measurement) -> str:
-    if not measurement.measured.requests:
-        return "no request completed"
-    return "the terms promise nothing for such a load"
 
 
 def _judge_outside(

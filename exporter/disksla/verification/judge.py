@@ -57,7 +57,7 @@ def judge_test(
     """
     requirement = test.requirement
     if requirement is None:
-        return skipped_test(test, test.skip_reason)
+        return without_measurement(test, "skipped", test.skip_reason)
     measured = _measured(requirement, measurement)
     ratio = _ratio(requirement, measured)
     required_ratio = requirement.required / requirement.promised
@@ -65,20 +65,14 @@ def judge_test(
     verdict: SuiteTestVerdict = "pass" if passed else "fail"
     if not requirement.is_binding:
         verdict = "shown"
-    return SuiteTestResult(
-        test=test.name,
-        caption=test.caption,
-        writes=test.writes,
-        verdict=verdict,
-        reason=_reason(test, requirement, measurement, tolerance_ratio, verdict),
-        unit=requirement.unit,
-        promised=requirement.promised,
-        required=requirement.required,
+    return msgspec.structs.replace(
+        without_measurement(
+            test, verdict, _reason(test, requirement, measurement, tolerance_ratio, verdict)
+        ),
         burst=requirement.burst,
         measured=measured,
         ratio=ratio,
         required_ratio=required_ratio,
-        why=requirement.why,
         level=_level(
             requirement, measured, tolerance_ratio, is_throttled_at_base=is_throttled_at_base
         ),
@@ -90,21 +84,6 @@ def judge_test(
         other_share=other_share,
         window_seconds=window_seconds or {},
     )
-
-
-def skipped_test(test: SuiteTest, reason: str) -> SuiteTestResult:
-    """Return the result of a test that is not meant to run."""
-    return _without_measurement(test, "skipped", reason)
-
-
-def unmeasured_test(test: SuiteTest, reason: str) -> SuiteTestResult:
-    """Return the result of a test that should have run and has no measurement."""
-    return _without_measurement(test, "unmeasured", reason)
-
-
-def untested_test(test: SuiteTest, reason: str) -> SuiteTestResult:
-    """Return the result of a test that is missing in an imported result."""
-    return _without_measurement(test, "untested", reason)
 
 
 def make_report(
@@ -137,9 +116,14 @@ def make_report(
     )
 
 
-def _without_measurement(
+def without_measurement(
     test: SuiteTest, verdict: SuiteTestVerdict, reason: str
 ) -> SuiteTestResult:
+    """Return the result of a test that has no measurement.
+
+    It is `skipped` if it is not meant to run, `unmeasured` if it should have run, and `untested`
+    if it is missing in an imported result.
+    """
     requirement = test.requirement
     return SuiteTestResult(
         test=test.name,

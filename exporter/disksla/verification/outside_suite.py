@@ -35,40 +35,36 @@ class OutsideTest(NamedTuple):
     """The rate to which its queue limits the load, if the disk has the stated latency."""
 
 
-class _Mix(NamedTuple):
-    """The mean request of a load."""
-
-    write_share: float
-    read_bytes: float
-    written_bytes: float
-
-    def cost_s(self, charges: tuple[Charge, ...]) -> float:
-        """Return the cost of one request at the limit of which it uses most."""
-        reads, writes = 1 - self.write_share, self.write_share
-        request = Work(reads, writes, self.read_bytes, self.written_bytes)
-        return request.load(charges, 1.0) or 0.0
-
-
 def outside_test(limits: Limits, measurement: Measurement) -> OutsideTest | None:
     """Return a test of exactly this load; None where nothing is promised for it."""
-    mix = _mix(measurement)
+    requests = max(1, measurement.measured.requests)
+    request = Work(  # the mean of the load
+        1 - measurement.write_share,
+        measurement.write_share,
+        measurement.read.bytes / requests,
+        measurement.write.bytes / requests,
+    )
     share = promised_share(limits.promised_shares, measurement.request_bytes)
-    costs_s = {charge: _cost_s(mix, charge, share) for charge in limits.promise_charges}
+    costs_s = {
+        charge: request.cost_s(charge) / (share if charge.limit == "iops" else 1.0)
+        for charge in limits.promise_charges
+    }
     required_s = max(costs_s.values(), default=0.0)
-    if not required_s or not measurement.measured.requests:
+    promised_s = request.load(limits.promise_charges, 1.0)
+    if not required_s or not promised_s or not measurement.measured.requests:
         return None
     binding = max(costs_s, key=lambda charge: costs_s[charge])
-    required_iops, promised_iops = 1 / required_s, 1 / mix.cost_s(limits.promise_charges)
-    burst_s = mix.cost_s(limits.burst_charges)
+    required_iops, promised_iops = 1 / required_s, 1 / promised_s
+    burst_s = request.load(limits.burst_charges, 1.0)
     is_bandwidth = binding.limit == "bandwidth"
-    factor = mix.read_bytes + mix.written_bytes if is_bandwidth else 1.0
+    factor = request.read_bytes + request.written_bytes if is_bandwidth else 1.0
     test = SuiteTest(
         name=_name(measurement),
         caption=_caption(measurement),
         pattern=measurement.pattern,
         request_bytes=measurement.request_bytes,
         queue_depth=measurement.inflight,
-        write_share=mix.write_share,
+        write_share=measurement.write_share,
         requirement=Requirement(
             "bytes_per_second" if is_bandwidth else "iops",
             promised_iops * factor,
@@ -79,20 +75,6 @@ def outside_test(limits: Limits, measurement: Measurement) -> OutsideTest | None
     )
     depth = _conditions(limits, measurement.request_bytes, binding).queue_depth or 1
     return OutsideTest(test, depth, _iops_at_latency(limits, measurement))
-
-
-def _mix(measurement: Measurement) -> _Mix:
-    requests = max(1, measurement.measured.requests)
-    return _Mix(
-        measurement.write_share,
-        measurement.read.bytes / requests,
-        measurement.write.bytes / requests,
-    )
-
-
-def _cost_s(mix: _Mix, charge: Charge, share: float) -> float:
-    """Return the cost of a request at one limit, of which a share is promised at its size."""
-    return mix.cost_s((charge,)) / (share if charge.limit == "iops" else 1.0)
 
 
 def _conditions(limits: Limits, request_bytes: int, binding: Charge) -> Conditions:

@@ -2,10 +2,9 @@
 
 from typing import NamedTuple
 
-from disksla.credits import exhaustion_s, from_bounds
 from disksla.fio import FioJob
 from disksla.limits import Limits
-from disksla.verification.judge import skipped_test, unmeasured_test
+from disksla.verification.judge import without_measurement
 from disksla.verification.report import SuiteTestResult
 from disksla.verification.suites import Suite, SuiteTest
 
@@ -54,23 +53,18 @@ class SuitePlan(NamedTuple):
 
     def skipped(self, test: SuiteTest) -> SuiteTestResult:
         """Return the result of a test that does not run."""
-        return skipped_test(test, test.skip_reason or _NO_WRITES)
+        return without_measurement(test, "skipped", test.skip_reason or _NO_WRITES)
 
     def not_run(self, reason: str) -> tuple[SuiteTestResult, ...]:
         """Return the results of a suite of which no test was started."""
         return tuple(
-            unmeasured_test(test, reason) if self.runs(test) else self.skipped(test)
+            without_measurement(test, "unmeasured", reason)
+            if self.runs(test)
+            else self.skipped(test)
             for test in self.suite.tests
         )
 
 
 def base_estimate_s(limits: Limits) -> float:
     """Return the time to use up all full buckets, one after another, each at its peak rate."""
-    return sum(
-        exhaustion_s(
-            from_bounds(bucket, bucket.capacity, bucket.capacity, bucket.capacity),
-            bucket,
-            bucket.peak_per_second,
-        )
-        for bucket in limits.buckets
-    )
+    return sum(bucket.seconds for bucket in limits.buckets)

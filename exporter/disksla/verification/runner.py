@@ -20,7 +20,12 @@ from disksla.limits import Assignment, Charge, Limits, Resource, Work
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.units import KIB, format_duration
-from disksla.verification.judge import VerificationRun, judge_test, make_report, unmeasured_test
+from disksla.verification.judge import (
+    VerificationRun,
+    judge_test,
+    make_report,
+    without_measurement,
+)
 from disksla.verification.measurement import measurement_of
 from disksla.verification.monitor import DiskMonitor, monitored
 from disksla.verification.other_load import (
@@ -224,15 +229,15 @@ class SuiteRunner:
 
     def _measure(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
         if self._stop.is_set():
-            return unmeasured_test(test, _INTERRUPTED), None
+            return without_measurement(test, "unmeasured", _INTERRUPTED), None
         try:
             if self._plan.wait_for_base:
                 violation = self._reach_base(test)
                 if violation is not None:
-                    return unmeasured_test(test, violation.message), violation
+                    return without_measurement(test, "unmeasured", violation.message), violation
             return self._load(test)
         except DiskslaError as error:
-            return unmeasured_test(test, str(error)), None
+            return without_measurement(test, "unmeasured", str(error)), None
 
     def _load(self, test: SuiteTest) -> tuple[SuiteTestResult, Violation | None]:
         job = self._plan.job(test)

@@ -31,6 +31,7 @@ from disksla.units import (
 
 SuiteName = Literal["vk", "yandex", "terms"]
 SUITES: tuple[SuiteName, ...] = get_args(SuiteName)
+RateUnit = Literal["iops", "bytes_per_second"]
 Unit = Literal["iops", "bytes_per_second", "seconds"]
 
 _VK_PAGE = "https://cloud.vk.com/docs/en/computing/iaas/concepts/volume-sla"
@@ -211,8 +212,12 @@ def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest,
     tests = []
     patterns: tuple[tuple[Pattern, Pattern], ...] = (("randread", "read"), ("randwrite", "write"))
     for random, sequential in patterns:
-        tests += [_iops_test(limits, random, size, depth) for size in sizes]
-        tests.append(_bandwidth_test(limits, sequential, bandwidth.request_bytes, bandwidth_depth))
+        tests += [_rate_test(limits, "iops", random, size, depth) for size in sizes]
+        tests.append(
+            _rate_test(
+                limits, "bytes_per_second", sequential, bandwidth.request_bytes, bandwidth_depth
+            )
+        )
         tests.append(_latency_test(limits, random, iops.request_bytes, depth, tolerance_ratio))
     return tuple(tests)
 
@@ -220,19 +225,25 @@ def _condition_tests(limits: Limits, tolerance_ratio: float) -> tuple[SuiteTest,
 def _yandex_tests(limits: Limits) -> tuple[SuiteTest, ...]:
     """Return the six examples of Yandex Cloud's page, with their queue depths and jobs."""
     return (
-        _iops_test(limits, "read", 4 * KIB, 128, workers=8),
-        _iops_test(limits, "randread", 4 * KIB, 16, workers=8),
-        _bandwidth_test(limits, "read", 4 * MIB, 32),
-        _iops_test(limits, "write", 4 * KIB, 96, workers=4),
-        _iops_test(limits, "randwrite", 4 * KIB, 96),
-        _bandwidth_test(limits, "write", 4 * MIB, 32),
+        _rate_test(limits, "iops", "read", 4 * KIB, 128, workers=8),
+        _rate_test(limits, "iops", "randread", 4 * KIB, 16, workers=8),
+        _rate_test(limits, "bytes_per_second", "read", 4 * MIB, 32),
+        _rate_test(limits, "iops", "write", 4 * KIB, 96, workers=4),
+        _rate_test(limits, "iops", "randwrite", 4 * KIB, 96),
+        _rate_test(limits, "bytes_per_second", "write", 4 * MIB, 32),
     )
 
 
-def _iops_test(
-    limits: Limits, pattern: Pattern, request_bytes: int, depth: int, workers: int = 1
+def _rate_test(
+    limits: Limits,
+    unit: RateUnit,
+    pattern: Pattern,
+    request_bytes: int,
+    depth: int,
+    workers: int = 1,
 ) -> SuiteTest:
-    requirement = _iops_requirement(limits, pattern, request_bytes)
+    requirement = _rate_requirement(limits, unit, pattern, request_bytes)
+    what = "IOPS" if unit == "iops" else "bandwidth"
     return SuiteTest(
         name=short_name(pattern, request_bytes),
         caption=_caption(pattern, request_bytes, depth * workers),
@@ -241,29 +252,16 @@ def _iops_test(
         queue_depth=depth,
         workers=workers,
         requirement=requirement,
-        skip_reason="" if requirement else f"the terms promise no IOPS for {_direction(pattern)}",
-    )
-
-
-def _bandwidth_test(limits: Limits, pattern: Pattern, request_bytes: int, depth: int) -> SuiteTest:
-    requirement = _bandwidth_requirement(limits, pattern, request_bytes)
-    return SuiteTest(
-        name=short_name(pattern, request_bytes),
-        caption=_caption(pattern, request_bytes, depth),
-        pattern=pattern,
-        request_bytes=request_bytes,
-        queue_depth=depth,
-        requirement=requirement,
         skip_reason=""
         if requirement
-        else f"the terms promise no bandwidth for {_direction(pattern)}",
+        else f"the terms promise no {what} for {_direction(pattern)}",
     )
 
 
 def _latency_test(
     limits: Limits, pattern: Pattern, request_bytes: int, depth: int, tolerance_ratio: float
 ) -> SuiteTest:
-    at = _iops_requirement(limits, pattern, request_bytes)
+    at = _rate_requirement(limits, "iops", pattern, request_bytes)
     rate_iops = None if at is None else at.required * (1 - tolerance_ratio)
     requirement = None
     skip_reason = "the terms name no latency"
@@ -295,49 +293,32 @@ def _latency_test(
     )
 
 
-def _iops_requirement(limits: Limits, pattern: Pattern, request_bytes: int) -> Requirement | None:
-    rates = limits.rates
-    limit_iops = rates.write_iops if _is_write(pattern) else rates.read_iops
-    promised = _promised_iops(limits, pattern, request_bytes)
-    required = _promised_iops(limits, pattern, request_bytes, limits.promised_shares)
-    if limit_iops is None or promised is None or required is None:
-        return None
-    share = promised_share(limits.promised_shares, request_bytes)
-    if _is_priced_together(limits):
-        why = f"published formula for requests of {format_size(request_bytes)}"
-    elif required < share * limit_iops * (1 - _ROUNDING_SHARE):
-        why = f"capped by the bandwidth limit for requests of {format_size(request_bytes)}"
-    else:
-        why = f"{share:.0%} of {format_count(limit_iops)} IOPS"
-    return Requirement(
-        "iops", promised, required, why, burst=_burst_iops(limits, pattern, request_bytes)
-    )
-
-
-def _bandwidth_requirement(
-    limits: Limits, pattern: Pattern, request_bytes: int
+def _rate_requirement(
+    limits: Limits, unit: RateUnit, pattern: Pattern, request_bytes: int
 ) -> Requirement | None:
-    rates = limits.rates
-    limit = rates.write_bytes_per_second if _is_write(pattern) else rates.read_bytes_per_second
+    rates, is_write, is_iops = limits.rates, _is_write(pattern), unit == "iops"
+    limit = rates.write_bytes_per_second if is_write else rates.read_bytes_per_second
+    if is_iops:
+        limit = rates.write_iops if is_write else rates.read_iops
     promised_iops = _promised_iops(limits, pattern, request_bytes)
     required_iops = _promised_iops(limits, pattern, request_bytes, limits.promised_shares)
     if limit is None or promised_iops is None or required_iops is None:
         return None
-    required = required_iops * request_bytes
+    factor = 1 if is_iops else request_bytes
+    required = required_iops * factor
+    share = promised_share(limits.promised_shares, request_bytes) if is_iops else 1.0
     if _is_priced_together(limits):
         why = f"published formula for requests of {format_size(request_bytes)}"
-    elif required < limit * (1 - _ROUNDING_SHARE):
-        why = f"capped by the IOPS limit for requests of {format_size(request_bytes)}"
+    elif required < share * limit * (1 - _ROUNDING_SHARE):
+        other = "bandwidth" if is_iops else "IOPS"
+        why = f"capped by the {other} limit for requests of {format_size(request_bytes)}"
+    elif is_iops:
+        why = f"{share:.0%} of {format_count(limit)} IOPS"
     else:
         why = f"bandwidth limit of {format_bandwidth(limit)}"
     burst_iops = _burst_iops(limits, pattern, request_bytes)
-    return Requirement(
-        "bytes_per_second",
-        promised_iops * request_bytes,
-        required,
-        why,
-        burst=None if burst_iops is None else burst_iops * request_bytes,
-    )
+    burst = None if burst_iops is None else burst_iops * factor
+    return Requirement(unit, promised_iops * factor, required, why, burst=burst)
 
 
 def _promised_iops(

@@ -14,26 +14,25 @@ import msgspec
 from disksla.detection.findings import (
     CloudDisk,
     Detected,
-    DetectionProblem,
     Listing,
     Metadata,
     detect,
     each_disk,
+    no_provisioned_values,
 )
-from disksla.errors import ExchangeReason
 from disksla.exchange import (
     LINK_LOCAL,
     Exchanges,
     Explanations,
     Request,
-    Response,
     authorized,
     decode,
     failure,
+    get_by_token,
     get_response,
     plain_text,
-    plain_token,
     query_string,
+    token_in,
     whole_number,
 )
 from disksla.units import GIB, MB
@@ -95,14 +94,6 @@ class _Compute(msgspec.Struct, frozen=True, rename="camel"):
     vm_size: str | None = None
 
 
-class _Token(msgspec.Struct, frozen=True):
-    access_token: str
-
-    def __repr__(self) -> str:
-        """Return a text without the token."""
-        return "_Token(...)"
-
-
 class _Sku(msgspec.Struct, frozen=True):
     name: str
 
@@ -140,7 +131,10 @@ def _metadata() -> Exchanges[Metadata[list[_AttachedDisk]]]:
     response = yield from get_response(request, _ABOUT_METADATA)
     compute = decode(what, response.body, _Compute)
     storage = compute.storage_profile
-    slots = [("os", storage.os_disk), *((_lun(disk), disk) for disk in storage.data_disks)]
+    slots = [
+        ("os", storage.os_disk),
+        *((plain_text(str(disk.lun), "[0-9]"), disk) for disk in storage.data_disks),
+    ]
     disks: list[_AttachedDisk] = []
     incomplete = []
     for slot, attached in slots:
@@ -153,18 +147,9 @@ def _metadata() -> Exchanges[Metadata[list[_AttachedDisk]]]:
         disks.append((managed.id, disk))
         if disk.api_type in PROVISIONED and None in {disk.iops, disk.bytes_per_second}:
             incomplete.append(disk.volume)
-    problems = tuple(_incomplete(what, volume) for volume in incomplete)
+    problems = tuple(no_provisioned_values(what, volume) for volume in incomplete)
     listing = Listing(tuple(disk for _, disk in disks), problems, frozenset(incomplete))
     return Metadata(disks, plain_text(compute.vm_size), listing)
-
-
-def _incomplete(what: str, volume: str) -> DetectionProblem:
-    why = f"{what}: it has no provisioned IOPS and bandwidth of disk {volume}; permit the API"
-    return DetectionProblem("metadata", "not_found", why)
-
-
-def _lun(disk: _Attached) -> str | None:
-    return plain_text(str(disk.lun), "[0-9]")
 
 
 def _described(slot: str | None, attached: _Attached, api_type: str | None) -> CloudDisk | None:
@@ -195,15 +180,16 @@ def _access_token() -> Exchanges[str]:
     what = "request for a token of the managed identity"
     query = query_string((("api-version", "2018-02-01"), ("resource", _AUDIENCE)))
     request = Request(what, "metadata", "GET", f"{_TOKEN}?{query}", _HEADERS)
-    response = yield from get_response(request, classify=_classify_token)
-    token = plain_token(decode(what, response.body, _Token).access_token)
+    response = yield from get_response(
+        request,
+        classify=lambda response: (
+            ("no_credentials", _NO_IDENTITY) if response.status in _NO_TOKEN else None
+        ),
+    )
+    token = token_in(what, response.body)
     if token is None:
         raise failure(what, "invalid", _OTHER_CLOUD)
     return token
-
-
-def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
-    return ("no_credentials", _NO_IDENTITY) if response.status in _NO_TOKEN else None
 
 
 def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
@@ -216,11 +202,8 @@ def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[C
         "Microsoft.Compute/disks/read was denied to the managed identity; give it the role Reader"
         f" on {path}"
     )
-    headers = {"authorization": f"Bearer {token}"}
     url = f"{endpoint}{path}?api-version=2024-03-02"
-    request = Request(what, "api", "GET", url, headers)
-    response = yield from get_response(request, {"denied": denied})
-    resource = decode(what, response.body, _Resource)
+    resource = decode(what, (yield from get_by_token(what, url, token, denied)), _Resource)
     api_type = plain_text(resource.sku.name, r"[\w]")
     if api_type is None:
         raise failure(what, "invalid", "it has no type")

@@ -128,6 +128,12 @@ def problem(source: Source, error: ExchangeError) -> DetectionProblem:
     return DetectionProblem(source, error.reason, str(error))
 
 
+def no_provisioned_values(what: str, volume: str) -> DetectionProblem:
+    """Return the problem that a metadata service lacks what the customer chose for a volume."""
+    why = f"{what}: it has no provisioned IOPS and bandwidth of disk {volume}; permit the API"
+    return DetectionProblem("metadata", "not_found", why)
+
+
 def each_disk(
     items: Iterable[Item], describe: Callable[[Item], Exchanges[CloudDisk]]
 ) -> Exchanges[Listing]:

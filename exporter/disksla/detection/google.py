@@ -14,21 +14,19 @@ import msgspec
 from disksla.detection.findings import (
     CloudDisk,
     Detected,
-    DetectionProblem,
     Listing,
     Metadata,
     detect,
     each_disk,
+    no_provisioned_values,
 )
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.exchange import (
     Exchanges,
-    Explanations,
-    Request,
     authorized,
     decode,
     failure,
-    get_response,
+    get_by_token,
     plain_text,
     whole_number,
 )
@@ -104,14 +102,7 @@ def _metadata() -> Exchanges[Metadata[str]]:
             raise failure(what, "invalid", "a disk has no name or no type")
         disks.append(CloudDisk(volume, api_type))
     incomplete = [disk.volume for disk in disks if has_provisioned_values(disk.api_type)]
-    problems = tuple(
-        DetectionProblem(
-            "metadata",
-            "not_found",
-            f"{what}: it has no provisioned IOPS and bandwidth of disk {volume}; permit the API",
-        )
-        for volume in incomplete
-    )
+    problems = tuple(no_provisioned_values(what, volume) for volume in incomplete)
     listing = Listing(tuple(disks), problems, frozenset(incomplete))
     machine_type = instance.machine_type.rpartition("/")[2] or None
     return Metadata(f"{instance.zone}/instances/{instance.name}", machine_type, listing)
@@ -181,12 +172,8 @@ def _bytes(number: str | int | None, unit: int) -> int | None:
 
 def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
     permission = f"compute.{what}"
-    words: Explanations = {
-        "denied": (
-            f"{permission} was denied to the service account; give it the role"
-            " roles/compute.viewer, and the instance the scope compute.readonly"
-        )
-    }
-    headers = {"authorization": f"Bearer {token}"}
-    request = Request(what, "api", "GET", f"{endpoint}/compute/v1/{path}", headers)
-    return (yield from get_response(request, words)).body
+    denied = (
+        f"{permission} was denied to the service account; give it the role"
+        " roles/compute.viewer, and the instance the scope compute.readonly"
+    )
+    return get_by_token(what, f"{endpoint}/compute/v1/{path}", token, denied)

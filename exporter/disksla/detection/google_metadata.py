@@ -1,31 +1,20 @@
 """The metadata service of Google Cloud, which Yandex Cloud has too."""
 
-import msgspec
-
 from disksla.exchange import (
     LINK_LOCAL,
     ExchangeError,
     Exchanges,
     Explanations,
     Request,
-    decode,
     failure,
     get_response,
-    plain_token,
+    token_in,
 )
 
 _BASE = f"http://{LINK_LOCAL}/computeMetadata/v1"
 _HEADERS = {"host": "metadata.google.internal", "metadata-flavor": "Google"}
 """The address is used without DNS; the name is what the service expects as its host."""
 _OTHER_CLOUD = "the answer is not that of this provider; see that the provider is right"
-
-
-class _Token(msgspec.Struct, frozen=True):
-    access_token: str
-
-    def __repr__(self) -> str:
-        """Return a text without the token."""
-        return "_Token(...)"
 
 
 def get_metadata(
@@ -54,7 +43,7 @@ def access_token(no_account: str) -> Exchanges[str]:
         if error.reason != "not_found":
             raise
         raise failure(what, "no_credentials", no_account) from None
-    token = plain_token(decode(what, body, _Token).access_token)
+    token = token_in(what, body)
     if token is None:
         raise failure(what, "invalid", _OTHER_CLOUD)
     return token

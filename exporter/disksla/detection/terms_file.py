@@ -74,8 +74,10 @@ def terms_file(
     detected: Detected, last: DetectedTermsFile | None, now: dt.datetime
 ) -> DetectedTermsFile:
     """Return the file to write after an attempt; `last` is the content of the present one."""
-    if last is not None and not _is_same_provider(detected.provider, last.provider):
-        last = None
+    if last is not None and last.provider != detected.provider:
+        # Without credentials, all OpenStack is one.
+        is_openstack = detected.provider == "openstack" and last.provider in SERVICES
+        last = last if is_openstack else None
     listing, metadata = detected.api, detected.metadata
     if listing is not None:
         named = {disk.volume for disk in listing.disks}
@@ -84,7 +86,7 @@ def terms_file(
         return _file(detected, "api", tuple(map(_entry, found)), now)
     if last is not None and last.source == "api":
         return _kept(detected, last, _agreeing(detected, last), now)
-    if metadata is not None or not _has_failed(detected):
+    if metadata is not None or not detected.problems:
         found = () if metadata is None else _complete(metadata)
         return _file(detected, "metadata", tuple(map(_entry, found)), now)
     if last is not None:
@@ -105,15 +107,6 @@ def decode_terms_file(data: bytes) -> DetectedTermsFile:
         return msgspec.json.decode(data, type=DetectedTermsFile)
     except DECODE_ERRORS as error:
         raise DiskslaError(f"found another file than that of disksla detect: {error}") from error
-
-
-def _is_same_provider(now: str, last: str) -> bool:
-    """Return whether a file is of this provider; without credentials, all OpenStack is one."""
-    return now == last or (now == "openstack" and last in SERVICES)
-
-
-def _has_failed(detected: Detected) -> bool:
-    return bool(detected.problems)
 
 
 def _complete(listing: Listing) -> tuple[CloudDisk, ...]:

@@ -13,12 +13,10 @@ from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, d
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.exchange import (
     Exchanges,
-    Explanations,
-    Request,
     authorized,
     decode,
     failure,
-    get_response,
+    get_by_token,
     plain_text,
     whole_number,
 )
@@ -85,12 +83,8 @@ def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Cloud
 
 
 def _get(endpoint: str, token: str, what: str, path: str) -> Exchanges[bytes]:
-    words: Explanations = {
-        "denied": (
-            "permission was denied to the service account; give it the role compute.viewer on the"
-            " folder of the instance"
-        )
-    }
-    headers = {"authorization": f"Bearer {token}"}
-    request = Request(what, "api", "GET", f"{endpoint}/compute/v1/{path}", headers)
-    return (yield from get_response(request, words)).body
+    denied = (
+        "permission was denied to the service account; give it the role compute.viewer on the"
+        " folder of the instance"
+    )
+    return get_by_token(what, f"{endpoint}/compute/v1/{path}", token, denied)

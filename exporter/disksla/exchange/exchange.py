@@ -221,6 +221,26 @@ def plain_token(token: str) -> str | None:
     return token if token and is_plain else None
 
 
+class _Token(msgspec.Struct, frozen=True):
+    access_token: str
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return "_Token(...)"
+
+
+def token_in(what: str, body: bytes) -> str | None:
+    """Return the token that a metadata service gave; None if it cannot be sent in a header."""
+    return plain_token(decode(what, body, _Token).access_token)
+
+
+def get_by_token(what: str, url: str, token: str, denied: str) -> Exchanges[bytes]:
+    """Return what an API has at an address; `denied` is `WHY; HINT` without the permission."""
+    headers = {"authorization": f"Bearer {token}"}
+    request = Request(what, "api", "GET", url, headers)
+    return (yield from get_response(request, {"denied": denied})).body
+
+
 def query_string(values: Iterable[tuple[str, str]]) -> str:
     """Return names and values as the query of a URL, or the body of a form."""
     return "&".join(f"{percent_encoded(name)}={percent_encoded(value)}" for name, value in values)

@@ -67,7 +67,8 @@ def fetch(request: Request, deadline_s: float) -> Response:
         raise ExchangeError("invalid", text) from None
     except (OSError, ValueError) as error:  # a name that cannot be encoded is a ValueError
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise ExchangeError("unreachable", f"{_host(request.url)}: {reason}") from None
+        host = urlsplit(request.url).netloc.rpartition("@")[2]
+        raise ExchangeError("unreachable", f"{host}: {reason}") from None
     except http.client.HTTPException as error:
         text = f"the answer is not HTTP ({type(error).__name__})"
         raise ExchangeError("invalid", text) from None
@@ -159,7 +160,3 @@ def _proxy_authorization(proxy: str) -> dict[str, str]:
         return {}
     words = f"{unquote(at.username)}:{unquote(at.password or '')}"
     return {"Proxy-Authorization": f"Basic {base64.b64encode(words.encode()).decode()}"}
-
-
-def _host(url: str) -> str:
-    return urlsplit(url).netloc.rpartition("@")[2]

@@ -3,6 +3,7 @@
 import contextlib
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 
+from disksla.errors import DiskslaError
 from disksla.text import escape_control
 
 
@@ -29,6 +31,14 @@ class SafeConsole(Console):
                 yield segment
             else:
                 yield Segment(escape_control(segment.text), segment.style)
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file of results. Raise DiskslaError if it cannot be written."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
 
 
 ProgressCallback = Callable[[str, float], None]

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from disksla.advice import (
     Candidate,
@@ -65,7 +65,7 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
     outcomes = outcomes_of_provider(catalog, present, needs)
     machine = []
     for choice, shared, table in _groups(arguments, scraped, terms):
-        members = _members(scraped, shared)
+        members = _members(scraped, shared.covers or ())
         of_group = needs if members == devices else needs_of(members)
         machine.append(
             MachineAdvice(
@@ -114,12 +114,7 @@ def _present(
 
 def _sharing(scraped: ScrapedMachine, terms: Terms) -> list[str]:
     """Return the disks that share the limits of a type: the disk in question, and perhaps more."""
-    others = terms.scope == "machine"
-    return [
-        device
-        for device, facts in sorted(scraped.disks.items())
-        if device == scraped.name.device or (others and facts.terms == terms.id)
-    ]
+    return _members(scraped, (terms.id,) if terms.scope == "machine" else ())
 
 
 def _groups(
@@ -156,10 +151,10 @@ def _monitored(rules: MachineRules, table: str, name: str) -> Machine | None:
         return None
 
 
-def _members(scraped: ScrapedMachine, shared: SharedLimits) -> list[str]:
-    """Return the monitored disks in a group: the disk in question, and those of its types."""
+def _members(scraped: ScrapedMachine, types: Collection[str]) -> list[str]:
+    """Return the monitored disks in a group: the disk in question, and those of these types."""
     return [
         device
         for device, facts in sorted(scraped.disks.items())
-        if device == scraped.name.device or facts.terms in (shared.covers or ())
+        if device == scraped.name.device or facts.terms in types
     ]

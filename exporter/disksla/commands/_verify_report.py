@@ -4,6 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
+from disksla.console import write_file
 from disksla.errors import DiskslaError
 from disksla.verification import VerificationReport
 from disksla.verification.report import encode_report
@@ -40,13 +41,6 @@ def write_report(arguments: argparse.Namespace, report: VerificationReport) -> N
     else:
         print_report(report)
     if arguments.html is not None:
-        _write(arguments.html, report_html(report).encode())
+        write_file(arguments.html, report_html(report).encode())
     if arguments.junit is not None:
-        _write(arguments.junit, report_junit(report))
-
-
-def _write(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise DiskslaError(f"cannot write {path}: {error.strerror}") from error
+        write_file(arguments.junit, report_junit(report))

@@ -153,8 +153,8 @@ def _present(arguments: argparse.Namespace, state: State, disk_state: DiskState)
             " is not known; say what it was sold as, with --terms and --size"
         )
     entry = recorded_context(state).entry(disk)
-    provision = None if entry is None else provision_of(entry)
-    return Candidate(found.id, assignment.size_bytes, provision or Provision(), assignment.limits)
+    provision = Provision() if entry is None else provision_of(entry)
+    return Candidate(found.id, assignment.size_bytes, provision, assignment.limits)
 
 
 def _advice(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from disksla.commands._options import add_web_config_file
 from disksla.config import (
-    Configuration,
     DiskEntry,
     shadowed_entries,
     unused_entries,
@@ -71,9 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_configuration(path: Path) -> Iterator[str]:
     configuration = read_configuration(path)
-    disks = _counted(len(configuration.settings.disks), "disk")
+    entries = _counted(len(configuration.settings.disks), "disk")
     probes = _counted(len(configuration.settings.probes), "probe")
-    yield f"{path}: good: {disks}, {probes}"
+    yield f"{path}: good: {entries}, {probes}"
     for note in beyond_catalog(configuration):
         yield f"{path}: note: {note}; used as it is, because providers raise their maxima"
     for index, entry in enumerate(configuration.settings.disks):
@@ -85,26 +84,21 @@ def _check_configuration(path: Path) -> Iterator[str]:
         yield f"{path}: note: disks[{index}] applies to no disk: disks[{earlier}] comes first"
     directory = catalog_directory(path)
     if directory.exists():
-        files = _counted(len(operator_files(directory)), "file")
+        number = _counted(len(operator_files(directory)), "file")
         rows = _counted(len(configuration.catalog.rows) - len(load_catalog().rows), "row")
-        yield f"{directory}: good: {files}, {rows}"
+        yield f"{directory}: good: {number}, {rows}"
     directory, _ = terms_directories(path, configuration.settings)
     if directory.exists():
         yield from _check_terms(directory, configuration.catalog)
         terms, _ = read_terms_files([directory], configuration.catalog)
         configuration = with_terms_files(configuration, terms)
     if path == DEFAULT_FILE:
-        yield from _unused_notes(configuration)
+        files = configuration.terms_files
+        disks = with_kubernetes_volumes(read_disks(Roots()).disks, files)
+        for unused in unused_entries(disks, configuration.settings, files):
+            yield f"{DEFAULT_FILE}: note: {unused.describe()}"
     if configuration.machine_problem is not None:
         yield f"{path}: note: {configuration.machine_problem}"
-
-
-def _unused_notes(configuration: Configuration) -> Iterator[str]:
-    """Yield the entries that apply to no disk of this machine."""
-    files = configuration.terms_files
-    disks = with_kubernetes_volumes(read_disks(Roots()).disks, files)
-    for unused in unused_entries(disks, configuration.settings, files):
-        yield f"{DEFAULT_FILE}: note: {unused.describe()}"
 
 
 def _size_note(entry: DiskEntry, catalog: Catalog) -> str | None:

@@ -50,7 +50,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the limits of a disk."""
     terms = load_catalog(catalog_directory(arguments.config_file))[arguments.terms]
-    query = _query(arguments, terms)
+    query = LimitsQuery(
+        arguments.size,
+        parse_size_of_disk("SIZE", arguments.size, terms),
+        read_provision(arguments),
+        _mix(arguments, terms),
+    )
     limits = derive_limits(terms, query.size_bytes, query.provision)
     iops = effective_iops(limits, *query.mix, terms.promised_shares) if query.mix else None
     rules = load_machine_rules(terms.provider)
@@ -74,16 +79,6 @@ def _machine(
     if machine is None or rules is None:
         return None
     return DiskOnMachine(terms, limits, machine, rules, machine_groups(rules, machine))
-
-
-def _query(arguments: argparse.Namespace, terms: Terms) -> LimitsQuery:
-    """Return the arguments in base units. Raise DiskslaError if one is invalid."""
-    return LimitsQuery(
-        arguments.size,
-        parse_size_of_disk("SIZE", arguments.size, terms),
-        read_provision(arguments),
-        _mix(arguments, terms),
-    )
 
 
 def _mix(arguments: argparse.Namespace, terms: Terms) -> Mix | None:

@@ -77,13 +77,16 @@ def run(arguments: argparse.Namespace) -> int:
     )
     console = SafeConsole(quiet=arguments.json)
     console.print(facts_table(_facts(plan, observation)))
-    _print_skips(console, skips)
+    if skips:
+        console.print()
+        console.print(facts_table(("skipped", f"{skip.reason}: {skip.message}") for skip in skips))
     result: ProbeResult | None = None
     jobs: list[FioJob] = []
 
     def on_start(job: FioJob) -> None:
         jobs.append(job)
-        _print_command(console, fio, job)
+        console.print()
+        console.print(command_lines((str(fio.path), *fio_arguments(job))), soft_wrap=True)
 
     if not arguments.dry_run and not skips:
         stop = threading.Event()  # never set: Ctrl-C raises KeyboardInterrupt
@@ -139,21 +142,6 @@ def _facts(plan: ProbePlan, observation: SnapshotPair) -> Iterator[tuple[str, st
     yield "disk now", f"{snapshot.verdict or 'no verdict'}, {format_count(rate)} IOPS{load}"
 
 
-def _print_skips(console: Console, skips: tuple[Skip, ...]) -> None:
-    if skips:
-        console.print()
-        console.print(facts_table(("skipped", f"{skip.reason}: {skip.message}") for skip in skips))
-
-
-def _print_command(console: Console, fio: Fio, job: FioJob) -> None:
-    console.print()
-    console.print(command_lines((str(fio.path), *fio_arguments(job))), soft_wrap=True)
-
-
-def _command(fio: Fio, job: FioJob) -> str:
-    return shlex.join((str(fio.path), *fio_arguments(job)))
-
-
 def _print_result(console: Console, result: ProbeResult) -> None:
     console.print()
     if not result.is_success:
@@ -183,7 +171,7 @@ def _document(
     document: dict[str, Any] = {
         "device": plan.device,
         "kind": plan.entry.kind,
-        "command": _command(fio, jobs[0]) if jobs else None,
+        "command": shlex.join((str(fio.path), *fio_arguments(jobs[0]))) if jobs else None,
         "target_iops": plan.rate_iops,
         "promise_share": plan.limit_share,
         "skips": [{"reason": skip.reason, "words": skip.message} for skip in skips],

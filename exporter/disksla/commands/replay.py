@@ -54,7 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
     for last in states:
         first = last if first.clocks is None else first
     if arguments.metrics:
-        sys.stdout.write(_metrics(last))
+        # Without those of the process, which are not in a recording.
+        registry = make_registry(SnapshotCollector(lambda: take_snapshot(last)))
+        sys.stdout.write(render_metrics(registry).body.decode())
     else:
         _print_summary(first, last)
     return 0
@@ -89,12 +91,6 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
         raise DiskslaError(f"cannot read {file}: {error}") from None
     except DiskslaError as error:
         raise DiskslaError(f"{file}: {error}") from None
-
-
-def _metrics(state: State) -> str:
-    """Return the metrics, without those of the process, which are not in a recording."""
-    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
-    return render_metrics(registry).body.decode()
 
 
 def _print_summary(first: State, last: State) -> None:

@@ -9,7 +9,7 @@ from disksla import VERSION
 from disksla.commands._options import add_config_file, parse_option
 from disksla.commands._prometheus import add_period, add_server, server_of
 from disksla.config.settings_file import catalog_directory
-from disksla.console import progress_bar, to_json
+from disksla.console import progress_bar, to_json, write_file
 from disksla.errors import DiskslaError
 from disksla.exchange.http import carry_out
 from disksla.limits.catalog import load_catalog
@@ -75,9 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the report. Return 0 if all tested disks comply, 1 if not, 2 if none was tested."""
     report = _report(arguments)
     if arguments.html is not None:
-        _write(arguments.html, report_html(report))
+        write_file(arguments.html, report_html(report).encode())
     if arguments.csv is not None:
-        _write(arguments.csv, report_csv(report))
+        write_file(arguments.csv, report_csv(report).encode())
     sys.stdout.write(
         f"{to_json(report)}\n" if arguments.json else escape_control(report_text(report))
     )
@@ -120,10 +120,3 @@ def _share(text: str) -> float:
     if not 0 < share <= 1:
         raise ValueError(f"found '{text}'; expected a percentage above 0, up to 100, such as 99.9")
     return share
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise DiskslaError(f"cannot write {path}: {error.strerror}") from error

@@ -107,7 +107,9 @@ def run(arguments: argparse.Namespace) -> int:
         ):
             print(f"Writing results to {path}.", file=sys.stderr)
             rows = (*finished, *_measure(fio, left, header, file))
-    _show(arguments, header, _in_order(header.plan, rows))
+    by_cell = {row.cell: row for row in rows}
+    in_order = tuple(by_cell[cell] for cell in header.plan.cells() if cell in by_cell)
+    _show(arguments, header, in_order)
     return 0
 
 
@@ -257,11 +259,6 @@ def _described(cell: SweepCell) -> str:
         f"{cell.workers} x {format_size(cell.request_bytes)},"
         f" {1 - cell.random_share:.0%} seq, {cell.read_share:.0%} read"
     )
-
-
-def _in_order(plan: SweepPlan, rows: tuple[SweepRow, ...]) -> tuple[SweepRow, ...]:
-    by_cell = {row.cell: row for row in rows}
-    return tuple(by_cell[cell] for cell in plan.cells() if cell in by_cell)
 
 
 def _show(arguments: argparse.Namespace, header: SweepHeader, rows: tuple[SweepRow, ...]) -> None:

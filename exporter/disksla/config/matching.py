@@ -323,10 +323,8 @@ def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:
     )
 
 
-def provision_of(entry: DiskEntry) -> Provision | None:
-    """Return the provisioned values of an entry; None without any."""
-    if entry.iops is None and entry.bytes_per_second is None and not entry.options:
-        return None
+def provision_of(entry: DiskEntry) -> Provision:
+    """Return the provisioned values of an entry."""
     return Provision(entry.iops, entry.bytes_per_second, entry.options)
 
 

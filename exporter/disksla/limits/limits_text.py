@@ -12,7 +12,7 @@ from disksla.limits.derive import EffectiveIops, beyond_bounds, beyond_sizes
 from disksla.limits.explain import BUDGETS, DerivationStep, derivation, latency_text, percent_text
 from disksla.limits.limits import Bucket, Budgets, Burst, Limits, Rates
 from disksla.limits.options import effective_options
-from disksla.limits.terms import Confidence, Option, Provision, Terms
+from disksla.limits.terms import Confidence, Provision, Terms
 from disksla.units import (
     GIB,
     format_count,
@@ -40,7 +40,11 @@ def limits_document(limits: Limits) -> dict[str, Any]:
         **msgspec.structs.asdict(limits.rates),
         "budget": limits.budget.kind if limits.budget else None,
         "budgets": limits.budget,
-        **_promise_document(limits),
+        "latency_seconds": limits.latency_s,
+        "write_latency_seconds": limits.write_latency_s,
+        "latency_kind": limits.latency_kind,
+        "latency_time_share": limits.latency_time_share,
+        "promised_time_share": limits.promised_time_share,
         "burst": burst_document(limits.burst) if limits.burst else None,
     }
 
@@ -102,17 +106,6 @@ def _budgets(budget: Budgets) -> Iterator[tuple[str, str]]:
         return
     yield "budget of IOPS", BUDGETS[budget.iops]
     yield "budget of bandwidth", BUDGETS[budget.bandwidth]
-
-
-def _promise_document(limits: Limits) -> dict[str, Any]:
-    """Return what is promised besides rates."""
-    return {
-        "latency_seconds": limits.latency_s,
-        "write_latency_seconds": limits.write_latency_s,
-        "latency_kind": limits.latency_kind,
-        "latency_time_share": limits.latency_time_share,
-        "promised_time_share": limits.promised_time_share,
-    }
 
 
 def burst_document(burst: Burst) -> dict[str, Any]:
@@ -241,7 +234,8 @@ def _facts(
         yield "for", "all such disks of a machine together: use their total size"
     for name, value in effective_options(terms, query.provision.options).items():
         option = terms.options[name]
-        yield name, f"{value}: {option.about.rstrip('.')} ({', '.join(_values(option))})"
+        values = ", ".join(dict.fromkeys((option.default, *option.values)))
+        yield name, f"{value}: {option.about.rstrip('.')} ({values})"
     yield from limits_facts(limits, terms, derivation(terms, query.size_bytes, query.provision))
     for note in notes_on(terms, query):
         yield "note", note
@@ -270,10 +264,6 @@ def binary_gb_note(terms: Terms, size: str) -> str:
     """Return what a size in GB is, as the provider of these terms writes it."""
     unit, shown = size[-2:].upper(), format_size(parse_size_bytes(size, binary_gb=True))
     return f"{terms.provider_name} writes {unit} for {unit[0]}iB: {size} is {shown}"
-
-
-def _values(option: Option) -> dict[str, None]:
-    return dict.fromkeys((option.default, *option.values))
 
 
 def _effective_text(mix: Mix, iops: EffectiveIops | None) -> str:

@@ -164,7 +164,7 @@ class MachineSettings(Strict, frozen=True):
 class ProbeEntry(Strict, frozen=True):
     """A repeated measurement of latency."""
 
-    kind: Annotated[ProbeKind, choice("read-latency", "write-latency")]
+    kind: ProbeKind
     disks: (
         Annotated[Literal["all"], choice("all", expected="all (or a list of kernel names)")]
         | tuple[DeviceName, ...]
@@ -183,7 +183,7 @@ class ProbeEntry(Strict, frozen=True):
     runtime_s: Annotated[float, duration("1s", "1m", "5s")] = msgspec.field(
         default=5.0, name="runtime"
     )
-    target: Annotated[ProbeTarget, choice("device", "file")] | None = None
+    target: ProbeTarget | None = None
     """None for the device with reads, and a file with writes."""
     file_size_bytes: Annotated[int, size("64KiB", "64MiB", "1MiB")] = msgspec.field(
         default=MIB, name="file_size"
@@ -242,7 +242,7 @@ class ProbeEntry(Strict, frozen=True):
 class MetricsSettings(Strict, frozen=True):
     """Which metrics are published; what is recorded, saved and shown does not depend on it."""
 
-    profile: Annotated[Profile, choice("lean", "default", "full")] = "default"
+    profile: Profile = "default"
 
 
 class StateSettings(Strict, frozen=True):

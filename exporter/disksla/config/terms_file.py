@@ -6,7 +6,7 @@ metadata service.
 """
 
 import datetime as dt
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -15,7 +15,7 @@ from disksla.config.fields import CATALOG_ID
 from disksla.config.settings import DiskEntry, DiskValues, Strict
 from disksla.errors import ExchangeReason
 from disksla.limits import TERMS_SOURCES, Catalog, TermsSource
-from disksla.schema import FieldType, Text, choice, duration
+from disksla.schema import FieldType, Text, duration
 
 
 def _parse_time(text: str) -> float:
@@ -31,8 +31,7 @@ def _parse_time(text: str) -> float:
 _TIME = "a time with its zone such as 2026-08-21T10:30:00Z"
 Time = Annotated[float, FieldType(_TIME, _parse_time)]
 """Seconds since 1970."""
-_Source = Annotated[Literal["file", "api", "metadata"], choice("file", "api", "metadata")]
-_Reason = Annotated[ExchangeReason, choice(*get_args(ExchangeReason))]
+_Source = Literal["file", "api", "metadata"]
 _ApiType = Annotated[str, CATALOG_ID]
 
 
@@ -60,7 +59,7 @@ class TermsProblem(Strict, frozen=True):
     """What `disksla detect` could not find out, and why."""
 
     source: _Source
-    reason: _Reason
+    reason: ExchangeReason
     message: Text
 
 

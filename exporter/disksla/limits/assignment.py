@@ -1,16 +1,13 @@
 """Assignment: the terms and limits of one disk, with the reason."""
 
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
 import msgspec
 
 from disksla.limits.limits import Limits
-from disksla.schema import choice
 from disksla.units import format_duration
 
-Caching = Annotated[
-    Literal["none", "read-only", "read-write"], choice("none", "read-only", "read-write")
-]
+Caching = Literal["none", "read-only", "read-write"]
 """What the host caches of a disk."""
 
 TermsSource = Literal["configuration", "file", "api", "metadata", "none"]

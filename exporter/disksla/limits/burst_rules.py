@@ -7,7 +7,7 @@ import msgspec
 from disksla.limits.cost_model import Chunks, CostModel
 from disksla.limits.limits import Bucket, Burst, DrainKind, Rates, Resource
 from disksla.limits.rules import RuleInput, SizeRule, allocation_units
-from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, choice, number, whole_number
+from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, number, whole_number
 
 _PERCENT = 100
 
@@ -105,7 +105,7 @@ class TokenBuckets(_HigherRates, frozen=True, tag_field="type", tag="token-bucke
 class WithoutCredits(_HigherRates, frozen=True, tag_field="type", tag="without-credits"):
     """Higher rates at any time, or for a time that the provider does not publish."""
 
-    length: Annotated[Literal["unlimited", "unknown"], choice("unlimited", "unknown")]
+    length: Literal["unlimited", "unknown"]
 
 
 BurstRule = UnitBoost | TokenBuckets | WithoutCredits

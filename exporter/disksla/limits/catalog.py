@@ -35,7 +35,7 @@ def load_catalog(directory: Path | None = None) -> Catalog:
 
     Raise one DiskslaError that lists every problem of these files, a line each.
     """
-    loader = _loader_of_package()
+    loader = _package().copy()
     for path in operator_files(directory) if directory is not None else ():
         loader.add_file(path)
     return loader.catalog()
@@ -46,7 +46,7 @@ def catalog_with(operators: Mapping[str, str]) -> Catalog:
 
     Raise DiskslaError as `load_catalog` does.
     """
-    loader = _loader_of_package()
+    loader = _package().copy()
     for name, content in operators.items():
         loader.add(content.encode(), name, _OPERATOR)
     return loader.catalog()
@@ -70,20 +70,11 @@ def parse_catalog(data: bytes, name: str) -> Catalog:
     return loader.catalog()
 
 
-def _package_files() -> list[Path]:
-    return sorted(Path(__file__).with_name("providers").glob("*.yaml"))
-
-
-def _loader_of_package() -> "_Loader":
-    """Return a loader that has the files of this package."""
-    return _package().copy()
-
-
 @cache
 def _package() -> "_Loader":
     """Return a loader that read the files of this package; they do not change while it runs."""
     loader = _Loader()
-    for path in _package_files():
+    for path in sorted(Path(__file__).with_name("providers").glob("*.yaml")):
         loader.add(path.read_bytes(), str(path), _PACKAGE)
     return loader
 

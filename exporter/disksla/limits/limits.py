@@ -19,17 +19,13 @@ from disksla.limits.cost_model import (
     service_charges,
     shared_charges,
 )
-from disksla.schema import Bytes, BytesPerSecond, Number, choice, number, whole_number
+from disksla.schema import Bytes, BytesPerSecond, Number, number, whole_number
 from disksla.units import KIB
 
-BudgetKind = Annotated[
-    Literal["separate", "sum", "time_shared"], choice("separate", "sum", "time_shared")
-]
-LatencyKind = Annotated[Literal["guaranteed", "indicative"], choice("guaranteed", "indicative")]
+BudgetKind = Literal["separate", "sum", "time_shared"]
+LatencyKind = Literal["guaranteed", "indicative"]
 Resource = Literal["iops", "bytes", "service_seconds"]
-DrainKind = Annotated[Literal["use", "excess", "constant"], choice("use", "excess", "constant")]
-
-
+DrainKind = Literal["use", "excess", "constant"]
 BurstLength = Literal["credits", "unlimited", "unknown"]
 Share = Annotated[float, number(1e-9, 1, "a share above 0, up to 1, such as 0.75")]
 

@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Generic, Literal
+from typing import Any, Generic, Literal
 
 import msgspec
 
@@ -28,12 +28,12 @@ from disksla.limits.limits import (
 )
 from disksla.limits.rules import Amount
 from disksla.limits.terms import Confidence, RowSource
-from disksla.schema import BytesPerSecond, Flag, LongText, Number, Seconds, Text, choice
+from disksla.schema import BytesPerSecond, Flag, LongText, Number, Seconds, Text
 
 Row = Mapping[str, str]
 """A line of a table, by column."""
 
-MachineKey = Annotated[Literal["name", "series", "vcpus"], choice("name", "series", "vcpus")]
+MachineKey = Literal["name", "series", "vcpus"]
 
 
 class _MachineRule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="rule"):

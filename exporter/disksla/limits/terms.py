@@ -29,7 +29,6 @@ from disksla.schema import (
     Number,
     Seconds,
     Text,
-    choice,
     pattern,
 )
 
@@ -133,8 +132,8 @@ class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """None if the burst is not compared."""
 
 
-Confidence = Annotated[Literal["high", "medium", "low"], choice("high", "medium", "low")]
-Scope = Annotated[Literal["disk", "machine"], choice("disk", "machine")]
+Confidence = Literal["high", "medium", "low"]
+Scope = Literal["disk", "machine"]
 
 
 class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -9,7 +9,6 @@ from disksla.schema.fields import (
     Number,
     Seconds,
     Text,
-    choice,
     duration,
     number,
     pattern,
@@ -18,4 +17,4 @@ from disksla.schema.fields import (
     size,
     whole_number,
 )
-from disksla.schema.reader import FieldType, InvalidFieldsError, Overrides, close_match
+from disksla.schema.reader import FieldType, InvalidFieldsError, Overrides, choice, close_match

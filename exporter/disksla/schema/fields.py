@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from disksla import units
-from disksla.schema.reader import FieldType, close_match
+from disksla.schema.reader import FieldType
 
 _NUMBER = re.compile(r"\d{1,15}(\.\d{1,9})?", re.ASCII)
 _LONGEST_NOTE = 5000
@@ -31,29 +31,32 @@ def quantity(
 def duration(least: str, most: str, example: str) -> FieldType:
     """Return the field type of durations from `least` to `most`, in seconds."""
     expected = f"a duration from {least} to {most}, such as {example}"
-    parse_positive = quantity(units.parse_duration_s, expected, needs_unit=True)
-
-    def parse(text: str) -> float:
-        seconds: float = parse_positive(text)
-        if not units.parse_duration_s(least) <= seconds <= units.parse_duration_s(most):
-            raise ValueError(f"'{text}' is out of range; expected {expected}")
-        return seconds
-
-    return FieldType(expected, parse)
+    return _within(units.parse_duration_s, least, most, expected, needs_unit=True)
 
 
 def size(least: str, most: str, example: str) -> FieldType:
     """Return the field type of sizes from `least` to `most`, in bytes."""
     expected = f"a size from {least} to {most}, such as {example}"
-    parse_positive = quantity(units.parse_size_bytes, expected)
+    return _within(units.parse_size_bytes, least, most, expected)
 
-    def parse(text: str) -> int:
-        size_bytes: int = parse_positive(text)
-        if not units.parse_size_bytes(least) <= size_bytes <= units.parse_size_bytes(most):
+
+def _within(
+    parse: Callable[[str], float],
+    least: str,
+    most: str,
+    expected: str,
+    *,
+    needs_unit: bool = False,
+) -> FieldType:
+    parse_positive = quantity(parse, expected, needs_unit=needs_unit)
+
+    def parse_within(text: str) -> float:
+        value: float = parse_positive(text)
+        if not parse(least) <= value <= parse(most):
             raise ValueError(f"'{text}' is out of range; expected {expected}")
-        return size_bytes
+        return value
 
-    return FieldType(expected, parse)
+    return FieldType(expected, parse_within)
 
 
 def number(least: float, most: float, expected: str) -> FieldType:
@@ -93,18 +96,6 @@ def percentage(least: float, most: float) -> FieldType:
         if number == text or not _NUMBER.fullmatch(number) or not least <= float(number) <= most:
             raise ValueError(f"found '{text}'; expected {expected}")
         return float(number) / 100
-
-    return FieldType(expected, parse)
-
-
-def choice(*words: str, expected: str = "") -> FieldType:
-    """Return the field type of one of a few words."""
-    expected = expected or f"one of: {', '.join(words)}"
-
-    def parse(text: str) -> str:
-        if text not in words:
-            raise ValueError(f"found '{text}'{close_match(text, words)}; expected {expected}")
-        return text
 
     return FieldType(expected, parse)
 

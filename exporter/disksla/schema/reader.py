@@ -3,6 +3,7 @@
 The records are the schema. The type of a field is one of:
 
 - `Annotated[T, FieldType(...)]`: one value, which the field type parses from text;
+- `Literal["a", "b"]`: one of these words;
 - a `msgspec.Struct`, possibly generic: a mapping;
 - `tuple[X, ...]`: a list;
 - `Mapping[str, X]`: a mapping with arbitrary keys;
@@ -20,7 +21,7 @@ import functools
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Annotated, Any, NamedTuple, TypeVar, assert_never
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, assert_never
 
 import msgspec
 
@@ -55,6 +56,18 @@ class FieldType(msgspec.Struct, frozen=True):
     """Most characters that are parsed."""
     is_secret: bool = False
     """Whether messages must not quote the text."""
+
+
+def choice(*words: str, expected: str = "") -> FieldType:
+    """Return the field type of one of a few words."""
+    expected = expected or f"one of: {', '.join(words)}"
+
+    def parse(text: str) -> str:
+        if text not in words:
+            raise ValueError(f"found '{text}'{close_match(text, words)}; expected {expected}")
+        return text
+
+    return FieldType(expected, parse)
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -153,22 +166,24 @@ class _Shape:
     """What may be in one place."""
 
     def __init__(self, kind: Any) -> None:
-        choices = [choice for choice in _choices(kind) if choice is not types.NoneType]
-        self.is_any = Any in choices
+        parts = [part for part in _parts(kind) if part is not types.NoneType]
+        self.is_any = Any in parts
         self.leaf: FieldType | None = None
         self.item: _Shape | None = None
         self.entry: _Shape | None = None
         self._records = []
-        for choice in choices:
-            match typing.get_origin(choice):
+        for part in parts:
+            match typing.get_origin(part):
                 case origin if origin is Annotated:
-                    self.leaf = choice.__metadata__[0]
+                    self.leaf = part.__metadata__[0]
+                case origin if origin is Literal:
+                    self.leaf = choice(*typing.get_args(part))
                 case origin if origin is tuple:
-                    self.item = _shape_of(typing.get_args(choice)[0])
+                    self.item = _shape_of(typing.get_args(part)[0])
                 case origin if origin is Mapping:
-                    self.entry = _shape_of(typing.get_args(choice)[1])
-                case _ if choice is not Any:
-                    self._records.append(choice)
+                    self.entry = _shape_of(typing.get_args(part)[1])
+                case _ if part is not Any:
+                    self._records.append(part)
 
     @functools.cached_property
     def records(self) -> dict[str, _RecordPlan]:
@@ -210,7 +225,7 @@ def _shape_of(kind: Any) -> _Shape:
     return _Shape(kind)
 
 
-def _choices(kind: Any) -> tuple[Any, ...]:
+def _parts(kind: Any) -> tuple[Any, ...]:
     if typing.get_origin(kind) in {typing.Union, types.UnionType}:
         return typing.get_args(kind)
     return (kind,)

@@ -8,7 +8,7 @@ would ignore a part of it.
 import re
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
 import msgspec
 
@@ -117,9 +117,7 @@ def _parse_count(text: str) -> int:
     return int(text)
 
 
-_CLIENT_AUTH_CHOICE = choice(
-    "NoClientCert", "RequestClientCert", "VerifyClientCertIfGiven", "RequireAndVerifyClientCert"
-)
+_CLIENT_AUTH_CHOICE = choice(*get_args(ClientAuth))
 _CLIENT_AUTH = FieldType(_CLIENT_AUTH_CHOICE.expected, _parse_client_auth)
 _HASH_EXPECTED = (
     "a bcrypt hash such as $2b$10$..., of 60 characters, as printed by `htpasswd -nBC 10 ''`"
@@ -135,7 +133,6 @@ _SecretPem = Annotated[
     str, FieldType("a private key in PEM", str, longest=_LONGEST_PEM, is_secret=True)
 ]
 _Flag = Annotated[bool, FieldType("true or false", _parse_flag)]
-_Version = Annotated[TlsVersion, choice("TLS10", "TLS11", "TLS12", "TLS13")]
 _Cipher = Annotated[str, FieldType("a cipher suite by Go's name", _parse_cipher)]
 _Curve = Annotated[str, choice(*CURVES)]
 _Header = Annotated[
@@ -173,8 +170,8 @@ class TlsServer(_Strict, frozen=True):
     client_ca_file: _File = ""
     client_allowed_sans: tuple[Annotated[str, pattern("a name")], ...] | None = None
     """The client's certificate must have one of these names; None for any."""
-    min_version: _Version = "TLS12"
-    max_version: _Version = "TLS13"
+    min_version: TlsVersion = "TLS12"
+    max_version: TlsVersion = "TLS13"
     cipher_suites: tuple[_Cipher, ...] = ()
     """For TLS 1.2 and older; empty for Go's default."""
     curve_preferences: tuple[_Curve, ...] = ()

@@ -247,13 +247,7 @@ def _advance(before: Credits, bucket: Bucket, observed: _Observed, estimate: flo
 def _lowest(
     before: Credits, bucket: Bucket, observed: _Observed
 ) -> tuple[float, float, float, float]:
-    """Return the lower bounds: low, paced low, least baseline allowance, uncounted burst time.
-
-    Above the baseline, most credits are spent if all use came at the beginning of the interval,
-    when the allowance was smallest. But then more of the allowance is left at the end than if all
-    use had come there. The allowance is reduced by the credits spent in excess, so that the bound
-    holds for both orders, now and later.
-    """
+    """Return the lower bounds: low, paced low, least baseline allowance, uncounted burst time."""
     fill, base = bucket.fill_per_second, bucket.base_per_second
     margin = fill * WINDOW_S + _window_drain(bucket)
     least_low = -margin - _overdraft(bucket, observed.request)
@@ -268,6 +262,10 @@ def _lowest(
     if low > most_low:
         allowance, low = max(0.0, allowance - (low - most_low)), most_low
     saved = min(allowance + base * observed.shortest_s, base * WINDOW_S * (1 - JITTER_SHARE))
+    # Most credits are spent if all use came at the beginning of the interval, when the allowance
+    # was smallest. But then more of it is left at the end than if all use had come there. It is
+    # reduced by the credits spent in excess, so that the bound holds for both orders, now and
+    # later.
     spent = max(0.0, observed.most_use - allowance)
     allowance = spent + saved - observed.most_use
     if bucket.drain == "constant":
@@ -288,15 +286,13 @@ def _lowest(
 
 
 def _highest(before: Credits, bucket: Bucket, observed: _Observed) -> tuple[float, float]:
-    """Return the upper bounds: high, and most baseline allowance.
-
-    Least credits are spent if all use came evenly, and as much of the baseline as possible had
-    been saved.
-    """
+    """Return the upper bounds: high, and most baseline allowance."""
     base, allowance = bucket.base_per_second, before.most_baseline_credits
     spent = observed.least_use
     lag = _window_drain(bucket)
     if bucket.drain != "use":
+        # Least credits are spent if all use came evenly, and as much of the baseline as possible
+        # had been saved.
         allowance += base * observed.longest_s - observed.least_use
         # One request may overdraw the baseline, too.
         spent = max(0.0, -allowance - observed.request)

@@ -168,13 +168,11 @@ def credits_at_last_sample(
 
 
 def _present(decided: tuple[WindowVerdict, ...]) -> WindowVerdict:
-    """Return the verdict of those on the windows of a second that holds for the disk now.
-
-    Where a limiter has long windows, requests do not wait in all of ours.
-    """
+    """Return the verdict of those on the windows of a second that holds for the disk now."""
     last = decided[-1]
     if last.verdict == "idle":
         return last
+    # Where a limiter has long windows, requests do not wait in all of ours.
     throttled = [verdict for verdict in decided if verdict.throttle is not None]
     return throttled[-1] if throttled else last
 

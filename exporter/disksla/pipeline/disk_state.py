@@ -223,6 +223,8 @@ def read_disk(
         origin = difference(origin, difference(before, unwrapped_before))
         disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
     disk_state, exact = _counted(disk_state, data_writes)
+    # The increase is a window if the disk was listed at the sample before and the time between is
+    # not a gap. Otherwise it has no duration.
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
     interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, in_flight)
     if exact is not None and (exact or not interval.written_bytes):
@@ -234,11 +236,7 @@ def read_disk(
 def judge_disk(
     sample: Sample, context: TickContext, shared: SharedWindow | None = None
 ) -> DiskState:
-    """Return the state of a disk after a sample; `shared` is the window of its group.
-
-    The increase of the counters is a window if the disk was listed at the sample before and the
-    time between is not a gap. Otherwise it has no duration.
-    """
+    """Return the state of a disk after a sample; `shared` is the window of its group."""
     disk_state, interval = sample.disk_state, sample.interval
     if interval is None:
         return disk_state

@@ -108,13 +108,14 @@ def _window(
     """Return the second that was decided now, by all requests of a group and by the certain ones.
 
     `throttles` are those of the verdicts on it, the newest first, and `disks` is how many of its
-    disks were read. Where the cache of the host may serve requests, its load is between those of
-    both detectors, and one of them is that of the limit.
+    disks were read.
     """
     if not detectors[0].seconds:
         return None
     served = [each.seconds[-1].served for each in detectors if each.seconds]
     own = [each for each in throttles if each.limit in MACHINE_LIMITS]
+    # Where the cache of the host may serve requests, the load is between those of both detectors,
+    # and one of them is that of the limit.
     at_limit = [limit_at(each, shared.limits, tolerance) for each in served]
     found = own + [each for each in at_limit if each is not None]
     throttle = found[0] if found else None

@@ -137,14 +137,14 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
 
         Latency, load and peak are those of data writes, without flushes. `verdicts` are those that
         are decided now: on the undecided windows and on this one, the oldest first. Without a
-        duration it is a gap, and undecided windows before it stay unproven. Requests of a gap
-        count in the latency histograms. They have no rate and no load, because the time in which
-        they completed is unknown.
+        duration it is a gap, and undecided windows before it stay unproven.
         """
         data = interval.without_flushes()
         read_latency = self.read_latency.add(data.reads, data.read_ms, data.end_s)
         write_latency = self.write_latency.add(data.writes, data.write_ms, data.end_s)
         if not interval.seconds:
+            # Requests of a gap count in the latency histograms. They have no rate and no load,
+            # because the time in which they completed is unknown.
             return msgspec.structs.replace(
                 self.with_undecided_unproven(),
                 read_latency=read_latency,

@@ -36,18 +36,15 @@ def admitted(
 ) -> Admitted | None:
     """Return what was served from the end of a pause on time to that of the next; None if nothing.
 
-    The next one has to begin in the same window, so that all tokens were used. It may last for
-    several, if a request needs the tokens of several.
-
     Where the disk was flushed, windows without flushes count if there are some. Else each gives
-    bounds of the data writes that any window admits: at most all its writes, and on average at
-    least half of them, because programs flush what they have written. If as many are left without
-    its flushes, their number is certain.
+    bounds of the data writes that any window admits.
     """
     ends = []
     for before, after in pairwise(pauses):
         from_number, to_number = clock.number(before), clock.number(after)
         is_exact = max(before.error_s, after.error_s) < clock.window_s / 4
+        # The next pause begins in the same window, so that all tokens were used. It may last for
+        # several windows, if a request needs the tokens of several.
         is_full = is_exact and after.begin_s < before.at_s + clock.window_s
         if from_number is None or to_number is None or not is_full:
             continue
@@ -66,6 +63,8 @@ def admitted(
     if len(exact) >= min(len(windows), _EXACT):
         whole = _together(exact, clock, ends[-1][1])
         return Admitted(whole, _mean(exact), is_certain=True)
+    # Data writes are at most all writes. If as many are left without the flushes, their number is
+    # certain. On average they are at least half, because programs flush what they have written.
     most = _usual(each.requests / each.number for each in windows)
     without = -_usual((each.flushes - each.requests) / each.number for each in windows)
     whole = _together(windows, clock, ends[-1][1])

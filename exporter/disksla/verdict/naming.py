@@ -6,15 +6,13 @@ from disksla.verdict.throttle import LimitKind, Throttle, ThrottleLevel
 
 
 def limit_at(served: Interval, limits: Limits, tolerance: float) -> Throttle | None:
-    """Return the limit of the terms at whose rate this was served; None if at none.
-
-    With flushes, the number of data writes is a range, and the limit has to be in it.
-    """
+    """Return the limit of the terms at whose rate this was served; None if at none."""
     fewest = served.without_flushes()
     for level, least, most in levels(limits):
         lowest, highest = load_of(fewest, most), load_of(served, least)
         if lowest is None or highest is None:
             continue
+        # With flushes, the number of data writes is a range, and the limit has to be in it.
         if lowest <= 1 + tolerance and highest >= 1 - tolerance:
             return Throttle(level, binding_limit(served, limits.enforced_charges))
     return None
@@ -34,10 +32,7 @@ def levels(
 
 
 def binding_limit(served: Interval, charges: tuple[Charge, ...]) -> LimitKind:
-    """Return the limit that a load uses most: that of requests or that of bytes.
-
-    A budget shared in time has one charge for both; the larger part of it decides.
-    """
+    """Return the limit that a load uses most: that of requests or that of bytes."""
     binding: LimitKind = "unknown"
     largest_s = -1.0
     for charge in charges:
@@ -47,7 +42,7 @@ def binding_limit(served: Interval, charges: tuple[Charge, ...]) -> LimitKind:
         )
         if requests_s + bytes_s > largest_s:
             largest_s = requests_s + bytes_s
-            if charge.limit == "service":
+            if charge.limit == "service":  # one charge for both: its larger part decides
                 binding = "iops" if requests_s >= bytes_s else "bandwidth"
             else:
                 binding = charge.limit

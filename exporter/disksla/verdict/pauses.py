@@ -172,8 +172,8 @@ def _likely_windows(pauses: Sequence[Pause]) -> Iterable[tuple[int, float]]:
 def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float | None:
     """Return the window by linear regression over the pauses on time, from the last back.
 
-    The last pause is `parts` windows after the `first`. Those with small errors count more. None
-    if all are a multiple of the window apart.
+    The last pause is `parts` windows after the `first`. None if all are a multiple of the window
+    apart.
     """
     last = pauses[-1]
     window_s = (last.at_s - pauses[first].at_s) / parts
@@ -188,7 +188,7 @@ def _fitted_window_s(pauses: Sequence[Pause], first: int, parts: int) -> float |
             continue
         number, divisor = number + windows, math.gcd(divisor, windows)
         before_s, before_error_s = at_s, error_s
-        weight, time_s = error_s**-2, at_s - last.at_s
+        weight, time_s = error_s**-2, at_s - last.at_s  # those with small errors count more
         weights += weight
         by_number += weight * number
         by_time += weight * time_s

@@ -32,11 +32,11 @@ def tested_promise(
 def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: float) -> bool:
     """Return whether a load that the promise applies to was served below it in these windows.
 
-    `windows` are those of a second or more, each with the most data writes that it may have. Where
-    two in a row have no completions, a limiter with long windows may be at work.
+    `windows` are those of a second or more, each with the most data writes that it may have.
     """
     if not limits.promise_charges or not all(each.inflight for each in windows):
         return False
+    # Two in a row without completions: a limiter with long windows may be at work.
     if any(not any(each.requests for each in both) for both in pairwise(windows)):
         return False
     whole = reduce(Interval.plus, windows)
@@ -58,17 +58,15 @@ def _share_of_promise(served: Interval, limits: Limits) -> float:
 
 
 def _needed_depth(served: Interval, limits: Limits) -> int | None:
-    """Return the queue depth at which a promise applies; None if none applies to this size.
-
-    A promise by request size does not cover larger requests, until they are so large that the
-    promise of bandwidth applies. The kernel splits large requests and merges sequential ones, so
-    pieces of them count, if as many bytes are in flight as the conditions require.
-    """
+    """Return the queue depth at which a promise applies; None if none applies to this size."""
     request_bytes = max(1, _request_bytes(served))
     iops, bandwidth = limits.iops_conditions, limits.bandwidth_conditions
+    # The kernel splits large requests and merges sequential ones. So pieces of them count for the
+    # promise of bandwidth, if as many bytes are in flight as its conditions require.
     if bandwidth is not None and request_bytes * PIECES >= bandwidth.request_bytes:
         pieces = max(1.0, bandwidth.request_bytes / request_bytes)
         return math.ceil((bandwidth.queue_depth or DEFAULT_DEPTH) * pieces)
+    # A promise of IOPS by request size does not cover larger requests.
     if limits.promised_shares and request_bytes > limits.promised_shares[-1].request_bytes:
         return None
     return (iops.queue_depth if iops is not None else None) or DEFAULT_DEPTH

@@ -145,14 +145,13 @@ def _at_own_limit(
 ) -> FoundLimiter | None:
     """Return the limit of the terms at whose rate a disk is served.
 
-    The rate of each of the last seconds is the same, and that of the limit. Of the writes, either
-    all have data (commits of a journal), or as many are empty as there were flushes. Both are too
-    many guesses for samples every 100 ms.
+    The rate of each of the last seconds is the same, and that of the limit.
     """
     recent = [second.served for second in _last_busy(seconds)]
     is_certain = not any(served.flushes for served in recent)
     if not recent or not (is_certain or _is_looked_at(seconds)):
-        return None
+        return None  # to guess the data writes as well is too much for samples every 100 ms
+    # As many writes are empty as there were flushes, or all have data (commits of a journal).
     for count in (_without_flushes, _with_all):
         served = [count(second) for second in recent]
         whole = reduce(Interval.plus, served)
@@ -206,10 +205,8 @@ def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:
 
 
 def _alike(looked: Sequence[Second], last: Second, window_s: float) -> list[Second]:
-    """Return those of the last seconds in which the disk was looked at that are like another.
-
-    A window of the limiter more or less may fall into it.
-    """
+    """Return those of the last seconds in which the disk was looked at that are like another."""
+    # A window of the limiter more or less may fall into a second.
     most, now = SAME_LOAD + window_s, last.requests_per_second
     return [
         each
@@ -242,8 +239,7 @@ def _share(seconds: Sequence[Second], clock: Clock) -> float:
 def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[float, float]]:
     """Yield begin and end of each time in which requests waited.
 
-    That is pauses that end on time, or have not ended. Before a pause, requests waited, too, when
-    more of them were in flight than completed until it began.
+    That is pauses that end on time, or have not ended.
     """
     steps, at = _steps(seconds), 0
     pauses = [pause for second in seconds[:-1] for pause in second.pauses if not pause.is_open]
@@ -257,6 +253,7 @@ def _throttled_spans(seconds: Sequence[Second], clock: Clock) -> Iterable[tuple[
             if steps[at].end_s > from_s and not steps[at].is_silent:
                 served.append(steps[at])
             at += 1
+        # Requests waited before it, too, when more were in flight than completed until it began.
         left = 0
         for step in reversed(served):
             if step.inflight > left and step.end_s < pause.begin_s:
@@ -275,14 +272,12 @@ def _within(spans: Iterable[tuple[float, float]], window: Interval) -> float:
 
 
 def _data_s(window: Interval) -> float:
-    """Return the time of a window in which reads and writes of data were in flight.
-
-    Where one is in flight at a time, that is the time that they took.
-    """
+    """Return the time of a window in which reads and writes of data were in flight."""
     if not _is_active(window):
         return 0.0
     if window.inflight > 1 or window.read_ms is None or window.data_write_ms is None:
         return window.seconds
+    # One is in flight at a time: that is the time that they took.
     return min(window.seconds, (window.read_ms + window.data_write_ms) / 1000)
 
 

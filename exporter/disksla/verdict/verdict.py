@@ -80,11 +80,10 @@ def classify(
 ) -> tuple[DetectorState, tuple[WindowVerdict, ...]]:
     """Return the state of the detector after a window, and the verdicts that are decided now.
 
-    Windows are decided when their second ends, the oldest first, so that any two detectors judge
-    the same ones together. Those after the last completion wait for the next, for
-    LONGEST_WINDOW_S at most. `group` is the last second of the group of the disk, if it is in one.
-    `counted` is the limit of the machine that the provider counts, if it does: there, a disk below
-    its promise is throttled.
+    Windows are decided when their second ends, the oldest first. Those after the last completion
+    wait for the next, for LONGEST_WINDOW_S at most. `group` is the last second of the group of the
+    disk, if it is in one. `counted` is the limit of the machine that the provider counts, if it
+    does: there, a disk below its promise is throttled.
     """
     silent_s = detector.silent_s + window.seconds if _is_silent(window) else 0.0
     if _is_idle(window) and not detector.pending:
@@ -101,6 +100,7 @@ def classify(
     )
     if silent_s > LONGEST_WINDOW_S:
         return _stalled(state)
+    # A second ends at a whole number, so that any two detectors judge the same windows together.
     if len(pending) == 1 or int(window.end_s) == int(pending[-2].window.end_s):
         return state, ()
     return _decided(
@@ -198,12 +198,10 @@ def _verdicts(
     counted: LimitKind | None,
     group: SharedWindow | None,
 ) -> tuple[WindowVerdict, ...]:
-    """Return the verdict on each window of a second.
-
-    Where the machine is at its limit, a disk is not below its promise. Where an unknown limiter
-    makes it give less than promised, it is.
-    """
+    """Return the verdict on each window of a second."""
     windows = [each.window for each in second.observations]
+    # A disk whose machine is at its limit is not below its promise. One that an unknown limiter
+    # makes give less than promised is.
     is_known = found is not None and found.throttle != UNKNOWN_LIMIT
     is_explained = is_known or (group is not None and group.throttle is not None)
     is_below = not is_explained and is_below_promise(windows, limits, tolerance)

@@ -1,10 +1,8 @@
 """What a benchmark at full speed uses of the limits and the burst credits of a disk."""
 
-import math
 from collections.abc import Iterator
 
-from disksla.credits import estimated_drain
-from disksla.limits import Bucket, Limits
+from disksla.limits import Limits
 from disksla.units import format_bandwidth, format_count, format_duration
 
 
@@ -23,7 +21,7 @@ def cost_warnings(limits: Limits, seconds: float) -> Iterator[str]:
             f" {format_duration(seconds)}; other programs that use the disk will slow down."
         )
     for bucket in limits.buckets:
-        empty_s = _empty_s(bucket)
+        empty_s = bucket.seconds
         refill = format_duration(bucket.capacity / bucket.fill_per_second)
         if empty_s <= seconds:
             yield (
@@ -36,11 +34,3 @@ def cost_warnings(limits: Limits, seconds: float) -> Iterator[str]:
                 f"The sweep uses up to {seconds / empty_s:.0%} of the burst credits; a full refill"
                 f" takes {refill}."
             )
-
-
-def _empty_s(bucket: Bucket) -> float:
-    """Return the seconds until a full bucket is empty at its peak rate; inf if it never is."""
-    spent_per_second = (
-        estimated_drain(bucket, 1.0, bucket.peak_per_second) - bucket.fill_per_second
-    )
-    return bucket.capacity / spent_per_second if spent_per_second > 0 else math.inf

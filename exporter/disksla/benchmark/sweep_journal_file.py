@@ -2,7 +2,6 @@
 
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from disksla.benchmark.sweep_journal import SweepHeader, SweepJournal, encode_line, read_journal
@@ -67,11 +66,6 @@ class SweepJournalFile:
         """Return the journal."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         os.close(self._descriptor)

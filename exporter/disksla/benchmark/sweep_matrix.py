@@ -144,25 +144,15 @@ def _mean_latency_s(directions: tuple[DirectionResult, ...]) -> float | None:
 def csv_of(rows: tuple[SweepRow, ...]) -> str:
     """Return rows as CSV in base units; the latency is empty if no request completed."""
     lines = [",".join(COLUMNS)]
-    lines += [",".join(map(_csv_field, _values(row))) for row in rows]
+    for row in rows:
+        cell = msgspec.structs.astuple(row.cell)
+        values = (*cell, row.mean_latency_s, row.iops, row.bytes_per_second)
+        lines.append(",".join(map(_csv_field, values)))
     return "\n".join(lines) + "\n"
 
 
 def _csv_field(value: float | None) -> str:
     return "" if value is None else str(value) if isinstance(value, int) else f"{value:.10g}"
-
-
-def _values(row: SweepRow) -> tuple[float | None, ...]:
-    cell = row.cell
-    return (
-        cell.workers,
-        cell.request_bytes,
-        cell.random_share,
-        cell.read_share,
-        row.mean_latency_s,
-        row.iops,
-        row.bytes_per_second,
-    )
 
 
 def read_csv(text: str) -> tuple[SweepRow, ...]:

@@ -6,6 +6,7 @@ of another one. Each function names its source.
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 
@@ -163,16 +164,6 @@ def _tencent(disk: Attributes) -> Volume:
     return _volume(serial) if re.fullmatch(r"disk-[0-9a-z]+", serial) else UNKNOWN
 
 
-def _hetzner(disk: Attributes) -> Volume:
-    """Return the number of the volume. Source: `linux_device` of a volume in the hcloud API."""
-    return _scsi_named(disk, "scsi-0HC_Volume_")
-
-
-def _digitalocean(disk: Attributes) -> Volume:
-    """Return the name of the volume. Source: DigitalOcean Volumes documentation, "Mount"."""
-    return _scsi_named(disk, "scsi-0DO_Volume_")
-
-
 def _scsi_named(disk: Attributes, prefix: str) -> Volume:
     """Return a volume whose serial number is the key and whose model is Volume."""
     keys = {*disk.by_id(prefix)}
@@ -221,10 +212,12 @@ BY_PROVIDER: dict[str, Callable[[Attributes], Volume]] = {
     "alibaba": _alibaba,
     "aws": _aws,
     "azure": _azure,
-    "digitalocean": _digitalocean,
+    # The name of the volume. Source: DigitalOcean Volumes documentation, "Mount".
+    "digitalocean": partial(_scsi_named, prefix="scsi-0DO_Volume_"),
     "exoscale": _uuid,
     "gcp": _google,
-    "hetzner": _hetzner,
+    # The number of the volume. Source: `linux_device` of a volume in the hcloud API.
+    "hetzner": partial(_scsi_named, prefix="scsi-0HC_Volume_"),
     "huawei": _uuid,
     "openstack": _uuid,
     "oracle": _oracle,

@@ -138,18 +138,12 @@ def _may_write(unit: UnitFacts, disk: Disk, state_directory: str) -> bool:
         for text in unit.values.get("ReadWritePaths", ())
         for path in text.split()
     ]
-    if any(is_below(point, path) for point in disk.mount_points for path in listed):
-        return True
-    return _has_state(disk, state_directory)
-
-
-def _has_state(disk: Disk, state_directory: str) -> bool:
-    """Return whether the state directory may be on a disk.
-
-    The mount point that is nearest to it may belong to another disk; then the probe fails, and
-    its result says so.
-    """
-    return any(is_below(state_directory, point) for point in disk.mount_points)
+    # The mount point that is nearest to the state directory may belong to another disk; then the
+    # probe fails, and its result says so.
+    return any(
+        is_below(state_directory, point) or any(is_below(point, path) for path in listed)
+        for point in disk.mount_points
+    )
 
 
 def _last_probe(machine: MachineFacts, disk: Disk, entry: ProbeEntry) -> Iterator[CheckResult]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from disksla.config import TermsFile, TermsProblem
+from disksla.config import TermsFile
 from disksla.detection import PROVIDERS, WITH_CREDENTIALS_FILE
 from disksla.disks import Disk
 from disksla.doctor.disks import detect_command, lacks_terms
@@ -88,20 +88,17 @@ def _detected(machine: MachineFacts) -> list[TermsFile]:
 
 def _file(machine: MachineFacts, file: TermsFile) -> Iterator[CheckResult]:
     for problem in file.problems:
-        yield _problem(problem, file)
+        asked = "API" if problem.source == "api" else "metadata service"
+        yield wrong(
+            "provider.detect",
+            problem.message,
+            expected=f"an answer of the {asked}",
+            fix=_FIXES[problem.reason],
+            subject=file.name,
+        )
     if not file.problems and file.as_of_timestamp_s is not None:
         age = format_duration(max(0.0, machine.now_s - file.as_of_timestamp_s))
         yield ok("provider.detect", f"{file.origin} was asked {age} ago", file.name)
-
-
-def _problem(problem: TermsProblem, file: TermsFile) -> CheckResult:
-    return wrong(
-        "provider.detect",
-        problem.message,
-        expected=f"an answer of the {'API' if problem.source == 'api' else 'metadata service'}",
-        fix=_FIXES[problem.reason],
-        subject=file.name,
-    )
 
 
 def _credentials(machine: MachineFacts) -> Iterator[CheckResult]:

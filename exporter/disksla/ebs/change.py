@@ -5,16 +5,8 @@ from collections.abc import Mapping
 import msgspec
 
 from disksla.ebs.reading import Reading
-from disksla.ebs.statistics import Bin, EbsLimit
+from disksla.ebs.statistics import COUNTER_FIELDS, Bin, EbsLimit
 
-_COUNTERS = (
-    "read_operations",
-    "write_operations",
-    "read_bytes",
-    "write_bytes",
-    "read_us",
-    "write_us",
-)
 _BIN_VALUES = 2**32
 
 
@@ -44,7 +36,7 @@ def change_between(before: Reading, after: Reading) -> Change | None:
         return None
     if after.monotonic_s <= before.monotonic_s:
         return None
-    counters = {name: getattr(new, name) - getattr(old, name) for name in _COUNTERS}
+    counters = {name: getattr(new, name) - getattr(old, name) for name in COUNTER_FIELDS}
     exceeded_us = {
         limit: count_us - old.exceeded_us.get(limit, 0)
         for limit, count_us in new.exceeded_us.items()

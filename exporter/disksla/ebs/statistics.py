@@ -39,7 +39,7 @@ _MOST_COUNT = 2**63 - 1
 """More cannot be right: as microseconds it is 292,000 years."""
 _HEAD = struct.Struct("<II")
 _COUNTERS = struct.Struct("<6Q")
-_COUNTER_NAMES = (
+COUNTER_FIELDS = (
     "read_operations", "write_operations", "read_bytes", "write_bytes", "read_us", "write_us",
 )  # fmt: skip
 _COUNTERS_AT = 8
@@ -105,7 +105,7 @@ def parse(page: bytes) -> Statistics:
         raise BadPageError("magic", f"found magic 0x{magic:08X}; expected {expected}")
     if version not in _VERSIONS:
         raise BadPageError("version", f"found version {version}; expected 0 or 1")
-    counters = dict(zip(_COUNTER_NAMES, _COUNTERS.unpack_from(page, _COUNTERS_AT), strict=True))
+    counters = dict(zip(COUNTER_FIELDS, _COUNTERS.unpack_from(page, _COUNTERS_AT), strict=True))
     exceeded_us = {limit: _counter(page, offset) for limit, offset in _OFFSETS[kind].items()}
     queue_length = _counter(page, _QUEUE_LENGTH_AT)
     most = max(*counters.values(), *exceeded_us.values(), queue_length)

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from disksla.config import ProbeEntry, Settings
@@ -115,7 +116,9 @@ class ProbeScheduler:
                 key = disk_key(targets[target]) or device
                 times = times_of(entry, offset_s(self._machine, key, entry))
                 name = f"{entry.kind} of {device}"
-                self._jobs[target] = self._scheduler.at(times, self._job(target), name)
+                self._jobs[target] = self._scheduler.at(
+                    times, partial(self._attempt, target), name
+                )
                 if entry.uses_file:
                     self._to_clean[device] = targets[target]
             if self._to_clean and not self._is_cleaning:
@@ -138,9 +141,6 @@ class ProbeScheduler:
             return None
         self.problem = None
         return fio
-
-    def _job(self, target: ProbedDisk) -> Callable[[], None]:
-        return lambda: self._attempt(target)
 
     def _clean(self) -> None:
         """Remove what a killed daemon left on disks that this one has not probed before."""

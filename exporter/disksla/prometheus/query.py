@@ -6,7 +6,7 @@ Thanos Query and VictoriaMetrics have the same API
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -76,16 +76,12 @@ class Series(msgspec.Struct, frozen=True):
                 yield timestamp_s, value
 
 
-class _Matrix(msgspec.Struct):
-    result: list[Series]
+class _Answer(msgspec.Struct, Generic[_T]):
+    data: _T
 
 
-class _MatrixAnswer(msgspec.Struct):
-    data: _Matrix
-
-
-class _Labels(msgspec.Struct):
-    data: list[dict[str, str]]
+class _Result(msgspec.Struct, Generic[_T]):
+    result: list[_T]
 
 
 class _Failure(msgspec.Struct):
@@ -102,14 +98,6 @@ class Instant(NamedTuple):
 class _Vector(msgspec.Struct):
     metric: dict[str, str]
     value: tuple[float, str]
-
-
-class _Instants(msgspec.Struct):
-    result: list[_Vector]
-
-
-class _VectorAnswer(msgspec.Struct):
-    data: _Instants
 
 
 def quoted(text: str) -> str:
@@ -131,7 +119,7 @@ def find_series(
     """Return the labels of series with samples in a time. Raise ExchangeError."""
     parameters = [("match[]", matching), ("start", str(start_s)), ("end", str(end_s))]
     response = yield from _get(server, "series", parameters)
-    return _decoded(response, _Labels).data
+    return _decoded(response, _Answer[list[dict[str, str]]]).data
 
 
 def read_samples(
@@ -153,7 +141,7 @@ def read_samples(
         before = yield from read_samples(server, matching, start_s, middle_s)
         after = yield from read_samples(server, matching, middle_s, end_s)
         return before + after
-    return _decoded(response, _MatrixAnswer).data.result
+    return _decoded(response, _Answer[_Result[Series]]).data.result
 
 
 def read_steps(
@@ -173,7 +161,7 @@ def read_steps(
             ("step", str(step_s)),
         ]
         response = yield from _get(server, "query_range", parameters)
-        found += _decoded(response, _MatrixAnswer).data.result
+        found += _decoded(response, _Answer[_Result[Series]]).data.result
         start_s = start_s + MOST_POINTS * step_s
     return found
 
@@ -181,7 +169,7 @@ def read_steps(
 def read_instant(server: Server, expression: str, time_s: int) -> Exchanges[list[Instant]]:
     """Return the values of an expression at a time. Raise ExchangeError."""
     response = yield from _get(server, "query", [("query", expression), ("time", str(time_s))])
-    vector = _decoded(response, _VectorAnswer).data.result
+    vector = _decoded(response, _Answer[_Result[_Vector]]).data.result
     return [Instant(each.metric, _number(each.value[1])) for each in vector]
 
 

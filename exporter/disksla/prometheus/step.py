@@ -138,7 +138,7 @@ def scrapes_of(series: Iterable[Series]) -> list[Scrape]:
     return [
         scrapes[timestamp_s]
         for timestamp_s in sorted(scrapes)
-        if _is_assessed(scrapes[timestamp_s])
+        if any(name == VERDICT_SECONDS for name, _ in scrapes[timestamp_s].counters)
     ]
 
 
@@ -155,10 +155,6 @@ def steps_between(scrapes: Iterable[Scrape]) -> list[Step]:
                 steps.append(_step(before, scrape, known))
             before = scrape
     return steps
-
-
-def _is_assessed(scrape: Scrape) -> bool:
-    return any(name == VERDICT_SECONDS for name, _ in scrape.counters)
 
 
 def facts_of(info: Mapping[str, str], gauges: Mapping[str, float]) -> Facts:

@@ -231,7 +231,9 @@ def _throttled(disk: DiskReport, period: Period) -> str:
                     f"{wording.limit_text(limit)} {wording.seconds_text(seconds)}"
                     for limit, seconds in span.throttled_seconds.items()
                 ),
-                _iowait(span.throttled_iowait_s),
+                "not counted"
+                if span.throttled_iowait_s is None
+                else wording.seconds_text(span.throttled_iowait_s),
             ),
         )
         for span in shown
@@ -240,10 +242,6 @@ def _throttled(disk: DiskReport, period: Period) -> str:
     note = f'<p class="soft">And {rest} shorter ones, which are in the JSON.</p>' if rest else ""
     heading = f"Times throttled: {len(disk.throttled_spans)}"
     return _part(heading, _table(columns, rows) + note, is_there=bool(shown))
-
-
-def _iowait(seconds: float | None) -> str:
-    return "not counted" if seconds is None else wording.seconds_text(seconds)
 
 
 def _gaps(disk: DiskReport, period: Period) -> str:

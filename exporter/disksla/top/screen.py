@@ -33,7 +33,8 @@ def screen(document: DisksDocument | None, view: View, size: Size, look: Look) -
     `document` is None before the first sample.
     """
     if document is None:
-        lines: list[Line] = [_first_line(look.source), (Span("waiting for the first sample"),)]
+        first = Span(f"disksla top: {look.source}", "title")
+        lines: list[Line] = [(first,), (Span("waiting for the first sample"),)]
     elif view.is_help:
         lines = _scrolled(document, help_lines(look, size.columns), view, size, look)
     elif view.is_open:
@@ -167,7 +168,3 @@ def _scrolled(
     keys = f"{more} more lines, arrows:scroll {_OPEN_KEYS}" if more else _OPEN_KEYS
     lines = [*_header(document, view, size.columns, look), *shown]
     return [*lines, *[()] * (size.rows - len(lines) - 1), (Span(keys, "soft"),)]
-
-
-def _first_line(source: str) -> Line:
-    return (Span(f"disksla top: {source}", "title"),)

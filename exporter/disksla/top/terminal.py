@@ -10,7 +10,7 @@ import threading
 import tty
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 from rich.console import Console
@@ -70,12 +70,7 @@ class _Wakeup:
         self._before = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         signal.set_wakeup_fd(self._before)
         with self._lock:
             self._is_open = False
@@ -117,12 +112,7 @@ class _Screen:
         self._size = None
         return self
 
-    def __exit__(
-        self,
-        _type: type[BaseException] | None,
-        _error: BaseException | None,
-        _traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._restore()
 
     def _restore(self) -> None:

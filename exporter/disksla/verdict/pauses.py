@@ -67,39 +67,37 @@ def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
     The last one may not have ended.
     """
     found: list[Pause] = []
-    run: Pause | None = None
-    before_s = half_s = 0.0
+    silent: list[Step] = []
+    begin_s = before_s = half_s = 0.0
     for step in steps:
         start_s = step.end_s - step.seconds
         if start_s - before_s > LONGEST_STEP_S:
-            run, half_s = None, 0.0
+            silent, half_s = [], 0.0
         before_s = step.end_s
         if step.is_silent:
-            if run is None:
-                run = Pause(
-                    begin_s=start_s - half_s,
-                    last_s=step.end_s,
-                    end_s=step.end_s,
-                    steps=1,
-                    flush_s=step.flush_s,
-                    inflight=step.inflight,
-                )
-            else:
-                run = Pause(
-                    begin_s=run.begin_s,
-                    last_s=step.end_s,
-                    end_s=step.end_s,
-                    steps=run.steps + 1,
-                    flush_s=run.flush_s + step.flush_s,
-                    inflight=min(run.inflight, step.inflight),
-                )
+            begin_s = begin_s if silent else start_s - half_s
+            silent.append(step)
             continue
-        if run is not None and step.bytes:
-            found.append(run._replace(end_s=step.end_s, flush_s=run.flush_s + step.flush_s))
-        run, half_s = None, step.seconds / 2
-    if run is not None:
-        found.append(run)
+        if silent and step.bytes:
+            found.append(_pause(begin_s, silent, step))
+        silent, half_s = [], step.seconds / 2
+    if silent:
+        found.append(_pause(begin_s, silent, None))
     return [pause for pause in found if pause.flush_s <= (pause.at_s - pause.begin_s) / 2]
+
+
+def _pause(begin_s: float, silent: Sequence[Step], ended_by: Step | None) -> Pause:
+    """Return the pause of silent steps, and of the step that ended it, if one did."""
+    last_s = silent[-1].end_s
+    of_flushes = silent if ended_by is None else (*silent, ended_by)
+    return Pause(
+        begin_s=begin_s,
+        last_s=last_s,
+        end_s=last_s if ended_by is None else ended_by.end_s,
+        steps=len(silent),
+        flush_s=sum(step.flush_s for step in of_flushes),
+        inflight=min(step.inflight for step in silent),
+    )
 
 
 class Clock(NamedTuple):

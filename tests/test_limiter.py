@@ -7,13 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.pipeline.advance import advance
-from disksla.pipeline.state import State
 from disksla.procfs.diskstats import Counters, parse_line, to_counters
 from disksla.units import KIB
 from support.examples import scaled
 from support.scenarios import AT_TIMES, FREE, SCENARIOS, THROTTLED
-from support.simulated_host import CATALOG
 from support.simulated_limiter import (
     ORIGIN_S,
     Bucket,
@@ -268,20 +265,6 @@ def test_same_scenario_has_the_same_result(name: str) -> None:
     first, second = run(SCENARIOS[name]), run(SCENARIOS[name])
     assert first.ticks == second.ticks
     assert first.truth == second.truth
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_pipeline_accepts_the_ticks(name: str) -> None:
-    scenario = SCENARIOS[name]
-    result = run(scenario)
-    state = State(scenario.settings(), CATALOG)
-    for tick in result.ticks:
-        state = advance(state, tick)
-    disk_state = state.monitored["vdx"]
-    assert disk_state.counters == counters(result)[-1]
-    assert not any(state.sampler_stats.gaps.values())
-    assert bool(disk_state.assignment.limits.promise_charges) == (scenario.terms is not None)
 
 
 def test_windows_are_contiguous() -> None:

@@ -18,8 +18,9 @@ import sys
 from collections.abc import Iterable
 from functools import partial
 
+from disksla.verdict import SIGNS
 from population.draws import draw
-from population.judging import Judged, Signs, default_signs, judge
+from population.judging import Judged, Signs, judge
 from population.tables import report, sign_table
 
 
@@ -30,7 +31,7 @@ def sign_sets(every: Signs) -> list[Signs]:
 
 
 def judged_draw(
-    number: int, *, seed: int, seconds: float, sets: list[Signs | None]
+    number: int, *, seed: int, seconds: float, sets: list[Signs]
 ) -> list[list[Judged]]:
     """Draw one disk, and judge it with each set of signs."""
     drawn = draw(seed, number, seconds)
@@ -72,19 +73,14 @@ def main() -> None:
     if options.only is not None:
         say(show_one(options.seed, options.only, options.seconds))
         return
-    every = default_signs()
-    sets: list[Signs | None] = [None]
-    if options.signs and every is not None:
-        sets = list(sign_sets(every))
+    sets = sign_sets(SIGNS) if options.signs else [SIGNS]
     judge_one = partial(judged_draw, seed=options.seed, seconds=options.seconds, sets=sets)
     with multiprocessing.Pool(options.jobs) as pool:
         by_draw = pool.map(judge_one, range(options.disks), chunksize=1)
     by_signs = [[run for runs in column for run in runs] for column in zip(*by_draw, strict=True)]
     say(report(by_signs[0], options.seed))
-    if options.signs and every is None:
-        say(["", "advance has no parameter `signs`: only all signs together were tried"])
-    elif options.signs:
-        say(sign_table({s: runs for s, runs in zip(sets, by_signs, strict=True) if s is not None}))
+    if options.signs:
+        say(sign_table(dict(zip(sets, by_signs, strict=True))))
 
 
 if __name__ == "__main__":

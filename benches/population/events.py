@@ -29,6 +29,40 @@ class Events:
             act(argument)
 
 
+class Level:
+    """How many requests are somewhere: for how long there were some, and the sum of their times.
+
+    Times are those of the events.
+    """
+
+    __slots__ = ("_changed_s", "_request_s", "_since_s", "_some_s", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._some_s = 0.0
+        self._since_s = 0.0
+        self._request_s = 0.0
+        self._changed_s = 0.0
+
+    def change(self, by: int, now_s: float) -> None:
+        """Add so many requests."""
+        if not self.count:
+            self._since_s = now_s
+        self._request_s += self.count * (now_s - self._changed_s)
+        self._changed_s = now_s
+        self.count += by
+        if not self.count:
+            self._some_s += now_s - self._since_s
+
+    def some_s(self, now_s: float) -> float:
+        """Return the seconds until now in which there was at least one."""
+        return self._some_s + (now_s - self._since_s if self.count else 0.0)
+
+    def request_s(self, now_s: float) -> float:
+        """Return the sum over all requests of the seconds until now that they were there."""
+        return self._request_s + self.count * (now_s - self._changed_s)
+
+
 class Request:
     """One request that was sent to the disk; `done` is called when it completes."""
 

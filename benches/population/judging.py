@@ -1,11 +1,9 @@
 """What the real pipeline says of a draw, with and without terms, beside the truth."""
 
-import importlib
-import inspect
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
 
 import msgspec
 
@@ -17,12 +15,13 @@ from disksla.pipeline.advance import advance
 from disksla.pipeline.state import State, initial_state, to_look_at
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord, window_records
+from disksla.verdict import SIGNS, Sign
 from population.draws import Classes, Draw
 from population.limiter import Limit
 from population.loads import KIB
 from population.simulation import DEVICE
 
-Signs = frozenset[str]
+Signs = frozenset[Sign]
 CATALOG = load_catalog()
 PROMISES = (1.1, 1.3, 3.0)
 """Terms of disks without a limiter, as multiples of what they served on average."""
@@ -58,35 +57,41 @@ class Judged:
         return sum(self.found_s.values())
 
 
-def default_signs() -> Signs | None:
-    """Return all signs of the detector; None while `advance` has no parameter for them."""
-    if "signs" not in inspect.signature(advance).parameters:
-        return None
-    signs: Signs = importlib.import_module("disksla.verdict.signs").SIGNS
-    return signs
-
-
 def judged(
-    ticks: Iterable[Tick], settings: Settings, signs: Signs | None = None
+    ticks: Iterable[Tick],
+    settings: Settings,
+    signs: Signs = SIGNS,
+    *,
+    always_looked_at: bool = False,
 ) -> list[WindowRecord]:
-    """Return the records of all windows of the ticks, as `disksla replay --json` prints them."""
-    options: dict[str, Any] = {} if signs is None else {"signs": signs}
+    """Return the records of all windows of the ticks, as `disksla replay --json` prints them.
+
+    The detector gets all close samples, or those that a daemon in its state takes.
+    """
+    states = judged_states(ticks, settings, signs, always_looked_at=always_looked_at)
+    return [row for before, after in pairwise(states) for row in window_records(before, after)]
+
+
+def judged_states(
+    ticks: Iterable[Tick],
+    settings: Settings,
+    signs: Signs = SIGNS,
+    *,
+    always_looked_at: bool = False,
+) -> Iterator[State]:
+    """Yield the state before the first tick, and after each."""
     state = initial_state(Configuration(settings, CATALOG))
-    rows: list[WindowRecord] = []
+    yield state
     for tick in ticks:
-        before, state = state, advance(state, _as_looked_at(state, tick), **options)
-        rows += window_records(before, state)
-    return rows
+        looked = tick
+        due_s = tick.clocks.monotonic_s - tick.lateness_s
+        if not always_looked_at and DEVICE not in to_look_at(state, due_s):
+            looked = msgspec.structs.replace(tick, close={})
+        state = advance(state, looked, signs)
+        yield state
 
 
-def _as_looked_at(state: State, tick: Tick) -> Tick:
-    """Return the tick as a daemon in this state reads it: often without close samples."""
-    due_s = tick.clocks.monotonic_s - tick.lateness_s
-    is_looked_at = DEVICE in to_look_at(state, due_s)
-    return tick if is_looked_at else msgspec.structs.replace(tick, close={})
-
-
-def judge(draw: Draw, signs: Signs | None = None) -> list[Judged]:
+def judge(draw: Draw, signs: Signs = SIGNS) -> list[Judged]:
     """Judge a draw under each of its configurations."""
     return [
         summarize(draw, name, judged(draw.ticks, settings_of(terms), signs))

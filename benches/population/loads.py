@@ -47,6 +47,14 @@ class Requests:
 
     write_ratio: float = 0.0
     bytes: int = 4 * KIB
+    written_bytes: int | None = None
+    """Of a write, if it differs."""
+
+    def send(self, disk: Disk, done: Callable[[], None]) -> None:
+        """Send the next."""
+        kind = self.kind(disk.chance)
+        size = self.bytes if kind == READ or self.written_bytes is None else self.written_bytes
+        disk.send(kind, size, done)
 
     def kind(self, chance: Random) -> int:
         """Return READ or WRITE, at random."""
@@ -65,6 +73,8 @@ class Closed:
     """Mean time from a completion to the next request; exponential."""
     flush_every: int = 0
     """Requests after which a thread calls fdatasync; 0 is never."""
+    thinks_evenly: bool = False
+    """The time between is always the same."""
 
     def start(self, disk: Disk, end_s: float) -> None:
         """Start the threads."""
@@ -91,12 +101,14 @@ class _Thread:
             disk.send(FLUSH, 0, self._next)
         else:
             self._sent += 1
-            disk.send(load.requests.kind(disk.chance), load.requests.bytes, self._next)
+            load.requests.send(disk, self._next)
 
     def _next(self) -> None:
-        think_s = self._load.think_s
+        think_s, disk = self._load.think_s, self._disk
         if think_s:
-            self._disk.at(self._disk.now_s + self._disk.chance.expovariate(1 / think_s), self.send)
+            if not self._load.thinks_evenly:
+                think_s = disk.chance.expovariate(1 / think_s)
+            disk.at(disk.now_s + think_s, self.send)
         else:
             self.send()
 
@@ -109,23 +121,32 @@ class Open:
     requests: Requests
     flush_ratio: float = 0.0
     """Share of the requests that are followed by a flush."""
+    is_even: bool = False
+    """They come at even times instead, from the start on."""
 
     def start(self, disk: Disk, end_s: float) -> None:
         """Start to send."""
-        chance = disk.chance
+        chance, start_s, number = disk.chance, disk.now_s, 0
 
         def completed() -> None:
             if self.flush_ratio and chance.random() < self.flush_ratio:
                 disk.send(FLUSH, 0, _nothing)
 
+        def next_s() -> float:
+            if self.is_even:
+                return start_s + number / self.per_second
+            return disk.now_s + chance.expovariate(self.per_second)
+
         def arrive(_: None = None) -> None:
+            nonlocal number
             if disk.now_s >= end_s:
                 return
             if disk.inflight < MOST_WAITING:
-                disk.send(self.requests.kind(chance), self.requests.bytes, completed)
-            disk.at(disk.now_s + chance.expovariate(self.per_second), arrive)
+                self.requests.send(disk, completed)
+            number += 1
+            disk.at(next_s(), arrive)
 
-        disk.at(disk.now_s + chance.expovariate(self.per_second), arrive)
+        disk.at(next_s(), arrive)
 
 
 @dataclass(frozen=True)
@@ -146,7 +167,7 @@ class Timer:
             if disk.now_s >= end_s:
                 return
             for _request in range(min(self.batch, MOST_WAITING - disk.inflight)):
-                disk.send(self.requests.kind(disk.chance), self.requests.bytes, _nothing)
+                self.requests.send(disk, _nothing)
             number += 1
             late_s = disk.chance.expovariate(1 / self.jitter_s)
             disk.at(start_s + number * self.period_s + late_s, wake)

@@ -85,6 +85,8 @@ class MediumSpec:
     servers: int = 1
     byte_s: float = 0.0
     """Service time that each byte adds."""
+    stalls: tuple[tuple[float, float], ...] = ()
+    """Start and end of each time in which nothing is served."""
 
 
 class Medium:
@@ -103,6 +105,7 @@ class Medium:
         """`complete` is called with the end of a service, and the requests that it served."""
         self._events = events
         self._byte_s = spec.byte_s
+        self._stalls = spec.stalls
         self._service_s = spec.service.sampler(chance, events)
         self._flush_s = spec.flush.sampler(chance, events)
         self._free_s = [0.0] * spec.servers
@@ -114,6 +117,9 @@ class Medium:
         """Serve a read or write."""
         start_s = max(self._events.now_s, heappop(self._free_s))
         end_s = start_s + self._service_s() + request.bytes * self._byte_s
+        for stall_start_s, stall_end_s in self._stalls:
+            if start_s < stall_end_s and end_s > stall_start_s:
+                end_s += stall_end_s - max(stall_start_s, start_s)
         heappush(self._free_s, end_s)
         self._complete(end_s, [request])
 

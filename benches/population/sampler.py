@@ -22,7 +22,6 @@ _REALTIME_S = 1.7e9
 _JIFFY_MS = 4
 _READ_DELAY_S = 40e-6
 """From the reading of /proc/diskstats to that of the close sample."""
-_USUAL_LATENESS_S = 0.00015
 
 
 @dataclass
@@ -42,15 +41,14 @@ class Samples:
 
 def simulate(spec: Spec) -> Samples:
     """Run a simulation; the same parameters always have the same result."""
-    disk = SimulatedDisk(spec)
-    sampler = _Sampler(spec, disk)
+    disk = SimulatedDisk(spec, None if spec.limit is None else spec.limit.limiter())
+    result = Sampler(spec, disk).result
     disk.events.run_until(spec.seconds)
-    result = sampler.result
     result.data_requests, result.data_bytes = disk.data_requests, disk.data_bytes
     return result
 
 
-class _Sampler:
+class Sampler:
     """Reads a tick every 100 ms, and close samples every 10 ms."""
 
     def __init__(self, spec: Spec, disk: SimulatedDisk) -> None:
@@ -60,12 +58,14 @@ class _Sampler:
         self._chance = Random(f"{spec.seed} sampler")
         self._close: list[CloseSample] = []
         self._waited_s = 0.0
+        self._is_active = False
+        self._requests = 0
         self._step_at(0)
 
     def _step_at(self, number: int) -> None:
         """Wait for the next deadline; those that are over when it is reached are missed."""
         due_s = self._spec.phase_s + number * CLOSE_S
-        late_s = self._chance.lognormvariate(0, 0.5) * _USUAL_LATENESS_S
+        late_s = self._chance.lognormvariate(0, 0.5) * self._spec.noise.usual_lateness_s
         if self._chance.random() < self._spec.noise.late_sample_ratio:
             late_s = self._chance.uniform(0.001, 0.006)
         at_s = self._disk.preemption.seen_s(due_s + late_s, by_sampler=True)
@@ -114,9 +114,13 @@ class _Sampler:
         disk, limit = self._disk, self._spec.limit
         waited_s, credits_left = 0.0, None
         if disk.limiter is not None and limit is not None:
-            waited_s = disk.limiter.waited_s()
-            completed = disk.data_bytes if limit.name == "bandwidth" else disk.data_requests
-            credits_left = disk.limiter.credits_left(completed)
+            waited_s = disk.limiter.level.some_s(disk.now_s)
+            serving = disk.admitted - disk.data_requests
+            if limit.name == "bandwidth":
+                serving = disk.admitted_bytes - disk.data_bytes
+            if limit.burst is not None:
+                tokens = disk.limiter.buckets[0].tokens
+                credits_left = tokens, tokens + serving
         self.result.truth.append(waited_s - self._waited_s)
         self.result.credits.append(credits_left)
         self._waited_s = waited_s
@@ -127,13 +131,25 @@ class _Sampler:
         close = {DEVICE: (*samples, self._close_sample())}
         ticks = self.result.ticks
         ticks[index] = msgspec.structs.replace(ticks[index], close=close)
+        if self._spec.reads_inflight:
+            self._read_inflight(index)
+
+    def _read_inflight(self, index: int) -> None:
+        """Add the requests in flight, if the device was active at the tick before."""
+        disk, ticks = self._disk, self.result.ticks
+        reads, writes, _ = disk.inflight_by_kind
+        if self._is_active:
+            inflight = {DEVICE: (reads, writes)}
+            ticks[index] = msgspec.structs.replace(ticks[index], inflight=inflight)
+        self._is_active = bool(reads + writes) or disk.data_requests != self._requests
+        self._requests = disk.data_requests
 
     def _diskstats(self) -> str:
         disk = self._disk
         reads, writes, flushes = disk.completed
         read_sectors, written_sectors = disk.sectors
         read_ms, write_ms, flush_ms = (int(seconds * 1000) for seconds in disk.spent_s)
-        busy_ms = int(disk.busy_s() * 1000 / _JIFFY_MS) * _JIFFY_MS
+        busy_ms = int(disk.level.some_s(disk.now_s) * 1000 / _JIFFY_MS) * _JIFFY_MS
         return (
             f" 254      16 {DEVICE} {reads} 0 {read_sectors} {read_ms} {writes} 0"
             f" {written_sectors} {write_ms} {disk.inflight} {busy_ms}"

@@ -5,15 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
+import msgspec
+
 from disksla.disks.disk import Disk as DiskRecord
 from disksla.procfs.diskstats import SECTOR_BYTES
 from disksla.units import GIB
-from population.events import FLUSH, Events, Request
-from population.limiter import Limit, Limiter
+from population.events import FLUSH, Events, Level, Request
+from population.limiter import Limit, Limiter, WaitingRequests
 from population.loads import Span
 from population.medium import Medium, MediumSpec
 
-DEVICE = "vdp"
+DEVICE = "vdx"
+DISK = DiskRecord(DEVICE, 254, 16, size_bytes=100 * GIB, serial="simulated")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,8 @@ class Noise:
     """Share of these times in which the machine does not run at all, and sees no completion."""
     late_sample_ratio: float = 0.002
     """Share of other samples that are late by 1 to 6 ms."""
+    usual_lateness_s: float = 0.00015
+    """Median lateness of the others."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,12 @@ class Spec:
     medium: MediumSpec
     limit: Limit | None = None
     noise: Noise = Noise()
-    write_back: bool = True
-    """False: flushes end in the kernel, which does not count them."""
+    write_back: bool | None = True
+    """False: flushes end in the kernel, which does not count them. None: it is not known."""
     counts_data_writes: bool = False
     """Ticks have exact counts of data writes."""
+    reads_inflight: bool = False
+    """Ticks have the requests in flight of sysfs, while the disk is active."""
     phase_s: float = 0.037
     """Time of the first tick."""
     seconds: float = 60.0
@@ -52,27 +59,31 @@ class Spec:
     @property
     def disk(self) -> DiskRecord:
         """Return the block device."""
-        size_bytes = 100 * GIB
-        return DiskRecord(DEVICE, 254, 16, size_bytes, serial="drawn", write_back=self.write_back)
+        return msgspec.structs.replace(DISK, write_back=self.write_back)
 
 
 class SimulatedDisk:
     """Sends requests through limiter and medium, and counts as the kernel does."""
 
-    def __init__(self, spec: Spec) -> None:
+    def __init__(self, spec: Spec, limiter: Limiter | None) -> None:
         self.chance = Random(spec.seed)
         self.events = Events()
         self.at = self.events.at
         self.preemption = Preemption(spec, self.chance)
-        self.limiter: Limiter | None = None
+        self.limiter: WaitingRequests | None = None
         self._medium = Medium(spec.medium, self.events, self.chance, self._complete_at)
         self._noise = spec.noise
         self._write_back = spec.write_back
-        self._admit = self._medium.serve
-        if spec.limit is not None:
-            self.limiter = Limiter(spec.limit, self.events, self.chance, self._medium.serve)
+        self._admit = self._serve
+        if limiter is not None:
+            self.limiter = WaitingRequests(limiter, self.events, self.chance, self._serve)
             self._admit = self.limiter.send
-        self.inflight = 0
+        self.level = Level()
+        """Requests in flight."""
+        self.inflight_by_kind = [0, 0, 0]
+        self.admitted = 0
+        """Reads and writes that did not wait for the limiter, or no longer."""
+        self.admitted_bytes = 0
         self.completed = [0, 0, 0]
         """Reads, writes as the kernel counts, and flushes."""
         self.sectors = [0, 0]
@@ -80,8 +91,6 @@ class SimulatedDisk:
         self.data_requests = 0
         """Reads and data writes completed."""
         self.data_bytes = 0
-        self._busy_s = 0.0
-        self._busy_since_s = 0.0
         for span in spec.spans:
             self.at(span.start_s, self._start, span)
 
@@ -93,23 +102,28 @@ class SimulatedDisk:
         """Return the simulated time."""
         return self.events.now_s
 
-    def busy_s(self) -> float:
-        """Return the time with requests in flight."""
-        return self._busy_s + (self.now_s - self._busy_since_s if self.inflight else 0.0)
+    @property
+    def inflight(self) -> int:
+        """Return how many requests are in flight."""
+        return self.level.count
 
     def send(self, kind: int, size_bytes: int, done: Callable[[], None]) -> None:
         """Send a request; flushes are not charged by the limiter."""
         if kind == FLUSH and not self._write_back:
             self.at(self.now_s, lambda _: done())
             return
-        if not self.inflight:
-            self._busy_since_s = self.now_s
-        self.inflight += 1
+        self.level.change(1, self.now_s)
+        self.inflight_by_kind[kind] += 1
         request = Request(kind, size_bytes, self.now_s, done)
         if kind == FLUSH:
             self._medium.flush(request)
         else:
             self._admit(request)
+
+    def _serve(self, request: Request) -> None:
+        self.admitted += 1
+        self.admitted_bytes += request.bytes
+        self._medium.serve(request)
 
     def _complete_at(self, end_s: float, requests: list[Request]) -> None:
         noise = self._noise
@@ -123,9 +137,8 @@ class SimulatedDisk:
         if requests[0].kind == FLUSH:
             self.completed[2] += 1
             self.spent_s[2] += now_s - requests[0].sent_s
-        self.inflight -= len(requests)
-        if not self.inflight:
-            self._busy_s += now_s - self._busy_since_s
+        self.level.change(-len(requests), now_s)
+        self.inflight_by_kind[requests[0].kind] -= len(requests)
         for request in requests:
             index = 1 if request.kind else 0
             self.completed[index] += 1

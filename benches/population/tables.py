@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
+from disksla.verdict import Sign
 from population.judging import Judged, Signs
 
 NEAR_RATIO = 0.08
@@ -60,7 +61,7 @@ def report(runs: list[Judged], seed: int) -> Iterator[str]:
 
 def sign_table(results: dict[Signs, list[Judged]]) -> Iterator[str]:
     """Yield what each sign gives and costs: without it, and alone."""
-    every = frozenset[str]().union(*results)
+    every: Signs = frozenset[Sign]().union(*results)
     yield ""
     yield _line("signs", _HEADINGS)
     for signs, runs in results.items():

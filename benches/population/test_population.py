@@ -7,7 +7,6 @@ import pytest
 
 from disksla.procfs.diskstats import Counters, parse_line, to_counters
 from population import DEVICE, Draw, draw
-from population.judging import judged, settings_of, summarize, terms_of
 from population.limiter import LEAKY_DEPTH_S, Burst, Limit
 from population.loads import Closed, Commits, Load, Open, Requests, Span
 from population.medium import MediumSpec, ServiceTime
@@ -108,22 +107,10 @@ def test_a_burst_ends_when_its_credits_do() -> None:
     assert samples.credits[-1] == pytest.approx((0, 0), abs=50)
 
 
-def test_a_deep_queue_waits_all_the_time_for_windows() -> None:
-    samples = simulate(spec(Closed(64, Requests()), Limit("iops", 300, 0.1)))
-    assert sum(samples.truth) == pytest.approx(SECONDS - 0.6, abs=0.1)
-    assert samples.data_requests == pytest.approx(300 * (SECONDS - 0.5), rel=0.02)
-
-
 def test_one_reader_waits_for_what_its_requests_leave_of_a_window() -> None:
     samples = simulate(spec(Closed(1, Requests()), Limit("iops", 300, 0.1)))
     share = sum(samples.truth) / (SECONDS - 0.53)
     assert share == pytest.approx(1 - 300 * 0.0005, abs=0.03)
-
-
-def test_a_leaky_bucket_admits_evenly() -> None:
-    samples = simulate(spec(Closed(8, Requests()), Limit("iops", 300, None)))
-    steady = [line.reads or 0 for line in counters(samples)][20:]
-    assert all(25 <= after - before <= 35 for before, after in pairwise(steady))
 
 
 @pytest.mark.parametrize("write_back", [True, False])
@@ -147,12 +134,3 @@ def test_flushes_do_not_wait_for_the_limiter() -> None:
     flushes = Closed(1, WRITES, flush_every=1)
     samples = simulate(spec(flushes, waiting))
     assert counters(samples)[-1].flushes == pytest.approx(SECONDS - 1, abs=1)
-
-
-@pytest.mark.parametrize("number", [2, 3])
-def test_the_pipeline_judges_a_draw(draws: list[Draw], number: int) -> None:
-    for name, terms in terms_of(draws[number]).items():
-        rows = judged(draws[number].ticks, settings_of(terms))
-        run = summarize(draws[number], name, rows)
-        assert sum(row.window_s or 0.0 for row in rows) == pytest.approx(SECONDS, abs=2.5)
-        assert 0 <= run.total_s <= SECONDS

@@ -197,7 +197,7 @@ def explained(scenario: Scenario) -> str:
             "below-60-of-100",
             [
                 (
-                    "the disk gave less than promised: 60.1 IOPS, 240 KiB/s, with 32 requests"
+                    "the disk gave less than promised: 60 IOPS, 240 KiB/s, with 32 requests"
                     " in flight; the promise is 100 IOPS. Report this to the provider"
                 ),
             ],

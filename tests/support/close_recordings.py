@@ -10,21 +10,18 @@ from pathlib import Path
 import msgspec
 
 from disksla.config.custom_terms import SumTerms
-from disksla.config.settings import DiskEntry, DiskMatch, Settings
-from disksla.disks.disk import Disk
 from disksla.interval import Clocks, Interval, interval_of
-from disksla.pipeline.advance import advance
-from disksla.pipeline.state import State, to_look_at
 from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord, window_records
+from disksla.pipeline.window_records import WindowRecord
 from disksla.procfs import SECTOR_BYTES, CloseSample
-from disksla.units import GIB
 from disksla.verdict import SIGNS, Sign
-from support.simulated_host import CATALOG
+from population.judging import judged as judged_ticks
+from population.judging import settings_of
+from population.simulation import DISK as SIMULATED
 
 DIRECTORY = Path(__file__).parents[1] / "verdict" / "close"
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in DIRECTORY.glob("*.json.gz"))
-DISK = Disk("vdx", 254, 16, size_bytes=100 * GIB, serial="recorded", write_back=True)
+DISK = msgspec.structs.replace(SIMULATED, serial="recorded", write_back=True)
 ORIGIN_S = 1000.0
 """Monotonic time of the first sample."""
 _REALTIME_S = 1.7e9
@@ -117,13 +114,6 @@ def close_recording(name: str) -> CloseRecording:
     )
 
 
-def settings_of(terms: SumTerms | None) -> Settings:
-    """Return the configuration with these terms of the disk."""
-    if terms is None:
-        return Settings()
-    return Settings(disks=(DiskEntry(match=DiskMatch(device=DISK.name), terms=terms),))
-
-
 @dataclass(frozen=True)
 class Judged:
     """What the pipeline says of a recording."""
@@ -158,11 +148,7 @@ def judged(
     signs: frozenset[Sign] = SIGNS,
 ) -> Judged:
     """Judge a recording by the pipeline, with all close samples or those that a daemon takes."""
-    state, rows = State(settings_of(terms), CATALOG), list[WindowRecord]()
-    for tick in recording.ticks():
-        looked = tick
-        if not always_looked_at and not to_look_at(state, tick.clocks.monotonic_s):
-            looked = msgspec.structs.replace(tick, close={})
-        before, state = state, advance(state, looked, signs)
-        rows += window_records(before, state)
+    rows = judged_ticks(
+        recording.ticks(), settings_of(terms), signs, always_looked_at=always_looked_at
+    )
     return Judged([row for row in rows if row.verdict is not None])

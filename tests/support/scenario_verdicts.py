@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
-import msgspec
-
-from disksla.pipeline.advance import advance
-from disksla.pipeline.state import State, to_look_at
+from disksla.pipeline.state import State
 from disksla.pipeline.window_records import WindowRecord, window_records
 from disksla.verdict.ceiling import Ceiling
-from support.simulated_host import CATALOG
+from population.judging import judged_states
 from support.simulated_limiter import DEVICE, Scenario, Window, run
 
 
@@ -54,11 +51,6 @@ class ScenarioVerdicts:
 def judged(scenario: Scenario) -> ScenarioVerdicts:
     """Run the simulation, and the pipeline on its ticks."""
     result = run(scenario)
-    states = [State(scenario.settings(), CATALOG)]
-    for tick in result.ticks:
-        due_s = tick.clocks.monotonic_s - tick.lateness_s
-        is_looked_at = DEVICE in to_look_at(states[-1], due_s)
-        looked = tick if is_looked_at else msgspec.structs.replace(tick, close={})
-        states.append(advance(states[-1], looked))
+    states = list(judged_states(result.ticks, scenario.settings()))
     rows = [row for before, after in pairwise(states) for row in window_records(before, after)]
     return ScenarioVerdicts([row for row in rows if row.verdict is not None], result.truth, states)

@@ -2,90 +2,51 @@
 
 Time is simulated, so ten seconds of a disk take milliseconds. `run` returns the ticks that the
 pipeline would have received, and for each window of the limiter the truth that its verdict is
-compared with.
-
-The limiter with windows is the one in the documents of Yandex Cloud: 300 IOPS are 30 requests per
-100 ms, and the others wait for the next window
-(https://yandex.cloud/en/docs/compute/concepts/storage-read-write). The limiter without windows,
-called smooth, is that of QEMU: a leaky bucket with a depth of a tenth of a second
-(https://gitlab.com/qemu-project/qemu, util/throttle.c).
+compared with. The simulation is that of the population (benches/population), which draws its disks
+at random; these here are known cases.
 """
 
 import math
-from collections import deque
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from heapq import heapify, heappop, heappush
-from itertools import count
-from random import Random
-from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from disksla.config.custom_terms import CustomTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
-from disksla.disks.disk import Disk
-from disksla.interval.interval import Clocks
 from disksla.pipeline.tick import Tick
-from disksla.procfs.close_sample import CloseSample
-from disksla.procfs.diskstats import SECTOR_BYTES
-from disksla.units import GIB
+from population import loads as programs
+from population.limiter import WINDOW_S, Bucket, Limiter, LimitName, ThrottledAt
+from population.loads import Span
+from population.medium import MediumSpec, ServiceTime
+from population.sampler import ORIGIN_S, Sampler
+from population.simulation import DEVICE, DISK, Noise, SimulatedDisk, Spec
 
-WINDOW_S = 0.1
-ORIGIN_S = 1000.0
-"""Monotonic time at which a simulation begins."""
+__all__ = [
+    "DEVICE",
+    "DISK",
+    "ORIGIN_S",
+    "WINDOW_S",
+    "Bucket",
+    "Closed",
+    "Limiter",
+    "Load",
+    "Medium",
+    "Open",
+    "Run",
+    "Scenario",
+    "Window",
+    "additive",
+    "run",
+    "separate",
+    "summed",
+    "time_shared",
+]
+
+_JUST_AFTER_S = 5e-10
+"""What happens at the end of a window belongs to it; buckets are filled a nanosecond later."""
 FOREVER = ((0.53, math.inf),)
 """A load that starts half a second after the sampler, and within a window of the limiter."""
-
-DEVICE = "vdx"
-DISK = Disk(DEVICE, 254, 16, size_bytes=100 * GIB, serial="simulated")
-
-_MONOTONIC_TO_REALTIME_S = 1.7e9
-_JIFFY_MS = 4
-_JIFFY_S = _JIFFY_MS / 1000
-_READ_DELAY_S = 50e-6
-"""From the clocks to /proc/diskstats, and from there to sysfs."""
-_STEPS = 10
-"""Close samples per window."""
-_SHORTEST_TIMER_S = 1e-6
-_ROUNDING = 1e-9
-"""Rounding error, as a share of the tokens of a second."""
-
-LimitedBy = Literal["iops", "bandwidth"]
-ThrottledAt = Literal["base", "burst"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bucket:
-    """Token bucket: a request is admitted while there are tokens, even if it overdraws.
-
-    Tokens are I/Os, bytes or seconds of service, as are the prices. Without a peak all tokens may
-    be spent at once; without a capacity it is the fill of one window.
-    """
-
-    per_second: float
-    read: float = 0.0
-    """Price of a read request."""
-    write: float = 0.0
-    read_byte: float = 0.0
-    written_byte: float = 0.0
-    peak_per_second: float | None = None
-    capacity: float | None = None
-    initial: float | None = None
-    """Tokens at the start; None is full."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limiter:
-    """Makes requests wait, first in, first out, while any bucket that they use is empty."""
-
-    buckets: tuple[Bucket, ...]
-    window_s: float | None = WINDOW_S
-    """Buckets are filled once per window; None: continuously."""
-    apart: bool = False
-    """Reads and writes wait in separate queues."""
-    changes: tuple[tuple[float, tuple[Bucket, ...]], ...] = ()
-    """Times at which other buckets replace the present ones, one for one; tokens are kept."""
 
 
 def summed(
@@ -151,17 +112,23 @@ class Medium:
     """The disk behind the limiter: `servers` requests at a time, each for `service_s`."""
 
     service_s: float = 0.0002
-    byte_s: float = 0.0
-    """Service time that each byte adds."""
     jitter: float = 0.0
     """Standard deviation of the logarithm of the service time; the mean is `service_s`."""
     servers: int = 32
     stalls: tuple[tuple[float, float], ...] = ()
     """Start and end of each time in which nothing completes."""
 
+    def spec(self) -> MediumSpec:
+        """Return the parameters of the simulation; nothing is flushed."""
+        service = ServiceTime("constant", self.service_s)
+        if self.jitter:
+            spread = math.sqrt(math.expm1(self.jitter**2))
+            service = ServiceTime("lognormal", self.service_s, spread)
+        return MediumSpec(service, service, self.servers, stalls=self.stalls)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Load:
+class Load(ABC):
     """The requests that are sent, and when."""
 
     write_share: float = 0.0
@@ -169,6 +136,19 @@ class Load:
     write_bytes: int = 4096
     active: tuple[tuple[float, float], ...] = FOREVER
     """Start and end of each time in which requests are sent."""
+
+    @property
+    def requests(self) -> programs.Requests:
+        """Return what the requests are."""
+        return programs.Requests(self.write_share, self.read_bytes, self.write_bytes)
+
+    @abstractmethod
+    def program(self) -> programs.Load:
+        """Return the program that sends them."""
+
+    def spans(self) -> tuple[Span, ...]:
+        """Return the program at each of its times."""
+        return tuple(Span(self.program(), start_s, end_s) for start_s, end_s in self.active)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +159,9 @@ class Closed(Load):
     think_s: float = 0.0
     """Time from a completion to the next request."""
 
+    def program(self) -> programs.Load:
+        return programs.Closed(self.depth, self.requests, self.think_s, thinks_evenly=True)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Open(Load):
@@ -186,6 +169,9 @@ class Open(Load):
 
     per_second: float
     poisson: bool = False
+
+    def program(self) -> programs.Load:
+        return programs.Open(self.per_second, self.requests, is_even=not self.poisson)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -213,6 +199,19 @@ class Scenario:
         match = DiskMatch(device=DEVICE)
         return Settings(disks=(DiskEntry(match=match, terms=self.terms, size=self.size_bytes),))
 
+    def spec(self) -> Spec:
+        """Return the parameters of the simulation, which ends when its windows are complete."""
+        return Spec(
+            f"{self.seed}",
+            tuple(span for load in self.loads for span in load.spans()),
+            self.medium.spec(),
+            noise=Noise() if self.lateness else Noise(late_sample_ratio=0, usual_lateness_s=0),
+            write_back=None,
+            reads_inflight=True,
+            phase_s=self.sampler_phase_s,
+            seconds=self.seconds + WINDOW_S / 2,
+        )
+
 
 class Window(msgspec.Struct, frozen=True):
     """The truth of one window of the limiter."""
@@ -227,7 +226,7 @@ class Window(msgspec.Struct, frozen=True):
     """At least one request waited for the limiter at the end of the window. For a smooth limiter,
     which has no windows: one waited for most of the time."""
     throttled_at: ThrottledAt | None
-    limit: LimitedBy | None
+    limit: LimitName | None
     throttled_s: float
     """Time in which at least one request waited for the limiter."""
     throttled_io_seconds: float
@@ -260,384 +259,60 @@ def run(scenario: Scenario) -> Run:
 
     Its ticks have close samples of all of the time, more than a sampler takes.
     """
-    return _Simulation(scenario).run()
+    spec = scenario.spec()
+    disk = SimulatedDisk(spec, scenario.limiter)
+    truth = _Truth(disk, (scenario.limiter and scenario.limiter.window_s) or WINDOW_S)
+    samples = Sampler(spec, disk).result
+    disk.events.run_until(spec.seconds)
+    return Run(samples.ticks, truth.windows)
 
 
-class _BucketState:
-    """One bucket in use."""
+class _Truth:
+    """Notes the truth of each window."""
 
-    __slots__ = (
-        "bucket",
-        "byte",
-        "capacity",
-        "depth",
-        "filled_s",
-        "op",
-        "peak_tokens",
-        "rounding",
-        "tokens",
-    )
+    def __init__(self, disk: SimulatedDisk, window_s: float) -> None:
+        self.windows: list[Window] = []
+        self._disk = disk
+        self._window_s = window_s
+        self._before: tuple[float, ...] = (0, 0, 0.0, 0.0, 0.0)
+        disk.at(window_s + _JUST_AFTER_S, self._close_window, 1)
 
-    def __init__(self, bucket: Bucket, window_s: float) -> None:
-        self.peak_tokens = math.inf
-        self.tokens = math.inf
-        self.filled_s = 0.0
-        self.change(bucket, window_s)
-        if bucket.initial is not None:
-            self.tokens = min(bucket.initial, self.capacity)
-
-    def change(self, bucket: Bucket, window_s: float) -> None:
-        self.bucket = bucket
-        self.op = (bucket.read, bucket.write)
-        self.byte = (bucket.read_byte, bucket.written_byte)
-        base = bucket.per_second * window_s
-        self.capacity = base if bucket.capacity is None else bucket.capacity
-        self.depth = (bucket.peak_per_second or math.inf) * window_s
-        self.rounding = bucket.per_second * _ROUNDING
-        self.tokens = min(self.tokens, self.capacity)
-        self.peak_tokens = min(self.peak_tokens, self.depth)
-
-    def fill(self, seconds: float) -> None:
-        self.tokens = min(self.capacity, self.tokens + self.bucket.per_second * seconds)
-        if self.depth < math.inf:
-            peak = self.bucket.peak_per_second or math.inf
-            self.peak_tokens = min(self.depth, self.peak_tokens + peak * seconds)
-
-    def wait_s(self) -> float:
-        """Return the time until the bucket has tokens."""
-        peak = self.bucket.peak_per_second or math.inf
-        return max(-self.tokens / self.bucket.per_second, -self.peak_tokens / peak)
-
-
-class _Request:
-    __slots__ = ("op", "sent_s", "size", "stream")
-
-    def __init__(self, sent_s: float, op: int, size: int, stream: "_Stream") -> None:
-        self.sent_s = sent_s
-        self.op = op
-        self.size = size
-        self.stream = stream
-
-
-class _Queue(deque[_Request]):
-    """Requests that wait for the limiter."""
-
-    is_timed = False
-    """A smooth limiter has a timer for it."""
-
-
-class _Stream:
-    """A load being simulated."""
-
-    __slots__ = ("depth", "load", "think_s")
-
-    def __init__(self, load: Load) -> None:
-        self.load = load
-        self.depth = 0
-        """Requests of a closed loop that are in flight, or in their think time."""
-        self.think_s = load.think_s if isinstance(load, Closed) else None
-        """None for an open loop, where no request follows a completion."""
-
-
-class _Arrival(NamedTuple):
-    """A future request of an open loop."""
-
-    stream: _Stream
-    load: Open
-    start_s: float
-    end_s: float
-    number: int
-
-
-class _Simulation:
-    def __init__(self, scenario: Scenario) -> None:
-        self.scenario = scenario
-        self.medium = scenario.medium
-        self.limiter = scenario.limiter
-        self.window_s = (self.limiter and self.limiter.window_s) or WINDOW_S
-        self.smooth = self.limiter is not None and self.limiter.window_s is None
-        self.random = Random(scenario.seed)
-        self.events: list[tuple[float, int, Callable[[Any], None], Any]] = []
-        self.order = count()
-        self.now_s = 0.0
-
-        buckets = self.limiter.buckets if self.limiter else ()
-        self.buckets = [_BucketState(bucket, self.window_s) for bucket in buckets]
-        apart = self.limiter is not None and self.limiter.apart
-        self.queues = [_Queue() for _ in range(2 if apart else 1)]
-        self.waiting = 0
-        """Requests that wait for the limiter."""
-        self.last = _Request(0.0, 0, 0, _Stream(Load()))
-        """The request that was admitted last."""
-        self.servers = [0.0] * self.medium.servers
-        heapify(self.servers)
-
-        self.inflight = [0, 0]
-        self.ios = [0, 0]
-        self.sectors = [0, 0]
-        self.io_ns = [0, 0]
-        self.busy_s = 0.0
-
-        self.truth: list[Window] = []
-        self.ops = 0
-        self.bytes = 0
-        self.throttled_s = 0.0
-        self.throttled_io_s = 0.0
-        self.inflight_io_s = 0.0
-
-        self.ticks: list[Tick] = []
-        self.close: list[CloseSample] = []
-        self.last_sample: tuple[int, ...] | None = None
-        self.is_active = False
-
-    def run(self) -> Run:
-        self._at(self.window_s, self._close_window, 1)
-        if self.limiter is not None:
-            for at_s, buckets in self.limiter.changes:
-                self._at(at_s, self._change, buckets)
-        for load in self.scenario.loads:
-            stream = _Stream(load)
-            for start_s, end_s in load.active:
-                if isinstance(load, Closed):
-                    self._at(start_s, self._fill_loop, (stream, load.depth))
-                elif isinstance(load, Open):
-                    self._at(start_s, self._arrive, _Arrival(stream, load, start_s, end_s, 0))
-        self._at_tick(0)
-        events = self.events
-        # The windows before the last sample are complete.
-        while events[0][0] <= self.scenario.seconds + self.window_s / 2:
-            at_s, _, act, argument = heappop(events)
-            self._pass(at_s - self.now_s)
-            self.now_s = at_s
-            act(argument)
-        return Run(self.ticks, self.truth)
-
-    def _at(self, at_s: float, act: Callable[[Any], None], argument: object) -> None:
-        heappush(self.events, (at_s, next(self.order), act, argument))
-
-    def _pass(self, seconds: float) -> None:
-        inflight = self.inflight[0] + self.inflight[1]
-        if inflight:
-            self.busy_s += seconds
-            self.inflight_io_s += inflight * seconds
-            if self.waiting:
-                self.throttled_s += seconds
-                self.throttled_io_s += self.waiting * seconds
-
-    # The load
-
-    def _fill_loop(self, of: tuple[_Stream, int]) -> None:
-        stream, depth = of
-        while stream.depth < depth:
-            stream.depth += 1
-            self._send(stream)
-
-    def _send_next(self, stream: _Stream) -> None:
-        """Send another request if the load is still active."""
-        now_s = self.now_s
-        for start_s, end_s in stream.load.active:
-            if start_s <= now_s < end_s:
-                self._send(stream)
-                return
-        stream.depth -= 1
-
-    def _arrive(self, arrival: _Arrival) -> None:
-        stream, load, start_s, end_s, number = arrival
-        self._send(stream)
-        if load.poisson:
-            next_s = self.now_s + self.random.expovariate(load.per_second)
-        else:
-            next_s = start_s + (number + 1) / load.per_second
-        if next_s < end_s:
-            self._at(next_s, self._arrive, _Arrival(stream, load, start_s, end_s, number + 1))
-
-    def _send(self, stream: _Stream) -> None:
-        load = stream.load
-        op = int(load.write_share > 0 and self.random.random() < load.write_share)
-        request = _Request(self.now_s, op, load.write_bytes if op else load.read_bytes, stream)
-        self.inflight[op] += 1
-        queue = self.queues[op] if len(self.queues) > 1 else self.queues[0]
-        queue.append(request)
-        self.waiting += 1
-        if len(queue) == 1:
-            self._admit(queue)
-
-    # The limiter
-
-    def _admit(self, queue: _Queue) -> None:
-        if self.smooth:
-            self._fill_until_now()
-        while queue:
-            request = queue[0]
-            blocking = self._blocking(request)
-            if blocking is not None:
-                if self.smooth and not queue.is_timed:
-                    queue.is_timed = True
-                    wait_s = max(blocking.wait_s(), _SHORTEST_TIMER_S)
-                    self._at(self.now_s + wait_s, self._on_timer, queue)
-                return
-            queue.popleft()
-            self.waiting -= 1
-            op, size = request.op, request.size
-            for state in self.buckets:
-                price = state.op[op] + state.byte[op] * size
-                state.tokens -= price
-                state.peak_tokens -= price
-            self.last = request
-            self.ops += 1
-            self.bytes += size
-            self._serve(request)
-
-    def _blocking(self, request: _Request) -> _BucketState | None:
-        """Return the bucket that a request waits longest for; None if it may be admitted."""
-        op = request.op
-        blocking = None
-        for state in self.buckets:
-            rounding = -state.rounding if self.smooth else state.rounding
-            if (
-                (state.tokens <= rounding or state.peak_tokens <= rounding)
-                and (state.op[op] or state.byte[op])
-                and (blocking is None or state.wait_s() > blocking.wait_s())
-            ):
-                blocking = state
-        return blocking
-
-    def _fill_until_now(self) -> None:
-        for state in self.buckets:
-            state.fill(self.now_s - state.filled_s)
-            state.filled_s = self.now_s
-
-    def _on_timer(self, queue: _Queue) -> None:
-        queue.is_timed = False
-        self._admit(queue)
-
-    def _change(self, buckets: tuple[Bucket, ...]) -> None:
-        if self.smooth:
-            self._fill_until_now()
-        for state, bucket in zip(self.buckets, buckets, strict=True):
-            state.change(bucket, self.window_s)
+    def _totals(self) -> tuple[float, ...]:
+        """Return requests and bytes that were admitted, and seconds, since the start."""
+        disk, now_s = self._disk, self._disk.now_s
+        waited = (0.0, 0.0)
+        if disk.limiter is not None:
+            level = disk.limiter.level
+            waited = (level.some_s(now_s), level.request_s(now_s))
+        return (disk.admitted, disk.admitted_bytes, *waited, disk.level.request_s(now_s))
 
     def _close_window(self, number: int) -> None:
-        if self.smooth:
-            self._fill_until_now()
-        throttled = self.throttled_s > self.window_s / 2 if self.smooth else self.waiting > 0
-        throttled_at, limit = self._throttled_by() if throttled else (None, None)
-        self.truth.append(
+        limiter = self._disk.limiter
+        totals = self._totals()
+        parts = [now - before for now, before in zip(totals, self._before, strict=True)]
+        self._before = totals
+        throttled, levels = False, tuple[float, ...]()
+        if limiter is not None:
+            limiter.fill_to_now()
+            throttled = limiter.level.count > 0
+            if limiter.is_leaky:
+                throttled = parts[2] > self._window_s / 2
+            levels = tuple(state.tokens for state in limiter.buckets)
+        throttled_at, limit = limiter.throttled_by() if limiter and throttled else (None, None)
+        self.windows.append(
             Window(
-                ORIGIN_S + (number - 1) * self.window_s,
-                ORIGIN_S + number * self.window_s,
-                self.ops,
-                self.bytes,
-                throttled,
-                throttled_at,
-                limit,
-                self.throttled_s,
-                self.throttled_io_s,
-                self.inflight_io_s,
-                tuple(state.tokens for state in self.buckets),
+                start_s=ORIGIN_S + (number - 1) * self._window_s,
+                end_s=ORIGIN_S + number * self._window_s,
+                ops=int(parts[0]),
+                bytes=int(parts[1]),
+                throttled=throttled,
+                throttled_at=throttled_at,
+                limit=limit,
+                throttled_s=parts[2],
+                throttled_io_seconds=parts[3],
+                inflight_io_seconds=parts[4],
+                levels=levels,
             )
         )
-        self.ops = self.bytes = 0
-        self.throttled_s = self.throttled_io_s = self.inflight_io_s = 0.0
-        self._at((number + 1) * self.window_s, self._close_window, number + 1)
-        if not self.smooth:
-            for state in self.buckets:
-                state.fill(self.window_s)
-            for queue in self.queues:
-                self._admit(queue)
-
-    def _throttled_by(self) -> tuple[ThrottledAt, LimitedBy]:
-        """Return what the next request waits for, or the last one waited for."""
-        request = next((queue[0] for queue in self.queues if queue), self.last)
-        blocking = self._blocking(request) or max(self.buckets, key=_BucketState.wait_s)
-        of_bytes = blocking.byte[request.op] * request.size > blocking.op[request.op]
-        is_base = blocking.tokens <= blocking.rounding or blocking.bucket.peak_per_second is None
-        return "base" if is_base else "burst", "bandwidth" if of_bytes else "iops"
-
-    # The disk
-
-    def _serve(self, request: _Request) -> None:
-        medium = self.medium
-        service_s = medium.service_s + medium.byte_s * request.size
-        if medium.jitter:
-            service_s *= self.random.lognormvariate(-(medium.jitter**2) / 2, medium.jitter)
-        end_s = max(self.now_s, self.servers[0])
-        start_s, end_s = end_s, end_s + service_s
-        for stall_start_s, stall_end_s in medium.stalls:
-            if start_s < stall_end_s and end_s > stall_start_s:
-                end_s += stall_end_s - max(stall_start_s, start_s)
-        heappop(self.servers)
-        heappush(self.servers, end_s)
-        heappush(self.events, (end_s, next(self.order), self._complete, request))
-
-    def _complete(self, request: _Request) -> None:
-        op = request.op
-        self.inflight[op] -= 1
-        self.ios[op] += 1
-        self.sectors[op] += request.size // SECTOR_BYTES
-        self.io_ns[op] += round((self.now_s - request.sent_s) * 1e9)
-        think_s = request.stream.think_s
-        if think_s:
-            self._at(self.now_s + think_s, self._send_next, request.stream)
-        elif think_s is not None:
-            self._send_next(request.stream)
-
-    # The sampler
-
-    def _at_tick(self, number: int) -> None:
-        late_s = 0.0
-        if self.scenario.lateness:
-            late_s = self.random.lognormvariate(math.log(0.00015), 0.5)
-            if self.random.random() < 0.002:
-                late_s = self.random.uniform(0.001, 0.018)
-        due_s = self.scenario.sampler_phase_s + number * WINDOW_S
-        self._at(due_s + late_s + _READ_DELAY_S, self._read_diskstats, (number, late_s))
-        for step in range(1, _STEPS):
-            step_s = due_s - WINDOW_S * (1 - step / _STEPS)
-            if step_s > self.now_s:
-                self._at(step_s, self._read_close, None)
-
-    def _read_close(self, _: None) -> None:
-        reads, writes = self.ios
-        read_sectors, written_sectors = self.sectors
-        at_s, inflight = round(ORIGIN_S + self.now_s, 5), sum(self.inflight)
-        self.close.append(
-            CloseSample(at_s, reads, writes, read_sectors, written_sectors, inflight)
-        )
-
-    def _read_diskstats(self, of: tuple[int, float]) -> None:
-        number, late_s = of
-        reads, writes = self.ios
-        read_sectors, written_sectors = self.sectors
-        read_ns, write_ns = self.io_ns
-        counters = (
-            *(reads, 0, read_sectors, read_ns // 10**6),
-            *(writes, 0, written_sectors, write_ns // 10**6),
-            sum(self.inflight),
-            int(self.busy_s / _JIFFY_S) * _JIFFY_MS,
-            (read_ns + write_ns) // 10**6,
-            *(0, 0, 0, 0, 0, 0),
-        )
-        clock_s = self.now_s - _READ_DELAY_S
-        tick = Tick(
-            Clocks(ORIGIN_S + clock_s, ORIGIN_S + clock_s, _MONOTONIC_TO_REALTIME_S + clock_s),
-            f" {DISK.major} {DISK.minor:7d} {DISK.name} {' '.join(map(str, counters))}\n",
-            lateness_s=late_s,
-            disks=(DISK,) if number == 0 else None,
-        )
-        self._at(self.now_s + _READ_DELAY_S, self._read_inflight, tick)
-        self._at_tick(number + 1)
-
-    def _read_inflight(self, tick: Tick) -> None:
-        """Complete a tick; sysfs is read only if the device was active at the last sample."""
-        reads, writes = self.inflight
-        self._read_close(None)
-        tick = msgspec.structs.replace(tick, close={DEVICE: tuple(self.close)})
-        self.close = []
-        if self.is_active:
-            tick = msgspec.structs.replace(tick, inflight={DEVICE: (reads, writes)})
-        self.ticks.append(tick)
-        sample = (*self.ios, *self.io_ns)
-        has_changed = self.last_sample is not None and sample != self.last_sample
-        self.is_active = has_changed or reads + writes > 0
-        self.last_sample = sample
+        due_s = (number + 1) * self._window_s + _JUST_AFTER_S
+        self._disk.at(due_s, self._close_window, number + 1)

@@ -14,10 +14,8 @@ from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import Settings
 from disksla.interval.interval import Interval
 from disksla.limits.limits import NO_LIMITS, Conditions, Limits, PromisedShare, Rates, build_limits
-from disksla.pipeline.advance import advance
-from disksla.pipeline.state import State
 from disksla.pipeline.tick import Tick
-from disksla.pipeline.window_records import WindowRecord, window_records
+from disksla.pipeline.window_records import WindowRecord
 from disksla.procfs import CloseSample
 from disksla.units import KIB, MIB
 from disksla.verdict.ceiling import Ceiling
@@ -31,12 +29,12 @@ from disksla.verdict.verdict import (
     classify,
 )
 from population import draw
-from population.judging import settings_of as settings_of_draw
-from support.close_recordings import NAMES, close_recording, judged, settings_of
+from population.judging import judged as judged_ticks
+from population.judging import settings_of
+from support.close_recordings import NAMES, close_recording, judged
 from support.examples import scaled
 from support.scenario_verdicts import judged as judged_scenario
 from support.scenarios import SCENARIOS
-from support.simulated_host import CATALOG
 from support.simulated_limiter import Closed, Limiter, Medium, Scenario, summed
 
 LIMITS = build_limits(Rates(1000.0, 1000.0, 100e6, 100e6), "sum")
@@ -175,10 +173,7 @@ def test_seconds_of_all_verdicts_add_up(name: str) -> None:
 
 def rows_of(ticks: Sequence[Tick], settings: Settings) -> dict[float, WindowRecord]:
     """Return the decided windows by their end, of a detector that starts at the first tick."""
-    state, rows = State(settings, CATALOG), list[WindowRecord]()
-    for tick in ticks:
-        before, state = state, advance(state, tick)
-        rows += window_records(before, state)
+    rows = judged_ticks(ticks, settings, always_looked_at=True)
     return {row.monotonic_s: row for row in rows if row.verdict is not None}
 
 
@@ -211,7 +206,7 @@ def test_simulated_disk_is_judged_the_same_from_every_start(number: int) -> None
     limit = drawn.spec.limit
     terms = SumTerms(iops=limit.per_second) if limit is not None else SumTerms(iops=300.0)
     starts = Random(number).sample(range(1, 180), 3)
-    assert assert_that_starts_agree(drawn.ticks, settings_of_draw(terms), starts) > 100
+    assert assert_that_starts_agree(drawn.ticks, settings_of(terms), starts) > 100
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -539,38 +534,6 @@ def test_anything_may_be_sampled(
             detector, each, close, LIMITS if has_terms else NO_LIMITS, TOLERANCE
         )
         assert all(0 <= verdict.throttled_share <= 1 for verdict in found)
-
-
-mangled = st.sampled_from(["cut", "repeated", "shuffled", "thinned", "blind"])
-
-
-@scaled(60)
-@given(st.sampled_from(NAMES), st.lists(mangled, min_size=1, max_size=3), st.integers())
-def test_recordings_may_be_mangled(name: str, ways: list[str], seed: int) -> None:
-    random = Random(seed)
-    samples_of = windows_of(name)
-    for way in ways:
-        samples_of = _mangled(samples_of, way, random)
-    detector = DetectorState()
-    for each, (_, close) in zip(at_their_times(w for w, _ in samples_of), samples_of, strict=True):
-        detector, _ = classify(detector, each[0], close, LIMITS, TOLERANCE)
-
-
-def _mangled(seen: list[Seen], way: str, random: Random) -> list[Seen]:
-    match way:
-        case "cut":
-            return seen[random.randrange(len(seen)) :]
-        case "repeated":
-            return [each for each in seen for _ in range(random.choice((1, 1, 2)))]
-        case "shuffled":
-            return random.sample(seen, len(seen))
-        case "thinned":
-            return [
-                (each, tuple(sample for sample in close if random.random() < 0.7))
-                for each, close in seen
-            ]
-        case _:
-            return [(each, random.choice((close, NO_SAMPLES))) for each, close in seen]
 
 
 def with_late_samples(seed: int) -> list[Seen]:

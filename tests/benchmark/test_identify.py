@@ -172,146 +172,58 @@ def spread(*milliseconds: float) -> tuple[LatencyBin, ...]:
 
 
 ROTATION = spread(4, 6, 8, 10, 12, 14)
+TURNING = requests(9, bins=ROTATION)
+NEARER = requests(4, bins=spread(2, 3, 4, 5))
+
+
+def deep(iops: float, *milliseconds: float, mean: float = 9) -> RequestStats:
+    """Return the statistics of requests with 16 in flight, of which some took so long."""
+    bins = spread(*milliseconds) if milliseconds else ()
+    return requests(mean, iops=iops, queue_depth=16, bins=bins)
 
 
 @pytest.mark.parametrize(
-    ("evidence", "medium", "limited", "sentence"),
+    ("medium", "limited", "sentence", "evidence"),
     [
-        (
-            Evidence(random=requests(3.33, bins=spread(3.32, 3.33, 3.34))),
-            "unknown",
-            True,
-            "Almost constant latency",
-        ),
-        (
-            Evidence(random=requests(60, bins=spread(40, 60, 80))),
-            "unknown",
-            False,
-            "No rotating disk takes that long",
-        ),
-        (
-            Evidence(
-                random=requests(9, bins=ROTATION), deep=requests(9, iops=1500, queue_depth=16)
-            ),
-            "network",
-            False,
-            "spread over many disks",
-        ),
-        (
-            Evidence(
-                random=requests(9, bins=ROTATION),
-                near=requests(4, bins=spread(2, 3, 4, 5)),
-                deep=requests(9, iops=1500, queue_depth=16),
-            ),
-            "rotating",
-            False,
-            "grows with the distance",
-        ),
-        (
-            Evidence(
-                random=requests(9, bins=ROTATION),
-                near=requests(9, bins=ROTATION),
-                sequential=requests(9),
-                deep=requests(9, iops=111, queue_depth=16),
-            ),
-            "unknown",
-            True,
-            "Neither position nor queue depth",
-        ),
-        (
-            Evidence(
-                random=requests(9, bins=ROTATION),
-                near=requests(9, bins=ROTATION),
-                sequential=requests(9),
-                deep=requests(9, iops=300, queue_depth=16),
-            ),
-            "network",
-            False,
-            "behind a network",
-        ),
-        (
-            Evidence(random=requests(9, bins=spread(8, 9, 9, 10)), sequential=requests(0.1)),
-            "unknown",
-            False,
-            "does not show whether position",
-        ),
-        (
-            Evidence(
-                random=requests(9, bins=ROTATION),
-                near=requests(9, bins=ROTATION),
-                sequential=requests(0.1),
-                deep=requests(9, iops=444, queue_depth=16),
-            ),
-            "unknown",
-            False,
-            "does not show whether position",
-        ),
-        (Evidence(random=requests(9)), "unknown", False, "does not show whether position"),
-        (
-            Evidence(random=requests(1, bins=spread(*[0.1] * 20, 5, 8, 11))),
-            "unknown",
-            False,
-            "a cache hides",
-        ),
-        (Evidence(random=requests(0.01)), "memory", False, "Blocks that were never written"),
-        (
-            Evidence(random=requests(0.6), deep=requests(9, iops=1700, queue_depth=16)),
-            "network",
-            True,
-            "a limiter sets this rate",
-        ),
-        (
-            Evidence(
-                random=requests(1.5),
-                deep=requests(8, iops=2000, queue_depth=16, bins=spread(*[1.6] * 20, 82, 83, 84)),
-            ),
-            "network",
-            True,
-            "Some of these wait 83.7 ms",
-        ),
-        (
-            Evidence(
-                random=requests(1.5),
-                deep=requests(2, iops=8000, queue_depth=16, bins=spread(*[1.6] * 20, 5)),
-            ),
-            "network",
-            False,
-            "12 times as many",
-        ),
-        (
-            Evidence(random=requests(0.6), deep=requests(1, iops=16000, queue_depth=16)),
-            "network",
-            False,
-            "9.6 times as many",
-        ),
-        (
-            Evidence(random=requests(3.3, bins=spread(*[0.1] * 30, 96))),
-            "ssd",
-            True,
-            "A few reads wait so long",
-        ),
-        (Evidence(random=requests(0.1), buffered_bytes_per_second=3e9), "nvme", False, "SATA"),
-        (
-            Evidence(random=requests(0.1), streamed=requests(2, 256 * KIB, 400)),
-            "ssd",
-            True,
-            "slow for an SSD",
-        ),
-        (
-            Evidence(
-                random=requests(12, bins=ROTATION),
-                near=requests(4, bins=spread(2, 3, 4, 5)),
-                sequential=requests(8.3),
-                written=requests(5),
-            ),
-            "rotating",
-            False,
-            "the distance matters",
-        ),
+        ("unknown", True, "Almost constant latency",
+         {"random": requests(3.33, bins=spread(3.32, 3.33, 3.34))}),
+        ("unknown", False, "No rotating disk takes that long",
+         {"random": requests(60, bins=spread(40, 60, 80))}),
+        ("network", False, "spread over many disks", {"random": TURNING, "deep": deep(1500)}),
+        ("rotating", False, "grows with the distance",
+         {"random": TURNING, "near": NEARER, "deep": deep(1500)}),
+        ("unknown", True, "Neither position nor queue depth",
+         {"random": TURNING, "near": TURNING, "sequential": requests(9), "deep": deep(111)}),
+        ("network", False, "behind a network",
+         {"random": TURNING, "near": TURNING, "sequential": requests(9), "deep": deep(300)}),
+        ("unknown", False, "does not show whether position",
+         {"random": requests(9, bins=spread(8, 9, 9, 10)), "sequential": requests(0.1)}),
+        ("unknown", False, "does not show whether position",
+         {"random": TURNING, "near": TURNING, "sequential": requests(0.1), "deep": deep(444)}),
+        ("unknown", False, "does not show whether position", {"random": requests(9)}),
+        ("unknown", False, "a cache hides",
+         {"random": requests(1, bins=spread(*[0.1] * 20, 5, 8, 11))}),
+        ("memory", False, "Blocks that were never written", {"random": requests(0.01)}),
+        ("network", True, "a limiter sets this rate",
+         {"random": requests(0.6), "deep": deep(1700)}),
+        ("network", True, "Some of these wait 83.7 ms",
+         {"random": requests(1.5), "deep": deep(2000, *[1.6] * 20, 82, 83, 84, mean=8)}),
+        ("network", False, "12 times as many",
+         {"random": requests(1.5), "deep": deep(8000, *[1.6] * 20, 5, mean=2)}),
+        ("network", False, "9.6 times as many",
+         {"random": requests(0.6), "deep": deep(16000, mean=1)}),
+        ("ssd", True, "A few reads wait so long",
+         {"random": requests(3.3, bins=spread(*[0.1] * 30, 96))}),
+        ("nvme", False, "SATA", {"random": requests(0.1), "buffered_bytes_per_second": 3e9}),
+        ("ssd", True, "slow for an SSD",
+         {"random": requests(0.1), "streamed": requests(2, 256 * KIB, 400)}),
+        ("rotating", False, "the distance matters",
+         {"random": requests(12, bins=ROTATION), "near": NEARER, "sequential": requests(8.3),
+          "written": requests(5)}),
     ],
-)
-def test_conclusions(evidence: Evidence, medium: str, limited: bool, sentence: str) -> None:
-    finding = identify(evidence)
+)  # fmt: skip
+def test_conclusions(medium: str, limited: bool, sentence: str, evidence: dict[str, Any]) -> None:
+    finding = identify(Evidence(**evidence))
     assert (finding.medium, finding.limited) == (medium, limited)
     assert sentence in " ".join((finding.conclusion, *finding.observations))
     assert finding.title == TITLES[finding.medium]

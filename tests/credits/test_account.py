@@ -68,28 +68,10 @@ def test_after_idle_fills_every_bucket_at_its_rate() -> None:
         assert now.lower_credits == pytest.approx(then.lower_credits + filled, rel=0.05)
 
 
-def test_after_idle_fills_up_to_the_capacity() -> None:
-    account = open_account(LIMITS, 1000.0)
-    assert account is not None
-    lower, upper = bounds(account.after_idle((IOPS, BYTES), 2000.0))
-    assert lower == pytest.approx(8000.0, rel=0.02)
-    assert upper == 8000.0
-
-
 def test_after_idle_of_less_than_a_window_is_unchanged() -> None:
     account = account_at(1000.0)
     assert account.after_idle((IOPS, BYTES), 1000.0 + 0.9 * SHORTEST_S) is account
     assert account.after_idle((IOPS, BYTES), 990.0) is account
-
-
-@given(st.lists(st.floats(0.1, 5.0), min_size=1, max_size=10), st.floats(0.0, 8000.0))
-def test_after_idle_in_parts_is_after_idle(parts_s: list[float], level: float) -> None:
-    """The result does not depend on how often the account was updated."""
-    at_once = in_parts = account_at(level)
-    for part_s in parts_s:
-        in_parts = in_parts.after_idle((IOPS, BYTES), in_parts.at_s + part_s)
-    at_once = at_once.after_idle((IOPS, BYTES), in_parts.at_s)
-    assert bounds(in_parts) == pytest.approx(bounds(at_once), abs=1e-6)
 
 
 def test_after_window_following_idle_time() -> None:

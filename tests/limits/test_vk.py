@@ -7,7 +7,7 @@ are GiB), read IOPS, read MB/s (which are MiB/s), write IOPS, write MB/s.
 import pytest
 
 from disksla.limits.catalog import load_catalog
-from disksla.limits.derive import derive_limits, effective_iops
+from disksla.limits.derive import derive_limits
 from disksla.limits.limits import Budgets, Conditions, Rates
 from disksla.units import GIB, KIB, MIB
 
@@ -111,17 +111,6 @@ def test_vk_latency_is_guaranteed_only_for_local_nvme(
 )
 def test_vk_aliases(former: str, present: str) -> None:
     assert CATALOG[former] is CATALOG[present]
-
-
-@pytest.mark.parametrize(
-    ("request_kib", "promised"), [(4, 15000), (8, 11250), (16, 7500), (1024, 400)]
-)
-def test_vk_promise_by_request_size(request_kib: int, promised: float) -> None:
-    terms = CATALOG["vk.ceph-ssd"]
-    limits = derive_limits(terms, 500 * GIB)
-    band = effective_iops(limits, request_kib * KIB, 0.0, terms.promised_shares)
-    assert band is not None
-    assert band.promise == pytest.approx(promised)
 
 
 @pytest.mark.parametrize("terms", TABLES)

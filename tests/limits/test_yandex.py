@@ -5,11 +5,8 @@ https://github.com/ydb-platform/nbs for the enforced cost.
 """
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from disksla.limits.catalog import load_catalog
-from disksla.limits.cost_model import load_ratio
 from disksla.limits.derive import derive_limits, effective_iops
 from disksla.limits.limits import Budgets, Limits, Rates
 from disksla.limits.machine import machine_groups, machine_of_vcpus
@@ -99,27 +96,6 @@ def test_yandex_published_and_enforced_iops(
         assert band == pytest.approx((lower, upper), abs=0.005)
 
 
-def test_yandex_mixed_load_is_harmonic_mean() -> None:
-    limits = limits_of("yandex.network-ssd", 1280)
-    band = effective_iops(limits, 4 * KIB, 0.25)
-    assert band is not None
-    assert band.promise == pytest.approx(1 / (0.25 / 29690.7216 + 0.75 / 17041.4201), rel=1e-6)
-
-
-@pytest.mark.parametrize("terms", YANDEX)
-@given(st.integers(1, 2**16), st.integers(0, 2**26))
-def test_yandex_published_load_is_not_below_enforced(
-    terms: str, size_gib: int, request_bytes: int
-) -> None:
-    limits = limits_of(terms, size_gib)
-    for window in ((1, 0, request_bytes, 0), (0, 1, 0, request_bytes)):
-        promise = load_ratio(limits.promise_charges, 1.0, *window)
-        enforced = load_ratio(limits.enforced_charges, 1.0, *window)
-        assert promise is not None
-        assert enforced is not None
-        assert promise * (1 + 1e-12) >= enforced > 0
-
-
 @pytest.mark.parametrize("terms", YANDEX)
 def test_yandex_reads_and_writes_share_one_charge(terms: str) -> None:
     limits = limits_of(terms, 93)
@@ -151,17 +127,6 @@ def test_yandex_credits_of_small_hdds(
     assert (bucket.drain, bucket.baseline_depth_s) == ("excess", 1.0)
     assert bucket.capacity == capacity_s
     assert bucket.fill_per_second == pytest.approx(fill, abs=5e-7)
-
-
-@pytest.mark.parametrize("size_gib", [256, 512, 768])
-def test_yandex_full_credits_last_half_an_hour(size_gib: int) -> None:
-    limits = limits_of("yandex.network-hdd", size_gib)
-    assert limits.burst is not None
-    (bucket,) = limits.burst.buckets
-    above_base = (limits.burst.rates.read_iops or 0) / (limits.rates.read_iops or 1) - 1
-    assert bucket.capacity / (above_base - bucket.fill_per_second) == pytest.approx(
-        1878.3, abs=0.1
-    )
 
 
 @pytest.mark.parametrize(

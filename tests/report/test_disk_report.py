@@ -4,7 +4,6 @@ import csv
 import io
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
 from disksla.report.report_html import report_html
 from support.example_report import ADDRESS, ALL, DAY, a_day, extra, reported
 from support.exchanges import answered
+from support.html_page import HtmlPage
 from support.report_series import INFO, START_S, TARGET, DiskSeries, Server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,32 +222,11 @@ def test_the_longest_are_shown_and_the_rest_is_counted(report: Report) -> None:
     assert page.count("<section>") == 25
 
 
-class _Elements(HTMLParser):
-    """Collects the elements of a page, which have to be closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.attributes += attributes
-        if tag not in {"meta", "rect"}:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag != "rect":
-            assert self.open.pop() == tag
-
-
 def test_page_is_self_contained(report: Report) -> None:
     page = report_html(report)
-    elements = _Elements()
-    elements.feed(page)
-    assert elements.open == []
-    assert "<script" not in page
-    assert {name for name, _ in elements.attributes} & {"src", "style", "onclick"} == set()
-    links = {value for name, value in elements.attributes if name == "href"}
+    found = HtmlPage(page)
+    assert "script" not in found.tags
+    links = {named["href"] for _, named in found.elements if "href" in named}
     assert links == {"#disk-1", "#disk-2"}
     assert "NOT COMPLIANT: 2 disks, 2 tested, 1 not compliant" in page
 

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from html.parser import HTMLParser
 
 from hypothesis import example, given
 
@@ -12,9 +11,8 @@ from disksla.verification.preconditions import Violation
 from disksla.verification.report import VerificationReport
 from disksla.verification.report_html import report_html
 from support.examples import scaled
+from support.html_page import HtmlPage
 from support.reports import RESULTS, a_report, a_result, reports
-
-VOID = {"meta", "rect", "line", "circle"}
 
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "ul", "li", "dl",
@@ -25,64 +23,27 @@ ALLOWED = {
 HOSTILE = "<script>alert(1)</script>\"'&\udcff\x00"
 
 
-class PageParser(HTMLParser):
-    """Parses a page, and fails on elements that are not allowed or not closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.text: list[str] = []
-        self.cells: list[list[str]] = []
-        self.numbers: list[float] = []
-        self.classes: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in ALLOWED
-        names = {name for name, _ in attrs}
-        assert not names & {"src", "href", "style"}
-        assert not any(name.startswith("on") for name in names)
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.cells.append([])
-        if tag in {"th", "td"}:
-            self.cells[-1].append("")
-        for name, value in attrs:
-            if name in {"x", "x1", "x2", "cx", "width"} and tag != "meta":
-                self.numbers.append(float(value or "nan"))
-            if name == "class" and tag == "rect":
-                self.classes.append(value or "")
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.handle_starttag(tag, attrs)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.text.append(data)
-        if "th" in self.open or "td" in self.open:
-            self.cells[-1][-1] += f"{data} "
+def parse(report: VerificationReport) -> HtmlPage:
+    page = HtmlPage(report_html(report))
+    assert page.tags <= ALLOWED
+    assert not any("href" in named for _, named in page.elements)
+    return page
 
 
-def parse(report: VerificationReport) -> PageParser:
-    parser = PageParser()
-    page = report_html(report)
-    page.encode()
-    parser.feed(page)
-    parser.close()
-    assert not parser.open
-    return parser
+def numbers(page: HtmlPage) -> list[float]:
+    """Return all places and widths of what is drawn."""
+    drawn = [named for tag, named in page.elements if tag != "meta"]
+    names = ("x", "x1", "x2", "cx", "width")
+    return [float(named[name] or "nan") for named in drawn for name in names if name in named]
 
 
 def text_of(report: VerificationReport) -> str:
-    return " ".join(" ".join(parse(report).text).split())
+    return parse(report).text
 
 
 def test_results_are_rows_and_skipped_tests_listed() -> None:
     parser = parse(a_report(*RESULTS))
-    rows = [[cell.strip() for cell in row[1:]] for row in parser.cells[1:]]
+    rows = [row[1:] for row in parser.rows[1:]]
     assert rows == [
         ["1000 IOPS", "1002 IOPS", "100.2%", "", "pass"],
         ["750 IOPS", "700 IOPS", "70.0%", "", "fail"],
@@ -90,7 +51,16 @@ def test_results_are_rows_and_skipped_tests_listed() -> None:
         ["3 ms", "2 ms", "150.0%", "", "shown"],
         ["-", "-", "-", "", "unmeasured"],
     ]
-    assert parser.classes == ["track", "pass", "track", "fail", "track", "pass", "track", "shown"]
+    assert [named["class"] for named in parser.of("rect") if "class" in named] == [
+        "track",
+        "pass",
+        "track",
+        "fail",
+        "track",
+        "pass",
+        "track",
+        "shown",
+    ]
     text = text_of(a_report(*RESULTS))
     assert "Skipped: write-1m, write-4m (no file)." in text
     assert "Verdicts of 100 ms windows: throttled 98%, idle 2%" in text
@@ -100,7 +70,7 @@ def test_results_are_rows_and_skipped_tests_listed() -> None:
 
 
 def test_bar_stays_in_its_box() -> None:
-    assert max(parse(a_report(a_result(ratio=7.0, percentiles=()))).numbers) == 100
+    assert max(numbers(parse(a_report(a_result(ratio=7.0, percentiles=()))))) == 100
 
 
 def test_verdict_is_followed_by_its_reasons() -> None:
@@ -143,8 +113,8 @@ def test_names_never_become_markup(report: VerificationReport) -> None:
         for line in report.tests
         if line.verdict != "skipped" and (line.verdict != "untested" or line.measured is not None)
     ]
-    assert len(parser.cells) == 1 + len(judged)
-    assert all(0 <= number <= 360 for number in parser.numbers)
+    assert len(parser.rows) == 1 + len(judged)
+    assert all(0 <= number <= 360 for number in numbers(parser))
 
 
 def test_content_security_policy_allows_only_the_style() -> None:

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from html.parser import HTMLParser
 
 import msgspec
 from hypothesis import example, given
@@ -21,6 +20,7 @@ from disksla.verdict.verdict import Verdict
 from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
 from disksla.web.status_page import status_page
 from support.examples import scaled
+from support.html_page import HtmlPage
 from support.snapshots import (
     ABOUT,
     BURST_LIMITS,
@@ -32,7 +32,6 @@ from support.snapshots import (
     views,
 )
 
-VOID = {"meta"}
 ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "header", "strong", "h1", "small", "nav",
     "a", "p", "main", "article", "h2", "svg", "rect", "line", "polygon", "polyline", "figure",
@@ -43,53 +42,22 @@ FRAME = Frame("db-1", "0.2.0", "/metrics")
 HOSTILE = "<script>alert(1)</script>\"'&\udcff"
 
 
-class Reader(HTMLParser):
-    """Parses a page; fails on unexpected elements, and on those that are not closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.rows: list[list[str]] = []
-        self.meters: list[dict[str, str | None]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in ALLOWED
-        assert not {name for name, _ in attrs if name.startswith("on") or name == "style"}
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "tr":
-            self.rows.append([])
-        if tag in {"th", "td"}:
-            self.rows[-1].append("")
-        if tag == "meter":
-            self.meters.append(dict(attrs))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "th" in self.open or "td" in self.open:
-            self.rows[-1][-1] += f" {data}"
-
-
 def page(snapshot: Snapshot, build_info: BuildInfo = ABOUT) -> str:
     return status_page(snapshot, build_info, HistoryView(), FRAME)
 
 
-def read(text: str) -> Reader:
-    reader = Reader()
-    reader.feed(text)
-    reader.close()
-    assert not reader.open
-    return reader
+def read(text: str) -> HtmlPage:
+    found = HtmlPage(text)
+    assert found.tags <= ALLOWED
+    return found
 
 
 def last_row(text: str) -> list[str]:
-    return [" ".join(cell.split()) for cell in read(text).rows[-1]]
+    return read(text).rows[-1]
 
 
 def cells(snapshot: Snapshot) -> list[str]:
-    return [" ".join(cell.split()) for cell in read(page(snapshot)).rows[1]]
+    return read(page(snapshot)).rows[1]
 
 
 @scaled(80)
@@ -97,7 +65,6 @@ def cells(snapshot: Snapshot) -> list[str]:
 @example(view(disk_view(HOSTILE, hostile=HOSTILE)))
 def test_names_of_disks_are_escaped(snapshot: Snapshot) -> None:
     text = page(snapshot)
-    text.encode()
     rows = read(text).rows
     assert len(rows) == (1 + len(snapshot.disks) if snapshot.disks else 0)
     for row, disk in zip(rows[1:], snapshot.disks, strict=True):
@@ -194,7 +161,7 @@ def test_limit_of_writes_only_is_shown() -> None:
 
 def test_load_meter_ends_at_the_limit() -> None:
     disk = disk_view(load_now=1.37)
-    assert read(page(view(disk))).meters[0]["value"] == "1.000"
+    assert read(page(view(disk))).of("meter")[0]["value"] == "1.000"
     assert cells(view(disk))[6] == "137 %"
 
 

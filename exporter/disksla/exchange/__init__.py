@@ -16,11 +16,13 @@ from disksla.exchange.exchange import (
     check_clock,
     decode,
     failure,
+    get_by_token,
     get_response,
     pages,
     plain_text,
     plain_token,
     query_string,
     reason_of,
+    token_in,
     whole_number,
 )

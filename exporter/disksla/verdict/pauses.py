@@ -67,7 +67,7 @@ def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
     The last one may not have ended.
     """
     found: list[Pause] = []
-    silent: list[Step] = []
+    silent: list[ObservedStep] = []
     begin_s = before_s = half_s = 0.0
     for step in steps:
         start_s = step.end_s - step.seconds
@@ -86,7 +86,7 @@ def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
     return [pause for pause in found if pause.flush_s <= (pause.at_s - pause.begin_s) / 2]
 
 
-def _pause(begin_s: float, silent: Sequence[Step], ended_by: Step | None) -> Pause:
+def _pause(begin_s: float, silent: Sequence[ObservedStep], ended_by: ObservedStep | None) -> Pause:
     """Return the pause of silent steps, and of the step that ended it, if one did."""
     last_s = silent[-1].end_s
     of_flushes = silent if ended_by is None else (*silent, ended_by)

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,33 +64,6 @@ def flags_of_host(name: str, directory: Path) -> list[str]:
     ]
 
 
-def test_discover_shows_volumes_and_local_disks(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = flags_of_host("aws-nitro", tmp_path)
-    assert main(["discover", *flags]) == 0
-    out = capsys.readouterr().out
-    assert "vol-0fedcba98" in out
-    assert "vol0fedcba" not in out
-    assert "local disk" in out
-    assert main(["discover", "--json", *flags]) == 0
-    disks = {disk["device"]: disk for disk in json.loads(capsys.readouterr().out)}
-    assert disks["nvme1n1"]["identity"]["provider"] == "aws"
-    assert disks["nvme1n1"]["identity"]["volume"] == "vol-0fedcba9876543210"
-    assert disks["nvme2n1"]["identity"]["is_local"] is True
-    assert disks["nvme2n1"]["reason"].endswith("it is a local disk of the host, not a volume")
-
-
-def test_discover_shows_the_volume_beside_another_serial_number(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["discover", *flags_of_host("azure", tmp_path)]) == 0
-    out = capsys.readouterr().out
-    assert "volume os" in out
-    assert "volume 12" in out
-    assert "SN: 00001" in out
-
-
 def test_entry_by_volume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "disksla.yml"
     config.write_text("disks:\n  - {match: {volume: 12}, terms: azure.premium-ssd}\n")
@@ -100,41 +74,37 @@ def test_entry_by_volume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert matched == ["sdd"]
 
 
-def test_discover_table(
-    flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("aws-nitro", "text"),
+        ("aws-nitro", "json"),
+        ("azure", "text"),
+        ("without-configuration", "text"),
+        ("configured", "text"),
+        ("configured", "json"),
+    ],
+)
+def test_discover(
+    name: str,
+    form: str,
+    flags: list[str],
+    config: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    golden: Callable[[Path, str], None],
 ) -> None:
-    assert main(["discover", *flags, f"--config.file={config}"]) == 0
-    out = capsys.readouterr().out
-    assert all(len(line) <= 80 for line in out.splitlines())
-    (row,) = (line.split() for line in out.splitlines() if line.startswith("vdb"))
-    assert row == ["vdb", "100", "GiB", SERIAL, "yandex.network-hdd", "600", "IOPS", "600", "IOPS"]
-    assert "/data" in out
-    assert "Not monitored: loop0 (loop device)" in out
-
-
-def test_discover_without_configuration(
-    flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["discover", *flags]) == 0
-    out = capsys.readouterr().out
-    assert "unknown type" in out
-    assert "vda1 (partition of vda); loop0 (loop device)" in out
-
-
-def test_discover_json(flags: list[str], config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["discover", "--json", *flags, f"--config.file={config}"]) == 0
-    devices = {device["device"]: device for device in json.loads(capsys.readouterr().out)}
-    assert set(devices) == {"loop0", "vda", "vda1", "vdb"}
-    assert devices["vdb"]["identity"]["serial"] == SERIAL
-    assert devices["vdb"]["identity"]["mount_points"] == ["/data"]
-    assert devices["vdb"]["provider"] == "yandex"
-    assert devices["vdb"]["limits"]["read_iops"] == 600
-    assert devices["vdb"]["limits"]["burst"]["capacity"] == 1800
-    assert devices["vda1"]["terms"] == "configuration"
-    assert devices["vda1"]["monitored"] is True
-    assert devices["loop0"]["monitored"] is False
-    assert devices["loop0"]["reason"] == "loop device"
-    assert devices["loop0"]["limits"] is None
+    match name:
+        case "configured":
+            flags = [*flags, f"--config.file={config}"]
+        case "without-configuration":
+            pass
+        case _:
+            flags = flags_of_host(name, tmp_path / "host")
+    assert main(["discover", *flags, *(["--json"] if form == "json" else [])]) == 0
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert form == "json" or all(len(line) <= 80 for line in lines)
+    golden(Path(__file__).parent / "discover" / f"{name}.{form}", "\n".join([*lines, ""]))
 
 
 @pytest.mark.parametrize(

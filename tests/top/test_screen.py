@@ -1,11 +1,14 @@
 """The whole screen: its size, what is on it, and the order of the disks."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.api.disks_document import DisksDocument, LiveDiskDocument, MachineLimitDocument
+from disksla.api.disks_document import DisksDocument, MachineLimitDocument
 from disksla.top import Look, Size, View, block, in_ascii, place_of, press, screen
 from disksla.top.line import Line, cells
 from disksla.top.order import SORT_KEYS, SortKey, limit_now, listed, verdict_now
@@ -165,44 +168,61 @@ def test_limit_is_that_of_the_last_window_or_of_most_windows() -> None:
     assert limit_now(msgspec.structs.replace(disk("vdb", "below"), limit="unknown")) is None
 
 
-def test_list_on_a_usual_terminal() -> None:
-    whole = document(disk("vdc", "unproven", 0.0), disk())
-    lines = shown(whole, look=PLAIN)
-    assert lines[0].startswith("disksla top: asks the daemon at http://127.0.0.1:10056/metrics;")
-    assert lines[0].endswith("16:00:00")
-    assert lines[1] == "2 disks: 1 throttled; sorted by trouble"
-    assert lines[2].split() == [
-        "Device", "verdict", "limit", "r/s", "w/s", "MiB/s", "await", "aqu-sz", "load", "last",
-        "60", "s",
-    ]  # fmt: skip
-    assert lines[3].split() == [
-        ">vdb", "throttled", "iops", "200", "100", "2.29", "107", "32.0", "98.0%", "TTTTTTTTTT",
-    ]  # fmt: skip
-    assert lines[4].split()[:2] == ["vdc", "unproven"]
-    assert lines[-4] == "vdb: For 60 of the last 300 s the disk was throttled. Another sentence."
-    assert lines[-1].startswith("?:help")
+KNOWN = msgspec.structs.replace(
+    with_credits(disk()),
+    machine_limits=(
+        MachineLimitDocument(limits="m5.large: 3600 IOPS for all volumes", load_ratio=0.5),
+    ),
+    claim="shop/data", said_by="the API of AWS", as_of_timestamp_s=1764000000.0 - 600,
+)  # fmt: skip
+NEW = msgspec.structs.replace(
+    disk(),
+    verdict=None, limit=None, last_minute=(None,),
+    charts=type(disk().charts)(**dict.fromkeys(disk().charts.__struct_fields__, ())),
+    load_ratio=None, limits=type(disk().limits)(), mount_points=(), inflight=None,
+    machine_limits=(MachineLimitDocument(limits="2 vCPUs", load_ratio=None),),
+)  # fmt: skip
+LASTING = msgspec.structs.replace(with_credits(NEW).credits[0], exhaustion_s=None)
+BY_MACHINE = msgspec.structs.replace(disk(), limit="machine_iops")
+OPENED = View(selected="vdb", is_open=True)
+LATE = LOOK._replace(problem="NO ANSWER for 9 s")
 
 
-def test_columns_depend_on_the_width() -> None:
-    whole = document(with_credits(disk()))
-    narrow = shown(whole, size=Size(40, 12))
-    assert narrow[2].split() == ["Device", "verdict", "load", "last", "60", "s"]
-    usual = shown(whole)
-    assert "credits" in usual[2]
-    assert "31.2%" in usual[3]
-    wide = shown(whole, size=Size(140, 40))
-    assert wide[2].split()[:3] == ["Device", "mounted", "on"]
-    assert {"rMiB/s", "wMiB/s", "aqu-sz", "credits", "empty"} <= set(wide[2].split())
-    assert "/var/lib/postgresql" in wide[3]
-    assert "12.5 min" in wide[3]
-    claimed = msgspec.structs.replace(whole.disks[0], claim="shop/data")
-    assert "shop/data" in shown(document(claimed), size=Size(140, 40))[3]
-
-
-def test_machine_that_throttles_is_named() -> None:
-    by_machine = msgspec.structs.replace(disk(), limit="machine_iops")
-    assert shown(document(by_machine))[3].split()[2] == "machine"
-    assert "(machine_iops)" in shown(document(by_machine), View(selected="vdb", is_open=True))[2]
+def test_screens(golden: Callable[[Path, str], None]) -> None:
+    one, two = document(disk()), document(disk("vdc", "unproven", 0.0), disk())
+    cases: dict[str, tuple[DisksDocument | None, View, Size, Look]] = {
+        "list in ASCII": (two, View(), USUAL, PLAIN),
+        "narrow list": (document(with_credits(disk())), View(), Size(40, 12), LOOK),
+        "list": (document(with_credits(disk())), View(), USUAL, LOOK),
+        "wide list": (document(with_credits(disk()), KNOWN), View(), Size(140, 12), LOOK),
+        "machine": (document(BY_MACHINE), View(), Size(80, 12), LOOK),
+        "opened: machine": (document(BY_MACHINE), OPENED, Size(80, 12), LOOK),
+        "opened": (document(KNOWN), OPENED, LARGE, LOOK),
+        "opened in ASCII": (document(KNOWN), OPENED, LARGE, PLAIN),
+        "opened on a usual terminal": (document(KNOWN), OPENED, USUAL, LOOK),
+        "opened: new": (document(NEW), OPENED, LARGE, LOOK),
+        "opened: credits that last": (
+            document(msgspec.structs.replace(NEW, credits=(LASTING,))), OPENED, LARGE, LOOK,
+        ),
+        "opened: gone": (one, View(selected="vdx", is_open=True), Size(80, 8), LOOK),
+        "waiting": (None, View(), Size(80, 4), LOOK),
+        "frozen": (one, View(is_frozen=True), Size(80, 4), LOOK),
+        "no answer": (one, View(), Size(80, 4), LATE),
+        "filter": (one, View(filter="vd"), Size(80, 4), LOOK),
+        "typing a filter": (one, View(filter="v", is_typing=True), Size(80, 4), LOOK),
+        "filter without a disk": (one, View(filter="zz"), Size(80, 5), LOOK),
+        "no disk": (document(), View(), Size(80, 5), LOOK),
+        "help": (document(), View(is_help=True), Size(100, 60), LOOK),
+        "help in ASCII": (document(), View(is_help=True), Size(100, 60), PLAIN),
+    }  # fmt: skip
+    found = {name: "\n".join(shown(*case)).rstrip() for name, case in cases.items()}
+    found["block of text"] = block(two, 120, PLAIN)
+    assert all(text.isascii() for name, text in found.items() if "ASCII" in name)
+    assert all(verdict in found["help"] for verdict in VERDICTS)
+    assert place_of(document(), View(is_help=True), Size(100, 60), LOOK).longest == 0
+    assert place_of(None, View(), USUAL, LOOK).names == ()
+    text = "".join(f"# {name}\n{text}\n\n" for name, text in found.items())
+    golden(Path(__file__).parent / "screens.txt", text)
 
 
 def test_colours_are_those_of_the_verdict_and_never_alone() -> None:
@@ -216,74 +236,10 @@ def test_colours_are_those_of_the_verdict_and_never_alone() -> None:
     assert not [span for line in calm for span in line if span.is_label]
 
 
-def test_states_are_named() -> None:
-    whole = document(disk())
-    assert shown(None)[1] == "waiting for the first sample"
-    assert shown(whole, View(is_frozen=True))[1].startswith(" FROZEN  Space resumes; 1 disk")
-    late = shown(whole, look=LOOK._replace(problem="NO ANSWER for 9 s"))
-    assert late[1].startswith("NO ANSWER for 9 s; 1 disk")
-    assert shown(whole, View(filter="vd"))[1].startswith("/vd (Esc: all); 1 disk: 1 throttled")
-    assert shown(whole, View(filter="v", is_typing=True))[1].startswith("/v_ (Esc: all); ")
-    assert shown(whole, View(filter="zz"))[3].startswith("no disk has this in its name")
-    assert shown(document())[3].startswith("no disk is monitored")
-    assert shown(whole, View(selected="vdx", is_open=True))[2].startswith("vdx is not monitored")
-
-
 def test_filter_finds_mount_points_and_claims() -> None:
     claimed = msgspec.structs.replace(disk("vdc"), claim="shop/data")
     assert listed((disk(), claimed), "name", "postgres") == [disk()]
     assert listed((disk(), claimed), "name", "shop") == [claimed]
-
-
-def opened(only: LiveDiskDocument, size: Size = LARGE, look: Look = LOOK) -> str:
-    return "\n".join(shown(document(only), View(selected=only.device, is_open=True), size, look))
-
-
-def test_opened_disk_has_all_that_is_known() -> None:
-    machine = MachineLimitDocument(limits="m5.large: 3600 IOPS for all volumes", load_ratio=0.5)
-    known = msgspec.structs.replace(
-        with_credits(disk()),
-        machine_limits=(machine,), claim="shop/data",
-        said_by="the API of AWS", as_of_timestamp_s=1764000000.0 - 600,
-    )  # fmt: skip
-    text = opened(known)
-    for part in (
-        "vdb  throttled (iops)  500 GiB",
-        "For 60 of the last 300 s the disk was throttled.\nAnother sentence.",
-        "Last 300 s, 5 s for each character",
-        f"verdict     throttled   {'▅' * 60}",
-        f"IOPS        300         {'█' * 60} max 300",
-        f"credits     98.3 %      {'▁' * 8}",
-        "now         200 r/s, 100 w/s, 1.526 MiB/s read, 781 KiB/s written, 32 in flight",
-        "load        98 % of its limit",
-        "limits      read 300 IOPS, write 300 IOPS, read 28.61 MiB/s, write 28.61 MiB/s",
-        "credits     Burst credits (iops): 31.2 %, between 25 % and 50 %; used up in 12.5 min at",
-        "machine     m5.large: 3600 IOPS for all volumes; load 50 %",
-        "terms       vk.high-iops",
-        "from        the API of AWS, 10 min ago",
-        "mounted on  /var/lib/postgresql",
-        "claim       shop/data",
-    ):
-        assert part in text
-    assert opened(known, look=PLAIN).isascii()
-    assert "Last 280 s" in opened(known, USUAL)
-
-
-def test_opened_disk_of_which_little_is_known() -> None:
-    charts = dict.fromkeys(disk().charts.__struct_fields__, ())
-    new = msgspec.structs.replace(
-        disk(),
-        verdict=None, limit=None, last_minute=(None,), charts=type(disk().charts)(**charts),
-        load_ratio=None, limits=type(disk().limits)(), mount_points=(), inflight=None,
-        machine_limits=(MachineLimitDocument(limits="2 vCPUs", load_ratio=None),),
-    )  # fmt: skip
-    text = opened(new)
-    assert "vdb  not judged  500 GiB" in text
-    assert "limits      none are known" in text
-    assert "machine     2 vCPUs\n" in text
-    assert "from        configuration" in text
-    full = msgspec.structs.replace(with_credits(new).credits[0], exhaustion_s=None)
-    assert "between 25 % and 50 %.\n" in opened(msgspec.structs.replace(new, credits=(full,)))
 
 
 def test_opened_disk_scrolls_to_its_last_line() -> None:
@@ -296,16 +252,6 @@ def test_opened_disk_scrolls_to_its_last_line() -> None:
     assert shown(whole, view, size)[-2] == "mounted on  /var/lib/postgresql"
 
 
-def test_help_explains_each_verdict_and_key() -> None:
-    size = Size(100, 60)
-    text = "\n".join(shown(document(), View(is_help=True), size))
-    assert place_of(document(), View(is_help=True), size, LOOK).longest == 0
-    for word in (*VERDICTS, "Enter", "Space", "sort by trouble", "await", "aqu-sz"):
-        assert word in text
-    assert "T throttled" in "\n".join(shown(document(), View(is_help=True), size, PLAIN))
-    assert place_of(None, View(), size, LOOK).names == ()
-
-
 def test_ascii_where_the_terminal_has_nothing_else() -> None:
     foreign = msgspec.structs.replace(disk("данные"), mount_points=("/数据",))
     whole = in_ascii(document(foreign, with_credits(disk())))
@@ -314,18 +260,6 @@ def test_ascii_where_the_terminal_has_nothing_else() -> None:
         text = "\n".join(shown(whole, view, Size(140, 40), PLAIN))
         assert text.isascii()
     assert "\\u0434\\u0430" in "\n".join(shown(whole, size=Size(140, 40)))
-
-
-def test_block_of_text() -> None:
-    text = block(document(disk("vdc", "idle", 0.0), disk()), 120, PLAIN)
-    lines = text.splitlines()
-    assert lines[0] == (
-        "16:00:00 disksla top: asks the daemon at http://127.0.0.1:10056/metrics; host db-1"
-    )
-    assert lines[1] == "2 disks: 1 throttled; sorted by trouble"
-    assert [line.split()[0] for line in lines[2:5]] == ["Device", "vdb", "vdc"]
-    assert lines[5:] == ["vdb: For 60 of the last 300 s the disk was throttled."]
-    assert text.isascii()
 
 
 @scaled(100)

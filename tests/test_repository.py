@@ -250,3 +250,18 @@ def test_readme_configuration_is_valid(tmp_path: Path) -> None:
 def test_links_of_document_exist(path: Path) -> None:
     links = re.findall(r"\]\(([^):#]+)(?:#[^)]*)?\)", read(path))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_list_of_decisions_is_complete() -> None:
+    """A superseded decision says so in the line after its title, and is in the second list."""
+    folder = ROOT / "docs" / "adr"
+    rule, _, superseded = read(folder / "README.md").partition("## Superseded")
+    decisions = sorted(folder.glob("[0-9]*.md"))
+    gone = {
+        path.name
+        for path in decisions
+        if read(path).splitlines()[2].startswith(("Superseded by ", "Withdrawn: "))
+    }
+    link = re.compile(r"\((\d\S+\.md)\)")
+    assert sorted(link.findall(superseded)) == sorted(gone)
+    assert sorted(link.findall(rule)) == [path.name for path in decisions if path.name not in gone]

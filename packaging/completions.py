@@ -15,10 +15,7 @@ from disksla.limits.catalog import load_catalog
 
 SHELLS = ("bash", "zsh")
 
-DEVICES = {
-    "bash": "_disksla_devices",
-    "zsh": "{_values device /sys/class/block/*(:t)}",
-}
+DEVICES = {"bash": "_disksla_devices", "zsh": "{_values device /sys/class/block/*(:t)}"}
 DEVICES_OF_BASH = """\
 _disksla_devices() {
   compgen -W "$(ls /sys/class/block 2>/dev/null)" -- "$1"

@@ -71,13 +71,7 @@ def test_script_and_module_run_the_same_command(command: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [
-        [],
-        ["nonsense"],
-        ["limits"],
-        ["discover", "--nonsense"],
-        ["serve", "--log.level", "loud"],
-    ],
+    [[], ["nonsense"], ["limits"], ["discover", "--nonsense"], ["serve", "--log.level", "loud"]],
 )
 def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -21,14 +21,7 @@ FUZZ = ROOT / "benches" / "fuzz" / "requirements.txt"
 PACKAGED = sorted((ROOT / "packaging").glob("requirements*.txt"))
 PIN = re.compile(r"^([\w.-]+)==([\w.!+-]+)", re.MULTILINE)
 
-PERMISSIVE = {
-    "MIT",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "Apache-2.0",
-    "CNRI-Python",
-    "PSF-2.0",
-}
+PERMISSIVE = {"MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "CNRI-Python", "PSF-2.0"}
 """Licences that require attribution only."""
 WEAK_COPYLEFT = {
     "pyudev": "LGPL-2.1-or-later",

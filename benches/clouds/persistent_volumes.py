@@ -19,13 +19,7 @@ EBS, PD, AZURE = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com
 CINDER, YANDEX = "cinder.csi.openstack.org", "disk-csi-driver.mks.ycloud.io"
 PROVIDERS = {EBS: "aws", PD: "gcp", AZURE: "azure", CINDER: "vk", YANDEX: "yandex"}
 TYPES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    EBS: {
-        "gp2": (),
-        "gp3": ("iops", "bandwidth"),
-        "io1": ("iops",),
-        "io2": ("iops",),
-        "st1": (),
-    },
+    EBS: {"gp2": (), "gp3": ("iops", "bandwidth"), "io1": ("iops",), "io2": ("iops",), "st1": ()},
     PD: {
         "pd-balanced": (),
         "pd-ssd": (),

@@ -364,10 +364,7 @@ def of_an_account_that_was_deleted(cluster: Cluster, _: Path) -> str:
     "token", [of_another_cluster, for_another_audience, of_an_account_that_was_deleted]
 )
 def test_token_of_something_else(
-    cluster: Cluster,
-    node: Node,
-    mounted: list[Created],
-    token: Callable[[Cluster, Path], str],
+    cluster: Cluster, node: Node, mounted: list[Created], token: Callable[[Cluster, Path], str]
 ) -> None:
     good = checked(node, mounted)
     node.give(token(cluster, node.directory))

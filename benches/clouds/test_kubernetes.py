@@ -145,12 +145,7 @@ def test_volumes_of_the_node(namespace: Namespace, node: Path, certificates: Pat
     ids=["403", "401", "429", "redirect", "html", "ssh", "closed", "endless"],
 )
 def test_wrong_answers(
-    namespace: Namespace,
-    node: Path,
-    certificates: Path,
-    answer: Answer,
-    reason: str,
-    words: str,
+    namespace: Namespace, node: Path, certificates: Path, answer: Answer, reason: str, words: str
 ) -> None:
     output = node / "kubernetes.json"
     good = detect(namespace, node, certificates, api, "--output", output)

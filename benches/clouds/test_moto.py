@@ -180,12 +180,7 @@ def permit(moto: Moto, action: str) -> None:
 def cloud(namespace: Namespace, moto: Moto) -> Iterator[Cloud]:
     """Yield a new instance, with a root volume only."""
     started = moto.call(
-        "ec2",
-        "run_instances",
-        ImageId=moto.image,
-        InstanceType="m5.large",
-        MinCount=1,
-        MaxCount=1,
+        "ec2", "run_instances", ImageId=moto.image, InstanceType="m5.large", MinCount=1, MaxCount=1
     )
     yield Cloud(namespace, moto, started["Instances"][0]["InstanceId"])
     permit(moto, "ec2:DescribeVolumes")

@@ -17,10 +17,7 @@ from support.ebs_pages import Page, bins_of
 from support.reports import a_report, a_result
 from support.snapshots import BYTE_CREDITS, IOPS_CREDITS, SEPARATE_LIMITS, probed_disk_view
 
-_BUCKETS = (
-    Bucket("iops", 8000.0, 300.0, 300.0, 2000.0),
-    Bucket("bytes", 64e6, 30e6, 30e6, 60e6),
-)
+_BUCKETS = (Bucket("iops", 8000.0, 300.0, 300.0, 2000.0), Bucket("bytes", 64e6, 30e6, 30e6, 60e6))
 
 
 def largest_disk() -> DiskSnapshot:

@@ -240,11 +240,7 @@ def _of_prometheus(server: Prometheus) -> Iterator[Figure]:
     head, resident = own.total(_HEAD), own.total(_RESIDENT)
     yield Figure("head series", head, "")
     yield Figure("resident memory of Prometheus", resident / MIB, "MiB")
-    yield Figure(
-        "resident memory per head series",
-        resident / head,
-        "bytes",
-    )
+    yield Figure("resident memory per head series", resident / head, "bytes")
 
 
 def _of_rules(rule_s: list[dict[str, float]]) -> Iterator[Figure]:

@@ -170,9 +170,7 @@ _CREDITS = Scenario(
             iops=300.0, iops_credits=150_000, bytes_per_second=60e6, credit_bytes=10 * GIB
         ),
     ),
-    limiter=Limiter(
-        buckets=summed(50, 5e6, peak_per_second=300.0, capacity=150_000.0),
-    ),
+    limiter=Limiter(buckets=summed(50, 5e6, peak_per_second=300.0, capacity=150_000.0)),
     loads=(
         Closed(depth=4, write_share=0.5, active=((_WARM_UP_S + BURST_S, _WARM_UP_S + 2400.0),)),
     ),

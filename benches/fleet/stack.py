@@ -35,10 +35,7 @@ class ScrapeConfig(NamedTuple):
     block_minutes: int | None = None
     """Length of a block; None for the default of two hours. A block is cut when the head spans one
     and a half times as much."""
-    rules: tuple[Path, ...] = (
-        MIXIN / "prometheus_rules.yaml",
-        MIXIN / "prometheus_alerts.yaml",
-    )
+    rules: tuple[Path, ...] = (MIXIN / "prometheus_rules.yaml", MIXIN / "prometheus_alerts.yaml")
     alertmanager: str | None = None
 
 

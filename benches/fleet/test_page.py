@@ -98,10 +98,7 @@ def test_credits_are_within_their_bounds(host: int, now_s: float) -> None:
 
 def test_page_depends_on_seed_host_and_time() -> None:
     assert page_at(SEED, 3, START_S, START_S) == page_at(SEED, 3, START_S, START_S)
-    others = {
-        page_at(SEED, 4, START_S, START_S),
-        page_at(SEED + 1, 3, START_S, START_S),
-    }
+    others = {page_at(SEED, 4, START_S, START_S), page_at(SEED + 1, 3, START_S, START_S)}
     assert page_at(SEED, 3, START_S, START_S) not in others
     assert len(others) == 2
 

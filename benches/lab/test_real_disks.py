@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.__main__ import missing, missing_for
-from lab.experiment import (
-    SCENARIO,
-    machine_truth_file,
-    read_results,
-    read_truth,
-    run,
-    truth_file,
-)
+from lab.experiment import SCENARIO, machine_truth_file, read_results, read_truth, run, truth_file
 from lab.judge import Findings
 from lab.negatives import negative
 from lab.scenario import all_scenarios, read_scenario

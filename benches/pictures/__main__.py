@@ -22,14 +22,7 @@ from lab.load import Target, run_phase, target_on
 from lab.options import start, write
 from lab.scenario import LabDisk, read_scenario
 from pictures.dashboard import IOPS, missing, scraping, take_dashboard
-from pictures.terminal import (
-    DARK,
-    LIGHT,
-    TERMINAL_PICTURES,
-    TerminalPicture,
-    screen_of,
-    svg,
-)
+from pictures.terminal import DARK, LIGHT, TERMINAL_PICTURES, TerminalPicture, screen_of, svg
 from support.daemon_process import DISKSLA, Daemon
 
 _HERE = Path(__file__).parent

@@ -68,9 +68,7 @@ def scraping(daemon: str) -> Iterator[Prometheus]:
         },
         # No alerts: their marks are drawn by Grafana itself, not by its components.
         "rule_files": [str(_MIXIN / "prometheus_rules.yaml")],
-        "scrape_configs": [
-            {"job_name": "disksla", "static_configs": [{"targets": [daemon]}]},
-        ],
+        "scrape_configs": [{"job_name": "disksla", "static_configs": [{"targets": [daemon]}]}],
     }
     with tempfile.TemporaryDirectory(prefix="disksla-prometheus-") as home:
         config = Path(home) / "prometheus.yml"

@@ -120,10 +120,7 @@ HOSTS = {
     "openstack": Host(
         "openstack",
         ("type=1,manufacturer=OpenStack Foundation,product=OpenStack Nova",),
-        (
-            virtio(UUID, volume(UUID[:20])),
-            scsi("QEMU", "QEMU HARDDISK", UUID, volume(UUID)),
-        ),
+        (virtio(UUID, volume(UUID[:20])), scsi("QEMU", "QEMU HARDDISK", UUID, volume(UUID))),
     ),
     "scaleway": Host(
         "scaleway",

@@ -16,11 +16,7 @@ from pathlib import Path
 import msgspec
 
 from disksla.config import Configuration
-from disksla.config.settings_file import (
-    read_configuration,
-    terms_directories,
-    with_terms_files,
-)
+from disksla.config.settings_file import read_configuration, terms_directories, with_terms_files
 from disksla.config.terms_directory import TermsDirectories
 from disksla.disks.hotplug import DiskWatcher
 from disksla.ebs.client import EbsClient

@@ -43,12 +43,7 @@ def record(
 
 VERDICTS: st.SearchStrategy[Verdict] = st.sampled_from(["unproven", "met", "throttled", "below"])
 RECORDS = st.lists(
-    st.tuples(
-        st.integers(0, 40),
-        st.integers(0, 40),
-        st.integers(0, 32),
-        VERDICTS,
-    ),
+    st.tuples(st.integers(0, 40), st.integers(0, 40), st.integers(0, 32), VERDICTS),
     min_size=1,
     max_size=30,
 ).map(lambda rows: [record(number, *row) for number, row in enumerate(rows)])

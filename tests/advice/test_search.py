@@ -158,10 +158,7 @@ def test_the_next_machine_that_is_enough() -> None:
 
 
 def test_a_burst_of_a_machine_may_be_enough() -> None:
-    assert machines("m5.large", needs(10_000)) == [
-        ("m5.large", "maybe"),
-        ("m5.2xlarge", "enough"),
-    ]
+    assert machines("m5.large", needs(10_000)) == [("m5.large", "maybe"), ("m5.2xlarge", "enough")]
 
 
 def test_a_family_that_is_never_enough_shows_its_best() -> None:

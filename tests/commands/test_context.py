@@ -147,8 +147,7 @@ def test_explain_has_load_of_probes(
     assert main(["explain", "--duration=300ms", "vdb", *flags, f"--config.file={config}"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     assert re.search(
-        r"read-latency: 5 IOPS of 4 KiB for 5 s, 0\.\d\d% of the limit, lowered from 20 IOPS",
-        out,
+        r"read-latency: 5 IOPS of 4 KiB for 5 s, 0\.\d\d% of the limit, lowered from 20 IOPS", out
     )
     assert "write-latency" not in out
 

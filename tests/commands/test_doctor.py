@@ -22,14 +22,7 @@ from disksla.doctor.facts import (
 )
 from support import ttar
 from support.fake_fio import ANSWERS, fake_fio
-from support.machine_facts import (
-    DISK,
-    KERNEL,
-    NOW_S,
-    configured,
-    machine,
-    terms_file,
-)
+from support.machine_facts import DISK, KERNEL, NOW_S, configured, machine, terms_file
 
 HOSTS = Path(__file__).parent.parent / "hosts"
 EXPECTED = Path(__file__).parent / "doctor"

@@ -55,9 +55,7 @@ def test_imported_result_is_judged(
     assert bool(report["unjudged"]) is (status == 2)
 
 
-def test_table_fits_80_columns(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(RESULTS / "fio-3.33-buffered-at-a-rate.json")
     assert main(["judge", path, *VK]) == 2
     printed = capsys.readouterr().out

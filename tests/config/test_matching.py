@@ -83,8 +83,7 @@ def test_exclude_searches_unanchored() -> None:
 def test_entry_wins_over_exclude() -> None:
     entry = DiskEntry(match=DiskMatch(device="loop3"), terms="vk.ceph-ssd")
     settings = Settings(
-        discovery=DiscoverySettings(exclude=(DevicePattern("loop"),)),
-        disks=(entry,),
+        discovery=DiscoverySettings(exclude=(DevicePattern("loop"),)), disks=(entry,)
     )
     assert is_monitored(a_disk("loop3", size_bytes=0), settings)
     assert not is_monitored(a_disk("loop4"), settings)
@@ -237,10 +236,7 @@ def test_disk_without_entry_is_of_unknown_type(rotational: bool | None) -> None:
     assert assignment.limits == NO_LIMITS
 
 
-@pytest.mark.parametrize(
-    ("catalog", "why"),
-    [(CATALOG, "IOPS"), (Catalog([]), "unknown terms")],
-)
+@pytest.mark.parametrize(("catalog", "why"), [(CATALOG, "IOPS"), (Catalog([]), "unknown terms")])
 def test_assign_without_limits_gives_reason(catalog: Catalog, why: str) -> None:
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd", iops=5000.0)
     assignment = assign(a_disk(), settings_with_entries(entry), catalog)

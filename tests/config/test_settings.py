@@ -163,10 +163,7 @@ def test_custom_terms_with_sum_and_burst() -> None:
     assert limits.rates == Rates(300, 300, 25e6, 25e6)
     assert limits.burst == Burst(
         Rates(2000, 2000, 60e6, 60e6),
-        (
-            Bucket("iops", 8000, 300, 300, 2000),
-            Bucket("bytes", 100e6, 25e6, 25e6, 60e6),
-        ),
+        (Bucket("iops", 8000, 300, 300, 2000), Bucket("bytes", 100e6, 25e6, 25e6, 60e6)),
     )
 
 
@@ -214,11 +211,7 @@ def test_settings_are_read_as_written(
         re.escape(name) for name in names
     ]
     assert settings.disks == (
-        DiskEntry(
-            match=DiskMatch(**keys),
-            terms=SumTerms(iops=float(iops)),
-            size=gibibytes * GIB,
-        ),
+        DiskEntry(match=DiskMatch(**keys), terms=SumTerms(iops=float(iops)), size=gibibytes * GIB),
     )
     assert settings.probes[0].disks == tuple(names)
 

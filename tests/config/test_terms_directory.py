@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.config.terms_directory import (
-    MOST_FILES,
-    TermsDirectories,
-    read_terms_files,
-)
+from disksla.config.terms_directory import MOST_FILES, TermsDirectories, read_terms_files
 from support.simulated_host import CATALOG
 
 GP3 = "{provider: aws, disks: [{match: {device: vda}, api_type: gp3}]}"

@@ -87,10 +87,7 @@ def test_google_metadata_alone() -> None:
     assert requests[0].url == (
         "http://169.254.169.254/computeMetadata/v1/instance/?recursive=true"
     )
-    assert requests[0].headers == {
-        "host": "metadata.google.internal",
-        "metadata-flavor": "Google",
-    }
+    assert requests[0].headers == {"host": "metadata.google.internal", "metadata-flavor": "Google"}
 
 
 def test_google_api() -> None:

@@ -164,11 +164,7 @@ def values(disk: CloudDisk | None) -> tuple[Any, ...] | None:
             ("gcp", "hyperdisk-balanced", 7000, 250 * MIB),
         ),
         (PD, {"type": "hyperdisk-balanced", "provisioned-iops-on-create": "7000"}, None),
-        (
-            PD,
-            {"type": "hyperdisk-throughput", "provisioned-throughput-on-create": "250"},
-            None,
-        ),
+        (PD, {"type": "hyperdisk-throughput", "provisioned-throughput-on-create": "250"}, None),
         (PD, {"type": "hyperdisk-new"}, None),
         (PD, {"type": "?"}, None),
         (AZURE, {}, ("azure", "StandardSSD_LRS", None, None)),
@@ -176,11 +172,7 @@ def values(disk: CloudDisk | None) -> tuple[Any, ...] | None:
         (AZURE, {"storageAccountType": "Premium_ZRS"}, ("azure", "Premium_ZRS", None, None)),
         (
             AZURE,
-            {
-                "skuName": "PremiumV2_LRS",
-                "DiskIOPSReadWrite": "8000",
-                "DiskMBpsReadWrite": "300",
-            },
+            {"skuName": "PremiumV2_LRS", "DiskIOPSReadWrite": "8000", "DiskMBpsReadWrite": "300"},
             ("azure", "PremiumV2_LRS", 8000, 300 * MB),
         ),
         (AZURE, {"skuName": "UltraSSD_LRS", "DiskIOPSReadWrite": "8000"}, None),
@@ -222,10 +214,7 @@ def test_parameters_of_a_storage_class(
     ],
 )
 def test_attributes_class_wins(
-    driver: str,
-    parameters: dict[str, str],
-    changed: dict[str, str],
-    expected: tuple[Any, ...],
+    driver: str, parameters: dict[str, str], changed: dict[str, str], expected: tuple[Any, ...]
 ) -> None:
     assert values(ordered(driver, parameters, changed)) == expected
 

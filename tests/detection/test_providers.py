@@ -158,9 +158,7 @@ def test_file_gives_the_limits_of_the_type(provider: str, api_type: str, terms: 
         terms,
         size_gib * GIB,
         Provision(
-            IOPS if has_iops else None,
-            MIB_PER_SECOND * unit if has_rate else None,
-            options,
+            IOPS if has_iops else None, MIB_PER_SECOND * unit if has_rate else None, options
         ),
     )
     assert limits_of(DETECTORS[provider](api_type), CATALOG) == expected

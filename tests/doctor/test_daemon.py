@@ -10,16 +10,7 @@ from disksla.doctor import CheckResult
 from disksla.doctor.daemon import METRICS
 from disksla.doctor.facts import ClockFacts, ConfigurationFacts, MachineFacts
 from metrics_page import OF_DISKS, OF_THE_DAEMON
-from support.machine_facts import (
-    DAEMON,
-    HEALTHY,
-    NOW_S,
-    SAMPLES,
-    machine,
-    result,
-    results,
-    sample,
-)
+from support.machine_facts import DAEMON, HEALTHY, NOW_S, SAMPLES, machine, result, results, sample
 
 
 def daemon(*changed: Sample, **facts: object) -> MachineFacts:

@@ -91,10 +91,7 @@ def test_local_disk_needs_no_terms() -> None:
     ("text", "words"),
     [
         ("source: api\nprovider: aws\ndisks: [{match: {volume: vol-0a1b}, api_type: gp9}]", "gp9"),
-        (
-            "provider: aws\ndisks: [{match: {volume: vol-0a1b}, api_type: gp2, iops: 9000}]",
-            "gp2",
-        ),
+        ("provider: aws\ndisks: [{match: {volume: vol-0a1b}, api_type: gp2, iops: 9000}]", "gp2"),
     ],
 )
 def test_terms_without_limits_although_they_should_have_some(text: str, words: str) -> None:

@@ -64,8 +64,7 @@ def test_parts_of_the_daemon_that_fail(start_daemon: StartDaemon, machine: FakeM
     terms.mkdir()
     (terms / "bad.yml").write_text("disks: [")
     assert eventually(
-        lambda: daemon.samples(collector="terms").get("disksla_collector_success") == 0,
-        PATIENCE_S,
+        lambda: daemon.samples(collector="terms").get("disksla_collector_success") == 0, PATIENCE_S
     )
     found = examine(daemon, *machine.options, status=1)
     assert found["daemon.parts", "terms"] == "wrong"

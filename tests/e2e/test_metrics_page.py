@@ -9,13 +9,7 @@ from prometheus_client import ProcessCollector
 from disksla.metrics.collector import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
 from disksla.pipeline.snapshot import Snapshot
-from support.snapshots import (
-    ABOUT,
-    BURST_LIMITS,
-    disk_view,
-    unknown_disk_view,
-    view,
-)
+from support.snapshots import ABOUT, BURST_LIMITS, disk_view, unknown_disk_view, view
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="NOT TESTED: promtool is missing")

@@ -143,8 +143,7 @@ def test_without_a_daemon_it_samples(silent_url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "status"),
-    [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)],
+    ("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_terminal_is_restored_after_a_signal(
     silent_url: str, number: signal.Signals, status: int

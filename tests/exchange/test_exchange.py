@@ -177,10 +177,7 @@ def test_all_pages_are_read() -> None:
 
 @pytest.mark.parametrize(
     ("marks", "reason"),
-    [
-        ({"": "a", "a": "a"}, "invalid"),
-        ({"": "a", "a": "b", "b": "c", "c": "d"}, "too_large"),
-    ],
+    [({"": "a", "a": "a"}, "invalid"), ({"": "a", "a": "b", "b": "c", "c": "d"}, "too_large")],
 )
 def test_endless_pages_are_an_error(marks: dict[str, str], reason: str) -> None:
     with pytest.raises(ExchangeError) as raised:

@@ -136,28 +136,13 @@ def edited(edit: Callable[[dict[str, Any]], object]) -> str:
     [
         (lambda doc: doc.update({"fio version": "fio-2.99"}), r"expected fio 3\.1"),
         (lambda doc: doc.update(jobs=[]), "0 jobs"),
-        (
-            lambda doc: doc["jobs"].append({**doc["jobs"][0], "groupid": 1}),
-            "2 jobs",
-        ),
-        (
-            lambda doc: doc["jobs"][0]["read"].update(total_ios=801),
-            "801 requests, but only 4096",
-        ),
+        (lambda doc: doc["jobs"].append({**doc["jobs"][0], "groupid": 1}), "2 jobs"),
+        (lambda doc: doc["jobs"][0]["read"].update(total_ios=801), "801 requests, but only 4096"),
         (lambda doc: doc["jobs"][0]["read"].update(runtime=0), "in 0 ms"),
         (lambda doc: doc["jobs"][0]["read"].update(total_ios=-1), "not valid fio JSON"),
-        (
-            lambda doc: doc["jobs"][0]["read"]["clat_ns"].update(mean=1e300),
-            "not valid fio",
-        ),
-        (
-            lambda doc: doc["jobs"][0]["read"]["clat_ns"]["bins"].update({"99": 2**40}),
-            "only",
-        ),
-        (
-            lambda doc: doc["jobs"][0]["read"]["clat_ns"]["bins"].update({"x": 1}),
-            "not valid",
-        ),
+        (lambda doc: doc["jobs"][0]["read"]["clat_ns"].update(mean=1e300), "not valid fio"),
+        (lambda doc: doc["jobs"][0]["read"]["clat_ns"]["bins"].update({"99": 2**40}), "only"),
+        (lambda doc: doc["jobs"][0]["read"]["clat_ns"]["bins"].update({"x": 1}), "not valid"),
     ],
 )
 def test_inconsistent_document_is_refused(

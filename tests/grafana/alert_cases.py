@@ -153,10 +153,7 @@ LATENCY = Case(
             **requests(0.0008),
             **verdicts(by_machine=0.7, throttled=0.7, unproven=59.3),
         },
-        "of probes, throttled by the machine": {
-            **probed(0.002),
-            **throttled_by(machine_iops=0.7),
-        },
+        "of probes, throttled by the machine": {**probed(0.002), **throttled_by(machine_iops=0.7)},
     },
 )
 THROTTLED = Case(
@@ -281,7 +278,7 @@ MACHINE_LIMIT = Case(
             " Limit: 3.6k IOPS. Limit: 90MiB/s."
             " A larger disk does not help.",
             {"budget": "separate", "machine": ""},
-        ),
+        )
     },
     also_good={
         "in its first minutes": {
@@ -312,7 +309,7 @@ MACHINE_CREDITS = Case(
             " machine (iops) left."
             " Disks: vdb, vdc. Limit: 3.6k IOPS. Limit: 90MiB/s.",
             {"resource": "iops"},
-        ),
+        )
     },
     also_good={
         "many for certain": machine_credits(900, 4001, 6000),
@@ -391,11 +388,7 @@ TERMS_UNKNOWN = Case(
     bad=Firing(
         WITHOUT_LIMITS,
         f"{PREFIX} has no limits to compare with. Add its terms to the configuration of disksla.",
-        {
-            "provider": "vk",
-            "latency_kind": "guaranteed",
-            "rotational": "false",
-        },
+        {"provider": "vk", "latency_kind": "guaranteed", "rotational": "false"},
     ),
     good=WITH_LIMITS,
 )

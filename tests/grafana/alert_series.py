@@ -12,11 +12,7 @@ MINUTES_AFTER_BREAK = 45
 MINUTES = 100
 HOST = {"job": "disksla", "instance": "db1:10056"}
 DISK = {**HOST, "device": "vdb"}
-IDENTITY = {
-    "serial": "6ea73b81-555e-4a74-9",
-    "model": "QEMU HARDDISK",
-    "terms": "vk.ef-nvme",
-}
+IDENTITY = {"serial": "6ea73b81-555e-4a74-9", "model": "QEMU HARDDISK", "terms": "vk.ef-nvme"}
 GROUP = {**HOST, "group": "ebs"}
 MACHINE = {
     "machine": "m6i.large",

@@ -20,15 +20,7 @@ Dashboard = dict[str, Any]
 Panel = dict[str, Any]
 Target = dict[str, Any]
 
-CORE_PANELS = {
-    "bargauge",
-    "heatmap",
-    "row",
-    "stat",
-    "state-timeline",
-    "table",
-    "timeseries",
-}
+CORE_PANELS = {"bargauge", "heatmap", "row", "stat", "state-timeline", "table", "timeseries"}
 RANGE = re.compile(r"(\w+)\(\s*[\w:]+(?:\{[^}]*\})?\[([^]]*)\]")
 """A function over a range of a series."""
 UNITS = {"none", "short", "percentunit", "s", "iops", "binBps", "bytes", "dateTimeFromNow"}

@@ -113,10 +113,7 @@ def _to_yaml(test: RuleTest) -> dict[str, Any]:
                 "alertname": each.name,
                 "eval_time": each.at,
                 "exp_alerts": [
-                    {
-                        "exp_labels": dict(alert.labels),
-                        "exp_annotations": dict(alert.annotations),
-                    }
+                    {"exp_labels": dict(alert.labels), "exp_annotations": dict(alert.annotations)}
                     for alert in each.alerts
                 ],
             }

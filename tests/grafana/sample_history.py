@@ -80,9 +80,7 @@ def compared(disk: DiskSnapshot) -> DiskSnapshot:
     agreement = agreement_of(HOUR_S, own_s, (0.5 * sum(own_s), 0.0, 0.2 * sum(own_s), 0.0))
     only_theirs = agreement_of(HOUR_S / 10, (0.0,) * len(own_s), (HOUR_S / 20, 0.0, 0.0, 0.0))
     return msgspec.structs.replace(
-        disk,
-        provider_is_current=True,
-        agreement=agreement.plus(only_theirs),
+        disk, provider_is_current=True, agreement=agreement.plus(only_theirs)
     )
 
 

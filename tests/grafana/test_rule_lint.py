@@ -227,17 +227,10 @@ def test_runbook_queries_use_existing_series() -> None:
 @EVERY_RECORD
 def test_record_is_named_level_metric_operations(rule: dict[str, object]) -> None:
     level, metric, operations = str(rule["record"]).split(":")
-    assert level in {
-        "instance_device",
-        "provider_terms",
-        "provider_terms_verdict",
-    }
+    assert level in {"instance_device", "provider_terms", "provider_terms_verdict"}
     assert metric.startswith("disksla_")
     assert "_total" not in metric
-    assert re.fullmatch(
-        r"(rate|increase|ratio(_rate)?|sum|worst)\d+[mhd]|topk|count",
-        operations,
-    )
+    assert re.fullmatch(r"(rate|increase|ratio(_rate)?|sum|worst)\d+[mhd]|topk|count", operations)
 
 
 def test_records_are_newer_than_the_lookback_delta() -> None:

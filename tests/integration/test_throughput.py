@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.benchmark.throughput import (
-    cached_bytes_per_second,
-)
+from disksla.benchmark.throughput import cached_bytes_per_second
 from disksla.units import MIB
 from support.loop_device import attached, needs_loop
 

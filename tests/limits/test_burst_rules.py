@@ -105,9 +105,7 @@ def test_service_bucket_drains_at_highest_peak() -> None:
         write_iops=Clamp(base=450),
         buckets=(
             ServiceBucketRule(
-                capacity=Clamp(base=600),
-                fill_per_second=Clamp(base=0.1),
-                drain="excess",
+                capacity=Clamp(base=600), fill_per_second=Clamp(base=0.1), drain="excess"
             ),
         ),
     )

@@ -104,8 +104,7 @@ def test_only_generic_terms_have_no_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scalar", "value"),
-    [("32GiB", 32 * 2**30), ("4KiB", 4096), ("1GB", 10**9)],
+    ("scalar", "value"), [("32GiB", 32 * 2**30), ("4KiB", 4096), ("1GB", 10**9)]
 )
 def test_sizes_are_read_as_bytes(scalar: str, value: int) -> None:
     (row,) = parse_catalog(ROW.replace("1GiB", scalar).encode(), "f.yml").rows

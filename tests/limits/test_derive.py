@@ -21,11 +21,7 @@ from disksla.limits.terms import Provision, Terms
 from disksla.units import GIB, KIB, MIB
 from support.catalog_rows import make_terms
 
-SHARES = (
-    PromisedShare(4 * KIB, 1.0),
-    PromisedShare(8 * KIB, 0.75),
-    PromisedShare(16 * KIB, 0.5),
-)
+SHARES = (PromisedShare(4 * KIB, 1.0), PromisedShare(8 * KIB, 0.75), PromisedShare(16 * KIB, 0.5))
 SHARED_RATES = Rates(1000.0, 1000.0, 1e8, 1e8)
 
 
@@ -51,11 +47,7 @@ PROVISIONED = make_terms(
         {
             "rule": "provisioned",
             "minimum": "125MiB/s",
-            "maximum": {
-                "rule": "from-iops",
-                "bytes_per_io": "256KiB",
-                "maximum": "1000MiB/s",
-            },
+            "maximum": {"rule": "from-iops", "bytes_per_io": "256KiB", "maximum": "1000MiB/s"},
             "default": "125MiB/s",
         },
     ),

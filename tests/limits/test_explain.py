@@ -12,15 +12,7 @@ from disksla.limits.catalog import load_catalog, parse_catalog
 from disksla.limits.derive import derive_limits
 from disksla.limits.explain import DerivationStep, derivation, latency_text
 from disksla.limits.limits import Rates
-from disksla.limits.rules import (
-    BandwidthRule,
-    Clamp,
-    FromIops,
-    IopsRule,
-    Provisioned,
-    Tier,
-    Tiers,
-)
+from disksla.limits.rules import BandwidthRule, Clamp, FromIops, IopsRule, Provisioned, Tier, Tiers
 from disksla.limits.terms import Example, Provision, RowSource, Terms
 from disksla.units import GIB, KIB, MIB, format_count, format_listed_bandwidth
 
@@ -65,11 +57,7 @@ def test_derivation_of_clamp_and_bandwidth_from_iops() -> None:
         (Clamp(base=100, per_gib=2), "100 + 2 x 10 GiB = 120", "120"),
         (Clamp(base=2000), "2000 at any size", "2000"),
         (Clamp(minimum=500), "500 at any size", "500"),
-        (
-            Tiers(steps=(Tier(8 * GIB, 120), Tier(32 * GIB, 500))),
-            "500 up to 32 GiB",
-            "500",
-        ),
+        (Tiers(steps=(Tier(8 * GIB, 120), Tier(32 * GIB, 500))), "500 up to 32 GiB", "500"),
         (
             Provisioned(minimum=100, maximum=Clamp(per_gib=500), default=3000),
             "default, 100 to 5000 at this size",

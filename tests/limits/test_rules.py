@@ -44,10 +44,7 @@ def tier_tables(draw: st.DrawFn) -> Tiers[float]:
 
 
 ALLOCATION_UNITS = st.builds(
-    AllocationUnits,
-    unit_bytes=st.integers(1, 2**40),
-    per_unit=RATES,
-    maximum=st.none() | RATES,
+    AllocationUnits, unit_bytes=st.integers(1, 2**40), per_unit=RATES, maximum=st.none() | RATES
 )
 SIZE_RULES: st.SearchStrategy[SizeRule[float]] = clamps() | tier_tables() | ALLOCATION_UNITS
 

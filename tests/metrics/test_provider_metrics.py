@@ -127,8 +127,7 @@ def test_a_disk_at_a_limit_is_read_often() -> None:
     reads(machine, SECOND)
     assert to_read_often(machine.state) == frozenset()
     at_limit = msgspec.structs.replace(
-        machine.state.monitored["nvme1n1"],
-        window_verdict=WindowVerdict("met"),
+        machine.state.monitored["nvme1n1"], window_verdict=WindowVerdict("met")
     )
     busy = msgspec.structs.replace(
         machine.state, monitored={"nvme1n1": at_limit}, at_limit=frozenset({"nvme1n1"})

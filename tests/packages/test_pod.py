@@ -124,9 +124,7 @@ def add_unused_volume(specification: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("change", [make_privileged, add_capability, add_unused_volume])
-def test_unsupported_pod_is_rejected(
-    change: Callable[[dict[str, Any]], None],
-) -> None:
+def test_unsupported_pod_is_rejected(change: Callable[[dict[str, Any]], None]) -> None:
     specification = copy.deepcopy(pod())
     change(specification)
     with pytest.raises(ValueError, match=r"privileges|without a mount"):

@@ -104,10 +104,7 @@ def test_dependencies_are_listed(libraries: Path) -> None:
 def test_document_is_reproducible_and_unique(libraries: Path) -> None:
     once, twice = (
         bill(libraries, [report(*names)], 0)
-        for names in (
-            ("leaf", "Tall_Tree"),
-            ("Tall_Tree", "leaf"),
-        )
+        for names in (("leaf", "Tall_Tree"), ("Tall_Tree", "leaf"))
     )
     assert once == twice
     later = bill(libraries, [report("leaf", "Tall_Tree")], 1)

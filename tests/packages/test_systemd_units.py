@@ -114,9 +114,7 @@ def test_exposure_of_every_drop_in_is_checked() -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [*sorted(SYSTEMD.glob("*.service")), *DROP_INS],
-    ids=lambda path: path.name,
+    "path", [*sorted(SYSTEMD.glob("*.service")), *DROP_INS], ids=lambda path: path.name
 )
 def test_every_directive_has_a_comment(path: Path) -> None:
     """Directives that share a comment follow each other; a few need none."""

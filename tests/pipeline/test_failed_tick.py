@@ -65,9 +65,7 @@ def test_failed_tick_is_in_the_snapshot(paths: Roots) -> None:
     assert "vda" in sampler.state.monitored
 
 
-def test_failed_tick_counts_no_error_of_another_source_and_keeps_its_problem(
-    paths: Roots,
-) -> None:
+def test_failed_tick_counts_no_error_of_another_source_and_keeps_its_problem(paths: Roots) -> None:
     (paths.procfs / "diskstats").unlink()
     (paths.procfs / "diskstats").mkdir()
     sampler, before = sample(paths, 3, failing={1, 2})

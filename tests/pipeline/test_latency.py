@@ -38,9 +38,7 @@ def test_overdue_requests_of_idle_disk_are_observed() -> None:
 
 
 @given(windows)
-def test_requests_and_time_are_preserved(
-    added: list[tuple[int, int, float]],
-) -> None:
+def test_requests_and_time_are_preserved(added: list[tuple[int, int, float]]) -> None:
     meter, now_s = LatencyMeter(), 0.0
     for requests, milliseconds, step_s in added:
         now_s += step_s

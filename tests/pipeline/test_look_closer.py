@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.settings import Settings
-from disksla.pipeline.state import (
-    LOOK_EVERY_S,
-    LOOK_S,
-    MOST_LOOKED_AT,
-    State,
-    to_look_at,
-)
+from disksla.pipeline.state import LOOK_EVERY_S, LOOK_S, MOST_LOOKED_AT, State, to_look_at
 from disksla.verdict.verdict import DetectorState
 from support.simulated_host import CATALOG, Machine, a_disk
 
@@ -29,10 +23,7 @@ def busy_since(times_s: list[float | None]) -> State:
     )
 
 
-@given(
-    st.lists(st.none() | st.floats(900.0, 1000.0), max_size=12),
-    st.floats(1000.0, 1020.0),
-)
+@given(st.lists(st.none() | st.floats(900.0, 1000.0), max_size=12), st.floats(1000.0, 1020.0))
 def test_disks_that_are_busy_longest_are_looked_at_for_a_part_of_the_time(
     times_s: list[float | None], now_s: float
 ) -> None:

@@ -16,16 +16,7 @@ from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import window_records
 from support.examples import scaled
 from support.simulated_host import CATALOG
-from support.simulated_limiter import (
-    DEVICE,
-    DISK,
-    Closed,
-    Limiter,
-    Medium,
-    Scenario,
-    run,
-    summed,
-)
+from support.simulated_limiter import DEVICE, DISK, Closed, Limiter, Medium, Scenario, run, summed
 
 OTHER = msgspec.structs.replace(DISK, name="vdy", minor=DISK.minor + 16, serial="other")
 SHARES = {DISK: (0.55, 16, 0.0), OTHER: (0.44, 8, 1.0)}

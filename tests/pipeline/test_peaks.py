@@ -19,9 +19,7 @@ def test_peak_is_kept_for_a_minute() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10**6)), max_size=80))
-def test_highest_covers_all_windows_of_the_minute(
-    steps: list[tuple[int, int]],
-) -> None:
+def test_highest_covers_all_windows_of_the_minute(steps: list[tuple[int, int]]) -> None:
     peaks: tuple[Peak, ...] = ()
     windows: list[Interval] = []
     second = 0

@@ -25,16 +25,7 @@ from disksla.verdict.verdict import VERDICTS
 from support.examples import halved
 from support.scenarios import SCENARIOS
 from support.simulated_host import CATALOG
-from support.simulated_limiter import (
-    DEVICE,
-    ORIGIN_S,
-    Closed,
-    Limiter,
-    Run,
-    Scenario,
-    run,
-    summed,
-)
+from support.simulated_limiter import DEVICE, ORIGIN_S, Closed, Limiter, Run, Scenario, run, summed
 from support.simulated_pages import exceeded_s, readings, with_readings
 
 AFTER_S = 6.0

@@ -59,10 +59,7 @@ def test_recordings_without_exact_counts_and_close_samples_stay_as_they_are() ->
 
 
 def test_close_samples_are_arrays() -> None:
-    samples = (
-        CloseSample(1000.01, 5, 6, 40, 48, 1),
-        CloseSample(1000.02, 5, 7, 40, 56, 1, 2, 3),
-    )
+    samples = (CloseSample(1000.01, 5, 6, 40, 48, 1), CloseSample(1000.02, 5, 7, 40, 56, 1, 2, 3))
     close: dict[str, tuple[CloseSample, ...]] = {"vda": samples}
     line = encode(Tick(CLOCKS, "", close=close))
     assert b'"close":{"vda":[[1000.01,5,6,40,48,1,0,0],[1000.02,5,7,40,56,1,2,3]]}' in line

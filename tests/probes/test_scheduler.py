@@ -2,10 +2,7 @@
 
 import pytest
 
-from disksla.config.settings import (
-    ProbeEntry,
-    ProbeTarget,
-)
+from disksla.config.settings import ProbeEntry, ProbeTarget
 from disksla.probes.scheduler import MAX_JITTER_S, times_of
 
 

@@ -18,8 +18,7 @@ from support.simulated_host import Machine, a_disk
 NOON_S = 1.7e9
 READS = ProbeEntry(kind="read-latency")
 LIMITED = Settings(
-    disks=(DiskEntry(match=DiskMatch(device="vda"), terms=SumTerms(iops=1000.0)),),
-    probes=(READS,),
+    disks=(DiskEntry(match=DiskMatch(device="vda"), terms=SumTerms(iops=1000.0)),), probes=(READS,)
 )
 
 

@@ -13,9 +13,7 @@ from support.ebs_pages import INSTANCE_STORE_MAGIC, UNBOUNDED, Page, bins_of
 from support.simulated_host import Machine, a_disk
 
 FIRST = Page(
-    total_read_ops=1000,
-    volume_exceeded_iops_us=5_000_000,
-    read_bins=bins_of({256: 900, 512: 100}),
+    total_read_ops=1000, volume_exceeded_iops_us=5_000_000, read_bins=bins_of({256: 900, 512: 100})
 )
 
 

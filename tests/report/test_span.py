@@ -14,13 +14,7 @@ from disksla.prometheus.step import (
     steps_between,
 )
 from disksla.report.document import Gap
-from disksla.report.span import (
-    BREAK_S,
-    gaps,
-    incident_spans,
-    throttled_spans,
-    worst_steps,
-)
+from disksla.report.span import BREAK_S, gaps, incident_spans, throttled_spans, worst_steps
 from support.report_series import START_S, DiskSeries
 
 

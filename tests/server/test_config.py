@@ -124,10 +124,7 @@ def test_too_long_private_key_is_not_parsed() -> None:
 @pytest.mark.parametrize(
     ("value", "summary"),
     [
-        (
-            {"tls_server_config": VERIFIED},
-            "TLS 1.2 to 1.3, client certificates required, no pass",
-        ),
+        ({"tls_server_config": VERIFIED}, "TLS 1.2 to 1.3, client certificates required, no pass"),
         (
             {
                 "tls_server_config": {**VERIFIED, "client_auth_type": "VerifyClientCertIfGiven"},
@@ -136,10 +133,7 @@ def test_too_long_private_key_is_not_parsed() -> None:
             "TLS 1.2 to 1.3, client certificates verified if given, 2 users",
         ),
         (
-            {
-                "basic_auth_users": {"a": HASH},
-                "rate_limit": {"interval": "1s", "burst": "1"},
-            },
+            {"basic_auth_users": {"a": HASH}, "rate_limit": {"interval": "1s", "burst": "1"}},
             "no TLS, 1 user, rate limit",
         ),
     ],

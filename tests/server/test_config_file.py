@@ -132,8 +132,7 @@ def test_too_large_file_is_a_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"),
-    [("pipe", "is not a regular file"), (".", "is not a regular file")],
+    ("name", "problem"), [("pipe", "is not a regular file"), (".", "is not a regular file")]
 )
 def test_other_than_regular_files_are_rejected(name: str, problem: str, directory: Path) -> None:
     os.mkfifo(directory / "pipe")

@@ -48,10 +48,7 @@ def test_request_has_method_path_query_and_headers() -> None:
         b"Host: x\r\nAccept: text/plain\r\nX-A:\t\xe9\r\n\r\n"
     )
     assert request == RequestHead(
-        "GET",
-        "/metrics",
-        "name[]=a&x=%20",
-        {"host": "x", "accept": "text/plain", "x-a": "\u00e9"},
+        "GET", "/metrics", "name[]=a&x=%20", {"host": "x", "accept": "text/plain", "x-a": "\u00e9"}
     )
 
 

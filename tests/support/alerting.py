@@ -43,9 +43,7 @@ def prometheus_config(daemon: str, alerting: str, directory: Path) -> Path:
     content = {
         "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
         "rule_files": [str(directory / "rules" / "*.yaml")],
-        "scrape_configs": [
-            {"job_name": "disksla", "static_configs": [{"targets": [daemon]}]},
-        ],
+        "scrape_configs": [{"job_name": "disksla", "static_configs": [{"targets": [daemon]}]}],
         "alerting": {"alertmanagers": [{"static_configs": [{"targets": [alerting]}]}]},
     }
     config = directory / "prometheus.yml"

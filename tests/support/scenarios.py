@@ -61,9 +61,7 @@ THROTTLED: dict[str, Scenario] = {
         Closed(depth=32, active=((7.03, 10.0),)),
     ),
     "iops-300-deep-then-synchronous": _iops_limited(
-        300,
-        Closed(depth=32, active=((0.53, 5.03),)),
-        Closed(depth=1, active=((5.03, 10.0),)),
+        300, Closed(depth=32, active=((0.53, 5.03),)), Closed(depth=1, active=((5.03, 10.0),))
     ),
     "iops-300-poisson-120": _iops_limited(300, Open(per_second=360, poisson=True)),
     "iops-300-paused": _iops_limited(300, Closed(depth=32, active=((0.53, 3.05), (6.02, 8.57)))),

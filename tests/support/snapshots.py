@@ -11,15 +11,7 @@ from disksla.disks.disk import Disk
 from disksla.fio.result import LatencyBin
 from disksla.histogram import Histogram
 from disksla.limits.assignment import Assignment
-from disksla.limits.limits import (
-    NO_LIMITS,
-    Bucket,
-    Budgets,
-    Burst,
-    Limits,
-    Rates,
-    build_limits,
-)
+from disksla.limits.limits import NO_LIMITS, Bucket, Budgets, Burst, Limits, Rates, build_limits
 from disksla.limits.machine import SharedLimits
 from disksla.metrics.self_metrics import BuildInfo
 from disksla.pipeline.probe_results import FAILURE_REASONS, SKIP_REASONS, ProbeResult, ProbeTotals

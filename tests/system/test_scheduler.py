@@ -241,12 +241,7 @@ NOW = datetime(2026, 11, 20, 12, 0, 0, tzinfo=UTC)
 moments = st.datetimes(datetime(2020, 1, 1), datetime(2035, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 
 
-@given(
-    moments,
-    st.integers(10, 3600),
-    st.floats(0, 1, exclude_max=True),
-    st.floats(0, 0.5),
-)
+@given(moments, st.integers(10, 3600), st.floats(0, 1, exclude_max=True), st.floats(0, 0.5))
 def test_runs_stay_on_the_grid_despite_jitter(
     now: datetime, every_s: int, offset_share: float, jitter_share: float
 ) -> None:

@@ -11,14 +11,7 @@ from disksla.interval.interval import Interval
 from disksla.units import KIB
 from disksla.verdict.observation import observe
 from disksla.verdict.pauses import find_clock, find_pauses
-from support.close_recordings import (
-    DISK,
-    NAMES,
-    ORIGIN_S,
-    CloseRecording,
-    Judged,
-    close_recording,
-)
+from support.close_recordings import DISK, NAMES, ORIGIN_S, CloseRecording, Judged, close_recording
 from support.close_recordings import judged as judge
 
 pytestmark = pytest.mark.no_coverage

@@ -131,12 +131,7 @@ def test_disk_that_is_not_throttled_is_not_reported(
 
 @pytest.mark.parametrize(
     ("load", "has_terms"),
-    [
-        ("fdatasync", True),
-        ("fdatasync", False),
-        ("pg8", False),
-        ("pg8", True),
-    ],
+    [("fdatasync", True), ("fdatasync", False), ("pg8", False), ("pg8", True)],
 )
 def test_recordings_of_one_load_agree(load: str, has_terms: bool, tmp_path: Path) -> None:
     shares = []

@@ -22,12 +22,7 @@ from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.pauses import LONGEST_WINDOW_S
 from disksla.verdict.signs import SIGNS, Sign
 from disksla.verdict.throttle import LimitKind, Throttle
-from disksla.verdict.verdict import (
-    DetectorState,
-    WindowVerdict,
-    after_gap,
-    classify,
-)
+from disksla.verdict.verdict import DetectorState, WindowVerdict, after_gap, classify
 from population import draw
 from population.judging import judged as judged_ticks
 from population.judging import settings_of
@@ -48,10 +43,7 @@ Seen = tuple[Interval, tuple[CloseSample, ...]]
 
 
 def window(
-    reads: int = 60,
-    inflight: int = 32,
-    read_ms: int | None = 3200,
-    request_bytes: int = 4096,
+    reads: int = 60, inflight: int = 32, read_ms: int | None = 3200, request_bytes: int = 4096
 ) -> Interval:
     busy_ms = 100 if inflight else min(100, read_ms or 0)
     read_bytes = reads * request_bytes
@@ -467,10 +459,7 @@ LEAKY_ONE_READER = "leaky_bucket_one_reader"
 
 @pytest.mark.parametrize(
     ("name", "sign", "has_terms"),
-    [
-        (WITH_WINDOWS, "pauses", False),
-        (LEAKY_ONE_READER, "known limit", True),
-    ],
+    [(WITH_WINDOWS, "pauses", False), (LEAKY_ONE_READER, "known limit", True)],
 )
 def test_each_sign_can_be_left_out(name: str, sign: Sign, has_terms: bool) -> None:
     """Each of the recordings has one sign only, and is not seen to be throttled without it."""

@@ -77,11 +77,7 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Machine:
 
 
 def suite_runner(
-    machine: Machine,
-    monitor: DiskMonitor,
-    limits: Limits = LIMITS,
-    *,
-    wait_for_base: bool = False,
+    machine: Machine, monitor: DiskMonitor, limits: Limits = LIMITS, *, wait_for_base: bool = False
 ) -> SuiteRunner:
     plan = machine.plan(wait_for_base=wait_for_base)
     return SuiteRunner(plan, machine.fio, monitor, limits, machine.stop)

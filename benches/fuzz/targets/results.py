@@ -79,30 +79,14 @@ TARGETS = (
         lambda: [
             (TESTS / "fio/results" / name).read_bytes() for name in ("mixed.json", "reads.json")
         ],
-        words=(
-            b"\n{\n",
-            b"\n}\n",
-            b'"error" : 5',
-            b" : -nan,\n",
-            b" : inf\n",
-            b"1e300",
-            b"null",
-        ),
+        words=(b"\n{\n", b"\n}\n", b'"error" : 5', b" : -nan,\n", b" : inf\n", b"1e300", b"null"),
         tree=JSON,
     ),
     Target(
         "fio-elsewhere",
         imported,
         lambda: _results("fio-*.json"),
-        words=(
-            b'"numjobs" : "',
-            b'"rw" : "',
-            b'"bs" : "',
-            b": nan",
-            b"99999999",
-            b"k,",
-            b"null",
-        ),
+        words=(b'"numjobs" : "', b'"rw" : "', b'"bs" : "', b": nan", b"99999999", b"k,", b"null"),
         tree=JSON,
     ),
     Target(

@@ -13,11 +13,5 @@ from disksla.advice.demand import Served, demand_of, served_of, together
 from disksla.advice.machines import MachineOutcome, machine_outcomes
 from disksla.advice.published import provision_by_limits
 from disksla.advice.scrapes import demand_of_scrapes
-from disksla.advice.search import (
-    Candidate,
-    Needs,
-    Outcome,
-    outcome_of,
-    outcomes_of_type,
-)
+from disksla.advice.search import Candidate, Needs, Outcome, outcome_of, outcomes_of_type
 from disksla.advice.simulation import ShareRange

@@ -7,13 +7,7 @@ from typing import Literal, NamedTuple
 from disksla.advice.demand import Demand
 from disksla.advice.simulation import ShareRange, least_share, most_share, throttled_share
 from disksla.errors import DiskslaError
-from disksla.limits import (
-    Limits,
-    Provision,
-    Terms,
-    derive_limits,
-    provision_bounds,
-)
+from disksla.limits import Limits, Provision, Terms, derive_limits, provision_bounds
 from disksla.units import GIB, MB, MIB
 
 Answer = Literal["enough", "maybe", "not enough"]

@@ -4,12 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from disksla.benchmark.identify_evidence import (
-    HIT_S,
-    Evidence,
-    RequestStats,
-    shape_of,
-)
+from disksla.benchmark.identify_evidence import HIT_S, Evidence, RequestStats, shape_of
 from disksla.benchmark.identify_rules import (
     NO_GAIN_RATIO,
     WAITS_RATIO,

@@ -76,10 +76,7 @@ def _section(workers: int, rows: tuple[SweepRow, ...]) -> str:
 
 
 def _map(
-    measure: _Measure,
-    read_share: float,
-    rows: Iterable[SweepRow],
-    all_rows: tuple[SweepRow, ...],
+    measure: _Measure, read_share: float, rows: Iterable[SweepRow], all_rows: tuple[SweepRow, ...]
 ) -> str:
     """Return one map; its colours have the scale of all maps of the kind."""
     found = {

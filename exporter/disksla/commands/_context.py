@@ -118,11 +118,7 @@ def read_context(arguments: argparse.Namespace) -> HostContext:
 def recorded_context(state: State) -> HostContext:
     """Return the block devices of a recording, after its last tick, with its configuration."""
     configuration = Configuration(
-        state.settings,
-        state.catalog,
-        state.machines,
-        state.machine_problem,
-        state.terms_files,
+        state.settings, state.catalog, state.machines, state.machine_problem, state.terms_files
     )
     return HostContext(with_kubernetes_volumes(state.inventory, state.terms_files), configuration)
 

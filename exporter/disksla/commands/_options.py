@@ -21,11 +21,7 @@ def add_config_file(
 ) -> None:
     """Add --config.file."""
     parser.add_argument(
-        "--config.file",
-        dest="config_file",
-        type=Path,
-        metavar="FILE",
-        help=help_text,
+        "--config.file", dest="config_file", type=Path, metavar="FILE", help=help_text
     )
 
 

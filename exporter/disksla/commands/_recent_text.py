@@ -25,8 +25,7 @@ def print_recent(recent: RecentDisks, order: Sequence[str]) -> None:
         return
     places = {name: place for place, name in enumerate(order)}
     disks = sorted(
-        recent.disks.values(),
-        key=lambda disk: (-disk.bad_s, places.get(disk.device, len(places))),
+        recent.disks.values(), key=lambda disk: (-disk.bad_s, places.get(disk.device, len(places)))
     )
     bad_s = {disk.device: disk.bad_s for disk in disks}
     console.print(headline(bad_s, recent.period, recent.seconds), style="bold")

@@ -6,12 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from disksla.commands._options import add_web_config_file
-from disksla.config import (
-    DiskEntry,
-    shadowed_entries,
-    unused_entries,
-    with_kubernetes_volumes,
-)
+from disksla.config import DiskEntry, shadowed_entries, unused_entries, with_kubernetes_volumes
 from disksla.config.settings_file import (
     DEFAULT_FILE,
     beyond_catalog,

@@ -31,11 +31,7 @@ from disksla.commands._recent import (
 from disksla.commands._recent_text import print_recent, sentences_of
 from disksla.commands.discover import known_document
 from disksla.commands.replay import replay
-from disksla.config import (
-    CUSTOM_TERMS,
-    in_order,
-    provision_of,
-)
+from disksla.config import CUSTOM_TERMS, in_order, provision_of
 from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
 from disksla.history import describe_machine

@@ -13,12 +13,7 @@ from disksla.benchmark.identify_evidence import RequestStats
 from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.benchmark.identify_text import Claim
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
-from disksla.commands._context import (
-    HostContext,
-    add_context_arguments,
-    add_device,
-    read_context,
-)
+from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option
 from disksla.config import CUSTOM_TERMS

@@ -78,8 +78,7 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
             configuration = msgspec.structs.replace(
                 configuration,
                 settings=msgspec.structs.replace(
-                    configuration.settings,
-                    sampling=SamplingSettings(interval_s=header.interval_s),
+                    configuration.settings, sampling=SamplingSettings(interval_s=header.interval_s)
                 ),
             )
             state = initial_state(with_terms_files(configuration, header.terms_files))

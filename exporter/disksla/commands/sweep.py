@@ -14,12 +14,7 @@ from disksla.benchmark.sweep_journal import SweepJournal, mismatch
 from disksla.benchmark.sweep_journal_file import SweepJournalFile, load_journal
 from disksla.benchmark.sweep_matrix import MAX_CHOICES, SweepCell, cell_duration_s, csv_of, row_of
 from disksla.benchmark.sweep_text import announcement, document, print_table
-from disksla.commands._context import (
-    HostContext,
-    add_context_arguments,
-    add_device,
-    read_context,
-)
+from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
 from disksla.commands._options import add_force, parse_option, parse_optional
 from disksla.console import SafeConsole, progress_bar, to_json

@@ -53,9 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="print this many blocks, as with --batch (default: until Ctrl-C)",
     )
     parser.add_argument(
-        "--json",
-        action="store_true",
-        help="print one JSON object per update instead of a block",
+        "--json", action="store_true", help="print one JSON object per update instead of a block"
     )
     add_context_arguments(parser)
 

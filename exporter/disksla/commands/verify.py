@@ -11,12 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from disksla.commands._context import (
-    HostContext,
-    add_context_arguments,
-    add_device,
-    read_context,
-)
+from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._interrupt import stop_on_signal
 from disksla.commands._options import (
     add_force,

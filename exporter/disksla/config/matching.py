@@ -206,10 +206,7 @@ def _is_total(found: FoundTerms | None) -> bool:
 
 
 def assign(
-    disk: Disk,
-    settings: Settings,
-    catalog: Catalog,
-    terms_files: tuple[TermsFile, ...] = (),
+    disk: Disk, settings: Settings, catalog: Catalog, terms_files: tuple[TermsFile, ...] = ()
 ) -> Assignment:
     """Return the terms and limits of a disk, with the reason.
 

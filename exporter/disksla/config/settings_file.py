@@ -12,19 +12,9 @@ from disksla.config.matching import machine_type_of, provision_of
 from disksla.config.settings import DiskEntry, Settings
 from disksla.config.terms_file import TermsFile
 from disksla.errors import DiskslaError
-from disksla.limits import (
-    Catalog,
-    MachineChoice,
-    beyond_bounds,
-    beyond_sizes,
-    derive_limits,
-)
+from disksla.limits import Catalog, MachineChoice, beyond_bounds, beyond_sizes, derive_limits
 from disksla.limits.catalog import catalog_with, load_catalog, operator_files
-from disksla.limits.machine_tables import (
-    load_machine_rules,
-    providers_with_machines,
-    read_machine,
-)
+from disksla.limits.machine_tables import load_machine_rules, providers_with_machines, read_machine
 from disksla.schema import Overrides
 from disksla.schema.yaml_file import MAX_FILE_BYTES, parse_record, read_file
 from disksla.units import TIB

@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.config.configuration import Configuration
-from disksla.config.settings_file import (
-    read_configuration,
-    terms_directories,
-    with_terms_files,
-)
+from disksla.config.settings_file import read_configuration, terms_directories, with_terms_files
 from disksla.config.terms_file import TermsContent, TermsFile, in_order
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, TermsSource

@@ -207,10 +207,7 @@ def _lower(parameters: Parameters) -> dict[str, str]:
 
 
 def _class(
-    account: Account,
-    resource: _Resource,
-    name: str,
-    classes: dict[tuple[str, str], _Class | None],
+    account: Account, resource: _Resource, name: str, classes: dict[tuple[str, str], _Class | None]
 ) -> Exchanges[_Class | None]:
     """Return a class, which is requested once; None if it is gone."""
     key = resource.kind, name

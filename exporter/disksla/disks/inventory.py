@@ -182,10 +182,7 @@ def _describe(directory: str, udev_data: str, provider: str | None) -> Disk:
         return described
     volume = volume_of(provider, _attributes(described, provider, files, properties))
     return msgspec.structs.replace(
-        described,
-        provider=provider,
-        volume=parse_name(volume.key or ""),
-        is_local=volume.is_local,
+        described, provider=provider, volume=parse_name(volume.key or ""), is_local=volume.is_local
     )
 
 

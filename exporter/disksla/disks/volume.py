@@ -115,11 +115,7 @@ def _google(disk: Attributes) -> Volume:
         return LOCAL
     if model not in {"PersistentDisk", "nvme_card-pd"}:
         return UNKNOWN
-    names = {
-        *disk.by_id("google-"),
-        *disk.by_id("scsi-0Google_PersistentDisk_"),
-        disk.udev_serial,
-    }
+    names = {*disk.by_id("google-"), *disk.by_id("scsi-0Google_PersistentDisk_"), disk.udev_serial}
     if model == "PersistentDisk":
         names.add(disk.serial)
     names -= {None, "nvme_card-pd"}

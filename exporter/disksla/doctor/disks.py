@@ -38,10 +38,7 @@ def assignments_of(machine: MachineFacts) -> Mapping[str, Assignment]:
 
 def _assignments(machine: MachineFacts, configuration: Configuration) -> Assignments:
     return assign_all(
-        machine.disks,
-        configuration.settings,
-        configuration.catalog,
-        configuration.terms_files,
+        machine.disks, configuration.settings, configuration.catalog, configuration.terms_files
     )
 
 

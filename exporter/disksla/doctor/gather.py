@@ -11,11 +11,7 @@ import msgspec
 
 from disksla import VERSION
 from disksla.config import Configuration, with_kubernetes_volumes
-from disksla.config.settings_file import (
-    DEFAULT_DIRECTORY,
-    beyond_catalog,
-    catalog_directory,
-)
+from disksla.config.settings_file import DEFAULT_DIRECTORY, beyond_catalog, catalog_directory
 from disksla.config.terms_directory import read_with_terms
 from disksla.disks import Disk
 from disksla.disks.data_writes import data_write_counters

@@ -11,16 +11,7 @@ Status = Literal["ok", "note", "wrong"]
 """ok: as it must be. note: works, but less is known or done than could be. wrong: to be fixed."""
 STATUSES: tuple[Status, ...] = get_args(Status)
 
-GROUPS = (
-    "kernel",
-    "disks",
-    "provider",
-    "configuration",
-    "state",
-    "measuring",
-    "clock",
-    "daemon",
-)
+GROUPS = ("kernel", "disks", "provider", "configuration", "state", "measuring", "clock", "daemon")
 """The first part of the id of a check, in the order in which they are shown."""
 
 

@@ -93,9 +93,7 @@ _WHY: Explanations = {
 
 
 def get_response(
-    request: Request,
-    explanations: Explanations | None = None,
-    classify: Classify | None = None,
+    request: Request, explanations: Explanations | None = None, classify: Classify | None = None
 ) -> Exchanges[Response]:
     """Return the response to a request if it succeeded. Raise ExchangeError otherwise."""
     words = explanations or {}

@@ -11,12 +11,7 @@ from typing import NamedTuple
 
 from disksla.errors import DiskslaError
 from disksla.fio.job import FioJob, fio_arguments
-from disksla.fio.process import (
-    MAX_OUTPUT_BYTES,
-    ProcessResult,
-    ProcessStartError,
-    run_process,
-)
+from disksla.fio.process import MAX_OUTPUT_BYTES, ProcessResult, ProcessStartError, run_process
 from disksla.fio.result import FailureReason, FioError, FioResult, parse_fio, parse_fio_version
 from disksla.fio.sandbox import ProcessLimits
 from disksla.units import format_size

@@ -54,9 +54,7 @@ _Applied = list[tuple[Slot, float]]
 
 
 def summary_of_slots(
-    slots: Sequence[Slot],
-    limiter_window_s: float | None = None,
-    charges: tuple[Charge, ...] = (),
+    slots: Sequence[Slot], limiter_window_s: float | None = None, charges: tuple[Charge, ...] = ()
 ) -> Summary:
     """Return the summary of slots.
 

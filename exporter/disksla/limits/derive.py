@@ -247,7 +247,4 @@ def _check_provisioned(terms: Terms, provision: Provision) -> None:
             )
 
 
-_SHOWN: dict[_What, Shown] = {
-    "IOPS": format_count,
-    "bandwidth": format_listed_bandwidth,
-}
+_SHOWN: dict[_What, Shown] = {"IOPS": format_count, "bandwidth": format_listed_bandwidth}

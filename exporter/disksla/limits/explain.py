@@ -19,13 +19,7 @@ from disksla.limits.rules import (
     allocation_units,
 )
 from disksla.limits.terms import Provision, Terms
-from disksla.units import (
-    GIB,
-    format_count,
-    format_duration,
-    format_listed_bandwidth,
-    format_size,
-)
+from disksla.units import GIB, format_count, format_duration, format_listed_bandwidth, format_size
 
 BUDGETS = {
     "separate": "reads and writes have separate limits",

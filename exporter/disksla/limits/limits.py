@@ -211,8 +211,7 @@ def promised_share(shares: tuple[PromisedShare, ...], request_bytes: int) -> flo
     if not shares:
         return 1.0
     return next(
-        (share.share for share in shares if request_bytes <= share.request_bytes),
-        shares[-1].share,
+        (share.share for share in shares if request_bytes <= share.request_bytes), shares[-1].share
     )
 
 

@@ -111,11 +111,7 @@ def _budgets(budget: Budgets) -> Iterator[tuple[str, str]]:
 def burst_document(burst: Burst) -> dict[str, Any]:
     """Return a burst for JSON; the fields of a single bucket are repeated at the top level."""
     buckets = [
-        {
-            "resource": bucket.resource,
-            "capacity": bucket.capacity,
-            "fill": bucket.fill_per_second,
-        }
+        {"resource": bucket.resource, "capacity": bucket.capacity, "fill": bucket.fill_per_second}
         for bucket in burst.buckets
     ]
     single = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))

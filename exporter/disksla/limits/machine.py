@@ -18,14 +18,7 @@ from disksla.errors import DiskslaError
 from disksla.limits.assignment import UNKNOWN_TERMS
 from disksla.limits.burst_rules import burst_buckets
 from disksla.limits.cost_model import Additive
-from disksla.limits.limits import (
-    BudgetKind,
-    Budgets,
-    Burst,
-    Limits,
-    Rates,
-    build_limits,
-)
+from disksla.limits.limits import BudgetKind, Budgets, Burst, Limits, Rates, build_limits
 from disksla.limits.rules import Amount
 from disksla.limits.terms import Confidence, RowSource
 from disksla.schema import BytesPerSecond, Flag, LongText, Number, Seconds, Text

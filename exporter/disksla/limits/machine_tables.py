@@ -6,12 +6,7 @@ Nothing is read before. A table is read whole and searched for the lines of one 
 from pathlib import Path
 
 from disksla.errors import DiskslaError
-from disksla.limits.machine import (
-    Machine,
-    MachineRules,
-    find_machine,
-    machine_of_vcpus,
-)
+from disksla.limits.machine import Machine, MachineRules, find_machine, machine_of_vcpus
 from disksla.schema.yaml_file import parse_record
 
 _DIRECTORY = Path(__file__).with_name("machines")

@@ -26,13 +26,7 @@ from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildInfo
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
-from disksla.pipeline import (
-    DiskSnapshot,
-    GroupSnapshot,
-    SamplerSnapshot,
-    Snapshot,
-    TermsSnapshot,
-)
+from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, TermsSnapshot
 from disksla.text import escape_bytes
 from disksla.verification import VerificationReport
 

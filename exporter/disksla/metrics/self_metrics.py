@@ -80,11 +80,7 @@ BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
         "gauge",
         "Always 1. Labels have the versions of disksla, of Python and of the kernel.",
         lambda build_info: {
-            (
-                build_info.version,
-                build_info.python_version,
-                build_info.kernel_release,
-            ): 1
+            (build_info.version, build_info.python_version, build_info.kernel_release): 1
         },
         ("version", "python_version", "kernel_release"),
         profile="lean",

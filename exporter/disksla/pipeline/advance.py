@@ -21,13 +21,7 @@ from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import TickContext
 from disksla.pipeline.changed_lines import DiskstatsLines, index_lines
-from disksla.pipeline.disk_state import (
-    DiskState,
-    Sample,
-    compare_disk,
-    judge_disk,
-    read_disk,
-)
+from disksla.pipeline.disk_state import DiskState, Sample, compare_disk, judge_disk, read_disk
 from disksla.pipeline.group_state import GroupState, groups_after, update_group, with_verdicts
 from disksla.pipeline.restore import restore_disk, restore_group
 from disksla.pipeline.sampler_stats import HOST_SOURCES

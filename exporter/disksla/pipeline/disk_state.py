@@ -268,10 +268,7 @@ def judge_disk(
 
 
 def compare_disk(
-    disk_state: DiskState,
-    comparison: Comparison,
-    sample: Sample | None,
-    context: TickContext,
+    disk_state: DiskState, comparison: Comparison, sample: Sample | None, context: TickContext
 ) -> DiskState:
     """Return the state of a disk after its verdicts are compared with what the provider says.
 

@@ -188,10 +188,7 @@ class ProbeScheduler:
             return
         self._last_logged[target] = reason
         extra = fields(
-            device=result.device,
-            kind=result.kind,
-            reason=reason,
-            err=result.message or None,
+            device=result.device, kind=result.kind, reason=reason, err=result.message or None
         )
         if result.failure is not None:
             log.warning("probe failed", extra=extra)

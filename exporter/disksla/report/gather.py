@@ -73,11 +73,7 @@ def read_history(
 
 
 def _read_steps(
-    server: Server,
-    names: Iterable[str],
-    labels: Mapping[str, str],
-    period: Period,
-    step_s: int,
+    server: Server, names: Iterable[str], labels: Mapping[str, str], period: Period, step_s: int
 ) -> Exchanges[list[Series]]:
     """Return values at equal steps, which are longer for a period of more than a month."""
     longer_s = -(-period.seconds // (MOST_POINTS - 1))

@@ -259,11 +259,7 @@ def incident_seconds(incident: Incident) -> list[str]:
 
 def probes_text(evidence: ProbeEvidence) -> str:
     """Return what probes measured around an incident."""
-    windows = (
-        ("before", evidence.before),
-        ("during", evidence.during),
-        ("after", evidence.after),
-    )
+    windows = (("before", evidence.before), ("during", evidence.during), ("after", evidence.after))
     parts = ", ".join(
         f"{name} {format_duration(each.mean_s)} ({each.requests} requests)"
         for name, each in windows

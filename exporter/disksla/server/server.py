@@ -217,8 +217,7 @@ class WebServer:
         if names & policy.allowed_names:
             return True
         _LOG.debug(
-            "client certificate not allowed",
-            extra=fields(client=stream.peer, names=sorted(names)),
+            "client certificate not allowed", extra=fields(client=stream.peer, names=sorted(names))
         )
         return False
 
@@ -276,11 +275,7 @@ class WebServer:
                 await stream.send(body)
 
     async def _accept_request(
-        self,
-        access: AccessControl,
-        stream: ByteStream,
-        http: HttpConnection,
-        policy: AccessPolicy,
+        self, access: AccessControl, stream: ByteStream, http: HttpConnection, policy: AccessPolicy
     ) -> RequestHead:
         """Return the request that was received. Raise _RejectedError if it is not answered."""
         if policy.config is None:

@@ -172,8 +172,7 @@ class _JobThread(BaseExecutor):  # type: ignore[misc]  # APScheduler has no type
             if self.failures.get(job.id) != problem:
                 self.failures[job.id] = problem
                 log.exception(
-                    "job failed by a bug of disksla, please report it",
-                    extra=fields(job=job.name),
+                    "job failed by a bug of disksla, please report it", extra=fields(job=job.name)
                 )
             return
         if self.failures.pop(job.id, None) is not None:

@@ -117,10 +117,7 @@ def _columns(disks: Sequence[LiveDiskDocument], *, is_wide: bool) -> list[Column
         Column("load", 5, _STRIP_RANK, lambda disk: percent(disk.load_ratio, 5)),
     ]
     if any(disk.credits for disk in disks):
-        columns += [
-            Column("credits", 7, 6, _credits),
-            Column("empty in", 8, 8, _empty_in),
-        ]
+        columns += [Column("credits", 7, 6, _credits), Column("empty in", 8, 8, _empty_in)]
     return columns
 
 

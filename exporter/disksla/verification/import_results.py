@@ -168,8 +168,7 @@ def _judge(
         return _untested(result, f"it asked for only {format_count(rate_iops)} IOPS")
     if measurement.inflight < least_inflight:
         return _untested(
-            result,
-            f"{measurement.inflight} in flight; the promise needs {least_inflight}",
+            result, f"{measurement.inflight} in flight; the promise needs {least_inflight}"
         )
     mean = measurement.mean_inflight
     if mean < _LEAST_INFLIGHT_SHARE * least_inflight:

@@ -40,11 +40,7 @@ def journal_writes(seconds: float) -> Work:
 
 
 def other_share(
-    charges: tuple[Charge, ...],
-    seconds: float,
-    disk: Work,
-    own: Work,
-    request_bytes: int,
+    charges: tuple[Charge, ...], seconds: float, disk: Work, own: Work, request_bytes: int
 ) -> float:
     """Return a lower bound of the load by other programs, as a share of the limit.
 

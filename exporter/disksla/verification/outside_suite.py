@@ -7,14 +7,7 @@ terms say how many requests must be in flight for the promise to hold.
 import math
 from typing import NamedTuple
 
-from disksla.limits import (
-    USUAL_IOPS_CONDITIONS,
-    Charge,
-    Conditions,
-    Limits,
-    Work,
-    promised_share,
-)
+from disksla.limits import USUAL_IOPS_CONDITIONS, Charge, Conditions, Limits, Work, promised_share
 from disksla.units import format_count, format_size
 from disksla.verification.measurement import Measurement
 from disksla.verification.suites import (

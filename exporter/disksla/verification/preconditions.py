@@ -33,11 +33,7 @@ class Violation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def known_violations(
-    disk: Disk,
-    suite: Suite,
-    runtime_s: float,
-    tolerance_ratio: float,
-    file_system: str | None,
+    disk: Disk, suite: Suite, runtime_s: float, tolerance_ratio: float, file_system: str | None
 ) -> tuple[Violation, ...]:
     """Return the violations that are known before the disk is accessed.
 

@@ -20,14 +20,7 @@ from disksla.limits import (
     load_ratio,
     promised_share,
 )
-from disksla.units import (
-    GIB,
-    KIB,
-    MIB,
-    format_bandwidth,
-    format_count,
-    format_size,
-)
+from disksla.units import GIB, KIB, MIB, format_bandwidth, format_count, format_size
 
 SuiteName = Literal["vk", "yandex", "terms"]
 SUITES: tuple[SuiteName, ...] = get_args(SuiteName)
@@ -90,11 +83,7 @@ class SuiteTest(msgspec.Struct, frozen=True, kw_only=True):
         return self.queue_depth * self.workers
 
     def job(
-        self,
-        target: str,
-        runtime_s: float,
-        span_bytes: int | None = None,
-        offset_bytes: int = 0,
+        self, target: str, runtime_s: float, span_bytes: int | None = None, offset_bytes: int = 0
     ) -> FioJob:
         """Return the fio job that runs the test on a region of the target."""
         return FioJob(
@@ -322,10 +311,7 @@ def _rate_requirement(
 
 
 def _promised_iops(
-    limits: Limits,
-    pattern: Pattern,
-    request_bytes: int,
-    shares: tuple[PromisedShare, ...] = (),
+    limits: Limits, pattern: Pattern, request_bytes: int, shares: tuple[PromisedShare, ...] = ()
 ) -> float | None:
     band = effective_iops(limits, request_bytes, float(_is_write(pattern)), shares)
     return None if band is None else band.promise

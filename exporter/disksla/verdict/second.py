@@ -27,8 +27,8 @@ class Second(NamedTuple):
 
     @property
     def requests_per_second(self) -> float:
-        """Reads and writes per second, with flushes."""
-        return self.served.requests / self.served.seconds
+        """Reads and writes per second, without flushes: no limiter charges those."""
+        return self.served.without_flushes().requests / self.served.seconds
 
 
 def second_of(number: int, observations: tuple[Observation, ...], before: Second | None) -> Second:

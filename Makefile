@@ -20,7 +20,7 @@ help: ## list the targets
 run: .venv/run.stamp ## sample the disks of this machine and serve metrics
 	@exec .venv/bin/disksla serve $(ARGS)
 
-test: .venv/check.stamp ## run the fast tests: no root, no disks, less than 2 minutes
+test: .venv/check.stamp ## run the fast tests: no root, no disks, about 2 minutes
 	$(PYTEST) --lane=fast -m 'not nightly' $(ARGS)
 
 check: lint type layers test system ## run everything that must pass before a change is merged
@@ -32,7 +32,7 @@ lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 type: .venv/check.stamp ## check types with mypy, strictly
 	.venv/bin/mypy
 
-layers: .venv/check.stamp ## check imports: layers, and what the daemon must not load
+layers: .venv/check.stamp ## check imports: layers, and what detect and ebs-statistics must not load
 	.venv/bin/lint-imports --no-logo
 
 cover: .venv/check.stamp ## run the fast tests with more examples, and check coverage

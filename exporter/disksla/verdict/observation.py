@@ -13,6 +13,8 @@ from disksla.procfs import SECTOR_BYTES, CloseSample
 
 LONGEST_STEP_S = 0.03
 """When in a longer time something completed is not known well enough."""
+LEAST_SEEN_SHARE = 0.5
+"""Of a window. With less, the whole window is seen as one step."""
 
 
 class ObservedStep(msgspec.Struct, frozen=True, gc=False):
@@ -89,10 +91,10 @@ def observe(
         if after.at_s > before.at_s and not _is_reset(before, after)
     )
     steps = tuple(step for step in seen if step.seconds <= LONGEST_STEP_S or step.is_silent)
-    seen_s = sum(step.seconds for step in steps)
-    if seen_s < window.seconds / 2:
+    looked = Observation(window, steps, is_close=True)
+    if looked.seen_share < LEAST_SEEN_SHARE:
         return Observation(window, (_whole(window, inflight_before),), is_close=False)
-    return Observation(window, steps, is_close=True)
+    return looked
 
 
 def _whole(window: Interval, inflight_before: int) -> ObservedStep:

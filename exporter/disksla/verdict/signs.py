@@ -43,8 +43,8 @@ LONG_WINDOW_S = 0.4
 """Pauses of such windows are seen in samples every 100 ms, too."""
 LOOKED_SECONDS = 4
 SAME_LOAD = 1.25
-"""Where a disk is not looked at, what was seen in the last seconds in which it was holds, if it
-serves no more and no less by this ratio."""
+"""Where a disk is not looked at, what was seen of it holds for seconds in which it serves no more
+and no less by this ratio."""
 
 
 class FoundLimiter(NamedTuple):
@@ -200,19 +200,19 @@ def _named(
 
 def is_as_when_looked_at(seconds: Sequence[Second]) -> bool:
     """Return whether the last second is like one in which the disk was looked at, if any."""
-    looked = [second for second in seconds if second.is_close]
-    return not looked or bool(_alike(looked, seconds[-1], LONG_WINDOW_S))
+    return not _is_looked_at(seconds) or bool(_alike(seconds, LONG_WINDOW_S))
 
 
-def _alike(looked: Sequence[Second], last: Second, window_s: float) -> list[Second]:
-    """Return those of the last seconds in which the disk was looked at that are like another."""
+def _alike(seconds: Sequence[Second], window_s: float) -> list[Second]:
+    """Return the seconds of the last look that are like the last second."""
     # A window of the limiter more or less may fall into a second.
-    most, now = SAME_LOAD + window_s, last.requests_per_second
+    most, now = SAME_LOAD + window_s, seconds[-1].requests_per_second
+    looked = [second for second in seconds if second.is_close][-LOOKED_SECONDS:]
+    rates = [second.requests_per_second for second in looked]
     return [
-        each
-        for each in looked[-LOOKED_SECONDS:]
-        if each is last
-        or (each.requests_per_second <= most * now and now <= most * each.requests_per_second)
+        second
+        for second, rate in zip(looked, rates, strict=True)
+        if rate <= most * now and now <= most * rate
     ]
 
 
@@ -221,8 +221,7 @@ def _share(seconds: Sequence[Second], clock: Clock) -> float:
 
     Only seconds count that are like the last one.
     """
-    looked = [second for second in seconds if second.is_close]
-    alike = _alike(looked, seconds[-1], clock.window_s)
+    alike = _alike(seconds, clock.window_s)
     active_s = sum(
         each.seen_share * each.window.seconds
         for second in alike

@@ -20,6 +20,7 @@ SOCKETS = {
     "ebs/helper.py": "serves the clients of the helper",
     "system/unix_socket.py": "binds the Unix sockets of the daemon and the helper",
     "system/systemd.py": "notifies systemd, and uses the sockets that systemd passes",
+    "server/acceptor.py": "accepts connections",
     "server/listen.py": "binds the listen addresses",
     "server/server.py": "serves the bound sockets",
 }

@@ -12,8 +12,8 @@ from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
 from disksla.console import progress_bar
 from disksla.history import Summary, explain, explain_writes, summary_of_records
-from disksla.history.machine_limit import machine_limit
-from disksla.history.past import RECENT_S
+from disksla.history.machine_limit import limits_over, machine_limit
+from disksla.history.past import RECENT_S, most_throttled
 from disksla.history.slot import slot_between, totals_of
 from disksla.limits import SharedLimits
 from disksla.pipeline import (
@@ -105,18 +105,19 @@ def _of_states(
     disks, machine, writes = {}, {}, {}
     for snapshot in take_snapshot(last).disks:
         device = snapshot.disk.name
-        limit = machine_limit(last, device)
+        name, machine_s = most_throttled(_machine_s(first, last, device))
+        limit = machine_limit(last, device, name)
         named = with_named_limits(records[device], _spans(states, device))
         summary = summary_of_records(named, seconds)
         document = disk_document(
             snapshot,
             _latency_s(states, device),
-            explain(summary, snapshot.assignment, limit, _machine_s(first, last, device)),
+            explain(summary, snapshot.assignment, limit, machine_s),
             {verdict: part.seconds for verdict, part in summary.verdicts.items()},
             _throttled_seconds(summary),
         )
         disks[document.device] = document
-        machine[document.device] = () if limit is None else (limit.shared,)
+        machine[document.device] = limits_over(last, device)
         writes[document.device] = explain_writes(records[device], why_not_exact)
     timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
@@ -140,19 +141,13 @@ def _state_before(states: Sequence[State], seconds: float) -> State:
     return next(each for each in states if each.clocks and each.clocks.monotonic_s > since_s)
 
 
-def _machine_s(first: State, last: State, device: str) -> float:
-    """Return how long a limit of the machine throttled any disk between two states.
-
-    Only disks that share the limit with this one count.
-    """
-    return max(
-        (
-            sum(group.throttled_s.values()) - sum(first.groups[name].throttled_s.values())
-            for name, group in last.groups.items()
-            if device in group.devices and not group.shared.of_type and name in first.groups
-        ),
-        default=0.0,
-    )
+def _machine_s(first: State, last: State, device: str) -> dict[str, float]:
+    """Return how long each limit of the machine over a disk throttled any disk in between."""
+    return {
+        name: sum(group.throttled_s.values()) - sum(first.groups[name].throttled_s.values())
+        for name, group in last.groups.items()
+        if device in group.devices and not group.shared.of_type and name in first.groups
+    }
 
 
 def _spans(states: Sequence[State], device: str) -> list[ProviderSpan]:

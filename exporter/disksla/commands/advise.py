@@ -180,7 +180,7 @@ def _advice(
             needs.performance_iops(group.shared.limits),
         )
         for group in groups
-        if not (group.shared.of_type or group.shared.is_cache)
+        if not group.shared.of_type
     ]
     return Advice(devices, needs, outcomes[0], outcomes[1:], machine)
 

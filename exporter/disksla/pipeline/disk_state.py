@@ -37,6 +37,14 @@ from disksla.provider_count import Comparison, ProviderState, span_of
 from disksla.verdict import DetectorState, SharedWindow, WindowVerdict, after_gap
 
 _AT_LIMIT = ("throttled", "met")
+_MOST_IOPS, _MOST_BYTES_PER_SECOND = 1e9, 1e12
+"""More than any disk, or all disks of a machine, can do."""
+_MOST_MS = 2**33
+"""The counters of milliseconds have 32 bits on every kernel."""
+_MOST_RISE = 2**50
+"""More than any counter can rise between two samples."""
+_LONG_S = 86_400.0
+"""Time in which counters may have risen, where it is not known."""
 _READS, _WRITES = Counters._fields.index("reads"), Counters._fields.index("writes")
 
 
@@ -226,7 +234,13 @@ def read_disk(
     # The increase is a window if the disk was listed at the sample before and the time between is
     # not a gap. Otherwise it has no duration.
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
-    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, in_flight)
+    present = disk_state.reading or ()
+    interval = interval_of(context.now_s, elapsed_s, present, reading, in_flight)
+    problem = _impossible(interval, present, reading)
+    if problem is not None:
+        rebased = difference(reading, difference(present, origin))
+        garbage = _without_interval(disk_state, context, reading, rebased, in_flight)
+        return Sample(garbage, active=True, gap="malformed", problem=problem)
     if exact is not None and (exact or not interval.written_bytes):
         interval = interval.with_data_writes(exact)
     active = in_flight > 0 or reading != before
@@ -287,6 +301,26 @@ def compare_disk(
     decided_to_s = undecided[0].end_s - undecided[0].seconds if undecided else now_s
     comparison = comparison.until(now_s, decided_to_s)
     return msgspec.structs.replace(disk_state, comparison=comparison)
+
+
+def _impossible(interval: Interval, before: CounterValues, after: CounterValues) -> str | None:
+    """Return why no disk can have done what its counters say; None if one can."""
+    seconds = interval.seconds or _LONG_S
+    took_ms = (interval.read_ms or 0) + (interval.write_ms or 0) + interval.flush_ms
+    rise = 0
+    if max(value or 0 for value in after) >= _MOST_RISE:
+        rise = max(value or 0 for value in difference(after, before))
+    if (
+        interval.requests + interval.flushes <= _MOST_IOPS * seconds
+        and interval.bytes <= _MOST_BYTES_PER_SECOND * seconds
+        and took_ms < _MOST_MS
+        and rise < _MOST_RISE
+    ):
+        return None
+    return (
+        f"found counters that rose by {interval.requests} requests and {interval.bytes} bytes in"
+        f" {seconds:.3g} s; expected no more than a disk can do"
+    )
 
 
 def _counted(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import msgspec
 
+from disksla.procfs.diskstats import LEAST_NEGATIVE
+
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _INFLIGHT = 0, 2, 4, 6, 8
 _FLUSHES = 15
@@ -46,6 +48,7 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         numbers = []
     if len(numbers) < _FEWEST:
         raise ValueError(f"found {stat.decode(errors='replace')!r}; expected 11 numbers or more")
+    in_flight = numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))
     flushes, flush_ms, *_ = (*numbers[_FLUSHES:], 0, 0)
     return CloseSample(
         at_s=round(at_s, 5),
@@ -53,7 +56,7 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         writes=numbers[_WRITES],
         read_sectors=numbers[_READ_SECTORS],
         written_sectors=numbers[_WRITTEN_SECTORS],
-        inflight=max(0, numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))),
+        inflight=in_flight if 0 <= in_flight < LEAST_NEGATIVE else 0,
         flushes=flushes,
         flush_ms=flush_ms,
     )

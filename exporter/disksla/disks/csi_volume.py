@@ -138,7 +138,8 @@ def _places_of(
 
 
 def _is_sold(disk: Disk) -> bool:
-    return disk.partition_of is None and not disk.slaves and not disk.hidden
+    is_path = disk.hidden or disk.path_of is not None
+    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def _with_volume(

@@ -4,6 +4,7 @@ They are those of its own `stat` in sysfs (Documentation/ABI/stable/sysfs-block)
 same numbers as its line of /proc/diskstats.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -60,6 +61,22 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         flushes=flushes,
         flush_ms=flush_ms,
     )
+
+
+def together(samples: Iterable[CloseSample]) -> CloseSample:
+    """Return the close samples of the paths of one disk, of the same moment, as its own."""
+    first, *others = samples
+    for other in others:
+        first = CloseSample(
+            first.at_s,
+            *(one + more for one, more in zip(_counts(first), _counts(other), strict=True)),
+        )
+    return first
+
+
+def _counts(sample: CloseSample) -> tuple[int, ...]:
+    _, *counts = msgspec.structs.astuple(sample)
+    return tuple(counts)
 
 
 def parse_inflight(inflight: bytes) -> tuple[int, int]:

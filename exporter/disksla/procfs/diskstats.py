@@ -7,6 +7,7 @@ lxcfs. Counters that the kernel does not print are None; fields after the 20th a
 """
 
 import re
+from collections.abc import Iterable
 from operator import lt
 from typing import Annotated, NamedTuple
 
@@ -110,6 +111,18 @@ def parse_line(line: str) -> DiskstatsLine:
         )
     inflight = numbers.pop(_INFLIGHT_INDEX)
     return DiskstatsLine(tuple(numbers), inflight if inflight < LEAST_NEGATIVE else 0)
+
+
+def together(lines: Iterable[DiskstatsLine]) -> DiskstatsLine:
+    """Return the counters of several paths of one disk as its own."""
+    first, *others = lines
+    reading: CounterValues = first.reading
+    inflight = first.inflight or 0
+    for other in others:
+        pairs = zip(reading, other.reading, strict=False)
+        reading = tuple((one or 0) + (more or 0) for one, more in pairs)
+        inflight += other.inflight or 0
+    return DiskstatsLine(reading, inflight)
 
 
 def _not_counters(line: str) -> MalformedLineError:

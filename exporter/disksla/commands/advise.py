@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="recording of the load, written by `disksla record`",
     )
     add_server(parser, required=False)
-    add_period(parser, required=False)
+    add_period(parser)
     parser.add_argument(
         "--terms",
         metavar="ID",

@@ -80,9 +80,9 @@ def headline(bad_s: Mapping[str, float], period: str, seconds: float) -> str:
 def describe_machine(shared: SharedLimits) -> str:
     """Return the limits of the machine over a group of disks, in words."""
     owner = f"{shared.machine}: " if shared.machine else ""
-    text = f"{owner}{_promise(shared.limits.rates)} for {shared.title}"
+    text = f"{owner}{describe_rates(shared.limits.rates)} for {shared.title}"
     burst = shared.limits.burst
-    return text if burst is None else f"{text}; {_promise(burst.rates)} with burst credits"
+    return text if burst is None else f"{text}; {describe_rates(burst.rates)} with burst credits"
 
 
 def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = None) -> list[str]:
@@ -126,7 +126,7 @@ def _problems(
             (
                 f"{_how_long(below, summary)} the disk gave less than promised: {_rates(below)},"
                 f" with {format_count(round(below.inflight))} requests in flight; the promise is"
-                f" {_promise(limits.rates)}."
+                f" {describe_rates(limits.rates)}."
                 " Report this to the provider, with a recording (disksla record) as evidence."
             ),
         )
@@ -229,7 +229,8 @@ def _throttled(
         return (
             f"{how_long} the disk was throttled at its limit of"
             f" {_limit(limits.rates, limit)} (baseline): {served}. The provider keeps its promise"
-            f" of {_promise(limits.rates)}. A larger or faster disk, or {relief}, would help."
+            f" of {describe_rates(limits.rates)}. A larger or faster disk, or {relief}, would"
+            " help."
         )
     if level == "burst" and limits.burst is not None:
         return (
@@ -274,7 +275,7 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(long['idle'], summary)} the disk was idle."
 
 
-def _promise(rates: Rates) -> str:
+def describe_rates(rates: Rates) -> str:
     """Return all limits of the rates as text."""
     kinds: tuple[LimitKind, ...] = ("iops", "bandwidth")
     present = (limit for limit in kinds if _read_and_write(rates, limit) != (None, None))

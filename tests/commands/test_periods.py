@@ -48,7 +48,8 @@ class Recording:
             self._add(text, disks=[known | disk] if disk and not number else None)
 
     def is_detached(self) -> None:
-        for disks in ([], None, None):
+        removed: list[list[dict[str, Any]] | None] = [[], None, None]
+        for disks in removed:
             self.now_s = round(self.now_s + 0.1, 3)
             self._add("", disks=disks)
         self.numbers = dict.fromkeys(FIELDS, 0)

@@ -126,7 +126,8 @@ class _Period(NamedTuple):
 
     @property
     def counters(self) -> Counters | None:
-        end, begin = self.end.counters, self.begin and self.begin.counters
+        end = self.end.counters
+        begin = None if self.begin is None else self.begin.counters
         return end if end is None or begin is None else to_counters(difference(end, begin))
 
 

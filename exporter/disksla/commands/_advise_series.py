@@ -39,7 +39,7 @@ def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> A
     """Return the advice for the disk of the options. Raise DiskslaError."""
     if arguments.device is None:
         raise DiskslaError(
-            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point) and a period"
+            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point)"
         )
     period = period_of(arguments, time.time())
     server = server_of(arguments)

@@ -252,7 +252,7 @@ class Daemon:
     def past(self) -> HistoryView:
         """Return what each disk did lately, and the limits of the machine over a disk."""
         return HistoryView(
-            self._history, lambda device: machine_limit(self._sampler.state, device)
+            self._history, lambda device, name: machine_limit(self._sampler.state, device, name)
         )
 
     def reports(self) -> Mapping[str, VerificationReport]:

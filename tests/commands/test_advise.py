@@ -317,7 +317,8 @@ def test_disks_of_the_series_that_share_the_limits_of_their_type(capsys: Capture
     ("arguments", "message"),
     [
         ((), "advise needs one of --recording and --prometheus"),
-        (("vdb", "--prometheus", "http://localhost:1"), "--prometheus needs DEVICE"),
+        (("--prometheus", "http://localhost:1", *SERIES), "--prometheus needs DEVICE"),
+        (("vdb", "--prometheus", "http://localhost:1"), "expected --last, or --from and --to"),
         (("vdb", "--prometheus", "localhost:1", *SERIES), "expected an address such as"),
         (("vdb", "--prometheus", "http://localhost:1", *SERIES), "--prometheus is right"),
         (("--recording", "x", "--machine", "m5.large"), "expected it with --prometheus"),

@@ -1,5 +1,6 @@
 """`disksla report` against a made-up server."""
 
+import argparse
 import json
 import stat
 from collections.abc import Iterator
@@ -8,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from disksla.cli import main
+from disksla.commands._prometheus import add_period, period_of
+from disksla.prometheus import Period
 from support.report_api import Api, serving
 from support.report_series import DiskSeries, Server
 
@@ -35,6 +38,31 @@ def test_all_outputs(api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str
     first = {name: path.read_bytes() for name, path in files.items()}
     assert main(command) == 1
     assert {name: path.read_bytes() for name, path in files.items()} == first
+
+
+def test_period_up_to_now() -> None:
+    parser = argparse.ArgumentParser()
+    add_period(parser)
+    arguments = parser.parse_args(["--last", "30d"])
+    assert period_of(arguments, 1.8e9 + 61.5) == Period(1_800_000_060 - 30 * 86_400, 1_800_000_060)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ((), "expected --last, or --from and --to"),
+        (("--last", "1d", "--to", "2026-10-01"), "expected --last, or --from and --to"),
+        (("--last", "1d", *PERIOD), "expected --last, or --from and --to"),
+        (PERIOD[:2], "expected --last, or --from and --to"),
+        (("--last", "5s"), "expected a minute or more"),
+        (("--last", "long"), "expected a duration"),
+    ],
+)
+def test_period_that_is_not_one(
+    options: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", "--prometheus", "http://127.0.0.1:1", *options]) == 2
+    assert expected in capsys.readouterr().err
 
 
 def test_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:

@@ -139,6 +139,19 @@ def test_options_that_a_type_does_not_have_are_left_out() -> None:
     assert found.api.disks[1].options == {}
 
 
+def test_disks_of_the_metadata_that_are_odd_cost_no_others() -> None:
+    odd = [attached("Premium_LRS", "x"), attached("Premium_LRS"), attached("P S", "1")]
+    found, _ = run(reply(compute(*odd)), reply(status=404))
+    assert found.metadata is not None
+    assert [disk.volume for disk in found.metadata.disks] == ["os", "1"]
+    assert found.metadata.incomplete == {"1"}
+    assert [each.message.partition("failed: ")[2] for each in found.problems[1:]] == [
+        "a disk has no LUN",
+        "a disk has no LUN",
+        "it has no type of disk 1",
+    ]
+
+
 def test_denied_disk_is_named() -> None:
     found, _ = run(
         reply(compute(attached("Premium_LRS", "0"))), TOKEN, OS, reply({"error": {}}, 403)
@@ -163,9 +176,6 @@ def test_token_that_expires_is_fetched_again() -> None:
         ([reply(status=404)], "metadata", "not_found"),
         ([reply("<html>")], "metadata", "invalid"),
         ([reply({"storageProfile": {}})], "metadata", "invalid"),
-        ([reply(compute(attached("P S", "0")))], "metadata", "invalid"),
-        ([reply(compute(attached("Premium_LRS", "x")))], "metadata", "invalid"),
-        ([reply(compute(attached("Premium_LRS")))], "metadata", "invalid"),
         ([reply(compute()), reply({"access_token": "a\nb"})], "api", "invalid"),
         ([reply(compute()), reply(status=500)], "api", "unreachable"),
         ([reply(compute()), TOKEN, reply("junk")], "api", "invalid"),

@@ -135,7 +135,6 @@ def test_google_api() -> None:
         ([metadata("junk")], "metadata", "invalid", ""),
         ([instance(zone="zones/z")], "metadata", "invalid", "no name or no zone"),
         ([instance(name="a/../b c")], "metadata", "invalid", "no name or no zone"),
-        ([instance({"deviceName": "a b", "type": "PERSISTENT"})], "metadata", "invalid", ""),
         ([instance(), metadata("", 500)], "api", "unreachable", ""),
         ([instance(), metadata({"access_token": ""})], "api", "invalid", ""),
         (

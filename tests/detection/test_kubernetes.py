@@ -36,6 +36,11 @@ TOKEN = "eyJS3CRET.token"
 ACCOUNT = Account("https://10.0.0.1:443", TOKEN, "/ca.crt")
 EBS, PD, AZURE = "ebs.csi.aws.com", "pd.csi.storage.gke.io", "disk.csi.azure.com"
 CINDER, YANDEX = "cinder.csi.openstack.org", "disk-csi-driver.mks.ycloud.io"
+EKS_AUTO, EVEREST, DECKHOUSE = (
+    "ebs.csi.eks.amazonaws.com",
+    "disk.csi.everest.io",
+    "yandex.csi.flant.com",
+)
 
 
 def volume(
@@ -176,7 +181,12 @@ def values(disk: CloudDisk | None) -> tuple[Any, ...] | None:
             ("azure", "PremiumV2_LRS", 8000, 300 * MB),
         ),
         (AZURE, {"skuName": "UltraSSD_LRS", "DiskIOPSReadWrite": "8000"}, None),
-        (AZURE, {"skuName": ""}, None),
+        (AZURE, {"skuName": ""}, ("azure", "StandardSSD_LRS", None, None)),
+        (AZURE, {"skuName": "a b"}, None),
+        (EKS_AUTO, {"type": "io1", "iops": "700"}, ("aws", "io1", 700, None)),
+        (EKS_AUTO, {}, ("aws", "gp3", 3000, 125 * MIB)),
+        (EVEREST, {"everest.io/disk-volume-type": "GPSSD"}, ("huawei", "GPSSD", None, None)),
+        (DECKHOUSE, {"type": "network-hdd"}, ("yandex", "network-hdd", None, None)),
         (CINDER, {"type": "ceph-ssd"}, ("openstack", "ceph-ssd", None, None)),
         (CINDER, {}, None),
         (YANDEX, {"type": "network-ssd"}, ("yandex", "network-ssd", None, None)),
@@ -194,6 +204,20 @@ def test_parameters_of_a_storage_class(
     [
         (EBS, {"iops": "3000"}, {"iops": "9000"}, ("aws", "gp3", 9000, 125 * MIB)),
         (EBS, {"type": "gp2"}, {"type": "io2", "iops": "9"}, ("aws", "io2", 9, None)),
+        (EBS, {}, {"type": "gp3"}, ("aws", "gp3", 3000, 125 * MIB)),
+        (EBS, {"type": "gp2"}, {"type": "st1"}, ("aws", "st1", None, None)),
+        # What the volume has since follows from its former type.
+        (EBS, {"type": "gp2"}, {"type": "gp3"}, None),
+        (EBS, {"type": "gp2"}, {"type": "gp3", "iops": "4000"}, None),
+        (EBS, {"type": "io1", "iops": "8000"}, {"type": "gp3"}, None),
+        (EBS, {"type": "io1", "iops": "8000"}, {"type": "io2"}, None),
+        (EKS_AUTO, {"type": "gp2"}, {"type": "gp3"}, None),
+        (
+            EBS,
+            {"type": "gp2"},
+            {"type": "gp3", "iops": "4000", "throughput": "300"},
+            ("aws", "gp3", 4000, 300 * MIB),
+        ),
         (EBS, {"type": "io1", "iopsPerGB": "10"}, {"iops": "200"}, ("aws", "io1", 200, None)),
         (
             PD,
@@ -219,6 +243,39 @@ def test_attributes_class_wins(
     assert values(ordered(driver, parameters, changed)) == expected
 
 
+@pytest.mark.parametrize(
+    ("parameters", "capacity", "caching"),
+    [
+        ({}, "500Gi", "read-only"),
+        ({"skuName": "Premium_LRS"}, "4095Gi", "read-only"),
+        ({"skuName": "Premium_LRS"}, "8Ti", "none"),
+        ({"skuName": "Premium_LRS", "maxShares": "2"}, "500Gi", "none"),
+        ({"skuName": "Premium_LRS", "cachingMode": "None"}, "500Gi", "none"),
+        ({"skuName": "Premium_LRS", "cachingMode": ""}, "500Gi", "read-only"),
+        ({"skuName": "Premium_LRS", "cachingMode": "Sometimes"}, "500Gi", None),
+        (
+            {"skuName": "UltraSSD_LRS", "DiskIOPSReadWrite": "1", "DiskMBpsReadWrite": "1"},
+            "500Gi",
+            "none",
+        ),
+    ],
+)
+def test_caching_that_the_driver_of_azure_chooses(
+    parameters: dict[str, str], capacity: str, caching: str | None
+) -> None:
+    disk = ordered(AZURE, parameters, capacity=capacity)
+    assert disk is not None
+    assert disk.caching == caching
+
+
+def test_caching_of_azure_follows_the_present_size() -> None:
+    pv = volume(AZURE, capacity="8Ti")
+    fast = storage_class(skuName="Premium_LRS") | {"allowVolumeExpansion": True}
+    found = detected("pvc-1", pv_pvc_1=pv, sc_fast=fast)
+    assert found.metadata is not None
+    assert [disk.caching for disk in found.metadata.disks] == ["none"]
+
+
 def test_options_and_caching_of_azure() -> None:
     disk = ordered(
         AZURE,
@@ -235,7 +292,7 @@ def test_options_and_caching_of_azure() -> None:
     assert disk.options == {"on_demand_burst": "on", "performance_plus": "on"}
     plain = ordered(AZURE, {"skuName": "Standard_LRS", "enableBursting": "true"})
     assert plain is not None
-    assert (plain.caching, plain.options) == (None, {})
+    assert (plain.caching, plain.options) == ("read-only", {})
 
 
 def test_provider_of_cinder() -> None:
@@ -362,7 +419,7 @@ def test_node_without_volumes_asks_nothing() -> None:
         ({"pv_a": 302}, "redirected", "redirects"),
         ({"pv_a": {"spec": []}}, "invalid", "not what the provider documents"),
         ({"pv_a": volume(handle="a\nb")}, "invalid", "not text"),
-        ({"pv_a": volume(handle="")}, "invalid", "not text"),
+        ({"pv_a": volume(handle="")}, "invalid", "not what the provider documents"),
     ],
 )
 def test_failure_is_named(objects: dict[str, Any], reason: str, words: str) -> None:
@@ -445,6 +502,7 @@ def test_file_gives_the_limits() -> None:
                 "api_type": "PremiumV2_LRS",
                 "iops": 8000,
                 "bandwidth": "300MB/s",
+                "caching": "none",
             }
         ],
         "volumes": [

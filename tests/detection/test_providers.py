@@ -62,7 +62,8 @@ def aws(api_type: str) -> Detected:
 
 def microsoft(api_type: str) -> Detected:
     managed = {"id": "/subscriptions/s/disks/d", "storageAccountType": api_type}
-    metadata = {"storageProfile": {"osDisk": {"managedDisk": managed}}}
+    storage = {"osDisk": {"managedDisk": managed}}
+    metadata = {"vmSize": "Standard_D4s_v5", "storageProfile": storage}
     resource = {
         "sku": {"name": api_type},
         "properties": {

@@ -171,6 +171,8 @@ def test_disk_with_several_volumes_has_none() -> None:
             "fhm1dn62tm5dnaspeh8n",
         ),
         ("disk.csi.azure.com", "/subscriptions/s/disks/pvc-7", None, None),
+        ("ebs.csi.eks.amazonaws.com", "vol-0a1b", "aws", "vol-0a1b"),
+        ("yandex.csi.flant.com", "epd1", "yandex", "epd1"),
         ("csi.example.org", "vol-0a1b", None, None),
     ],
 )

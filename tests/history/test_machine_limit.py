@@ -4,9 +4,10 @@ from disksla.commands._recent import from_recording
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, MachineSettings, Settings
 from disksla.history import History
-from disksla.history.machine_limit import machine_limit
-from disksla.history.past import HistoryView
-from disksla.history.sentences import LargerMachine
+from disksla.history.machine_limit import limits_over, machine_limit
+from disksla.history.past import HistoryView, most_throttled
+from disksla.history.sentences import LargerMachine, explain
+from disksla.history.summary import Summary, SummaryPart
 from disksla.limits.machine import MachineChoice, find_machine
 from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.pipeline.snapshot import take_snapshot
@@ -14,6 +15,7 @@ from disksla.pipeline.state import State
 from support.simulated_host import Machine, a_disk, reconfigured
 
 LIMIT = 2000
+PART = SummaryPart(6.0, 977.0, 977 * 131072.0, 16.0, 0.0164)
 DISKS = (a_disk("vda"), a_disk("vdb", 16))
 ENTRIES = tuple(
     DiskEntry(match=DiskMatch(device=name), terms="gcp.pd-balanced") for name in ("vda", "vdb")
@@ -59,6 +61,49 @@ def test_larger_machines_are_looked_up_once_for_all_disks_and_pages() -> None:
     assert other.larger["iops"].name == "m6i.2xlarge"
 
 
+def cached_on(machine_type: str) -> Machine:
+    """Return a machine of Azure with a disk whose reads its host caches."""
+    rules = load_machine_rules("azure")
+    assert rules is not None
+    entry = DiskEntry(
+        match=DiskMatch(device="vda"), terms="azure.premium-ssd", size="2TiB", caching="read-only"
+    )
+    machine = Machine(a_disk("vda"), settings=Settings(disks=(entry,)))
+    choice = MachineChoice(rules, find_machine(rules, read_table(rules), machine_type))
+    machine.state = reconfigured(machine.state, machine.state.settings, (choice,))
+    return machine
+
+
+def test_of_several_limits_of_the_machine_the_one_that_throttled_is_named() -> None:
+    """A D8s_v3 allows 128 MB/s with the cache of the host, and 192 MB/s without."""
+    state = cached_on("Standard_D8s_v3").state
+    assert [each.name for each in limits_over(state, "vda")] == ["uncached", "cached"]
+    assert most_throttled({"uncached": 0.0, "cached": 9.5}) == ("cached", 9.5)
+    assert most_throttled({"uncached": 0.0}) == (None, 0.0)
+    found = machine_limit(state, "vda", "cached")
+    assert found is not None
+    summary = Summary(10.0, {"throttled": PART}, {("base", "machine_bandwidth"): PART}, 1.0)
+    [sentence] = explain(summary, state.monitored["vda"].assignment, found)
+    assert sentence.endswith(
+        "the disk served 977 IOPS, 122.1 MiB/s; Standard_D8s_v3 allows the cache of the host and"
+        " the temporary disk together 122.1 MiB/s (128 MB/s). A larger or faster disk would not"
+        " help. Caching None would, up to 183.1 MiB/s of the machine; Standard_D16s_v3 would"
+        " (244.1 MiB/s)."
+    )
+    other = machine_limit(state, "vda")
+    assert other is not None
+    assert "Caching" not in explain(summary, state.monitored["vda"].assignment, other)[0]
+
+
+def test_caching_none_is_no_relief_where_it_allows_less() -> None:
+    """A D8s_v3 allows 16,000 IOPS with the cache of the host, and 12,800 without."""
+    state = cached_on("Standard_D8s_v3").state
+    found = machine_limit(state, "vda", "cached")
+    summary = Summary(10.0, {"throttled": PART}, {("base", "machine_iops"): PART}, 1.0)
+    [sentence] = explain(summary, state.monitored["vda"].assignment, found)
+    assert "Caching" not in sentence
+
+
 def reads(machine: Machine, busy: int, quiet: int, quiet_ms: int) -> None:
     """Read from vda, with a queue if the machine is at its limit, and from vdb, for a window."""
     waits = busy >= LIMIT / 10 - quiet
@@ -99,7 +144,7 @@ def explained_of(states: list[State]) -> dict[str, list[str]]:
     history = History()
     for state in states:
         history = history.after(state)
-    past = HistoryView(history, lambda device: machine_limit(states[-1], device))
+    past = HistoryView(history, lambda *named: machine_limit(states[-1], *named))
     found = {}
     for snapshot in take_snapshot(states[-1]).disks:
         found[snapshot.disk.name] = past.explain(snapshot, past.seconds(snapshot))
@@ -117,4 +162,4 @@ def test_machine_that_throttled_no_disk() -> None:
     for state in beside_a_busy_disk(LIMIT // 4):
         history = history.after(state)
     assert history.machine["configuration"].devices == ("vda", "vdb")
-    assert history.machine_s("vda", 0.0) == 0.0
+    assert history.machine_s("vda", 0.0) == {"configuration": 0.0}

@@ -9,6 +9,10 @@ import pytest
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 
 
+def alone(*devices: str) -> dict[str, tuple[str, ...]]:
+    return {device: (device,) for device in devices}
+
+
 def test_diskstats_file_reads_long_text_whole(tmp_path: Path) -> None:
     text = "".join(f" 7 {number} loop{number} 0 0 0 0\n" for number in range(5000))
     (tmp_path / "diskstats").write_text(text)
@@ -113,7 +117,7 @@ def test_disks_that_are_looked_at_have_a_sample_of_each_reading(stat_sysfs: Path
     files = StatFiles(stat_sysfs)
     files.read()
     assert files.take() == ({}, {})
-    files.look_at(["vda", "cciss/c0d0"], ())
+    files.look_at(alone("vda", "cciss/c0d0"), ())
     assert open_files() == before + 2
     (stat_sysfs / "class" / "block" / "vda" / "stat").write_text(STAT.format(writes=60))
     files.read()
@@ -124,7 +128,7 @@ def test_disks_that_are_looked_at_have_a_sample_of_each_reading(stat_sysfs: Path
     times_s = [sample.at_s for sample in samples["vda"]]
     assert begin_s - 0.001 <= times_s[0] <= times_s[1] <= time.monotonic() + 0.001
     assert files.take() == ({}, {})
-    files.look_at(["vda"], ())
+    files.look_at(alone("vda"), ())
     assert open_files() == before + 1
     files.close()
     assert open_files() == before
@@ -135,7 +139,7 @@ def test_requests_in_flight_of_a_disk_with_partitions_are_those_of_inflight(
 ) -> None:
     before = open_files()
     files = StatFiles(stat_sysfs)
-    files.look_at(["vda", "vdb"], {"vda"})
+    files.look_at(alone("vda", "vdb"), {"vda"})
     files.read()
     samples, _ = files.take()
     assert {device: each[0].inflight for device, each in samples.items()} == {"vda": 8, "vdb": 3}
@@ -147,13 +151,13 @@ def test_close_samples_of_a_removed_device_are_not_an_error(stat_sysfs: Path) ->
     """Neither of one that was never there, nor of one that is removed while it is looked at."""
     before = open_files()
     files = StatFiles(stat_sysfs)
-    files.look_at(["vda", "vdz"], ())
+    files.look_at(alone("vda", "vdz"), ())
     files.read()
     shutil.rmtree(stat_sysfs / "class" / "block" / "vda")
     samples, problems = files.take()
     assert (list(samples), problems) == (["vda"], {})
-    files.look_at([], ())
-    files.look_at(["vda"], {"vda"})
+    files.look_at(alone(), ())
+    files.look_at(alone("vda"), {"vda"})
     files.read()
     assert files.take() == ({}, {})
     assert open_files() == before
@@ -164,7 +168,7 @@ def test_close_samples_that_cannot_be_read_are_a_problem(stat_sysfs: Path) -> No
     before = open_files()
     files = StatFiles(stat_sysfs)
     for _ in range(2):
-        files.look_at(["odd", "folder", "vda"], ())
+        files.look_at(alone("odd", "folder", "vda"), ())
         files.read()
         samples, problems = files.take()
         assert list(samples) == ["vda"]
@@ -179,9 +183,19 @@ def test_without_inflight_a_disk_with_partitions_is_not_looked_at(stat_sysfs: Pa
     before = open_files()
     (stat_sysfs / "class" / "block" / "vda" / "inflight").unlink()
     files = StatFiles(stat_sysfs)
-    files.look_at(["vda"], {"vda"})
+    files.look_at(alone("vda"), {"vda"})
     files.read()
     samples, problems = files.take()
     assert samples == {}
     assert "inflight" in problems["close_samples:vda"]
     assert open_files() == before
+
+
+def test_paths_of_a_disk_have_one_sample_together(stat_sysfs: Path) -> None:
+    files = StatFiles(stat_sysfs)
+    files.look_at({"vda": ("vda", "vdb")}, {"vda"})
+    files.look_at({"vda": ("vdb",)}, ())
+    samples, problems = files.take()
+    assert problems == {}
+    assert [sample.writes for sample in samples["vda"]] == [100, 50]
+    files.close()

@@ -226,7 +226,7 @@ def test_machine_is_named_on_the_page_of_a_disk() -> None:
     assert "The disk shares limits of the machine: m5.large: 3600 IOPS" in note
     snapshot = view(disk_view())
     page = disk_page(
-        snapshot, "vdb", HistoryView(machine_limit=lambda _: MachineLimit(shared, {})), FRAME
+        snapshot, "vdb", HistoryView(machine_limit=lambda *_: MachineLimit(shared, {})), FRAME
     )
     assert page is not None
     assert note in page

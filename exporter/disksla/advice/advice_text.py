@@ -103,13 +103,19 @@ def sentences(advice: Advice) -> Iterator[str]:
         )
     for machine in advice.machine:
         chosen = present if present.answer == "enough" else own or least
-        yield from _machine_sentences(machine, chosen)
+        of = f", over {machine.outcomes[0].title}," if len(advice.machine) > 1 else ""
+        yield from _machine_sentences(machine, chosen, of)
 
 
-def _machine_sentences(advice: MachineAdvice, chosen: Outcome | None) -> Iterator[str]:
-    """Yield whether the machine throttles before the disk that is enough, and which is enough."""
+def _machine_sentences(
+    advice: MachineAdvice, chosen: Outcome | None, of: str = ""
+) -> Iterator[str]:
+    """Yield whether the machine throttles before the disk that is enough, and which is enough.
+
+    `of` says which of its limits, where it has several.
+    """
     present = advice.outcomes[0]
-    name = present.machine or "machine"
+    name = f"{present.machine or 'machine'}{of}"
     if chosen is not None and advice.disk_iops < chosen.performance_iops:
         yield (
             f"The {name} would throttle first: it allows the disk {format_count(advice.disk_iops)}"

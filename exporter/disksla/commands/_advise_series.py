@@ -15,7 +15,7 @@ from disksla.advice.advice_text import Advice, MachineAdvice
 from disksla.advice.scraped_machine import ScrapedMachine, find_machine_of_disk, read_scrapes
 from disksla.commands._machine_options import chosen_machine
 from disksla.commands._options import parse_size_of_disk
-from disksla.commands._prometheus import server_of
+from disksla.commands._prometheus import period_of, server_of
 from disksla.commands._sold import check_alone, outcomes_of_provider, sold_by_options
 from disksla.config.settings import AssessmentSettings
 from disksla.config.settings_file import catalog_directory
@@ -31,19 +31,17 @@ from disksla.limits import (
 from disksla.limits.catalog import load_catalog
 from disksla.limits.machine import Machine, MachineRules, find_machine, machine_of_vcpus
 from disksla.limits.machine_tables import load_machine_rules, read_table
-from disksla.prometheus import parse_period
 
 _TOLERANCE = AssessmentSettings().tolerance_ratio
 
 
 def advice_of_series(arguments: argparse.Namespace, tolerated_share: float) -> Advice:
     """Return the advice for the disk of the options. Raise DiskslaError."""
-    if None in {arguments.device, arguments.start, arguments.end}:
+    if arguments.device is None:
         raise DiskslaError(
-            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point), --from and"
-            " --to"
+            "--prometheus needs DEVICE (INSTANCE:DEVICE, a serial or a mount point)"
         )
-    period = parse_period(arguments.start, arguments.end, time.time())
+    period = period_of(arguments, time.time())
     server = server_of(arguments)
     catalog = load_catalog(catalog_directory(arguments.config_file))
     scraped = find_machine_of_disk(server, arguments.device, period)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from disksla.api import DisksDocument
 from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, ask_disks
 from disksla.commands._options import roots_of
+from disksla.errors import DiskslaError
 from disksla.system.roots import Roots
 from disksla.text import escape_control
 
@@ -28,12 +29,16 @@ def disks_of_daemon(
 
     It is not asked about other roots of procfs or sysfs, unless its URL is given. If it does not
     say, standard error has why, and what is done `instead`. Raise DiskslaError if the URL is not
-    of this machine.
+    of this machine, or does not answer.
     """
     if arguments.url is None and roots_of(arguments) != Roots():
         return None
 
     def print_reason(reason: str) -> None:
+        if arguments.url is not None:
+            raise DiskslaError(
+                f"cannot ask the daemon: {reason}; see that it runs, and that --url is right"
+            )
         line = escape_control(f"disksla: cannot ask the daemon: {reason}; {instead}")
         print(line.replace("\n", " "), file=sys.stderr)
 

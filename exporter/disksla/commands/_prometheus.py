@@ -4,8 +4,12 @@ import argparse
 import base64
 from pathlib import Path
 
+from disksla.commands._options import parse_option
 from disksla.errors import DiskslaError
-from disksla.prometheus import Server
+from disksla.prometheus import Period, Server, parse_period
+from disksla.units import parse_duration_s
+
+_MINUTE_S = 60
 
 
 def add_server(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -33,18 +37,34 @@ def add_server(parser: argparse.ArgumentParser, *, required: bool) -> None:
         )
 
 
-def add_period(parser: argparse.ArgumentParser, *, required: bool) -> None:
-    """Add --from and --to."""
+def add_period(parser: argparse.ArgumentParser) -> None:
+    """Add --from, --to and --last."""
     parser.add_argument(
         "--from",
         dest="start",
-        required=required,
         metavar="TIME",
         help="start: a date (midnight in UTC), or a time with its zone",
     )
+    parser.add_argument("--to", dest="end", metavar="TIME", help="end, exclusive; as --from")
     parser.add_argument(
-        "--to", dest="end", required=required, metavar="TIME", help="end, exclusive; as --from"
+        "--last",
+        metavar="DURATION",
+        help="in place of --from and --to: the last 30d, 12h or 90m, up to the last full minute",
     )
+
+
+def period_of(arguments: argparse.Namespace, now_s: float) -> Period:
+    """Return the period of the options. Raise DiskslaError."""
+    start, end, last = arguments.start, arguments.end, arguments.last
+    if (last is None) != (None not in {start, end}) or (last and (start or end)):
+        raise DiskslaError("the period is missing; expected --last, or --from and --to")
+    if last is None:
+        return parse_period(start, end, now_s)
+    end_s = int(now_s) // _MINUTE_S * _MINUTE_S
+    seconds = int(parse_option("--last", last, parse_duration_s))
+    if not _MINUTE_S <= seconds <= end_s:
+        raise DiskslaError(f"found --last {last}; expected a minute or more, such as 30d")
+    return Period(end_s - seconds, end_s)
 
 
 def server_of(arguments: argparse.Namespace) -> Server:

@@ -3,7 +3,7 @@
 import argparse
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from disksla.api import DiskDocument, disk_document
@@ -12,17 +12,16 @@ from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
 from disksla.console import progress_bar
 from disksla.history import Summary, explain, explain_writes, summary_of_records
-from disksla.history.machine_limit import machine_limit
-from disksla.history.past import RECENT_S
+from disksla.history.machine_limit import limits_over, machine_limit
+from disksla.history.past import RECENT_S, most_throttled
 from disksla.history.slot import slot_between, totals_of
 from disksla.limits import SharedLimits
 from disksla.pipeline import (
     State,
     Tick,
-    WindowRecord,
     advance,
+    present_periods,
     take_snapshot,
-    window_records,
     with_named_limits,
 )
 from disksla.provider_count import ProviderSpan
@@ -33,6 +32,7 @@ SAMPLED_S = 5.0
 _LONGEST_S = 60.0
 """Longest part of a sample or a recording that is described."""
 _LATENCY_S = 5.0
+_ROUNDING_S = 1e-6
 
 
 RecentSource = Literal["daemon", "sample", "recording"]
@@ -100,27 +100,28 @@ def _of_states(
 
     `why_not_exact` is why data writes were not counted exactly, if the reason is known.
     """
-    records: defaultdict[str, list[WindowRecord]] = defaultdict(list)
-    for before, after in pairwise(states):
-        for record in window_records(before, after):
-            records[record.device].append(record)
-    first, last = _state_before(states, seconds), states[-1]
+    found = present_periods(states)
+    records = {} if found is None else found.records
+    last = states[-1]
     disks, machine, writes = {}, {}, {}
     for snapshot in take_snapshot(last).disks:
         device = snapshot.disk.name
-        limit = machine_limit(last, device)
-        named = with_named_limits(records[device], _spans(states, device))
+        since_s = None if found is None else found.since_s.get(device)
+        first = _state_before(states, seconds, since_s)
+        name, machine_s = most_throttled(_machine_s(first, last, device))
+        limit = machine_limit(last, device, name)
+        named = with_named_limits(records.get(device, ()), _spans(states, device))
         summary = summary_of_records(named, seconds)
         document = disk_document(
             snapshot,
-            _latency_s(states, device),
-            explain(summary, snapshot.assignment, limit, _machine_s(first, last, device)),
+            _latency_s(states, device, since_s or 0.0),
+            [*explain(summary, snapshot.assignment, limit, machine_s), *_since(last, since_s)],
             {verdict: part.seconds for verdict, part in summary.verdicts.items()},
             _throttled_seconds(summary),
         )
         disks[document.device] = document
-        machine[document.device] = () if limit is None else (limit.shared,)
-        writes[document.device] = explain_writes(records[device], why_not_exact)
+        machine[document.device] = limits_over(last, device)
+        writes[document.device] = explain_writes(records.get(device, ()), why_not_exact)
     timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
     return RecentDisks(
@@ -134,28 +135,30 @@ def _of_states(
     )
 
 
-def _state_before(states: Sequence[State], seconds: float) -> State:
-    """Return the first of the states that is less than `seconds` older than the last."""
+def _since(last: State, since_s: float | None) -> list[str]:
+    """Return a sentence on what the others are not about."""
+    if since_s is None or last.clocks is None:
+        return []
+    ago = format_duration(last.clocks.monotonic_s - since_s)
+    return [f"Until {ago} before the end, another disk had this name, or this one other limits."]
+
+
+def _state_before(states: Sequence[State], seconds: float, begin_s: float | None) -> State:
+    """Return the first of the states since `begin_s` less than `seconds` older than the last."""
     last = states[-1]
     if last.clocks is None:
         return last
-    since_s = last.clocks.monotonic_s - seconds
+    since_s = max(last.clocks.monotonic_s - seconds, (begin_s or 0.0) - _ROUNDING_S)
     return next(each for each in states if each.clocks and each.clocks.monotonic_s > since_s)
 
 
-def _machine_s(first: State, last: State, device: str) -> float:
-    """Return how long a limit of the machine throttled any disk between two states.
-
-    Only disks that share the limit with this one count.
-    """
-    return max(
-        (
-            sum(group.throttled_s.values()) - sum(first.groups[name].throttled_s.values())
-            for name, group in last.groups.items()
-            if device in group.devices and not group.shared.of_type and name in first.groups
-        ),
-        default=0.0,
-    )
+def _machine_s(first: State, last: State, device: str) -> dict[str, float]:
+    """Return how long each limit of the machine over a disk throttled any disk in between."""
+    return {
+        name: sum(group.throttled_s.values()) - sum(first.groups[name].throttled_s.values())
+        for name, group in last.groups.items()
+        if device in group.devices and not group.shared.of_type and name in first.groups
+    }
 
 
 def _spans(states: Sequence[State], device: str) -> list[ProviderSpan]:
@@ -177,7 +180,7 @@ def _throttled_seconds(summary: Summary) -> dict[LimitKind, float]:
     return seconds
 
 
-def _latency_s(states: Sequence[State], device: str) -> float | None:
+def _latency_s(states: Sequence[State], device: str, since_s: float) -> float | None:
     """Return the mean time of a request at the end; None if none completed."""
     last = states[-1]
     if last.clocks is None:
@@ -185,6 +188,8 @@ def _latency_s(states: Sequence[State], device: str) -> float | None:
     end_s = last.clocks.monotonic_s
     for state in states:
         if state.clocks is None or device not in state.monitored:
+            continue
+        if state.clocks.monotonic_s < since_s:
             continue
         seconds = end_s - state.clocks.monotonic_s
         if 0 < seconds <= _LATENCY_S:

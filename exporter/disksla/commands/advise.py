@@ -1,9 +1,7 @@
 """`disksla advise`: what would have been enough for a load, by a recording or by series."""
 
 import argparse
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +29,7 @@ from disksla.console import to_json
 from disksla.errors import DiskslaError
 from disksla.limits import Provision, SharedLimits
 from disksla.limits.machine_tables import read_table
-from disksla.pipeline import DiskState, State, WindowRecord, window_records
+from disksla.pipeline import DiskState, State, present_periods
 
 _PERCENT = 100
 
@@ -53,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="recording of the load, written by `disksla record`",
     )
     add_server(parser, required=False)
-    add_period(parser, required=False)
+    add_period(parser)
     parser.add_argument(
         "--terms",
         metavar="ID",
@@ -105,16 +103,15 @@ def _of_recording(arguments: argparse.Namespace, tolerated_share: float) -> Advi
 
 
 def _observed(states: Iterator[State]) -> _Observed:
-    """Return what the disks of a recording served. Raise DiskslaError if it has no sample."""
-    records: defaultdict[str, list[WindowRecord]] = defaultdict(list)
-    last = None
-    for before, last in pairwise(states):
-        for record in window_records(before, last):
-            records[record.device].append(record)
-    if last is None or not any(record.window_s for rows in records.values() for record in rows):
+    """Return what the disks of a recording served, since they are these with these terms.
+
+    Raise DiskslaError if it has no sample.
+    """
+    found = present_periods(states)
+    if found is None or not any(each.window_s for rows in found.records.values() for each in rows):
         raise DiskslaError("found no window in the recording; expected a second of samples")
-    served = {name: served_of(records[name]) for name in last.monitored}
-    return _Observed(last, served)
+    served = {name: served_of(found.records.get(name, ())) for name in found.last.monitored}
+    return _Observed(found.last, served)
 
 
 def _disk(observed: _Observed, name: str | None) -> DiskState:
@@ -180,7 +177,7 @@ def _advice(
             needs.performance_iops(group.shared.limits),
         )
         for group in groups
-        if not (group.shared.of_type or group.shared.is_cache)
+        if not group.shared.of_type
     ]
     return Advice(devices, needs, outcomes[0], outcomes[1:], machine)
 

@@ -34,7 +34,7 @@ from disksla.commands.replay import replay
 from disksla.config import CUSTOM_TERMS, in_order, provision_of
 from disksla.console import SafeConsole, to_json
 from disksla.disks import Disk
-from disksla.history import describe_machine
+from disksla.history import describe_machine, describe_rates
 from disksla.limits import Assignment, SharedLimits, Terms, derivation
 from disksla.limits.limits_text import facts_table, limits_document, limits_facts, rates_table
 from disksla.probes import plan_probe
@@ -85,24 +85,33 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _recent(arguments: argparse.Namespace, host: HostContext, disk: Disk | None) -> RecentDisks:
     """Return what the daemon says of a disk or of all, or a sample. Raise DiskslaError."""
-    if disk is not None and host.why_not_monitored(disk):
-        return RecentDisks("no time", 0.0, time.time(), {}, "sample")
-    recent = from_daemon(arguments, [] if disk is None else [escape_bytes(disk.name)])
+    is_left_out = disk is not None and host.why_not_monitored(disk) is not None
+    nothing = RecentDisks("no time", 0.0, time.time(), {}, "sample")
+    names = [] if disk is None else [escape_bytes(disk.name)]
+    recent = None if is_left_out and arguments.url is None else from_daemon(arguments, names)
     if recent is None:
-        return from_sample(arguments, host.configuration)
+        return nothing if is_left_out else from_sample(arguments, host.configuration)
     if disk is None:
         return recent
     found = recent.disks.get(escape_bytes(disk.name))
+    if found is None and is_left_out:
+        return nothing
     if found is None:
         _note(f"the daemon does not monitor {disk.name}; sampling instead")
         return from_sample(arguments, host.configuration)
-    assignment = host.assignment(disk)
-    if (found.terms, found.limits) != (escape_bytes(assignment.terms), assignment.limits.rates):
+    if _is_other(host, disk, found) and not is_left_out:
         _note(
             f"the daemon has other limits of {disk.name} than the files on this machine; reload"
             " it if they were changed"
         )
     return recent
+
+
+def _is_other(host: HostContext, disk: Disk, found: DiskDocument) -> bool:
+    """Return whether the daemon knows other terms or limits of a disk than the files here."""
+    assignment = host.assignment(disk)
+    of_files = (escape_bytes(assignment.terms), assignment.limits.rates)
+    return host.why_not_monitored(disk) is not None or (found.terms, found.limits) != of_files
 
 
 def _note(text: str) -> None:
@@ -144,7 +153,10 @@ def _disk_document(
     document = {field: said.get(field) for field in DiskDocument.__struct_encode_fields__}
     if disk is not None:
         document |= {"size_bytes": disk.size_bytes, "mount_points": disk.mount_points}
-        document |= known_document(host, disk)
+        known = known_document(host, disk)
+        if lately is not None and recent.source == "daemon" and _is_other(host, disk, lately):
+            known |= {"monitored": True, **{key: said[key] for key in said if key in known}}
+        document |= known
         document["machine"] = [
             {
                 "name": shared.name,
@@ -166,17 +178,22 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
     console = SafeConsole()
     console.print(f"{disk.name}, {format_size(disk.size_bytes)}", style="bold")
     console.print()
-    console.print(facts_table(_identity(host, disk)))
-    console.print()
-    console.print(facts_table(_choice(disk, assignment, terms, recent.timestamp_s)))
-    console.print()
-    if assignment.limits.budget is not None:
-        console.print(rates_table(assignment.limits))
-        console.print()
-    machine = [("machine", describe_machine(each)) for each in _machine(host, disk, recent)]
-    promise = [*_promise(host, disk, assignment, terms), *machine]
-    console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     lately = recent.disks.get(escape_bytes(disk.name))
+    is_other = lately is not None and recent.source == "daemon" and _is_other(host, disk, lately)
+    console.print(facts_table(_identity(host, disk, is_monitored=lately is not None)))
+    console.print()
+    if lately is not None and is_other:
+        terms = host.catalog.find(lately.terms)
+        console.print(facts_table(_of_daemon(lately)))
+    else:
+        console.print(facts_table(_choice(disk, assignment, terms, recent.timestamp_s)))
+        console.print()
+        if assignment.limits.budget is not None:
+            console.print(rates_table(assignment.limits))
+            console.print()
+        machine = [("machine", describe_machine(each)) for each in _machine(host, disk, recent)]
+        promise = [*_promise(host, disk, assignment, terms), *machine]
+        console.print(facts_table([*promise, *_probes(host, disk, assignment)]))
     if lately is not None:
         console.print()
         for sentence in (*sentences_of(lately), *recent.writes.get(lately.device, ())):
@@ -191,9 +208,16 @@ def _print_disk(host: HostContext, disk: Disk, recent: RecentDisks) -> None:
             console.print(f"{source.date} {source.url}", soft_wrap=True)
 
 
-def _identity(host: HostContext, disk: Disk) -> Iterator[tuple[str, str]]:
+def _of_daemon(lately: DiskDocument) -> Iterator[tuple[str, str]]:
+    """Yield what the daemon knows of the terms of a disk."""
+    yield "terms", lately.terms
+    yield "reason", "the daemon says it, and the files on this machine do not"
+    yield "limits", describe_rates(lately.limits) or "none"
+
+
+def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[tuple[str, str]]:
     """Yield what is known of the identity of the disk."""
-    why_not_monitored = host.why_not_monitored(disk)
+    why_not_monitored = None if is_monitored else host.why_not_monitored(disk)
     for name, value in (
         ("model", disk.model),
         ("serial", disk.serial),

@@ -3,9 +3,12 @@
 import argparse
 import gzip
 import sys
-from collections.abc import Iterator
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from operator import sub
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from rich.table import Table
@@ -17,9 +20,17 @@ from disksla.console import SafeConsole
 from disksla.errors import DiskslaError
 from disksla.metrics import SnapshotCollector, make_registry
 from disksla.metrics.render import render_metrics
-from disksla.pipeline import State, advance, initial_state, take_snapshot, window_records
+from disksla.pipeline import (
+    DiskSnapshot,
+    State,
+    advance,
+    ended,
+    initial_state,
+    take_snapshot,
+    window_records,
+)
 from disksla.pipeline.recording import decode_header, decode_tick
-from disksla.procfs import SECTOR_BYTES, Counters
+from disksla.procfs import SECTOR_BYTES, Counters, difference, to_counters
 from disksla.units import format_count, format_size
 from disksla.verdict import VERDICTS
 
@@ -49,16 +60,24 @@ def run(arguments: argparse.Namespace) -> int:
             for record in window_records(before, after):
                 sys.stdout.write(msgspec.json.encode(record).decode() + "\n")
         return 0
-    state = next(states)
-    first = last = state
-    for last in states:
+    first = last = next(states)
+    former: list[_Period] = []
+    begun: dict[str, DiskSnapshot] = {}
+    for before, last in pairwise(chain((first,), states)):
         first = last if first.clocks is None else first
+        for device in ended(before, last):
+            snapshots = {disk.disk.name: disk for disk in take_snapshot(before).disks}
+            former.append(_Period(snapshots[device], begun.pop(device, None)))
+            if device in last.monitored and _is_same(snapshots[device], last):
+                begun[device] = snapshots[device]
     if arguments.metrics:
         # Without those of the process, which are not in a recording.
         registry = make_registry(SnapshotCollector(lambda: take_snapshot(last)))
         sys.stdout.write(render_metrics(registry).body.decode())
     else:
-        _print_summary(first, last)
+        present = take_snapshot(last).disks
+        periods = [*former, *(_Period(disk, begun.get(disk.disk.name)) for disk in present)]
+        _print_summary(first, last, periods)
     return 0
 
 
@@ -92,7 +111,31 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
         raise DiskslaError(f"{file}: {error}") from None
 
 
-def _print_summary(first: State, last: State) -> None:
+class _Period(NamedTuple):
+    """A disk with the same terms, from `begin` on, or from the first sample of it."""
+
+    end: DiskSnapshot
+    begin: DiskSnapshot | None
+
+    @property
+    def verdict_seconds(self) -> tuple[float, ...]:
+        seconds = self.end.verdict_totals.seconds
+        if self.begin is None:
+            return seconds
+        return tuple(map(sub, seconds, self.begin.verdict_totals.seconds))
+
+    @property
+    def counters(self) -> Counters | None:
+        end = self.end.counters
+        begin = None if self.begin is None else self.begin.counters
+        return end if end is None or begin is None else to_counters(difference(end, begin))
+
+
+def _is_same(snapshot: DiskSnapshot, state: State) -> bool:
+    return snapshot.disk.is_same_as(state.monitored[snapshot.disk.name].disk)
+
+
+def _print_summary(first: State, last: State, periods: Sequence[_Period]) -> None:
     console = SafeConsole()
     if first.clocks is None or last.clocks is None:
         console.print("this recording has no sample of /proc/diskstats")
@@ -112,13 +155,17 @@ def _print_summary(first: State, last: State) -> None:
     for heading in ("reads", "read", "writes", "written", "peak IOPS"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("share of time", min_width=14, no_wrap=True)
-    for disk in snapshot.disks:
+    names = Counter(period.end.disk.name for period in periods)
+    for period in sorted(periods, key=lambda each: each.end.disk.name):
+        end = period.end
+        several = names[end.disk.name] > 1
+        serial = end.disk.serial or format_size(end.disk.size_bytes)
         table.add_row(
-            disk.disk.name,
-            disk.assignment.title,
-            *_amounts(disk.counters),
-            format_count(disk.peak.read_iops + disk.peak.write_iops),
-            _shares(disk.verdict_totals.seconds),
+            f"{end.disk.name}\n{serial}" if several else end.disk.name,
+            end.assignment.title,
+            *_amounts(period.counters),
+            format_count(end.peak.read_iops + end.peak.write_iops),
+            _shares(period.verdict_seconds),
         )
     console.print(table)
 
@@ -127,7 +174,7 @@ def _shares(seconds: tuple[float, ...]) -> str:
     """Return the share of each verdict in the assessed time, the largest first."""
     whole_s = sum(seconds)
     by_share = sorted(zip(seconds, VERDICTS, strict=True), reverse=True)
-    return "\n".join(f"{each_s / whole_s:.0%} {name}" for each_s, name in by_share if each_s)
+    return "\n".join(f"{each_s / whole_s:.0%} {name}" for each_s, name in by_share if each_s > 0)
 
 
 def _amounts(counters: Counters | None) -> tuple[str, str, str, str]:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from disksla import VERSION
 from disksla.commands._options import add_config_file, parse_option
-from disksla.commands._prometheus import add_period, add_server, server_of
+from disksla.commands._prometheus import add_period, add_server, period_of, server_of
 from disksla.config.settings_file import catalog_directory
 from disksla.console import progress_bar, to_json, write_file
 from disksla.errors import DiskslaError
 from disksla.exchange.http import carry_out
 from disksla.limits.catalog import load_catalog
-from disksla.prometheus import Selection, find_disks, parse_matchers, parse_period
+from disksla.prometheus import Selection, find_disks, parse_matchers
 from disksla.report import (
     Report,
     ReportCriteria,
@@ -34,7 +34,7 @@ _COULD_NOT = 2
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the server, the period, the disks and the outputs."""
     add_server(parser, required=True)
-    add_period(parser, required=True)
+    add_period(parser)
     parser.add_argument(
         "--disk",
         action="append",
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> Report:
-    period = parse_period(arguments.start, arguments.end, time.time())
+    period = period_of(arguments, time.time())
     selection = Selection(parse_matchers(arguments.match), tuple(arguments.disk))
     objective = arguments.objective
     share = None if objective is None else parse_option("--objective", objective, _share)

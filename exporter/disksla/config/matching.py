@@ -108,7 +108,7 @@ def find_entry(disk: Disk, settings: Settings) -> tuple[int, DiskEntry] | None:
 def matches(match: DiskMatch, disk: Disk) -> bool:
     """Return whether a disk matches all keys that are set.
 
-    Partitions, stacked devices and hidden paths share serial, volume, WWN, model and mount points
+    Partitions, stacked devices and further paths share serial, volume, WWN, model and mount points
     with the disk that was sold, so they match only if `device` or `by_id` is set.
     """
     if not is_sold(disk) and match.device is None and match.by_id is None:
@@ -127,8 +127,9 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
 
 
 def is_sold(disk: Disk) -> bool:
-    """Return whether a disk is one that was sold: no partition, stacked device or hidden path."""
-    return disk.partition_of is None and not disk.slaves and not disk.hidden
+    """Return whether a disk is one that was sold: no partition, stacked device or further path."""
+    is_path = disk.hidden or disk.path_of is not None
+    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def has_device_name(name: str, disk: Disk) -> bool:
@@ -329,8 +330,8 @@ def why_not_by_default(disk: Disk) -> str | None:
     """Return why a disk is not monitored without configuration; None if it is."""
     if disk.partition_of is not None:
         return f"partition of {disk.partition_of}"
-    if disk.hidden:
-        return "path of a multipath disk"
+    if disk.hidden or disk.path_of is not None:
+        return f"path of {disk.path_of or 'a multipath disk'}"
     if disk.slaves:
         return f"stacked on {', '.join(disk.slaves)}"
     if disk.size_bytes == 0:

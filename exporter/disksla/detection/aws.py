@@ -12,7 +12,16 @@ from xml.etree import ElementTree as ET
 import msgspec
 
 from disksla.detection.aws_signature import AwsCredentials, SignatureScope, signed
-from disksla.detection.findings import CloudDisk, Detected, Listing, Metadata, detect, each_disk
+from disksla.detection.findings import (
+    OF_ONE_DISK,
+    CloudDisk,
+    Detected,
+    Listing,
+    Metadata,
+    detect,
+    each_disk,
+    problem,
+)
 from disksla.errors import ExchangeReason
 from disksla.exchange import (
     LINK_LOCAL,
@@ -52,6 +61,16 @@ _NO_ROLE: Explanations = {
         "this instance has no role; give it an instance profile that permits ec2:DescribeVolumes"
     )
 }
+_DOMAINS = {
+    "cn-": "amazonaws.com.cn",
+    "eusc-": "amazonaws.eu",
+    "us-iso-": "c2s.ic.gov",
+    "us-isob-": "sc2s.sgov.gov",
+    "us-isof-": "csp.hci.ic.gov",
+    "eu-isoe-": "cloud.adc-e.uk",
+}
+"""Domains of the partitions that are not in amazonaws.com, by the start of their regions. GovCloud
+is in it. Source: partitions.json of botocore."""
 _ACTION = "DescribeVolumes"
 _MOST_PAGES = 20
 _PAGE = "500"
@@ -100,17 +119,22 @@ def _metadata() -> Exchanges[Metadata[_Instance]]:
     ttl = {"x-aws-ec2-metadata-token-ttl-seconds": _TOKEN_SECONDS}
     request = Request(what, "metadata", "PUT", f"{_METADATA}/api/token", ttl)
     token = _text(what, (yield from get_response(request, _ABOUT_METADATA)))
-    values = []
-    for path, characters in (
-        ("instance-id", "[a-z0-9-]"),
-        ("placement/region", "[a-z0-9-]"),
-        ("instance-type", "[a-z0-9.-]"),
-    ):
-        what = f"request for {path}"
-        response = yield from get_response(_get(path, token, what), _ABOUT_METADATA)
-        values.append(_text(what, response, characters))
-    instance_id, region, machine_type = values
-    return Metadata(_Instance(instance_id, region, token), machine_type)
+    instance_id = yield from _value(token, "instance-id")
+    region = yield from _value(token, "placement/region")
+    instance = _Instance(instance_id, region, token)
+    try:
+        return Metadata(instance, (yield from _value(token, "instance-type", "[a-z0-9.-]")))
+    except ExchangeError as error:
+        if error.reason not in OF_ONE_DISK:
+            raise
+        return Metadata(instance, problems=(problem("metadata", error),))
+
+
+def _value(token: str, path: str, characters: str = "[a-z0-9-]") -> Exchanges[str]:
+    """Return a value of the metadata."""
+    what = f"request for {path}"
+    response = yield from get_response(_get(path, token, what), _ABOUT_METADATA)
+    return _text(what, response, characters)
 
 
 def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> Exchanges[Listing]:
@@ -126,8 +150,8 @@ def _api(endpoint: str | None, now: dt.datetime, instance: _Instance) -> Exchang
 
 
 def _endpoint(region: str) -> str:
-    suffix = ".cn" if region.startswith("cn-") else ""
-    return f"https://ec2.{region}.amazonaws.com{suffix}"
+    domains = (name for start, name in _DOMAINS.items() if region.startswith(start))
+    return f"https://ec2.{region}.{next(domains, 'amazonaws.com')}"
 
 
 def _role(token: str) -> Exchanges[_Role]:

@@ -7,29 +7,34 @@ on IMDS and on managed identities, and the REST reference (Disks - Get).
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from disksla.detection.findings import (
     CloudDisk,
     Detected,
+    DetectionProblem,
     Listing,
     Metadata,
     detect,
     each_disk,
     no_provisioned_values,
+    problem,
 )
 from disksla.exchange import (
     LINK_LOCAL,
+    ExchangeError,
     Exchanges,
     Explanations,
     Request,
     authorized,
+    convert,
     decode,
     failure,
     get_by_token,
     get_response,
+    items_of,
     plain_text,
     query_string,
     token_in,
@@ -39,9 +44,15 @@ from disksla.units import GIB, MB
 
 _COMPUTE = f"http://{LINK_LOCAL}/metadata/instance/compute?api-version=2021-12-13"
 _TOKEN = f"http://{LINK_LOCAL}/metadata/identity/oauth2/token"
-_AUDIENCE = "https://management.azure.com/"
-_ENDPOINT = "https://management.azure.com"
+_PUBLIC = "AzurePublicCloud"
+_ENDPOINTS = {
+    _PUBLIC: "https://management.azure.com",
+    "AzureUSGovernmentCloud": "https://management.usgovcloudapi.net",
+    "AzureChinaCloud": "https://management.chinacloudapi.cn",
+}
+"""Of the API by the name of the cloud (`azEnvironment`). Tokens are issued for one of them."""
 _HEADERS = {"metadata": "true"}
+_LOCAL = "Local"
 _NO_TOKEN = {400, 404}
 """Statuses of the token service if the machine has no identity."""
 _OTHER_CLOUD = "the answer is not that of Azure; see that the provider is right"
@@ -66,49 +77,61 @@ CACHING: Mapping[str, Literal["none", "read-only", "read-write"]] = {
 
 
 class _ManagedDisk(msgspec.Struct, frozen=True, rename="camel"):
-    id: str | None = None
-    storage_account_type: str | None = None
+    id: Any = None
+    storage_account_type: Any = None
 
 
 class _LocalDisk(msgspec.Struct, frozen=True):
-    option: str | None = None
+    option: Any = None
+
+
+class _Blob(msgspec.Struct, frozen=True):
+    uri: Any = None
 
 
 class _Attached(msgspec.Struct, frozen=True, rename="camel"):
-    lun: str | int | None = None
-    size_gib: str | int | None = msgspec.field(default=None, name="diskSizeGB")
-    caching: str | None = None
-    ops_per_second_throttle: str | int | None = None
-    bytes_per_second_throttle: str | int | None = None
-    managed_disk: _ManagedDisk | None = None
-    diff_disk_settings: _LocalDisk | None = None
+    lun: Any = None
+    size_gib: Any = msgspec.field(default=None, name="diskSizeGB")
+    caching: Any = None
+    ops_per_second_throttle: Any = None
+    bytes_per_second_throttle: Any = None
+    managed_disk: _ManagedDisk = _ManagedDisk()
+    diff_disk_settings: _LocalDisk = _LocalDisk()
+    vhd: _Blob = _Blob()
+
+    @property
+    def is_managed(self) -> bool:
+        """Whether it is a disk of its own, not on the host or a page blob."""
+        is_blob = self.managed_disk.id is None and self.vhd.uri is not None
+        return self.diff_disk_settings.option != _LOCAL and not is_blob
 
 
 class _Storage(msgspec.Struct, frozen=True, rename="camel"):
-    os_disk: _Attached
-    data_disks: tuple[_Attached, ...] = ()
+    os_disk: Any = None
+    data_disks: Any = None
 
 
 class _Compute(msgspec.Struct, frozen=True, rename="camel"):
     storage_profile: _Storage
-    vm_size: str | None = None
+    vm_size: Any = None
+    environment: Any = msgspec.field(default=_PUBLIC, name="azEnvironment")
 
 
 class _Sku(msgspec.Struct, frozen=True):
-    name: str
+    name: Any = None
 
 
 class _Creation(msgspec.Struct, frozen=True, rename="camel"):
-    performance_plus: bool | None = None
+    performance_plus: Any = None
 
 
 class _Properties(msgspec.Struct, frozen=True, rename="camel"):
-    size_gib: int | None = msgspec.field(default=None, name="diskSizeGB")
-    tier: str | None = None
-    iops: int | None = msgspec.field(default=None, name="diskIOPSReadWrite")
-    mb_per_second: int | None = msgspec.field(default=None, name="diskMBpsReadWrite")
-    bursting_enabled: bool | None = None
-    creation_data: _Creation | None = None
+    size_gib: Any = msgspec.field(default=None, name="diskSizeGB")
+    tier: Any = None
+    iops: Any = msgspec.field(default=None, name="diskIOPSReadWrite")
+    mb_per_second: Any = msgspec.field(default=None, name="diskMBpsReadWrite")
+    bursting_enabled: Any = None
+    creation_data: _Creation = _Creation()
 
 
 class _Resource(msgspec.Struct, frozen=True):
@@ -116,46 +139,64 @@ class _Resource(msgspec.Struct, frozen=True):
     properties: _Properties
 
 
-_AttachedDisk = tuple[str, CloudDisk]
+_AttachedDisk = tuple[Any, CloudDisk]
 """The id of the resource, and what the metadata have of the disk."""
+
+
+class _Machine(msgspec.Struct, frozen=True):
+    environment: Any
+    disks: list[_AttachedDisk]
 
 
 def detect_azure(endpoint: str | None) -> Exchanges[Detected]:
     """Return the disks of this machine; `endpoint` replaces the address of the API."""
-    return detect("azure", "Azure", _metadata(), partial(_api, endpoint or _ENDPOINT))
+    return detect("azure", "Azure", _metadata(), partial(_api, endpoint))
 
 
-def _metadata() -> Exchanges[Metadata[list[_AttachedDisk]]]:
+def _metadata() -> Exchanges[Metadata[_Machine]]:
     what = "request for the metadata of the machine"
     request = Request(what, "metadata", "GET", _COMPUTE, _HEADERS)
     response = yield from get_response(request, _ABOUT_METADATA)
     compute = decode(what, response.body, _Compute)
     storage = compute.storage_profile
-    slots = [
-        ("os", storage.os_disk),
-        *((plain_text(str(disk.lun), "[0-9]"), disk) for disk in storage.data_disks),
-    ]
+    if storage.os_disk is None and storage.data_disks is None:
+        raise failure(what, "invalid", _OTHER_CLOUD)
+    slots = [("os", storage.os_disk), *((None, item) for item in items_of(storage.data_disks))]
     disks: list[_AttachedDisk] = []
-    incomplete = []
-    for slot, attached in slots:
-        managed = attached.managed_disk or _ManagedDisk()
-        if attached.diff_disk_settings is not None or managed.id is None:
-            continue  # on the host itself, or a page blob of a storage account
-        disk = _described(slot, attached, plain_text(managed.storage_account_type, r"[\w]"))
-        if disk is None:
-            raise failure(what, "invalid", "a disk has no LUN or no type")
-        disks.append((managed.id, disk))
-        if disk.api_type in PROVISIONED and None in {disk.iops, disk.bytes_per_second}:
-            incomplete.append(disk.volume)
-    problems = tuple(no_provisioned_values(what, volume) for volume in incomplete)
-    listing = Listing(tuple(disk for _, disk in disks), problems, frozenset(incomplete))
-    return Metadata(disks, plain_text(compute.vm_size), listing)
+    odd = []
+    for slot, item in slots:
+        try:
+            attached = convert(what, item, _Attached)
+            if attached.is_managed:
+                disks.append((attached.managed_disk.id, _described(what, slot, attached)))
+        except ExchangeError as error:
+            odd.append(problem("metadata", error))
+    machine_type = plain_text(compute.vm_size)
+    if machine_type is None:
+        odd.append(problem("metadata", failure(what, "invalid", "the machine has no type")))
+    machine = _Machine(compute.environment, disks)
+    return Metadata(machine, machine_type, _listing(what, disks), tuple(odd))
 
 
-def _described(slot: str | None, attached: _Attached, api_type: str | None) -> CloudDisk | None:
-    """Return a disk of the metadata; None without its slot or type."""
-    if slot is None or api_type is None:
-        return None
+def _listing(what: str, disks: list[_AttachedDisk]) -> Listing:
+    """Return the disks of the metadata, and of which they do not have everything."""
+    problems: dict[str, DetectionProblem] = {}
+    for _, disk in disks:
+        if not disk.api_type:
+            error = failure(what, "not_found", f"it has no type of disk {disk.volume}")
+            problems[disk.volume] = problem("metadata", error)
+        elif disk.api_type in PROVISIONED and None in {disk.iops, disk.bytes_per_second}:
+            problems[disk.volume] = no_provisioned_values(what, disk.volume)
+    found = tuple(disk for _, disk in disks)
+    return Listing(found, tuple(problems.values()), frozenset(problems))
+
+
+def _described(what: str, slot: str | None, attached: _Attached) -> CloudDisk:
+    """Return a disk of the metadata. Raise ExchangeError without its slot."""
+    slot = slot or plain_text(str(attached.lun), "[0-9]")
+    if slot is None:
+        raise failure(what, "invalid", "a disk has no LUN")
+    api_type = plain_text(attached.managed_disk.storage_account_type, r"[\w]") or ""
     size_gib = whole_number(attached.size_gib)
     chosen = api_type in PROVISIONED
     return CloudDisk(
@@ -164,21 +205,29 @@ def _described(slot: str | None, attached: _Attached, api_type: str | None) -> C
         size_bytes=None if size_gib is None else size_gib * GIB,
         iops=whole_number(attached.ops_per_second_throttle) if chosen else None,
         bytes_per_second=whole_number(attached.bytes_per_second_throttle) if chosen else None,
-        caching=CACHING.get(attached.caching or ""),
+        caching=CACHING.get(plain_text(attached.caching) or ""),
     )
 
 
-def _api(endpoint: str, disks: list[_AttachedDisk]) -> Exchanges[Listing]:
+def _api(endpoint: str | None, machine: _Machine) -> Exchanges[Listing]:
+    name = plain_text(machine.environment, "[A-Za-z0-9]") or ""
+    of_cloud = _ENDPOINTS.get(name, endpoint)
+    if of_cloud is None:
+        why = f"the address of the API in the cloud '{name}' is not known; give it by --endpoint"
+        raise failure("request for the disks", "not_found", why)
+    address = endpoint or of_cloud
+    audience = address if address in _ENDPOINTS.values() else of_cloud
+
     def resources(token: str) -> Exchanges[Listing]:
-        return each_disk(disks, partial(_resource, endpoint, token))
+        return each_disk(machine.disks, partial(_resource, address, token))
 
-    return (yield from authorized(_access_token, resources))
+    return (yield from authorized(partial(_access_token, f"{audience}/"), resources))
 
 
-def _access_token() -> Exchanges[str]:
+def _access_token(audience: str) -> Exchanges[str]:
     """Return a token of the managed identity; without one, the service answers 400."""
     what = "request for a token of the managed identity"
-    query = query_string((("api-version", "2018-02-01"), ("resource", _AUDIENCE)))
+    query = query_string((("api-version", "2018-02-01"), ("resource", audience)))
     request = Request(what, "metadata", "GET", f"{_TOKEN}?{query}", _HEADERS)
     response = yield from get_response(
         request,
@@ -196,7 +245,7 @@ def _resource(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[C
     """Return a disk as its resource describes it."""
     path, disk = attached
     what = f"request for disk {disk.volume}"
-    if plain_text(path, r"[\w./()-]") is None or not path.startswith("/subscriptions/"):
+    if plain_text(path, r"/subscriptions/[\w./()-]") is None:
         raise failure(what, "invalid", "its id is not that of a resource")
     denied = (
         "Microsoft.Compute/disks/read was denied to the managed identity; give it the role Reader"
@@ -233,12 +282,11 @@ def _with_properties(
 
 def _options(api_type: str, properties: _Properties) -> dict[str, str]:
     """Return the options of a disk that its type has, as the catalogue names them."""
-    creation = properties.creation_data or _Creation()
-    tier = plain_text(properties.tier, "[A-Z0-9]")
+    is_faster = properties.creation_data.performance_plus is True
     values = {
-        "tier": tier,
-        "performance_plus": "on" if creation.performance_plus else None,
-        "on_demand_burst": "on" if properties.bursting_enabled else None,
+        "tier": plain_text(properties.tier, "[A-Z0-9]"),
+        "performance_plus": "on" if is_faster else None,
+        "on_demand_burst": "on" if properties.bursting_enabled is True else None,
     }
     names = OPTIONS.get(api_type, ())
     return {name: value for name in names if (value := values[name]) is not None}

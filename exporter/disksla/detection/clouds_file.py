@@ -15,6 +15,7 @@ from disksla.system.state_file import read_content
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MOST_BYTES = 64 * 1024
+_PUBLIC = "public"
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1024)]
 
 
@@ -27,7 +28,7 @@ class _Auth(msgspec.Struct, frozen=True):
 class _Cloud(msgspec.Struct, frozen=True):
     auth: _Auth
     region_name: str | None = None
-    interface: str = "public"
+    interface: str | None = _PUBLIC
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -67,6 +68,6 @@ def read_clouds_file(path: Path) -> OpenstackCredentials:
         auth.auth_url,
         auth.application_credential_id,
         auth.application_credential_secret,
-        cloud.region_name,
-        cloud.interface,
+        cloud.region_name or None,
+        (cloud.interface or _PUBLIC).removesuffix("URL"),
     )

@@ -3,13 +3,13 @@
 Sources: the parameters that the drivers document (docs/parameters.md of aws-ebs-csi-driver,
 docs/driver-parameters.md of azuredisk-csi-driver, README.md of
 gcp-compute-persistent-disk-csi-driver, the manual of cinder-csi-plugin, Yandex Cloud's pages on
-Managed Service for Kubernetes).
+Managed Service for Kubernetes, Huawei Cloud's on the Everest add-on).
 """
 
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from disksla.detection.aws import PROVISIONED as OF_AWS
 from disksla.detection.azure import CACHING, OPTIONS
@@ -22,12 +22,18 @@ from disksla.units import BYTES_PER_UNIT, GIB, MB, MIB
 Parameters = Mapping[str, str]
 """Of classes, by names in lower case: drivers do not distinguish."""
 
+_EBS = ("ebs.csi.aws.com", "ebs.csi.eks.amazonaws.com")
+"""The second is that of EKS Auto Mode."""
+_YANDEX = ("disk-csi-driver.mks.ycloud.io", "yandex.csi.flant.com")
+"""The second is that of Deckhouse."""
 DEFAULTS: Mapping[str, Mapping[str, str]] = {
     "disk.csi.azure.com": {"skuname": "StandardSSD_LRS"},
-    "ebs.csi.aws.com": {"type": "gp3"},
+    **{driver: {"type": "gp3"} for driver in _EBS},
     "pd.csi.storage.gke.io": {"type": "pd-standard"},
 }
 """What drivers order where a StorageClass does not say it."""
+_LEAST_NOT_CACHED_GIB = 4096
+"""From this size on, the driver of Azure attaches disks without a cache."""
 _IOPS_OF_GP3, _MIB_PER_SECOND_OF_GP3 = 3000, 125
 _IOPS_BY_SIZE: Mapping[str, tuple[int, int]] = {
     "gp3": (_IOPS_OF_GP3, 16_000),
@@ -47,14 +53,30 @@ def ordered_as(driver: str, parameters: Parameters, capacity: str) -> CloudDisk 
     return None if describe is None else describe(parameters, (_bytes(capacity) or 0) // GIB)
 
 
-def follows_size(parameters: Parameters) -> bool:
-    """Return whether the driver orders IOPS again when it expands a volume.
+def follows_size(driver: str, parameters: Parameters) -> bool:
+    """Return whether what the driver ordered follows the present size, after an expansion too.
 
     That of EBS does not, unless this parameter is set: after an expansion, a volume has
     `iopsPerGB` times the size that it was created with. Source: issues 818, 1698 and 2551, and
     pull request 2635 of kubernetes-sigs/aws-ebs-csi-driver.
     """
-    return parameters.get("allowautoiopsincreaseonmodify", "").lower() == "true"
+    orders_again = parameters.get("allowautoiopsincreaseonmodify", "").lower() == "true"
+    return driver not in _EBS or orders_again
+
+
+def with_changes(driver: str, ordered: Parameters, changes: Parameters) -> Parameters | None:
+    """Return the parameters of a volume after a VolumeAttributesClass; None if not known.
+
+    A volume of EBS that becomes another type without IOPS and throughput gets what follows from
+    its former type, if it was changed, or the defaults, if the class was there when it was
+    created; the API of Kubernetes does not show which. Source: announcement of AWS of 2022-07 on
+    Elastic Volumes.
+    """
+    before = ordered.get("type")
+    after = changes.get("type", before)
+    if driver in _EBS and after is not None and after != before:
+        return changes if changes.keys() >= set(OF_AWS.get(after, ())) else None
+    return {**ordered, **changes}
 
 
 def _ordered(provider: str, api_type: str, **values: Any) -> CloudDisk:
@@ -110,7 +132,7 @@ def _google(parameters: Parameters, _: int) -> CloudDisk | None:
     )
 
 
-def _azure(parameters: Parameters, _: int) -> CloudDisk | None:
+def _azure(parameters: Parameters, size_gib: int) -> CloudDisk | None:
     api_type = _type(_first(parameters, "storageaccounttype", "skuname"))
     if api_type is None:
         return None
@@ -129,22 +151,36 @@ def _azure(parameters: Parameters, _: int) -> CloudDisk | None:
         api_type,
         iops=iops,
         bytes_per_second=None if mb_per_second is None else mb_per_second * MB,
-        caching=CACHING.get(parameters.get("cachingmode", "")),
+        caching=_azure_caching(parameters, api_type, size_gib),
         options={name: "on" for name in OPTIONS.get(api_type, ()) if values.get(name)},
     )
 
 
-def _by_type(provider: str, parameters: Parameters, _: int) -> CloudDisk | None:
-    api_type = _type(parameters.get("type"))
+def _azure_caching(
+    parameters: Parameters, api_type: str, size_gib: int
+) -> Literal["none", "read-only", "read-write"] | None:
+    """Return what the host caches of a disk, which is by default what is read.
+
+    The size is 0 if it is not known. Source: the driver's parameters, and its limit of size.
+    """
+    is_shared = (whole_number(parameters.get("maxshares")) or 1) > 1
+    if api_type in OF_AZURE or is_shared or size_gib >= _LEAST_NOT_CACHED_GIB:
+        return "none"
+    return CACHING.get(parameters.get("cachingmode", "ReadOnly"))
+
+
+def _by_type(provider: str, name: str, parameters: Parameters, _: int) -> CloudDisk | None:
+    api_type = _type(parameters.get(name))
     return None if api_type is None else _ordered(provider, api_type)
 
 
 _DRIVERS: Mapping[str, Callable[[Parameters, int], CloudDisk | None]] = {
-    "cinder.csi.openstack.org": partial(_by_type, "openstack"),
+    "cinder.csi.openstack.org": partial(_by_type, "openstack", "type"),
     "disk.csi.azure.com": _azure,
-    "disk-csi-driver.mks.ycloud.io": partial(_by_type, "yandex"),
-    "ebs.csi.aws.com": _aws,
+    "disk.csi.everest.io": partial(_by_type, "huawei", "everest.io/disk-volume-type"),
     "pd.csi.storage.gke.io": _google,
+    **dict.fromkeys(_EBS, _aws),
+    **dict.fromkeys(_YANDEX, partial(_by_type, "yandex", "type")),
 }
 
 

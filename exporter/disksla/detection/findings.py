@@ -13,7 +13,7 @@ Machine = TypeVar("Machine")
 
 KUBERNETES = "kubernetes"
 """In place of a provider: its API knows volumes of several."""
-_OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found")
+OF_ONE_DISK: tuple[ExchangeReason, ...] = ("denied", "not_found", "invalid")
 """Failures that concern one disk, or all alike. Others may be gone at the next run."""
 
 
@@ -31,7 +31,7 @@ class CloudDisk(msgspec.Struct, frozen=True):
     volume: str
     """The provider's key of the volume, by which the disk is recognized in the machine."""
     api_type: str
-    """The type in the provider's spelling."""
+    """The type in the provider's spelling; empty if the source does not state it."""
     size_bytes: int | None = None
     iops: int | None = None
     """Provisioned IOPS, where the customer chooses them."""
@@ -64,8 +64,8 @@ class Listing(msgspec.Struct, frozen=True):
     problems: tuple[DetectionProblem, ...] = ()
     """Of single disks."""
     incomplete: frozenset[str] = frozenset()
-    """Volumes of which this source does not have the provisioned values. Their limits are unknown:
-    those of the catalogue's defaults would be wrong."""
+    """Volumes of which this source does not have the type, or the provisioned values. Their limits
+    are unknown: those of the catalogue's defaults would be wrong."""
 
 
 class Metadata(msgspec.Struct, Generic[Machine], frozen=True):
@@ -76,6 +76,8 @@ class Metadata(msgspec.Struct, Generic[Machine], frozen=True):
     machine_type: str | None = None
     listing: Listing | None = None
     """None if it does not list disks with their types."""
+    problems: tuple[DetectionProblem, ...] = ()
+    """Of what only the metadata service has."""
 
 
 class Detected(msgspec.Struct, frozen=True):
@@ -105,14 +107,14 @@ def detect(
     except ExchangeError as error:
         return Detected(provider, service, problems=(problem("metadata", error),))
     answer: Listing | None = None
-    problems: tuple[DetectionProblem, ...] = ()
+    problems = found.problems
     try:
         if api is not None:
             answer = yield from api(found.machine)
-            problems = answer.problems
+            problems = (*found.problems, *answer.problems)
     except ExchangeError as error:
         of_metadata = found.listing.problems if found.listing is not None else ()
-        problems = (problem("api", error), *of_metadata)
+        problems = (problem("api", error), *found.problems, *of_metadata)
     return Detected(
         provider=provider,
         service=service,
@@ -137,7 +139,7 @@ def no_provisioned_values(what: str, volume: str) -> DetectionProblem:
 def each_disk(
     items: Iterable[Item], describe: Callable[[Item], Exchanges[CloudDisk]]
 ) -> Exchanges[Listing]:
-    """Return the disks that `describe` returns; one without permission does not hide the others.
+    """Return the disks that `describe` returns; one that is odd or denied hides no others.
 
     Raise ExchangeError if none could be described, or for a failure that may be gone at the next
     run: a listing without the disk would change its limits for a while.
@@ -148,7 +150,7 @@ def each_disk(
         try:
             disks.append((yield from describe(item)))
         except ExchangeError as error:
-            if error.reason not in _OF_ONE_DISK:
+            if error.reason not in OF_ONE_DISK:
                 raise
             errors.append(error)
     if errors and not disks:

@@ -8,6 +8,7 @@ virtual machines, and the Compute Engine API reference (instances.get, disks.get
 import re
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -19,14 +20,18 @@ from disksla.detection.findings import (
     detect,
     each_disk,
     no_provisioned_values,
+    problem,
 )
 from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.exchange import (
+    ExchangeError,
     Exchanges,
     authorized,
+    convert,
     decode,
     failure,
     get_by_token,
+    items_of,
     plain_text,
     whole_number,
 )
@@ -51,33 +56,33 @@ _NO_ACCOUNT = (
 
 
 class _MetadataDisk(msgspec.Struct, frozen=True, rename="camel"):
-    device_name: str
-    type: str
+    device_name: Any = None
+    type: Any = None
 
 
 class _MetadataInstance(msgspec.Struct, frozen=True, rename="camel"):
     name: str
     zone: str
-    machine_type: str
-    disks: tuple[_MetadataDisk, ...] = ()
+    machine_type: Any = None
+    disks: Any = None
 
 
 class _AttachedDisk(msgspec.Struct, frozen=True, rename="camel"):
-    device_name: str
-    type: str | None = None
-    source: str | None = None
-    disk_size_gb: str | int | None = None
+    device_name: Any = None
+    type: Any = None
+    source: Any = None
+    disk_size_gb: Any = None
 
 
 class _ApiInstance(msgspec.Struct, frozen=True):
-    disks: tuple[_AttachedDisk, ...] = ()
+    disks: Any = None
 
 
 class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
-    type: str
-    size_gb: str | int | None = None
-    provisioned_iops: str | int | None = None
-    provisioned_throughput: str | int | None = None
+    type: Any = None
+    size_gb: Any = None
+    provisioned_iops: Any = None
+    provisioned_throughput: Any = None
 
 
 def detect_google(endpoint: str | None) -> Exchanges[Detected]:
@@ -90,22 +95,33 @@ def _metadata() -> Exchanges[Metadata[str]]:
     what = "request for the metadata of the instance"
     body = yield from get_metadata(what, "instance/?recursive=true")
     instance = decode(what, body, _MetadataInstance)
-    names = (instance.zone, instance.name, instance.machine_type)
-    if not re.fullmatch(f"projects/{_NAME}+/zones/{_NAME}+", instance.zone) or not all(
-        plain_text(name, r"[A-Za-z0-9._/-]") for name in names
-    ):
+    is_zone = re.fullmatch(f"projects/{_NAME}+/zones/{_NAME}+", instance.zone)
+    if not is_zone or plain_text(instance.name, _NAME) is None:
         raise failure(what, "invalid", "it has no name or no zone")
-    disks = []
-    for found in instance.disks:
-        volume, api_type = plain_text(found.device_name, _NAME), plain_text(found.type, _NAME)
-        if volume is None or api_type is None:
-            raise failure(what, "invalid", "a disk has no name or no type")
-        disks.append(CloudDisk(volume, api_type))
+    disks, odd = [], []
+    for item in items_of(instance.disks):
+        try:
+            disks.append(_of_metadata(what, item))
+        except ExchangeError as error:
+            odd.append(problem("metadata", error))
     incomplete = [disk.volume for disk in disks if has_provisioned_values(disk.api_type)]
-    problems = tuple(no_provisioned_values(what, volume) for volume in incomplete)
+    problems = (*odd, *(no_provisioned_values(what, volume) for volume in incomplete))
     listing = Listing(tuple(disks), problems, frozenset(incomplete))
-    machine_type = instance.machine_type.rpartition("/")[2] or None
-    return Metadata(f"{instance.zone}/instances/{instance.name}", machine_type, listing)
+    path = f"{instance.zone}/instances/{instance.name}"
+    machine_type = plain_text(_last_part(instance.machine_type), _NAME)
+    if machine_type is None:
+        why = failure(what, "invalid", "the machine has no type")
+        return Metadata(path, None, listing, (problem("metadata", why),))
+    return Metadata(path, machine_type, listing)
+
+
+def _of_metadata(what: str, item: Any) -> CloudDisk:
+    """Return a disk of the metadata. Raise ExchangeError without its name or type."""
+    found = convert(what, item, _MetadataDisk)
+    volume, api_type = plain_text(found.device_name, _NAME), plain_text(found.type, _NAME)
+    if volume is None or api_type is None:
+        raise failure(what, "invalid", "a disk has no name or no type")
+    return CloudDisk(volume, api_type)
 
 
 def has_provisioned_values(metadata_type: str) -> bool:
@@ -121,14 +137,17 @@ def _api(endpoint: str, instance: str) -> Exchanges[Listing]:
     def disks(token: str) -> Exchanges[Listing]:
         what = "instances.get"
         response = yield from _get(endpoint, token, what, instance)
-        attached = decode(what, response, _ApiInstance).disks
+        attached = items_of(decode(what, response, _ApiInstance).disks)
+        if not attached:
+            raise failure(what, "invalid", "the instance has no disks")
         return (yield from each_disk(attached, partial(_disk, endpoint, token)))
 
     return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
 
 
-def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
+def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
     what = "disks.get"
+    attached = convert(what, item, _AttachedDisk)
     volume = plain_text(attached.device_name, _NAME)
     if volume is None:
         raise failure(what, "invalid", "a disk of the instance has no name")
@@ -136,12 +155,12 @@ def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Cloud
         return CloudDisk(volume, _LOCAL, size_bytes=_bytes(attached.disk_size_gb, GIB))
     path = re.search(
         f"(?:^|/)(projects/{_NAME}+/(?:zones|regions)/{_NAME}+/disks/{_NAME}+)$",
-        attached.source or "",
+        plain_text(attached.source) or "",
     )
     if path is None:
         raise failure(what, "invalid", f"{volume} has no source")
     disk = decode(what, (yield from _get(endpoint, token, what, path[1])), _ApiDisk)
-    api_type = plain_text(disk.type.rpartition("/")[2], _NAME)
+    api_type = plain_text(_last_part(disk.type), _NAME)
     if api_type is None:
         raise failure(what, "invalid", f"{volume} has no type")
     return _described(what, volume, api_type, disk)
@@ -165,7 +184,12 @@ def _described(what: str, volume: str, api_type: str, disk: _ApiDisk) -> CloudDi
     )
 
 
-def _bytes(number: str | int | None, unit: int) -> int | None:
+def _last_part(path: Any) -> str:
+    """Return the name at the end of a path; empty if it is none."""
+    return (plain_text(path) or "").rpartition("/")[2]
+
+
+def _bytes(number: Any, unit: int) -> int | None:
     amount = whole_number(number)
     return None if amount is None else amount * unit
 

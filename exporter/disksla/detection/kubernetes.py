@@ -12,7 +12,13 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from disksla.detection.csi_parameters import DEFAULTS, Parameters, follows_size, ordered_as
+from disksla.detection.csi_parameters import (
+    DEFAULTS,
+    Parameters,
+    follows_size,
+    ordered_as,
+    with_changes,
+)
 from disksla.detection.findings import (
     KUBERNETES,
     CloudDisk,
@@ -126,7 +132,8 @@ def detect_kubernetes(account: Account, names: Iterable[str], cinder: str) -> Ex
     """Return the volumes of a node; `names` are those that its mount table shows.
 
     `cinder` is the provider behind the driver of OpenStack. Names of inline volumes are not known
-    to the API, and are left out. Any failure is one of all: the terms of before are kept.
+    to the API, and are left out. An odd object costs its volumes only; any other failure is one of
+    all: the terms of before are kept.
     """
     try:
         return (yield from _volumes(account, tuple(names), cinder))
@@ -139,19 +146,33 @@ def _volumes(account: Account, names: tuple[str, ...], cinder: str) -> Exchanges
         why = f"the node has more than {_MOST_VOLUMES} volumes"
         raise failure("request for PersistentVolumes", "too_large", why)
     classes: dict[tuple[str, str], _Class | None] = {}
-    disks, volumes = [], []
+    disks: list[CloudDisk] = []
+    volumes: list[PersistentVolume] = []
+    errors: list[ExchangeError] = []
     for name in names:
-        found = yield from _get(account, _VOLUMES, name, _PersistentVolume)
-        if found is None or found.spec.csi is None:
+        try:
+            found = yield from _get(account, _VOLUMES, name, _PersistentVolume)
+            if found is None or found.spec.csi is None:
+                continue
+            volumes.append(_volume(name, found.spec, found.spec.csi))
+            parameters = yield from _parameters(account, found, found.spec.csi, classes)
+        except ExchangeError as error:
+            if error.reason != "invalid":
+                raise
+            errors.append(error)
             continue
-        volumes.append(_volume(name, found.spec, found.spec.csi))
-        parameters = yield from _parameters(account, found, found.spec.csi, classes)
         ordered = classes.get((_STORAGE_CLASSES.kind, found.spec.storage_class_name))
         disk = _disk(found, found.spec.csi, parameters, ordered, cinder)
         if disk is not None:
             disks.append(disk)
+    if errors and not volumes:
+        raise errors[0]
     return Detected(
-        KUBERNETES, "Kubernetes", metadata=Listing(tuple(disks)), volumes=tuple(volumes)
+        KUBERNETES,
+        "Kubernetes",
+        metadata=Listing(tuple(disks)),
+        problems=tuple(problem("metadata", error) for error in errors),
+        volumes=tuple(volumes),
     )
 
 
@@ -182,7 +203,7 @@ def _parameters(
     csi: _Csi,
     classes: dict[tuple[str, str], _Class | None],
 ) -> Exchanges[Parameters | None]:
-    """Return what was ordered for a volume; None if its classes are gone.
+    """Return what was ordered for a volume; None if it is not known, or its classes are gone.
 
     A StorageClass counts only for a volume that its driver created: people write any name into
     volumes that they created themselves.
@@ -198,7 +219,7 @@ def _parameters(
         changed = yield from _class(account, _ATTRIBUTES_CLASSES, name, classes)
         if changed is None:
             return None
-        found |= _lower(changed.parameters or {})
+        return with_changes(csi.driver, found, _lower(changed.parameters or {}))
     return found
 
 
@@ -259,7 +280,7 @@ def _disk(
     if parameters is None:
         return None
     capacity = volume.spec.capacity.get("storage", "")
-    if _may_be_expanded(volume, ordered) and not follows_size(parameters):
+    if _may_be_expanded(volume, ordered) and not follows_size(csi.driver, parameters):
         capacity = ""
     found = ordered_as(csi.driver, parameters, capacity)
     if found is None:

@@ -6,6 +6,7 @@ application credential. Sources: the Nova, Keystone (v3) and Cinder (v3) API ref
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,9 +19,11 @@ from disksla.exchange import (
     Request,
     Response,
     authorized,
+    convert,
     decode,
     failure,
     get_response,
+    items_of,
     pages,
     plain_text,
     plain_token,
@@ -28,6 +31,8 @@ from disksla.exchange import (
     whole_number,
 )
 from disksla.units import GIB
+
+T = TypeVar("T")
 
 SERVICES: Mapping[str, str] = {
     "openstack": "OpenStack",
@@ -40,7 +45,9 @@ _OF_IDENTITY_SERVICE: Mapping[str, str] = {
     ".mail.ru": "vk",
     ".cloud.vk.com": "vk",
     ".ovh.net": "ovh",
+    ".ovh.us": "ovh",
     ".myhuaweicloud.com": "huawei",
+    ".myhuaweicloud.eu": "huawei",
     ".otc.t-systems.com": "huawei",
 }
 """Providers by the domain of their identity service. In DMI, they are all OpenStack."""
@@ -76,19 +83,19 @@ class _Server(msgspec.Struct, frozen=True):
 
 
 class _Endpoint(msgspec.Struct, frozen=True):
-    interface: str
-    url: str
-    region_id: str | None = None
-    region: str | None = None
+    interface: Any = None
+    url: Any = None
+    region_id: Any = None
+    region: Any = None
 
 
 class _Service(msgspec.Struct, frozen=True):
-    type: str
-    endpoints: tuple[_Endpoint, ...] = ()
+    type: Any = None
+    endpoints: Any = None
 
 
 class _TokenBody(msgspec.Struct, frozen=True):
-    catalog: tuple[_Service, ...] = ()
+    catalog: Any = None
 
 
 class _Authenticated(msgspec.Struct, frozen=True):
@@ -105,23 +112,23 @@ class _Session(msgspec.Struct, frozen=True):
 
 
 class _Attachment(msgspec.Struct, frozen=True):
-    server_id: str | None = None
+    server_id: Any = None
 
 
 class _Volume(msgspec.Struct, frozen=True):
-    id: str
-    size: int | None = None
-    volume_type: str | None = None
-    attachments: tuple[_Attachment, ...] = ()
+    id: Any = None
+    size: Any = None
+    volume_type: Any = None
+    attachments: Any = None
 
 
 class _Link(msgspec.Struct, frozen=True):
-    rel: str
+    rel: Any = None
 
 
 class _Page(msgspec.Struct, frozen=True):
-    volumes: tuple[_Volume, ...]
-    volumes_links: tuple[_Link, ...] = ()
+    volumes: list[Any]
+    volumes_links: Any = None
 
 
 def detect_openstack(
@@ -155,16 +162,18 @@ def _api(
     if credentials is None:
         raise failure(_VOLUMES, "no_credentials", _NO_FILE)
 
-    def volumes(session: _Session) -> Exchanges[list[_Volume]]:
+    def volumes(session: _Session) -> Exchanges[list[Any]]:
         return pages(_VOLUMES, partial(_page, session), _MOST_PAGES)
 
     found = yield from authorized(partial(_session, credentials, endpoint), volumes)
-    attached = [
-        volume
-        for volume in found
-        if any(attachment.server_id == server_id for attachment in volume.attachments)
-    ]
-    return (yield from each_disk(attached, _disk))
+    return (yield from each_disk((item for item in found if _may_be_at(server_id, item)), _disk))
+
+
+def _may_be_at(server_id: str, item: Any) -> bool:
+    """Return whether a volume is attached to a server; also if the answer does not show it."""
+    attachments = item.get("attachments") if isinstance(item, dict) else None
+    known = _known(attachments, _Attachment)
+    return not isinstance(attachments, list) or any(each.server_id == server_id for each in known)
 
 
 def _session(credentials: OpenstackCredentials, endpoint: str | None) -> Exchanges[_Session]:
@@ -210,17 +219,18 @@ def _classify_token(response: Response) -> tuple[ExchangeReason, str] | None:
     return None
 
 
-def _block_storage(
-    what: str, credentials: OpenstackCredentials, catalog: tuple[_Service, ...]
-) -> str:
+def _block_storage(what: str, credentials: OpenstackCredentials, catalog: Any) -> str:
     """Return the address of Cinder. Raise ExchangeError if there is none, or an unsafe one."""
-    by_type = {service.type: service.endpoints for service in catalog}
+    services = _known(catalog, _Service)
     urls = [
         endpoint.url
         for name in _BLOCK_STORAGE
-        for endpoint in by_type.get(name, ())
+        for service in services
+        if service.type == name
+        for endpoint in _known(service.endpoints, _Endpoint)
         if endpoint.interface == credentials.interface
-        and credentials.region in {None, endpoint.region_id, endpoint.region}
+        and credentials.region in (None, endpoint.region_id, endpoint.region)
+        and isinstance(endpoint.url, str)
     ]
     if not urls:
         where = f"in region {credentials.region}" if credentials.region else "in any region"
@@ -232,7 +242,12 @@ def _block_storage(
     return urls[0].rstrip("/")
 
 
-def _page(session: _Session, mark: str) -> Exchanges[tuple[list[_Volume], str]]:
+def _known(part: Any, kind: type[T]) -> list[T]:
+    """Return those items of a list that are of a kind: the catalogue has services of all kinds."""
+    return [msgspec.convert(item, kind) for item in items_of(part) if isinstance(item, dict)]
+
+
+def _page(session: _Session, mark: str) -> Exchanges[tuple[list[Any], str]]:
     """Return the volumes of one page, and the id after which the next begins."""
     values = [("limit", _PAGE), *([("marker", mark)] if mark else [])]
     words: Explanations = {
@@ -250,15 +265,23 @@ def _page(session: _Session, mark: str) -> Exchanges[tuple[list[_Volume], str]]:
     )
     response = yield from get_response(request, words)
     page = decode(_VOLUMES, response.body, _Page)
-    has_more = any(link.rel == "next" for link in page.volumes_links)
-    return list(page.volumes), page.volumes[-1].id if has_more and page.volumes else ""
+    has_more = any(link.rel == "next" for link in _known(page.volumes_links, _Link))
+    if not (has_more and page.volumes):
+        return page.volumes, ""
+    following = plain_text(convert(_VOLUMES, page.volumes[-1], _Volume).id, _UUID)
+    if following is None:
+        raise failure(_VOLUMES, "invalid", "the last volume of a page has no id")
+    return page.volumes, following
 
 
-def _disk(volume: _Volume) -> Exchanges[CloudDisk]:
+def _disk(item: Any) -> Exchanges[CloudDisk]:
     yield from ()  # the listing has everything
+    volume = convert(_VOLUMES, item, _Volume)
     volume_id = plain_text(volume.id, _UUID)
     if volume_id is None:
         raise failure(_VOLUMES, "invalid", "a volume has no id")
+    if not isinstance(volume.attachments, list):
+        raise failure(_VOLUMES, "invalid", f"volume {volume_id} has no attachments")
     api_type = plain_text(volume.volume_type, ".")
     if api_type is None:
         raise failure(_VOLUMES, "not_found", f"volume {volume_id} has no type")

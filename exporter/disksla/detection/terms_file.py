@@ -128,7 +128,7 @@ def _agreeing(detected: Detected, last: DetectedTermsFile) -> tuple[_DiskTerms, 
         same_type = (
             detected.provider not in _METADATA_NAMES_TYPES_AS_THE_API
             or entry is None
-            or entry.api_type == fresh.api_type
+            or fresh.api_type in {"", entry.api_type}
         )
         if entry is not None and same_type and fresh.size in {None, entry.size}:
             found.append(entry)

@@ -6,6 +6,7 @@ reference of the Compute Cloud API (Instance.Get, Disk.Get).
 """
 
 from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -14,9 +15,11 @@ from disksla.detection.google_metadata import access_token, get_metadata
 from disksla.exchange import (
     Exchanges,
     authorized,
+    convert,
     decode,
     failure,
     get_by_token,
+    items_of,
     plain_text,
     whole_number,
 )
@@ -29,18 +32,18 @@ _NO_ACCOUNT = (
 
 
 class _AttachedDisk(msgspec.Struct, frozen=True, rename="camel"):
-    disk_id: str
-    device_name: str | None = None
+    disk_id: Any = None
+    device_name: Any = None
 
 
 class _Instance(msgspec.Struct, frozen=True, rename="camel"):
-    boot_disk: _AttachedDisk
-    secondary_disks: tuple[_AttachedDisk, ...] = ()
+    boot_disk: Any = None
+    secondary_disks: Any = None
 
 
 class _ApiDisk(msgspec.Struct, frozen=True, rename="camel"):
-    type_id: str
-    size: str | int | None = None
+    type_id: Any = None
+    size: Any = None
 
 
 def detect_yandex(endpoint: str | None) -> Exchanges[Detected]:
@@ -63,13 +66,14 @@ def _api(endpoint: str, instance_id: str) -> Exchanges[Listing]:
         what = "request for the instance"
         body = yield from _get(endpoint, token, what, f"instances/{instance_id}")
         instance = decode(what, body, _Instance)
-        attached = (instance.boot_disk, *instance.secondary_disks)
+        attached = (instance.boot_disk, *items_of(instance.secondary_disks))
         return (yield from each_disk(attached, partial(_disk, endpoint, token)))
 
     return (yield from authorized(partial(access_token, _NO_ACCOUNT), disks))
 
 
-def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[CloudDisk]:
+def _disk(endpoint: str, token: str, item: Any) -> Exchanges[CloudDisk]:
+    attached = convert("request for the disks of the instance", item, _AttachedDisk)
     disk_id = plain_text(attached.disk_id, _NAME)
     what = f"request for disk {disk_id}"
     if disk_id is None:
@@ -78,7 +82,7 @@ def _disk(endpoint: str, token: str, attached: _AttachedDisk) -> Exchanges[Cloud
     api_type = plain_text(found.type_id, _NAME)
     if api_type is None:
         raise failure(what, "invalid", "it has no type")
-    volume = plain_text(attached.device_name or disk_id, _NAME) or disk_id
+    volume = plain_text(attached.device_name, _NAME) or disk_id
     return CloudDisk(volume, api_type, size_bytes=whole_number(found.size))
 
 

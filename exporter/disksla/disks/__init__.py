@@ -10,4 +10,5 @@ from disksla.disks.busy import (
 )
 from disksla.disks.csi_volume import CsiVolume, handle_hash, with_volume
 from disksla.disks.disk import Disk, disk_key
+from disksla.disks.multipath import nvme_head, with_paths
 from disksla.disks.stacking import at_bottom, devices_on, mounted_device, with_stacking

@@ -24,11 +24,15 @@ _MAX_CHARACTERS = 1024  # the id of a disk of Azure has about 200
 _EPHEMERAL = "Ephemeral"
 _DISK_NAME = r"projects/[^/]+/(?:zones/[^/]+/disks/([^/]+)|regions/[^/]+/disks/([^/]+))"
 _UUID = r"([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+_EBS = (("aws",), r"(vol-[0-9a-f]+)")
+_YANDEX = (("yandex",), r"([0-9a-z]+)")
 _DRIVERS = {
-    "ebs.csi.aws.com": (("aws",), r"(vol-[0-9a-f]+)"),
+    "ebs.csi.aws.com": _EBS,
+    "ebs.csi.eks.amazonaws.com": _EBS,  # of EKS Auto Mode
     "pd.csi.storage.gke.io": (("gcp",), _DISK_NAME),
     "cinder.csi.openstack.org": (("openstack", "vk"), _UUID),
-    "disk-csi-driver.mks.ycloud.io": (("yandex",), r"([0-9a-z]+)"),
+    "disk-csi-driver.mks.ycloud.io": _YANDEX,
+    "yandex.csi.flant.com": _YANDEX,  # of Deckhouse
 }
 """Providers of a driver, and the key of the volume in its handles. A handle of Azure has the name
 of the disk, which is not the LUN by which its volumes are known."""
@@ -134,7 +138,8 @@ def _places_of(
 
 
 def _is_sold(disk: Disk) -> bool:
-    return disk.partition_of is None and not disk.slaves and not disk.hidden
+    is_path = disk.hidden or disk.path_of is not None
+    return disk.partition_of is None and not disk.slaves and not is_path
 
 
 def _with_volume(

@@ -27,7 +27,10 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     write_back: bool | None = None
     """It has a volatile write cache (sysfs `write_cache`), so programs flush it."""
     hidden: bool = False
-    """A path of native NVMe multipath; its I/O is counted at the multipath head."""
+    """A path of native NVMe multipath. Its I/O is counted at the disk since about Linux 6.2, and
+    before only here."""
+    path_of: str | None = None
+    """Kernel name of the disk of which this is a further path; see multipath.py."""
     partition_of: str | None = None
     """Kernel name of the whole disk, if this is a partition; read from sysfs."""
     mount_points: tuple[str, ...] = ()

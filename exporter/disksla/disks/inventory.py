@@ -18,6 +18,7 @@ import pyudev
 from disksla.disks.csi_volume import with_csi_volumes
 from disksla.disks.csi_volume_files import CsiVolumeFiles
 from disksla.disks.disk import Disk
+from disksla.disks.multipath import with_paths
 from disksla.disks.stacking import with_stacking
 from disksla.disks.sysfs_attributes import (
     parse_count,
@@ -110,7 +111,8 @@ class BlockDevices:
             problems.append(f"cannot read {table}: {error.strerror}; mount points are unknown")
         completed = [_completed(disk, disks) for disk in disks.values()]
         csi = CsiVolumeFiles(self._roots)
-        known = with_csi_volumes(with_stacking(completed, mounts), mounts, csi.read)
+        stacked = with_paths(with_stacking(completed, mounts))
+        known = with_csi_volumes(stacked, mounts, csi.read)
         return Inventory(known, (*problems, *csi.problems), mounts)
 
     def _links(self) -> Iterable[str]:

@@ -7,7 +7,7 @@ it found. It does no I/O itself; `exchange/http.py` carries out the requests.
 import email.utils
 import re
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -154,12 +154,41 @@ def _date_s(text: str) -> float | None:
 
 
 def decode(what: str, body: bytes, kind: type[T]) -> T:
-    """Return a JSON body as a record. Raise ExchangeError, which does not quote it, otherwise."""
+    """Return a JSON body as a record. Raise ExchangeError, which does not quote it, otherwise.
+
+    Clouds write null, and empty text, for what they do not state; both count as absent.
+    """
     try:
-        return msgspec.json.decode(body, type=kind)
+        return convert(what, _stated(msgspec.json.decode(body)), kind)
     except DECODE_ERRORS:
-        why = "the answer is not what the provider documents; see that the provider is right"
-        raise failure(what, "invalid", why) from None
+        raise _undocumented(what) from None
+
+
+def convert(what: str, part: Any, kind: type[T]) -> T:
+    """Return a part of a decoded document as a record. Raise ExchangeError otherwise."""
+    try:
+        return msgspec.convert(part, kind)
+    except DECODE_ERRORS:
+        raise _undocumented(what) from None
+
+
+def items_of(part: Any) -> tuple[Any, ...]:
+    """Return the items of a list; none if it is absent. Anything else is one odd item."""
+    if part is None:
+        return ()
+    return tuple(part) if isinstance(part, list) else (part,)
+
+
+def _stated(part: Any) -> Any:
+    """Return a part of a document without the fields that are null or empty text."""
+    if isinstance(part, dict):
+        return {name: _stated(value) for name, value in part.items() if value not in (None, "")}
+    return [_stated(item) for item in part] if isinstance(part, list) else part
+
+
+def _undocumented(what: str) -> ExchangeError:
+    why = "the answer is not what the provider documents; see that the provider is right"
+    return failure(what, "invalid", why)
 
 
 def authorized(
@@ -196,19 +225,21 @@ def pages(
     raise failure(what, "too_large", f"there are more than {most} pages")
 
 
-def whole_number(value: str | int | None) -> int | None:
+def whole_number(value: Any) -> int | None:
     """Return a number above zero, which JSON may have as text; None if it is absent or no number.
 
     Absent, empty and 0 all mean that the provider does not state it.
     """
     if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value):
         value = int(value)
-    return value if isinstance(value, int) and 0 < value <= _MOST_NUMBER else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 < value <= _MOST_NUMBER else None
 
 
-def plain_text(value: str | None, characters: str = r"[^\s]") -> str | None:
+def plain_text(value: Any, characters: str = r"[^\s]") -> str | None:
     """Return text of printable characters that match a class; None for anything else."""
-    if value is None or len(value) > _MOST_TEXT or not value.isprintable():
+    if not isinstance(value, str) or len(value) > _MOST_TEXT or not value.isprintable():
         return None
     return value if re.fullmatch(f"{characters}+", value) else None
 

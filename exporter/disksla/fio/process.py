@@ -46,7 +46,7 @@ class ProcessResult(NamedTuple):
 
 
 class ProcessStartError(DiskslaError):
-    """The process could not be created, for lack of memory or because of too long arguments."""
+    """The process could not be created: no memory, no permission, or too long arguments."""
 
 
 def run_process(
@@ -75,7 +75,8 @@ def run_process(
             start_new_session=True,
         )
     except OSError as error:
-        raise ProcessStartError(f"cannot start {command[0]}: {error.strerror}") from error
+        hint = "; run this as root" if isinstance(error, PermissionError) else ""
+        raise ProcessStartError(f"cannot start {command[0]}: {error.strerror}{hint}") from error
     started_s = time.monotonic()
     with _kill_on_exception(process), _OutputReader(process) as reader:
         ending: Ending = "exited"

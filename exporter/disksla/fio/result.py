@@ -140,8 +140,10 @@ def parse_fio(text: str) -> FioResult:
         raise DiskslaError(f"not valid fio JSON: {error}") from error
     for job in jobs:
         if job.error:
-            messages = [f"fio: {_error_name(job.error)}", *notes]
-            raise FioError(reason_of(job.error), _printable("; ".join(messages)))
+            reason = reason_of(job.error)
+            hints = ["run this as root"] if reason == "permission" else []
+            messages = [f"fio: {_error_name(job.error)}", *notes, *hints]
+            raise FioError(reason, _printable("; ".join(messages)))
     if len({job.groupid for job in jobs}) != 1:
         raise DiskslaError(
             f"not the result of one measurement: found {len(jobs)} jobs that did not run together;"

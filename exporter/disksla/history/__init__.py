@@ -15,6 +15,7 @@ from disksla.history.past import RECENT_S, HistoryView
 from disksla.history.sentences import (
     MachineLimit,
     describe_machine,
+    describe_rates,
     explain,
     explain_writes,
     headline,

@@ -117,10 +117,13 @@ class History(msgspec.Struct, frozen=True, gc=False):
     machine: Mapping[str, MachineHistory] = {}
     """Of the groups of disks that share a limit of the machine, by name."""
 
-    def machine_s(self, device: str, since_s: float) -> float:
-        """Return how long a limit of the machine throttled any disk of the group of a disk."""
-        of_groups = [group for group in self.machine.values() if device in group.devices]
-        return max((group.throttled_since(since_s) for group in of_groups), default=0.0)
+    def machine_s(self, device: str, since_s: float) -> dict[str, float]:
+        """Return how long each limit of the machine over a disk throttled any of its disks."""
+        return {
+            name: group.throttled_since(since_s)
+            for name, group in self.machine.items()
+            if device in group.devices
+        }
 
     def after(self, state: State) -> "History":
         """Return the history with what happened until the last sample.

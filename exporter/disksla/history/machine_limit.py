@@ -13,17 +13,30 @@ _KEPT = 16
 """More groups than a machine has."""
 
 
-def machine_limit(state: State, device: str) -> MachineLimit | None:
-    """Return the limit of the machine over a disk, and the next larger machines of its family."""
-    for group in state.groups.values():
-        if device not in group.devices or group.shared.of_type:
-            continue
-        larger: Mapping[LimitKind, LargerMachine] = {}
-        for choice in state.machines:
-            if any(rule.name == group.shared.name for rule in choice.rules.groups):
-                larger = _next_larger(choice.rules.provider, group.shared)
-        return MachineLimit(group.shared, larger)
-    return None
+def machine_limit(state: State, device: str, name: str | None = None) -> MachineLimit | None:
+    """Return the limit of the machine over a disk, and the next larger machines of its family.
+
+    `name` is that of the group whose limit throttled its disks; the first of the disk without one.
+    """
+    shared = limits_over(state, device)
+    if not shared:
+        return None
+    found = next((each for each in shared if each.name == name), shared[0])
+    larger: Mapping[LimitKind, LargerMachine] = {}
+    for choice in state.machines:
+        if any(rule.name == found.name for rule in choice.rules.groups):
+            larger = _next_larger(choice.rules.provider, found)
+    uncached = next((each for each in shared if each.excludes_hits), None)
+    return MachineLimit(found, larger, uncached if found.is_cache else None)
+
+
+def limits_over(state: State, device: str) -> tuple[SharedLimits, ...]:
+    """Return all limits of the machine over a disk."""
+    return tuple(
+        group.shared
+        for group in state.groups.values()
+        if device in group.devices and not group.shared.of_type
+    )
 
 
 @lru_cache(_KEPT)

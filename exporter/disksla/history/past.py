@@ -1,6 +1,6 @@
 """The past of disks, as pages and documents show it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from disksla.history.history import DiskHistory, History
@@ -15,12 +15,18 @@ RECENT_S = 300.0
 """What a disk did lately is what it did in this time."""
 
 
+def most_throttled(seconds: Mapping[str, float]) -> tuple[str | None, float]:
+    """Return the limit with most seconds, and how many; None if none throttled."""
+    name = max(seconds, key=lambda each: seconds[each], default=None)
+    return (name, seconds[name]) if name is not None and seconds[name] else (None, 0.0)
+
+
 class HistoryView(NamedTuple):
     """What the daemon knows of the past, and of the limits of its machine."""
 
     history: History = History()
-    machine_limit: Callable[[str], MachineLimit | None] = lambda _device: None
-    """The limit of the machine over a disk, by kernel name."""
+    machine_limit: Callable[[str, str | None], MachineLimit | None] = lambda *_: None
+    """The limit of the machine over a disk, by kernel name, and by that of the group if known."""
 
     def of(self, snapshot: DiskSnapshot) -> DiskHistory | None:
         """Return the history of a disk; None before its first second."""
@@ -40,6 +46,17 @@ class HistoryView(NamedTuple):
         history = self.of(snapshot)
         return [] if history is None else history.minutes()
 
+    def machine(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> MachineLimit | None:
+        """Return the limit of the machine over a disk that throttled most in a period."""
+        return self.machine_limit(snapshot.disk.name, self._most(snapshot, slots)[0])
+
+    def _most(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> tuple[str | None, float]:
+        """Return which limit of the machine throttled most in a period, and how long."""
+        if not slots:
+            return None, 0.0
+        since_s = slots[0].end_s - slots[0].seconds
+        return most_throttled(self.history.machine_s(snapshot.disk.name, since_s))
+
     def explain(self, snapshot: DiskSnapshot, slots: Sequence[Slot]) -> list[str]:
         """Return sentences about a period of a disk, problems first.
 
@@ -51,10 +68,9 @@ class HistoryView(NamedTuple):
         window_s = None if snapshot.ceiling is None else snapshot.ceiling.window_s
         summary = summary_of_slots(chosen, window_s, charges)
         by_machine = any(limit in OF_MACHINE for _, limit in summary.throttled)
-        device, machine_s = snapshot.disk.name, 0.0
-        if chosen:
-            machine_s = self.history.machine_s(device, chosen[0].end_s - chosen[0].seconds)
-        machine = self.machine_limit(device) if by_machine or machine_s else None
+        name, machine_s = self._most(snapshot, chosen)
+        is_needed = by_machine or machine_s
+        machine = self.machine_limit(snapshot.disk.name, name) if is_needed else None
         sentences = explain(summary, snapshot.assignment, machine, machine_s)
         if history is not None and len(chosen) < len(slots):
             ago_s = (self.history.at_s or 0.0) - history.limits_since_s

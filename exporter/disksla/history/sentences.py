@@ -6,7 +6,7 @@ from typing import NamedTuple
 from disksla.history.summary import Summary, SummaryPart
 from disksla.limits import Assignment, Limits, Rates, SharedLimits
 from disksla.pipeline import WindowRecord
-from disksla.units import format_bandwidth, format_count, format_duration
+from disksla.units import format_bandwidth, format_count, format_duration, format_listed_bandwidth
 from disksla.verdict import OF_MACHINE, LimitKind, ThrottleLevel
 
 LEAST_SHARE = 0.02
@@ -34,6 +34,8 @@ class MachineLimit(NamedTuple):
     shared: SharedLimits
     larger: Mapping[LimitKind, LargerMachine]
     """By `iops` and `bandwidth`; without those that no machine of the family has more of."""
+    uncached: SharedLimits | None = None
+    """The limit that holds instead without caching, of a limit over the cache of the host."""
 
 
 def explain(
@@ -78,9 +80,9 @@ def headline(bad_s: Mapping[str, float], period: str, seconds: float) -> str:
 def describe_machine(shared: SharedLimits) -> str:
     """Return the limits of the machine over a group of disks, in words."""
     owner = f"{shared.machine}: " if shared.machine else ""
-    text = f"{owner}{_promise(shared.limits.rates)} for {shared.title}"
+    text = f"{owner}{describe_rates(shared.limits.rates)} for {shared.title}"
     burst = shared.limits.burst
-    return text if burst is None else f"{text}; {_promise(burst.rates)} with burst credits"
+    return text if burst is None else f"{text}; {describe_rates(burst.rates)} with burst credits"
 
 
 def explain_writes(records: Iterable[WindowRecord], why_not_exact: str | None = None) -> list[str]:
@@ -124,7 +126,7 @@ def _problems(
             (
                 f"{_how_long(below, summary)} the disk gave less than promised: {_rates(below)},"
                 f" with {format_count(round(below.inflight))} requests in flight; the promise is"
-                f" {_promise(limits.rates)}."
+                f" {describe_rates(limits.rates)}."
                 " Report this to the provider, with a recording (disksla record) as evidence."
             ),
         )
@@ -174,11 +176,32 @@ def _throttled_by_machine(
         )
     else:
         allowed += f" {_limit(limits.rates, limit)}"
+    if machine.uncached is not None and _is_more(machine.uncached.limits, limits, limit):
+        without = _limit(machine.uncached.limits.rates, limit)
+        found, allowed = f"{found}; {allowed}{_as_listed(limits.rates, limit)}", relief
+        relief = f"Caching None would, up to {without} of the machine"
     larger = machine.larger.get(limit)
     if larger is None:
         return f"{found}. {allowed}. {relief}; a larger machine may."
     rate = format_bandwidth(larger.rate) if limit == "bandwidth" else _iops(larger.rate)
     return f"{found}. {allowed}. {relief}; {larger.name} would ({rate})."
+
+
+def _is_more(one: Limits, other: Limits, limit: LimitKind) -> bool:
+    """Return whether the first limits allow more of reads or of writes, and of neither less."""
+    pairs = zip(
+        _read_and_write(one.rates, limit), _read_and_write(other.rates, limit), strict=True
+    )
+    known = [(high, low) for high, low in pairs if high is not None and low is not None]
+    return any(high > low for high, low in known) and all(high >= low for high, low in known)
+
+
+def _as_listed(rates: Rates, limit: LimitKind) -> str:
+    """Return a bandwidth as providers write it, in parentheses; nothing of IOPS."""
+    read, write = _read_and_write(rates, limit)
+    rate = write if read is None else read
+    is_one = limit == "bandwidth" and rate is not None and write in {None, read}
+    return f" ({format_listed_bandwidth(rate)})" if is_one and rate is not None else ""
 
 
 def _owner(shared: SharedLimits) -> str:
@@ -206,7 +229,8 @@ def _throttled(
         return (
             f"{how_long} the disk was throttled at its limit of"
             f" {_limit(limits.rates, limit)} (baseline): {served}. The provider keeps its promise"
-            f" of {_promise(limits.rates)}. A larger or faster disk, or {relief}, would help."
+            f" of {describe_rates(limits.rates)}. A larger or faster disk, or {relief}, would"
+            " help."
         )
     if level == "burst" and limits.burst is not None:
         return (
@@ -251,7 +275,7 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         yield f"{_how_long(long['idle'], summary)} the disk was idle."
 
 
-def _promise(rates: Rates) -> str:
+def describe_rates(rates: Rates) -> str:
     """Return all limits of the rates as text."""
     kinds: tuple[LimitKind, ...] = ("iops", "bandwidth")
     present = (limit for limit in kinds if _read_and_write(rates, limit) != (None, None))

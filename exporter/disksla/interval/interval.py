@@ -14,6 +14,7 @@ GAP_REASONS: tuple[GapReason, ...] = get_args(GapReason)
 
 LONGEST_INTERVAL_TICKS = 3
 """A longer interval, in ticks, is a gap: it averages over several windows of a limiter."""
+_DISCARDS = Counters._fields.index("discards")
 _FLUSHES = Counters._fields.index("flushes")
 """Place in a reading; `flush_ms` follows."""
 
@@ -58,6 +59,8 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
     """Flushes that `flushes` does not contain, because `writes` are exact."""
     busy_ms: int = 0
     """Time with requests in flight (io_ticks); before Linux 6.10, it may be less than in truth."""
+    discards: int = 0
+    """Discards that completed; they are among the requests in flight."""
 
     def plus(self, later: "Interval") -> "Interval":
         """Return this interval and the one that follows it as one."""
@@ -80,6 +83,7 @@ class Interval(msgspec.Struct, frozen=True, gc=False):
             is_exact=self.is_exact and later.is_exact,
             excluded_flushes=self.excluded_flushes + later.excluded_flushes,
             busy_ms=self.busy_ms + later.busy_ms,
+            discards=self.discards + later.discards,
         )
 
     def beside(self, other: "Interval") -> "Interval":
@@ -194,7 +198,9 @@ def interval_of(
     busy_ms = 0
     if others and now_others:
         busy_ms = (now_others[0] or 0) - (others[0] or 0)
-    flushes = flush_ms = 0
+    flushes = flush_ms = discards = 0
+    if len(before) > _DISCARDS and len(after) > _DISCARDS:
+        discards = (after[_DISCARDS] or 0) - (before[_DISCARDS] or 0)
     if len(before) > _FLUSHES + 1 and len(after) > _FLUSHES + 1:
         flushes = (after[_FLUSHES] or 0) - (before[_FLUSHES] or 0)
         flush_ms = (after[_FLUSHES + 1] or 0) - (before[_FLUSHES + 1] or 0)
@@ -211,6 +217,7 @@ def interval_of(
         flushes=flushes,
         flush_ms=flush_ms,
         busy_ms=busy_ms,
+        discards=discards,
     )
 
 

@@ -16,7 +16,7 @@ from disksla.config import (
     unused_entries,
     with_kubernetes_volumes,
 )
-from disksla.disks import Disk
+from disksla.disks import Disk, with_paths
 from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import TickContext
@@ -96,6 +96,7 @@ def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
             context=context,
             data_writes=tick.data_writes.get(device),
             close=tick.close.get(device, ()),
+            counted=lines.counted_lines(device) if device in lines.paths else (),
         )
         for device in to_update
     }
@@ -239,9 +240,10 @@ def _find_lines(state: State, text: str) -> tuple[DiskstatsLines, set[str]]:
         lines, changed = compared
         return lines, changed | state.active
     whole_disk_of = {disk.name: disk.partition_of for disk in state.inventory if disk.partition_of}
+    head_of = {disk.name: disk.path_of for disk in state.inventory if disk.path_of}
     disk_states = {**state.monitored, **state.others}
     disks = [disk_state.disk for disk_state in disk_states.values()]
-    return index_lines(text, disks, whole_disk_of), set(disk_states)
+    return index_lines(text, disks, whole_disk_of, head_of), set(disk_states)
 
 
 def _newly_counted(state: State, tick: Tick) -> set[str]:
@@ -271,6 +273,8 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     """
     stats = state.sampler_stats
     monitored = {}
+    inventory = with_paths(inventory)
+    heads = {disk.path_of for disk in inventory}
     disks = with_kubernetes_volumes(inventory, state.terms_files)
     assignments, of_others = assign_all(disks, state.settings, state.catalog, state.terms_files)
     for disk in disks:
@@ -291,6 +295,10 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         else:
             stats = stats.with_gap("replaced")
             monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
+    present = {disk.name for disk in inventory}
+    for device, gone in state.monitored.items():
+        if device not in present and gone.is_listed:
+            stats = stats.with_gap("vanished")
     if now is not None:
         monitored = {
             device: disk_state.with_configured_probes(
@@ -333,7 +341,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         with_write_cache={
             device: (disk_state.disk.major, disk_state.disk.minor)
             for device, disk_state in monitored.items()
-            if disk_state.disk.write_back
+            if disk_state.disk.write_back and device not in heads
         },
     )
 

@@ -10,8 +10,10 @@ from operator import ne
 
 import msgspec
 
-from disksla.disks import Disk
+from disksla.disks import Disk, nvme_head
 from disksla.procfs import LINE_HEAD
+
+_HEAD_FIELDS = 3
 
 
 class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
@@ -29,6 +31,8 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
     """The lines of each monitored device: its own first, then those of its partitions."""
     partitioned: frozenset[str] = frozenset()
     """The monitored devices with partitions."""
+    paths: Mapping[str, Mapping[str, int]] = {}
+    """The lines of the further paths of each monitored device, by the names of the paths."""
 
     def compare(self, text: str) -> "tuple[DiskstatsLines, set[str]] | None":
         """Return the lines of a new text and the devices whose lines changed.
@@ -51,14 +55,40 @@ class DiskstatsLines(msgspec.Struct, frozen=True, gc=False):
         """Return the lines of a monitored device, its own first; none if it is not listed."""
         return [self.lines[position] for position in self.positions.get(device, ())]
 
+    def counted_at(self, device: str) -> tuple[str, ...]:
+        """Return the devices whose counters add up to those of a monitored device.
+
+        That is itself, and its further paths. Where a disk has hidden paths, the kernel counts at
+        the disk and at the paths (since about Linux 6.2), or at the paths alone.
+        """
+        paths = self.paths.get(device)
+        if not paths:
+            return (device,)
+        is_hidden = any(nvme_head(path) == device for path in paths)
+        if not is_hidden:
+            return (device, *paths)
+        own = self.lines_of(device)
+        counts = own[0].split()[_HEAD_FIELDS:] if own else []
+        return (device,) if any(number != "0" for number in counts) else tuple(paths)
+
+    def counted_lines(self, device: str) -> list[str]:
+        """Return the lines of the devices whose counters add up to those of a monitored one."""
+        own = self.lines_of(device)[:1]
+        paths = self.paths.get(device, {})
+        at = self.counted_at(device)
+        return own and [own[0] if each == device else self.lines[paths[each]] for each in at]
+
 
 def index_lines(
-    text: str, disks: Collection[Disk], whole_disk_of: Mapping[str, str]
+    text: str,
+    disks: Collection[Disk],
+    whole_disk_of: Mapping[str, str],
+    head_of: Mapping[str, str] | None = None,
 ) -> DiskstatsLines:
-    """Return the lines of a text with an index of `disks` and their partitions.
+    """Return the lines of a text with an index of `disks`, their partitions and further paths.
 
     A line belongs to a disk if name, major and minor number are the same. `whole_disk_of` maps
-    the name of a partition to the name of its whole disk.
+    the name of a partition to that of its whole disk, and `head_of` that of a path to its disk's.
     """
     lines = tuple(text.splitlines())
     numbers = {disk.name: (str(disk.major), str(disk.minor)) for disk in disks}
@@ -66,6 +96,7 @@ def index_lines(
     owners: list[tuple[str, ...]] = []
     own: dict[str, int] = {}
     partitions: dict[str, list[int]] = {}
+    paths: dict[str, dict[str, int]] = {}
     for position, line in enumerate(lines):
         match = LINE_HEAD.match(line)
         name, number = (match[3], (match[1], match[2])) if match else ("", None)
@@ -73,6 +104,10 @@ def index_lines(
         if number is not None and numbers.get(name) == number:
             own[name] = position
             line_owners.append(name)
+        head = (head_of or {}).get(name)
+        if head in numbers:
+            paths.setdefault(head, {})[name] = position
+            line_owners.append(head)
         whole = whole_disk_of.get(name)
         if whole in numbers:
             partitions.setdefault(whole, []).append(position)
@@ -88,4 +123,5 @@ def index_lines(
         owners=tuple(owners),
         positions=positions,
         partitioned=partitioned,
+        paths=paths,
     )

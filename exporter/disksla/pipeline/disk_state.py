@@ -1,6 +1,6 @@
 """State of one monitored disk, and its update by one sample."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -18,6 +18,7 @@ from disksla.pipeline.assessment import (
     credits_at_last_sample,
 )
 from disksla.pipeline.data_writes import DataWrites
+from disksla.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.totals import DiskTotals
 from disksla.procfs import (
@@ -31,6 +32,7 @@ from disksla.procfs import (
     has_decreased,
     parse_line,
     to_counters,
+    together,
     unwrap,
 )
 from disksla.provider_count import Comparison, ProviderState, span_of
@@ -54,7 +56,10 @@ class DiskState(msgspec.Struct, frozen=True, gc=False):
     is_listed: bool = False
     """At the last sample /proc/diskstats had a line for it, and the line could be parsed."""
     inflight: int = 0
-    """Requests in flight at the last sample."""
+    """Requests in flight at the last sample, without `never_done`."""
+    never_done: int = 0
+    """Requests that the kernel has in flight although others completed at once after a silence:
+    on kernels whose count does not return to 0, and where a request is lost."""
     totals: DiskTotals = DiskTotals()
     detector: DetectorState = DetectorState()
     window_verdict: WindowVerdict | None = None
@@ -190,47 +195,91 @@ def read_disk(
     context: TickContext,
     data_writes: tuple[int, int] | None = None,
     close: tuple[CloseSample, ...] = (),
+    counted: Sequence[str] = (),
 ) -> Sample:
     """Return a sample of a disk.
 
     `lines` are its own line of /proc/diskstats and then those of its partitions; `inflight` are
     its reads and writes in flight from sysfs, if they were read, `data_writes` the exact count of
     its data writes, if there is one, and `close` its close samples since the tick before.
+    `counted` are the lines that add up to its counters, if that is not its own.
     """
     if not lines:
         return _missing(disk_state, context, "vanished")
     try:
-        line = parse_line(lines[0])
+        at_paths = bool(counted) and list(counted) != lines[:1]
+        line = together(map(parse_line, counted)) if at_paths else parse_line(lines[0])
         has_completions = disk_state.reading is None or _completed(
             disk_state.reading, line.reading
         )
-        in_flight = _inflight(line, lines[1:], inflight, has_completions=has_completions)
+        partitions = [] if at_paths else lines[1:]
+        in_flight = _inflight(line, partitions, inflight, has_completions=has_completions)
     except MalformedLineError as error:
         return _missing(disk_state, context, "malformed", str(error))
+    never_done = min(disk_state.never_done, in_flight)
+    in_flight -= never_done
+    if never_done != disk_state.never_done:
+        disk_state = msgspec.structs.replace(disk_state, never_done=never_done)
     before, origin, reading = disk_state.reading, disk_state.origin, line.reading
+    disk_state, exact = _counted(disk_state, data_writes)
     if before is None or origin is None:
-        disk_state, _ = _counted(disk_state, data_writes)
         first = _without_interval(disk_state, context, reading, reading, in_flight)
         return Sample(first, active=in_flight > 0)
     if has_decreased(before, reading):
         unwrapped_before = unwrap(before, reading)
         if unwrapped_before is None:
-            total = _with_length(difference(before, origin), len(reading))
-            new_origin = difference(reading, total)
-            disk_state, _ = _counted(disk_state, data_writes)
-            after_reset = _without_interval(disk_state, context, reading, new_origin, in_flight)
-            return Sample(after_reset, active=True, gap="reset")
+            return _rebased(disk_state, context, reading, in_flight, "reset")
         origin = difference(origin, difference(before, unwrapped_before))
         disk_state = msgspec.structs.replace(disk_state, reading=unwrapped_before, origin=origin)
-    disk_state, exact = _counted(disk_state, data_writes)
     # The increase is a window if the disk was listed at the sample before and the time between is
     # not a gap. Otherwise it has no duration.
     elapsed_s = context.elapsed_s if disk_state.is_listed else 0.0
-    interval = interval_of(context.now_s, elapsed_s, disk_state.reading or (), reading, in_flight)
+    present = disk_state.reading or ()
+    interval = interval_of(context.now_s, elapsed_s, present, reading, in_flight)
+    problem = why_impossible(interval, present, reading)
+    if problem is not None:
+        sample = _rebased(disk_state, context, reading, in_flight, "malformed")
+        return msgspec.structs.replace(sample, problem=problem)
     if exact is not None and (exact or not interval.written_bytes):
         interval = interval.with_data_writes(exact)
     active = in_flight > 0 or reading != before
-    return Sample(disk_state, active, interval, reading, in_flight, close=close)
+    return _without_never_done(
+        Sample(disk_state, active, interval, reading, in_flight, close=close)
+    )
+
+
+def _rebased(
+    disk_state: DiskState,
+    context: TickContext,
+    reading: CounterValues,
+    inflight: int,
+    gap: GapReason,
+) -> Sample:
+    """Return a sample after which the totals of a disk go on from other counters."""
+    total = difference(disk_state.reading or (), disk_state.origin or ())
+    origin = difference(reading, _with_length(total, len(reading)))
+    after = _without_interval(disk_state, context, reading, origin, inflight)
+    return Sample(after, active=True, gap=gap)
+
+
+def _without_never_done(sample: Sample) -> Sample:
+    """Return a sample without requests in flight that are never done."""
+    disk_state, interval = sample.disk_state, sample.interval
+    if interval is None:
+        return sample
+    more = more_never_done(disk_state.inflight, disk_state.detector.silent_s, interval)
+    never_done = disk_state.never_done + more
+    if not never_done:
+        return sample
+    inflight = sample.inflight - more
+    return msgspec.structs.replace(
+        sample,
+        disk_state=msgspec.structs.replace(disk_state, never_done=never_done),
+        active=sample.active and (inflight > 0 or sample.reading != disk_state.reading),
+        interval=msgspec.structs.replace(interval, inflight=inflight, busy_ms=0),
+        inflight=inflight,
+        close=without_never_done(sample.close, never_done),
+    )
 
 
 def judge_disk(

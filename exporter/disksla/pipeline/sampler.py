@@ -20,6 +20,7 @@ from disksla.ebs import Failure, Reading
 from disksla.interval import Clocks
 from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
 from disksla.pipeline.state import State, is_idle, needs_host_wait, needs_inflight, to_look_at
@@ -162,8 +163,9 @@ class Sampler:
         """
         state = self.state
         devices = to_look_at(state, due_s)
-        partitioned = frozenset() if state.lines is None else state.lines.partitioned
-        self._stat.look_at(devices, partitioned)
+        lines = state.lines or DiskstatsLines()
+        counted_at = {device: lines.counted_at(device) for device in devices}
+        self._stat.look_at(counted_at, lines.partitioned)
         interval_s = state.settings.sampling.interval_s
         for step_due_s in close_deadlines(due_s, interval_s, STEP_S) if devices else ():
             if step_due_s > time.monotonic():

@@ -13,6 +13,7 @@ from disksla.procfs.diskstats import (
     has_decreased,
     parse_line,
     to_counters,
+    together,
     unwrap,
 )
 from disksla.procfs.iowait import HostWait

@@ -4,9 +4,12 @@ They are those of its own `stat` in sysfs (Documentation/ABI/stable/sysfs-block)
 same numbers as its line of /proc/diskstats.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
+
+from disksla.procfs.diskstats import LEAST_NEGATIVE
 
 _Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 _READS, _READ_SECTORS, _WRITES, _WRITTEN_SECTORS, _INFLIGHT = 0, 2, 4, 6, 8
@@ -46,6 +49,7 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         numbers = []
     if len(numbers) < _FEWEST:
         raise ValueError(f"found {stat.decode(errors='replace')!r}; expected 11 numbers or more")
+    in_flight = numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))
     flushes, flush_ms, *_ = (*numbers[_FLUSHES:], 0, 0)
     return CloseSample(
         at_s=round(at_s, 5),
@@ -53,10 +57,26 @@ def parse_close_sample(at_s: float, stat: bytes, inflight: bytes | None = None) 
         writes=numbers[_WRITES],
         read_sectors=numbers[_READ_SECTORS],
         written_sectors=numbers[_WRITTEN_SECTORS],
-        inflight=max(0, numbers[_INFLIGHT] if inflight is None else sum(parse_inflight(inflight))),
+        inflight=in_flight if 0 <= in_flight < LEAST_NEGATIVE else 0,
         flushes=flushes,
         flush_ms=flush_ms,
     )
+
+
+def together(samples: Iterable[CloseSample]) -> CloseSample:
+    """Return the close samples of the paths of one disk, of the same moment, as its own."""
+    first, *others = samples
+    for other in others:
+        first = CloseSample(
+            first.at_s,
+            *(one + more for one, more in zip(_counts(first), _counts(other), strict=True)),
+        )
+    return first
+
+
+def _counts(sample: CloseSample) -> tuple[int, ...]:
+    _, *counts = msgspec.structs.astuple(sample)
+    return tuple(counts)
 
 
 def parse_inflight(inflight: bytes) -> tuple[int, int]:

@@ -7,6 +7,7 @@ lxcfs. Counters that the kernel does not print are None; fields after the 20th a
 """
 
 import re
+from collections.abc import Iterable
 from operator import lt
 from typing import Annotated, NamedTuple
 
@@ -79,6 +80,9 @@ _MIN_COUNTERS = 11
 _MAX_COUNTERS = 17
 _INFLIGHT_INDEX = 8
 _COUNTER_LIMIT = 2**64
+LEAST_NEGATIVE = 2**31
+"""From here on, a number of requests in flight is one below zero without its sign, as some kernels
+before 4.15 print it."""
 _decode = msgspec.json.Decoder(list[Annotated[int, msgspec.Meta(ge=0)]]).decode
 """Decodes counters as a JSON array, which takes a third of the time of `int` for each."""
 
@@ -106,7 +110,19 @@ def parse_line(line: str) -> DiskstatsLine:
             (reads, None, read_sectors, None, writes, None, written_sectors, None), None
         )
     inflight = numbers.pop(_INFLIGHT_INDEX)
-    return DiskstatsLine(tuple(numbers), inflight)
+    return DiskstatsLine(tuple(numbers), inflight if inflight < LEAST_NEGATIVE else 0)
+
+
+def together(lines: Iterable[DiskstatsLine]) -> DiskstatsLine:
+    """Return the counters of several paths of one disk as its own."""
+    first, *others = lines
+    reading: CounterValues = first.reading
+    inflight = first.inflight or 0
+    for other in others:
+        pairs = zip(reading, other.reading, strict=False)
+        reading = tuple((one or 0) + (more or 0) for one, more in pairs)
+        inflight += other.inflight or 0
+    return DiskstatsLine(reading, inflight)
 
 
 def _not_counters(line: str) -> MalformedLineError:

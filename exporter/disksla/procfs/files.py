@@ -3,10 +3,10 @@
 import errno
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from disksla.procfs.close_sample import CloseSample, parse_close_sample, parse_inflight
+from disksla.procfs.close_sample import CloseSample, parse_close_sample, parse_inflight, together
 from disksla.procfs.mountinfo_file import require_kernel_file
 
 _PAGE_BYTES = 65536
@@ -106,23 +106,31 @@ class StatFiles:
     def __init__(self, sysfs: Path) -> None:
         """Open nothing; files are open while their disk is looked at."""
         self._directory = sysfs / "class" / "block"
-        self._descriptors: dict[str, tuple[int, int | None]] = {}
-        self._texts: dict[str, list[tuple[float, bytes, bytes | None]]] = {}
+        self._descriptors: dict[str, tuple[list[int], int | None]] = {}
+        self._counted_at: dict[str, tuple[str, ...]] = {}
+        self._texts: dict[str, list[tuple[float, list[bytes], bytes | None]]] = {}
         self._problems: dict[str, str] = {}
 
-    def look_at(self, devices: Collection[str], partitioned: Collection[str]) -> None:
-        """Open and read the files of these disks, and close those of others."""
+    def look_at(
+        self, devices: Mapping[str, tuple[str, ...]], partitioned: Collection[str]
+    ) -> None:
+        """Open and read the files of these disks, and close those of others.
+
+        Each has the devices whose counters add up to its own.
+        """
         for device in [*self._descriptors]:
-            if device not in devices:
+            if self._counted_at[device] != devices.get(device):
                 self._close(device)
-        for device in devices:
+        for device, counted_at in devices.items():
             if device not in self._descriptors:
+                self._counted_at[device] = counted_at
+                stats: list[int] = []
+                self._descriptors[device] = (stats, None)
                 try:
-                    stat = _open(self._directory, device, "stat")
-                    self._descriptors[device] = (stat, None)
-                    if device in partitioned:
+                    stats.extend(_open(self._directory, each, "stat") for each in counted_at)
+                    if device in partitioned and counted_at == (device,):
                         inflight = _open(self._directory, device, "inflight")
-                        self._descriptors[device] = (stat, inflight)
+                        self._descriptors[device] = (stats, inflight)
                     self._read(device)
                 except OSError as error:
                     self._failed(device, error)
@@ -136,10 +144,10 @@ class StatFiles:
                 self._failed(device, error)
 
     def _read(self, device: str) -> None:
-        stat, inflight = self._descriptors[device]
-        at_s, text = time.monotonic(), os.pread(stat, _STAT_BYTES, 0)
+        stats, inflight = self._descriptors[device]
+        at_s, texts = time.monotonic(), [os.pread(each, _STAT_BYTES, 0) for each in stats]
         in_flight = None if inflight is None else os.pread(inflight, _STAT_BYTES, 0)
-        self._texts.setdefault(device, []).append((at_s, text, in_flight))
+        self._texts.setdefault(device, []).append((at_s, texts, in_flight))
 
     def take(self) -> tuple[dict[str, tuple[CloseSample, ...]], dict[str, str]]:
         """Return what was read since the last call, and errors by `close_samples:DEVICE`.
@@ -151,7 +159,10 @@ class StatFiles:
         samples, problems = {}, self._problems
         for device, texts in self._texts.items():
             try:
-                samples[device] = tuple(parse_close_sample(*each) for each in texts)
+                samples[device] = tuple(
+                    together(parse_close_sample(at_s, text, in_flight) for text in of_paths)
+                    for at_s, of_paths, in_flight in texts
+                )
             except ValueError as error:
                 problems[f"close_samples:{device}"] = str(error)
         self._texts, self._problems = {}, {}
@@ -159,7 +170,7 @@ class StatFiles:
 
     def close(self) -> None:
         """Close all files."""
-        self.look_at((), ())
+        self.look_at({}, ())
 
     def _failed(self, device: str, error: OSError) -> None:
         self._close(device)
@@ -168,7 +179,8 @@ class StatFiles:
             self._problems[f"close_samples:{device}"] = str(error)
 
     def _close(self, device: str) -> None:
-        for descriptor in self._descriptors.pop(device, ()):
+        stats, inflight = self._descriptors.pop(device, ([], None))
+        for descriptor in (*stats, inflight):
             if descriptor is not None:
                 os.close(descriptor)
 

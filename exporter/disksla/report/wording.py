@@ -1,5 +1,6 @@
 """Wording that text and page share."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from disksla.config import CUSTOM_TERMS
@@ -102,15 +103,20 @@ def terms_text(disk: DiskReport) -> str:
 
 
 def identity(disk: DiskReport) -> str:
-    """Return serial, mount points and machine type."""
+    """Return serial, volume, mount points and machine type."""
     facts = disk.facts
-    parts = [f"serial {disk.serial}" if disk.serial else "", *disk.mount_points]
+    volume = _EBS_SERIAL.fullmatch(disk.serial)
+    parts = [f"serial {disk.serial}" if disk.serial else ""]
+    parts += [f"volume vol-{volume[1]}"] if volume else []
+    parts += disk.mount_points
     parts.append(f"machine {facts.machine_type}" if facts.machine_type else "")
     others = {name: value for name, value in disk.labels.items() if name not in _SHOWN}
     parts += [f"{name} {value}" for name, value in others.items()]
     return ", ".join(filter(None, parts))
 
 
+_EBS_SERIAL = re.compile("vol([0-9a-f]+)")
+"""Serial number of a volume of EBS: its id without the dash."""
 _SHOWN = {"instance", "device", "job"}
 
 

@@ -69,7 +69,7 @@ class OwnSampler:
         state = self._sampler.state
         if state.clocks is None:
             return None
-        past = HistoryView(self._history, lambda device: machine_limit(state, device))
+        past = HistoryView(self._history, lambda device, name: machine_limit(state, device, name))
         return disks_document(take_snapshot(state), past, self._host, self._version)
 
     @property

@@ -191,11 +191,11 @@ def _looked_at_since(state: DetectorState, seconds: tuple[Second, ...]) -> float
 
 
 def _is_silent(window: Interval) -> bool:
-    return window.inflight > 0 and not (window.reads or window.writes or window.has_flushes)
+    return window.inflight > 0 and not (window.requests or window.has_flushes or window.discards)
 
 
 def _is_idle(window: Interval) -> bool:
-    return not (window.inflight or window.reads or window.writes or window.has_flushes)
+    return not (window.inflight or window.requests or window.has_flushes or window.discards)
 
 
 def _verdicts(

@@ -41,7 +41,7 @@ def disk_page(snapshot: Snapshot, name: str, past: HistoryView, frame: Frame) ->
 {charts(disk, recent, now_s, RECENT_S, "5 minutes")}
 {verdict_key()}
 {notes(disk)}
-{machine_note(past.machine_limit(disk.disk.name))}
+{machine_note(past.machine(disk, recent))}
 {hour}"""
     return frame.page(f"{disk.disk.name} on {frame.host}", main)
 

@@ -1,0 +1,64 @@
+"""The period of each disk up to the end of a recording or sample: one disk, with the same terms.
+
+Kernel names are given again, and volumes grow and are retyped. What was before says nothing of the
+present disk, and its verdicts are by other limits.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+import msgspec
+
+from disksla.pipeline.disk_state import DiskState
+from disksla.pipeline.state import State
+from disksla.pipeline.window_records import WindowRecord, window_records
+
+
+class PresentPeriods(NamedTuple):
+    """What the disks of the last state did, each since it is this disk with these limits."""
+
+    last: State
+    records: Mapping[str, list[WindowRecord]]
+    """By kernel name."""
+    since_s: Mapping[str, float]
+    """Monotonic time at which the period of a disk began, if another was before."""
+
+
+def present_periods(states: Iterable[State]) -> PresentPeriods | None:
+    """Return the present period of each disk in states that follow each other; None of fewer."""
+    records: defaultdict[str, list[WindowRecord]] = defaultdict(list)
+    since_s: dict[str, float] = {}
+    last = None
+    for before, last in pairwise(states):
+        for record in window_records(before, last):
+            if record.monotonic_s > since_s.get(record.device, float("-inf")):
+                records[record.device].append(record)
+        for device, disk_state in last.monitored.items():
+            was = before.monitored.get(device)
+            if was is not None and was.never_done < disk_state.never_done:
+                records[device] = [_not_stalled(each, disk_state) for each in records[device]]
+        for device in ended(before, last):
+            records.pop(device, None)
+            since_s[device] = last.clocks.monotonic_s if last.clocks is not None else 0.0
+    return None if last is None else PresentPeriods(last, records, since_s)
+
+
+def _not_stalled(record: WindowRecord, disk_state: DiskState) -> WindowRecord:
+    """Return a record, idle if it is stalled only by requests that are never done."""
+    is_by_these = record.verdict == "stalled" and (record.inflight or 0) <= disk_state.never_done
+    return msgspec.structs.replace(record, verdict="idle") if is_by_these else record
+
+
+def ended(before: State, after: State) -> list[str]:
+    """Return the disks of a state that are gone, another disk, or under other limits after it."""
+    if before.inventory is after.inventory:
+        return []
+    return [
+        device
+        for device, disk_state in before.monitored.items()
+        if (now := after.monitored.get(device)) is None
+        or not disk_state.disk.is_same_as(now.disk)
+        or disk_state.assignment.limits != now.assignment.limits
+    ]

@@ -107,6 +107,7 @@ def test_sizes_are_exact_or_the_mean() -> None:
         # A command line that names its job has all options: without direct, I/O is buffered.
         ("$ fio --name=w --rw=write", False, None, ()),
         ("$ fio --name=w \\\n  --direct=1", True, None, ()),
+        ("$ sudo fio \\\n  --name=w \\\n  --rw=read", False, None, ()),
         ("$ fio --direct=1 --name=v\n$ fio --name=w --rw=write", False, None, ()),
         ("$ fio --name=w job.fio", None, None, ()),
         ("$ fio --output=x.json job.fio\n[global]\ndirect=1", True, None, ()),
@@ -159,7 +160,7 @@ def test_each_command_starts_a_run() -> None:
             + result(read="  write: IOPS=1, BW=1KiB/s (1kB/s)(4KiB/10000msec)\n").replace(
                 "total=1000,0", "total=1000,1"
             ),
-            "it does not tell reads from",
+            "found 1000 reads without the line that begins 'read:'",
         ),
         ("<a> " + job() + "<b> " + job() + result() + result(), "several clients of fio"),
         (result("All clients", jobs=3), "several clients of fio"),

@@ -53,8 +53,9 @@ def with_device(options: Options, name: str) -> Options:
 
 def pattern_of(options: Options) -> Pattern:
     """Return the order and direction of requests. Raise DiskslaError if they are not known."""
-    text = first(option(options, "rw", "readwrite", default="read" if options else ""))
-    return known_pattern(text)
+    if not options:
+        raise DiskslaError("its requests are unknown: it has no 'job options'")
+    return known_pattern(first(option(options, "rw", "readwrite", default="read")))
 
 
 def known_pattern(text: str) -> Pattern:

@@ -16,7 +16,7 @@ _OTHER = (
 _OPTION = re.compile(
     rf"(?:^|[\s'\"])-{{0,2}}(?:{_SPACED}|{_OTHER})['\"]?([^\s'\"]{{1,200}})", re.ASCII
 )
-_COMMAND = re.compile(r"(?:^|[\s$#>/])fio\s+-", re.ASCII)
+_COMMAND = re.compile(r"(?:^|[\s$#>/])fio\s+(?:-|\\$)", re.ASCII)
 _NAMED = re.compile(r"\s--?name[= ]", re.ASCII)
 _JOB_FILE = re.compile(r"\s[^\s=-][^\s=]{0,200}\.(?:fio|job|ini|conf|cfg|txt)(?:\s|$)", re.ASCII)
 

@@ -91,13 +91,13 @@ def directions(result: Result, sizes: tuple[int, ...]) -> tuple[DirectionResult,
             found[direction] = msgspec.structs.replace(
                 found[direction], mean_latency_s=mean_s or None
             )
-    if any(
-        number and not found[name].requests
-        for number, name in ((reads, "read"), (writes, "write"))
-    ):
+    if reads + writes and any(line.lstrip().startswith("mixed:") for line in result.lines):
         raise DiskslaError(
             "it does not tell reads from writes; run fio without unified_rw_reporting=1"
         )
+    for number, name in ((reads, "read"), (writes, "write")):
+        if number and not found[name].requests:
+            raise DiskslaError(f"found {number} {name}s without the line that begins '{name}:'")
     return found["read"], found["write"]
 
 

@@ -10,7 +10,7 @@ from itertools import groupby, pairwise
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult, FioResult, Pattern, parse_fio
+from disksla.fio import DirectionResult, FioResult, Pattern, parse_fio, parse_fio_version
 from disksla.verification.fio_documents import Document, Entry, Job, fio_documents, jobs_of
 from disksla.verification.fio_options import (
     OFF,
@@ -118,6 +118,7 @@ def _attempt(version: str, job: Job) -> Measurement:
 
 
 def _measurement(version: str, name: str, job: Job) -> Measurement:
+    parse_fio_version(version)
     options = job.options
     pattern, queue_depth = pattern_of(options), depth(options)
     workers = _workers(job)

@@ -99,7 +99,7 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
     """Return the lines of fio as they were before a mail program broke the long ones."""
     found: list[str] = []
     for line in lines:
-        if found and _is_broken(found[-1]):
+        if found and _is_broken(found[-1]) and ": ios=" not in line:
             found[-1] += f" {line.strip()}"
         else:
             found.append(line)
@@ -110,7 +110,8 @@ def _is_broken(line: str) -> bool:
     if len(line) > _LONGEST:
         return False
     is_job = ": (g=" in line and "): rw=" in line and "iodepth=" not in line
-    return is_job or (_OPEN.match(line) is not None and "msec" not in line)
+    is_disk = ": ios=" in line and "util=" not in line
+    return is_job or is_disk or (_OPEN.match(line) is not None and "msec" not in line)
 
 
 def _runs(lines: Sequence[str]) -> Iterator[_Run]:

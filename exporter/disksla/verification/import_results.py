@@ -1,5 +1,6 @@
 """Import results of fio or DiskSpd that were made elsewhere, and judge them."""
 
+import quopri
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -44,6 +45,8 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
 
     Raise DiskslaError for any other text.
     """
+    if "(groupid=3D" in text:  # a mail as it was sent, in quoted-printable
+        text = decode_text(quopri.decodestring(text.encode(errors="replace")))
     text = _QUOTE.sub("", text)
     if is_diskspd(text):
         return parse_diskspd(text)

@@ -258,6 +258,12 @@ def test_results_of_several_runs_in_one_text() -> None:
     assert [run.pattern for run in runs] == ["randread", "randrw", "randwrite"]
 
 
+def test_run_that_is_cut_off_does_not_cost_the_others() -> None:
+    whole, cut = parse_diskspd(NO_PARAMETERS + TEXT.partition("Read IO")[0])
+    assert (whole.problem, whole.pattern) == ("", "randrw")
+    assert cut.problem == "found no total in section 'Read IO'"
+
+
 def test_targets_on_several_drives_are_named() -> None:
     assert parse_one(TWO_TARGETS.replace("'E:\\two", "'F:\\two")).targets == ("E:", "F:")
 

@@ -410,6 +410,8 @@ def grouped(**changes: Any) -> str:
         (grouped(mean_s=1.0), True),
         (grouped(request_bytes=6 * KIB), True),
         (grouped(job_runtime=20_000, elapsed=11), True),
+        (with_options({"ioengine": "psync"}, grouped(mean_s=0.0007)), True),
+        (with_options({"ioengine": "psync"}, grouped(mean_s=0.0003)), False),
         (grouped(job_runtime=10_000, elapsed=11), False),
         (with_options({"verify": "crc32c", "rw": "randwrite"}, grouped(write_ios=9)), False),
         (with_options({"bssplit": "4k/50:8k/50"}, grouped(request_bytes=6 * KIB)), False),
@@ -468,7 +470,7 @@ def test_document_that_is_cut_off_is_named() -> None:
     last, cut = parse_fio_jobs(states[:-100])
     assert last.measured.requests == 118_000
     assert "cut off" in cut.problem
-    with pytest.raises(DiskslaError, match="invalid JSON of fio: "):
+    with pytest.raises(DiskslaError, match="invalid JSON of fio: .*; it may be cut off"):
         parse_fio_jobs(BUFFERED_AT_RATE[:-100])
 
 
@@ -476,6 +478,13 @@ def test_document_that_is_cut_off_is_named() -> None:
 def test_documents_of_one_line_each(separator: str) -> None:
     one, two = (json.dumps(json.loads(text)) for text in (TWO_JOBS, BUFFERED_AT_RATE))
     assert len(parse_fio_jobs(one + separator + two)) == 3
+
+
+def test_documents_that_another_program_wrapped() -> None:
+    one, two = json.loads(TWO_JOBS), json.loads(BUFFERED_AT_RATE)
+    for wrapped in ([one, two], {"results": {"a": one, "b": [two]}}):
+        for indent in (None, 2):
+            assert len(parse_fio_jobs(f"note\n{json.dumps(wrapped, indent=indent)}")) == 3
 
 
 def clients(*hosts: str) -> str:

@@ -129,6 +129,14 @@ def test_options_above_all_runs_hold_for_each() -> None:
     assert [each.is_direct for each in parse_fio_text(f"fio --direct=1\n{one}{one}")] == [True] * 2
 
 
+def test_files_of_other_runs_are_not_those_of_a_run() -> None:
+    one = job() + result()
+    commands = [f"fio --name=a --direct=1 --filename=/{place}/f\n" for place in "xy"]
+    loads = parse_fio_text(commands[0] + one + commands[1] + one)
+    assert [load.targets for load in loads] == [(), ()]
+    assert parse_fio_text(f"{one}{one}see --filename=/x/f or --filename=/y/f")[0].targets == ()
+
+
 def test_each_command_starts_a_run() -> None:
     one = job() + result()
     loads = parse_fio_text(f"fio --direct=1\n{one}$ fio --direct=0\n{one}")

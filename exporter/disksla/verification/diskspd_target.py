@@ -1,9 +1,11 @@
 """The load of a target of DiskSpd, and of the targets of a timespan together."""
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from disksla.fio import Pattern
+from disksla.units import parse_size_bytes
 from disksla.verification.places import windows_place
 
 _PATTERNS: dict[tuple[bool, int], Pattern] = {
@@ -13,6 +15,7 @@ _PATTERNS: dict[tuple[bool, int], Pattern] = {
     (True, 100): "randwrite",
 }
 _MS_PER_S = 1000
+_LARGEST = 2**63
 
 
 class Target(NamedTuple):
@@ -82,3 +85,26 @@ def positive(name: str, number: float) -> int:
     if not whole:
         raise ValueError(f"{name} is 0")
     return whole
+
+
+def quantity(text: str) -> float:
+    """Parse a number as printf writes it; `float` would accept 1e9, nan and 1_0 too."""
+    if re.fullmatch(r"\s*\d{1,20}(?:\.\d{1,20})?\s*", text, re.ASCII) is None:
+        raise ValueError(f"found '{text[:40]}'; expected a number")
+    number = float(text)
+    if number >= _LARGEST:
+        raise ValueError(f"found {text[:40]}; expected a number below 2^63")
+    return number
+
+
+def size_of(text: str) -> int:
+    """Return a size in bytes, as 4096 or 4KiB."""
+    return int(text) if text.isdecimal() else parse_size_bytes(text)
+
+
+def field(pattern: str, text: str) -> str:
+    """Return the group of a pattern. Raise ValueError if no line matches."""
+    found = re.search(pattern, text, re.MULTILINE | re.ASCII)
+    if found is None:
+        raise ValueError(f"found no text that matches /{pattern}/")
+    return found[1]

@@ -14,6 +14,7 @@ from disksla.errors import DiskslaError
 from disksla.verification.fio_options import Options, as_options, merged, with_device
 
 _START = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_NEXT = re.compile(r"[\s,]*\{")
 _NO_NUMBER = re.compile(r"(:\s*)[+-]?(?:nan|inf)\b")
 """What fio prints for undefined values; JSON does not allow it."""
 _SURROGATE = re.compile(r"(?<!\\)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
@@ -80,11 +81,12 @@ def fio_documents(text: str) -> tuple[list[Document], bool]:
     Raise DiskslaError if there is no whole document.
     """
     decoded, errors = _decode(_SURROGATE.sub("?", _NO_NUMBER.sub(r"\1null", text)))
-    found = [value for value in decoded if "fio version" in value] or decoded
-    if not found:
-        raise DiskslaError(f"invalid JSON of fio: {errors[0] if errors else 'found no object'}")
+    found = [document for value in decoded for document in _inside(value)]
+    if not found and (errors or not decoded):
+        why = f"{errors[0]}; it may be cut off" if errors else "found no object"
+        raise DiskslaError(f"invalid JSON of fio: {why}")
     try:
-        documents = [msgspec.convert(value, Document, strict=False) for value in found]
+        documents = [msgspec.convert(value, Document, strict=False) for value in found or decoded]
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise DiskslaError(f"invalid JSON of fio: {error}") from None
     if not any(document.entries for document in documents):
@@ -114,24 +116,36 @@ def _identities(document: Document) -> list[_Job]:
 
 
 def _decode(text: str) -> tuple[list[Entry], list[str]]:
-    """Return the objects that start a line, and why others could not be read."""
+    """Return the objects that start a line or follow another one, and why others are none."""
     decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: None)
-    found, errors, end = [], [], 0
-    for start in _starts(text):
-        if start < end:
-            continue
+    found: list[Entry] = []
+    errors: list[str] = []
+    start = _next_start(text, 0) if _START.search(text) else text.find("{")
+    while start >= 0:
         try:
             value, end = decoder.raw_decode(text, start)
             found.append(value)
+            start = _next_start(text, end)
         except (ValueError, RecursionError) as error:
-            if start == 0 or text[start - 1] == "\n":
+            if text[max(0, start - 1)] in "{\n":  # not an object in one that is cut off
                 errors.append(str(error))
+            start = _next_start(text, start + 1)
     return found, errors
 
 
-def _starts(text: str) -> Iterator[int]:
-    starts = [match.end() - 1 for match in _START.finditer(text)]
-    yield from starts or [place for place in [text.find("{")] if place >= 0]
+def _next_start(text: str, place: int) -> int:
+    """Return where the next object may start; -1 at the end."""
+    found = _NEXT.match(text, place) or _START.search(text, place)
+    return -1 if found is None else found.end() - 1
+
+
+def _inside(value: Any) -> Iterator[Entry]:
+    """Return the documents in what another program may have written around them."""
+    if isinstance(value, dict) and "fio version" in value:
+        yield value
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _inside(each)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Entry:

@@ -112,6 +112,11 @@ def depth(options: Options) -> int:
     return depth_of(engine_of(options), max(1, min(asked, low + 1, asked - held + 1)), files)
 
 
+def queue_depth(options: Options) -> int:
+    """Return the requests that a job has sent and not completed, as fio counts them."""
+    return 1 if engine_of(options) in _SYNCHRONOUS else count(options, "iodepth", 1)
+
+
 def is_direct(options: Options, engine: str) -> bool | None:
     """Return whether requests bypass the cache; None if nothing says it.
 

@@ -27,16 +27,23 @@ def is_command(line: str) -> bool:
 
 
 def options_in(lines: Sequence[str]) -> Options:
-    """Return the options of a command line or job file that have one value only.
+    """Return the options of command lines or job files that have one value only."""
+    return {name: next(iter(each)) for name, each in _values(lines).items() if len(each) == 1}
 
-    Each `filename` adds files.
-    """
+
+def _values(lines: Sequence[str]) -> dict[str, dict[str, None]]:
+    """Return the values of each option, in their order."""
     values: dict[str, dict[str, None]] = {}
     for line in lines:
         for either, other, value in _OPTION.findall(line):
             values.setdefault(either or other, {})[value] = None
-    names = {"filename": ":".join(values.pop("filename"))} if "filename" in values else {}
-    return names | {name: next(iter(each)) for name, each in values.items() if len(each) == 1}
+    return values
+
+
+def _of_one_run(lines: Sequence[str]) -> Options:
+    """Return the options of a command line or job file, in which each `filename` adds files."""
+    names = _values(lines).get("filename", {})
+    return options_in(lines) | ({"filename": ":".join(names)} if names else {})
 
 
 def options_of_run(before: Sequence[str], everywhere: Options) -> Options:
@@ -44,10 +51,9 @@ def options_of_run(before: Sequence[str], everywhere: Options) -> Options:
 
     A command line that names its job has all options; without direct=1, I/O is buffered.
     """
-    own = options_in(before)
     place = max((place for place, line in enumerate(before) if is_command(line)), default=None)
     lines = [] if place is None else before[place:]
     command = " ".join(lines)
     if not _NAMED.search(command) or _JOB_FILE.search(command):
-        return everywhere | own
-    return {"direct": "0"} | options_in(lines)
+        return everywhere | _of_one_run(before)
+    return {"direct": "0"} | _of_one_run(lines)

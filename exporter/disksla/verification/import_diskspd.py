@@ -12,18 +12,26 @@ from xml.etree import ElementTree as ET
 
 from disksla.errors import DiskslaError
 from disksla.fio import DirectionResult
-from disksla.units import parse_size_bytes
 from disksla.verification.diskspd_command import command_target
 from disksla.verification.diskspd_target import (
     Pool,
     Target,
+    field,
     pattern_of,
     places_of,
     positive,
+    quantity,
     rate_iops,
+    size_of,
     sum_of,
 )
-from disksla.verification.measurement import NOTHING, Measurement, Percentile, done_within
+from disksla.verification.measurement import (
+    NOTHING,
+    Measurement,
+    Percentile,
+    done_within,
+    not_judged,
+)
 
 _TEXT_MARK = "Results for timespan"
 _DIRECT_TEXT = (
@@ -34,7 +42,6 @@ _DIRECT_TEXT = (
 _DIRECT_XML = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
 _TEXT_SHARES = {"50th": 0.5, "90th": 0.9, "99th": 0.99, "3-nines": 0.999}
 _XML_SHARES = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999}
-_LARGEST = 2**63
 _MS_PER_S = 1000
 _OUTSTANDING = r"number of outstanding I/O operations(?: per thread)?: (\d{1,9})"
 
@@ -79,7 +86,12 @@ def _parse_text(text: str) -> Iterator[Measurement]:
     runs = [run for run in re.split(r"(?=Command Line: )", text) if _TEXT_MARK in run]
     for number, run in enumerate(runs, start=1):
         name = f"run {number}, timespan" if len(runs) > 1 else "timespan"
-        yield from _parse_run(name, run)
+        try:
+            yield from list(_parse_run(name, run))
+        except ValueError as error:
+            if len(runs) == 1:
+                raise
+            yield not_judged(name, "DiskSpd", str(error))
 
 
 def _parse_run(name: str, text: str) -> Iterator[Measurement]:
@@ -179,7 +191,7 @@ def _xml_target(target: ET.Element, pool: Pool) -> Target:
         inflight=threads * depth,
         rate_iops=None
         if limit is None
-        else rate_iops(_quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
+        else rate_iops(quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
         disks=places_of([target.findtext("Path", "")]),
         is_paced=_optional(target, "ThinkTime") > 0,
     )
@@ -188,12 +200,12 @@ def _xml_target(target: ET.Element, pool: Pool) -> Target:
 def _text_target(target: str, pool: Pool) -> Target:
     lines = [line.strip() for line in target.splitlines()]
     text = "\n".join(lines)
-    request_bytes = positive("block size", _size(_field(r"^block size: (\w+)$", text)))
+    request_bytes = positive("block size", size_of(field(r"^block size: (\w+)$", text)))
     threads = pool.threads or positive(
-        "threads per file", int(_field(r"^threads per file: (\d{1,9})$", text))
+        "threads per file", int(field(r"^threads per file: (\d{1,9})$", text))
     )
-    depth = pool.depth or int(_field(rf"^{_OUTSTANDING}$", text))
-    order = _field(r"^using (random|sequential|interlocked sequential) I/O", text)
+    depth = pool.depth or int(field(rf"^{_OUTSTANDING}$", text))
+    order = field(r"^using (random|sequential|interlocked sequential) I/O", text)
     limit = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
     return Target(
         pattern=pattern_of(_write_percent(text), is_random=order == "random"),
@@ -216,7 +228,7 @@ def _write_percent(text: str) -> int:
         return 100
     # Versions before 2.0.17 print "write/read ratio: 30/100" for 30 % of writes.
     mix = r"performing mix test \((?:read/write ratio: \d{1,3}/|write/read ratio: )(\d{1,3})[)/]"
-    return int(_field(mix, text))
+    return int(field(mix, text))
 
 
 def _xml_result(span: ET.Element, direction: str) -> DirectionResult:
@@ -230,7 +242,7 @@ def _xml_result(span: ET.Element, direction: str) -> DirectionResult:
 
 
 def _text_result(span: str, direction: str) -> DirectionResult:
-    seconds = _quantity(_field(r"actual test time:\s+([\d.]+)s", span))
+    seconds = quantity(field(r"actual test time:\s+([\d.]+)s", span))
     _, _, section = span.partition(f"{direction} IO\n")
     heading, _, rows = section.partition("\n")
     total = re.search(r"^[ \t]*total:(.*)$", rows, re.MULTILINE)
@@ -241,7 +253,7 @@ def _text_result(span: str, direction: str) -> DirectionResult:
     if names[:2] != ["bytes", "I/Os"] or len(cells) != len(names):
         raise ValueError(f"found a total of {len(cells)} columns; expected {', '.join(names)}")
     mean_ms = cells[names.index("AvgLat")] if "AvgLat" in names else None
-    return _result(round(_quantity(cells[1])), round(_quantity(cells[0])), seconds, mean_ms)
+    return _result(round(quantity(cells[1])), round(quantity(cells[0])), seconds, mean_ms)
 
 
 def _result(
@@ -249,7 +261,7 @@ def _result(
 ) -> DirectionResult:
     if not seconds:
         raise ValueError("found a test time of 0 s")
-    mean_s = _quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None
+    mean_s = quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None
     return done_within(requests, transferred_bytes, seconds, mean_s)
 
 
@@ -269,7 +281,7 @@ def _text_percentiles(span: str, name: str) -> dict[float, float]:
     _, _, table = span.rpartition("%-ile")
     rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
     return {
-        _TEXT_SHARES[row[0]]: _quantity(row[column]) / _MS_PER_S
+        _TEXT_SHARES[row[0]]: quantity(row[column]) / _MS_PER_S
         for row in rows
         if row[0] in _TEXT_SHARES and len(row) > column and row[column] != "N/A"
     }
@@ -279,25 +291,4 @@ def _number(element: ET.Element, name: str) -> float:
     text = element.findtext(name)
     if text is None:
         raise ValueError(f"found <{element.tag[:40]}> without <{name}>")
-    return _quantity(text)
-
-
-def _quantity(text: str) -> float:
-    """Parse a number as printf writes it; `float` would accept 1e9, nan and 1_0 too."""
-    if re.fullmatch(r"\s*\d{1,20}(?:\.\d{1,20})?\s*", text, re.ASCII) is None:
-        raise ValueError(f"found '{text[:40]}'; expected a number")
-    number = float(text)
-    if number >= _LARGEST:
-        raise ValueError(f"found {text[:40]}; expected a number below 2^63")
-    return number
-
-
-def _size(text: str) -> int:
-    return int(text) if text.isdecimal() else parse_size_bytes(text)
-
-
-def _field(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.MULTILINE | re.ASCII)
-    if found is None:
-        raise ValueError(f"found no text that matches /{pattern}/")
-    return found[1]
+    return quantity(text)

@@ -24,6 +24,7 @@ from disksla.verification.fio_options import (
     part,
     pattern_of,
     places,
+    queue_depth,
     rate_iops,
     size,
 )
@@ -75,7 +76,21 @@ def _loads(document: Document) -> Iterator[Measurement]:
 
 
 def _loads_of_host(document: Document, host: str, jobs: Sequence[Job]) -> Iterator[Measurement]:
-    """Return the loads: `stonewall` starts a new one, `new_group` only a new group."""
+    """Return the loads of a machine, and by disk, if each file is on a disk of its own."""
+    disks = [disk for disk in document.disks if disk.hostname == host]
+    stacks = {disk.name for disk in disks if disk.aggr_read_ios is not None}
+    used = {disk.name for disk in disks if disk.read_ios + disk.write_ios > 0} - stacks
+    is_apart = not stacks and 1 < len(used) == len(_places(jobs))
+    for together in _at_the_same_time(jobs):
+        for load in _by_place(together) if is_apart else [together]:
+            own = _places(load)
+            targets = own if is_apart and len(own) == 1 else disks_used(own, used, stacks)
+            measurement = at_the_same_time([_attempt(document.version, job) for job in load])
+            yield msgspec.structs.replace(measurement, targets=tuple(sorted(targets)))
+
+
+def _at_the_same_time(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs of each load: `stonewall` starts a new one, `new_group` only a new group."""
     loads = [[jobs[0]]]
     for earlier, later in pairwise(jobs):
         is_new_load = "stonewall" in later.options or "new_group" not in later.options
@@ -83,29 +98,18 @@ def _loads_of_host(document: Document, host: str, jobs: Sequence[Job]) -> Iterat
             loads[-1].append(later)
         else:
             loads.append([later])
-    disks = [disk for disk in document.disks if disk.hostname == host]
-    used = [disk.name for disk in disks if disk.read_ios + disk.write_ios > 0]
-    stacks = {disk.name for disk in disks if disk.aggr_read_ios is not None}
-    single = [name for name in used if name not in stacks]
-    for load in _by_disk(loads, single, is_stacked=bool(stacks)):
-        everywhere = {place for jobs in loads for job in jobs for place in places(job.options)}
-        own = {place for job in load for place in places(job.options)}
-        is_apart = len(own) == 1 < len(single) == len(everywhere) and not stacks
-        targets = own if is_apart else disks_used(own, single, stacks)
-        measurement = at_the_same_time([_attempt(document.version, job) for job in load])
-        yield msgspec.structs.replace(measurement, targets=tuple(sorted(targets)))
+    return loads
 
 
-def _by_disk(
-    loads: Sequence[Sequence[Job]], disks: Sequence[str], *, is_stacked: bool
-) -> Iterator[Sequence[Job]]:
-    """Return the jobs of a load by their disks, where each has one of its own."""
-    for load in loads:
-        used = sorted({place for job in load for place in places(job.options)})
-        apart = [[job for job in load if places(job.options) == {place}] for place in used]
-        everywhere = {place for jobs in loads for job in jobs for place in places(job.options)}
-        is_apart = sum(map(len, apart)) == len(load) and len(everywhere) == len(disks)
-        yield from apart if is_apart and not is_stacked else [load]
+def _by_place(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs by the place of their files, if each has only one."""
+    if any(len(places(job.options)) > 1 for job in jobs):
+        return [list(jobs)]
+    return [[job for job in jobs if places(job.options) == {place}] for place in _places(jobs)]
+
+
+def _places(jobs: Sequence[Job]) -> list[str]:
+    return sorted({place for job in jobs for place in places(job.options)})
 
 
 def _attempt(version: str, job: Job) -> Measurement:
@@ -120,8 +124,7 @@ def _attempt(version: str, job: Job) -> Measurement:
 def _measurement(version: str, name: str, job: Job) -> Measurement:
     parse_fio_version(version)
     options = job.options
-    pattern, queue_depth = pattern_of(options), depth(options)
-    workers = _workers(job)
+    pattern, workers = pattern_of(options), _workers(job)
     direction = _direction(pattern)
     result = _result(version, job.entries)
     # Reads of a job that writes are those of `verify`, at another time.
@@ -135,7 +138,7 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
         tool=result.version,
         pattern=pattern,
         request_bytes=request_bytes,
-        inflight=workers * queue_depth,
+        inflight=workers * depth(options),
         read=read,
         write=write,
         percentiles=()
@@ -145,7 +148,7 @@ def _measurement(version: str, name: str, job: Job) -> Measurement:
         is_direct=is_direct(options, engine_of(options)) or False,
         is_paced=is_paced(options),
     )
-    if _sums_several_jobs(job, result, load, workers * count(options, "iodepth", 1)):
+    if _sums_several_jobs(job, result, load, workers * queue_depth(options)):
         raise DiskslaError(_SUMS_JOBS)
     return load
 

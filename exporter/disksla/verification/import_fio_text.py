@@ -168,10 +168,10 @@ def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
         name = " + ".join(dict.fromkeys(result.name for result in results))
         try:
             _check(jobs, results)
-            load = _load([_job(job, options) for job in jobs], results, options)
+            load = _load(name, [_job(job, options) for job in jobs], results, options)
         except DiskslaError as error:
             load = not_judged(name, tool, str(error))
-        yield msgspec.structs.replace(load, name=name, tool=tool, targets=targets)
+        yield msgspec.structs.replace(load, tool=tool, targets=targets)
 
 
 def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result]) -> None:
@@ -189,7 +189,7 @@ def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result]) -> None:
         raise DiskslaError(f"fio reports error {error}")
 
 
-def _load(jobs: list[_Job], results: list[Result], options: Options) -> Measurement:
+def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) -> Measurement:
     count = sum(result.jobs for result in results)
     loads = {job.load for job in jobs}
     if not count or (len(loads) != 1 and len(jobs) != count):
@@ -205,8 +205,8 @@ def _load(jobs: list[_Job], results: list[Result], options: Options) -> Measurem
     request_bytes = _used_sizes(job).pop() if has_one_size else mean_request_bytes(read, write)
     rate = _rate_iops(job, options, request_bytes)
     return Measurement(
-        name="",
-        tool="",
+        name=name,
+        tool="fio",
         pattern=job.pattern if len({each.pattern for each in jobs}) == 1 else "randrw",
         request_bytes=request_bytes,
         inflight=job.depth * count if len(loads) == 1 else sum(each.depth for each in jobs),

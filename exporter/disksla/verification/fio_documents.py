@@ -25,7 +25,7 @@ _LEAST_NEW_SHARE = 0.9
 Entry = dict[str, Any]
 
 
-class Disk(msgspec.Struct, frozen=True):
+class UsedDisk(msgspec.Struct, frozen=True):
     """A disk that fio found behind the files of its jobs."""
 
     name: str
@@ -45,14 +45,14 @@ class _Job(msgspec.Struct, frozen=True):
     hostname: str = ""
 
 
-class Document(msgspec.Struct, frozen=True):
+class FioDocument(msgspec.Struct, frozen=True):
     """What one run of fio printed, of all its clients."""
 
     version: str = msgspec.field(name="fio version")
     jobs: Annotated[list[Entry], msgspec.Meta(min_length=1)] | None = None
     clients: list[Entry] = msgspec.field(name="client_stats", default_factory=list)
     global_options: dict[str, Any] = msgspec.field(name="global options", default_factory=dict)
-    disks: list[Disk] = msgspec.field(name="disk_util", default_factory=list)
+    disks: list[UsedDisk] = msgspec.field(name="disk_util", default_factory=list)
     timestamp: float = 0
 
     @property
@@ -75,7 +75,7 @@ class Job(msgspec.Struct, frozen=True):
     entries: list[Entry]
 
 
-def fio_documents(text: str) -> tuple[list[Document], bool]:
+def fio_documents(text: str) -> tuple[list[FioDocument], bool]:
     """Return the documents, of each run the last one, and whether one is cut off.
 
     Raise DiskslaError if there is no whole document.
@@ -86,7 +86,9 @@ def fio_documents(text: str) -> tuple[list[Document], bool]:
         why = f"{errors[0]}; it may be cut off" if errors else "found no object"
         raise DiskslaError(f"invalid JSON of fio: {why}")
     try:
-        documents = [msgspec.convert(value, Document, strict=False) for value in found or decoded]
+        documents = [
+            msgspec.convert(value, FioDocument, strict=False) for value in found or decoded
+        ]
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise DiskslaError(f"invalid JSON of fio: {error}") from None
     if not any(document.entries for document in documents):
@@ -94,7 +96,7 @@ def fio_documents(text: str) -> tuple[list[Document], bool]:
     return _without_interim(documents), bool(errors)
 
 
-def jobs_of(document: Document) -> list[Job]:
+def jobs_of(document: FioDocument) -> list[Job]:
     """Return each job of a document. Raise DiskslaError if an entry is not that of a job."""
     jobs: list[Job] = []
     for entry, found in zip(document.entries, _identities(document), strict=True):
@@ -108,7 +110,7 @@ def jobs_of(document: Document) -> list[Job]:
     return jobs
 
 
-def _identities(document: Document) -> list[_Job]:
+def _identities(document: FioDocument) -> list[_Job]:
     try:
         return [msgspec.convert(entry, _Job) for entry in document.entries]
     except msgspec.ValidationError as error:
@@ -156,8 +158,8 @@ def _object(pairs: list[tuple[str, Any]]) -> Entry:
     return found
 
 
-def _without_interim(documents: Sequence[Document]) -> list[Document]:
-    kept: list[Document] = []
+def _without_interim(documents: Sequence[FioDocument]) -> list[FioDocument]:
+    kept: list[FioDocument] = []
     for document in documents:
         if kept and _continues(kept[-1], document):
             kept.pop()
@@ -165,7 +167,7 @@ def _without_interim(documents: Sequence[Document]) -> list[Document]:
     return kept
 
 
-def _continues(earlier: Document, later: Document) -> bool:
+def _continues(earlier: FioDocument, later: FioDocument) -> bool:
     """Return whether a document is a later state of the same run.
 
     Its jobs are the same, and have run for longer and done no less. A run of its own has
@@ -186,7 +188,7 @@ def _continues(earlier: Document, later: Document) -> bool:
     return no_less and has_run and not is_new
 
 
-def _progress(document: Document) -> list[tuple[float, float]]:
+def _progress(document: FioDocument) -> list[tuple[float, float]]:
     """Return runtimes in ms, and numbers of requests."""
     directions = [
         direction if isinstance(direction := entry.get(name), dict) else {}

@@ -11,7 +11,7 @@ import msgspec
 
 from disksla.errors import DiskslaError
 from disksla.fio import DirectionResult, FioResult, Pattern, parse_fio, parse_fio_version
-from disksla.verification.fio_documents import Document, Entry, Job, fio_documents, jobs_of
+from disksla.verification.fio_documents import Entry, FioDocument, Job, fio_documents, jobs_of
 from disksla.verification.fio_options import (
     OFF,
     Options,
@@ -69,13 +69,13 @@ def parse_fio_jobs(text: str) -> tuple[Measurement, ...]:
     return tuple(loads)
 
 
-def _loads(document: Document) -> Iterator[Measurement]:
+def _loads(document: FioDocument) -> Iterator[Measurement]:
     """Return the loads of each client, which is a machine with disks of its own."""
     for host, jobs in groupby(jobs_of(document), key=lambda job: job.host):
         yield from _loads_of_host(document, host, list(jobs))
 
 
-def _loads_of_host(document: Document, host: str, jobs: Sequence[Job]) -> Iterator[Measurement]:
+def _loads_of_host(document: FioDocument, host: str, jobs: Sequence[Job]) -> Iterator[Measurement]:
     """Return the loads of a machine, and by disk, if each file is on a disk of its own."""
     disks = [disk for disk in document.disks if disk.hostname == host]
     stacks = {disk.name for disk in disks if disk.aggr_read_ios is not None}

@@ -123,9 +123,16 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
                 run = _Run([], [], [])
             run.jobs.append(found)
         elif (found := _RESULT.search(line)) is not None:
-            name, group, pid = found["name"], found["group"], found["pid"]
-            jobs, error = int(found["jobs"]), int(found["error"])
-            run.results.append(Result(name, group, jobs, error, pid, []))
+            run.results.append(
+                Result(
+                    name=found["name"],
+                    group=found["group"],
+                    jobs=int(found["jobs"]),
+                    error=int(found["error"]),
+                    pid=found["pid"],
+                    lines=[],
+                )
+            )
         elif run.results and not is_command(line):
             run.results[-1].lines.append(line)
         else:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 _NAME = re.compile(r"(?:(?:^|(?<=:))[A-Za-z]:(?=[\\/]))?(?:\\.|[^:\\])+")
 """One of the names that fio separates by colons, in which a backslash escapes a colon."""
@@ -51,8 +50,7 @@ def disks_used(places: Iterable[str], disks: Iterable[str], stacks: Iterable[str
     others = {
         place
         for place in named
-        if PurePosixPath(place).parent.as_posix() == "/dev"
-        and not place.removeprefix("/dev/").startswith(known)
+        if _parent(place) == "/dev" and not place.removeprefix("/dev/").startswith(known)
     }
     return found | others
 
@@ -63,4 +61,5 @@ def _place(directory: str, name: str) -> str:
 
 
 def _parent(path: str) -> str:
-    return PurePosixPath(path).parent.as_posix()
+    before, slash, _ = path.rpartition("/")
+    return before or slash or "."

@@ -429,7 +429,7 @@ def test_clones_without_their_number() -> None:
     assert (clones.inflight, clones.problem) == (128, "")
 
 
-def interim(*states: tuple[int, float], timestamp_s: float = 0.0, step_s: float = 20.0) -> str:
+def interim(*states: tuple[int, float], timestamp_s: int = 0, step_s: int = 20) -> str:
     """Return documents of the same job, each with its requests and its runtime in seconds."""
     documents = []
     for number, (requests, runtime_s) in enumerate(states):
@@ -448,7 +448,7 @@ def interim(*states: tuple[int, float], timestamp_s: float = 0.0, step_s: float 
 def test_only_the_last_interim_state_counts() -> None:
     """--status-interval prints the sums so far; they are no results of their own."""
     states = ((54_000, 20.0), (118_000, 40.0), (180_000, 60.0))
-    for text in (interim(*states), interim(*states, timestamp_s=1.7e9)):
+    for text in (interim(*states), interim(*states, timestamp_s=1_700_000_000)):
         assert parse_one(text).measured.requests == 180_000
 
 
@@ -457,7 +457,7 @@ def test_only_the_last_interim_state_counts() -> None:
     [
         interim((1000, 60.0), (1000, 60.0)),
         interim((1000, 60.0), (900, 60.1)),
-        interim((1000, 60.0), (1100, 60.1), timestamp_s=1.7e9, step_s=61.0),
+        interim((1000, 60.0), (1100, 60.1), timestamp_s=1_700_000_000, step_s=61),
         f"{interim((1000, 10.0))}\n{with_options({'iodepth': '4'})}",
     ],
 )
@@ -470,7 +470,7 @@ def test_document_that_is_cut_off_is_named() -> None:
     last, cut = parse_fio_jobs(states[:-100])
     assert last.measured.requests == 118_000
     assert "cut off" in cut.problem
-    with pytest.raises(DiskslaError, match="invalid JSON of fio: .*; it may be cut off"):
+    with pytest.raises(DiskslaError, match="; it may be cut off"):
         parse_fio_jobs(BUFFERED_AT_RATE[:-100])
 
 

@@ -29,9 +29,9 @@ class UsedDisk(msgspec.Struct, frozen=True):
     """A disk that fio found behind the files of its jobs."""
 
     name: str
-    read_ios: float = 0
-    write_ios: float = 0
-    aggr_read_ios: float | None = None
+    read_ios: int = 0
+    write_ios: int = 0
+    aggr_read_ios: int | None = None
     """Only for a disk that is built from others."""
     hostname: str = ""
 
@@ -53,7 +53,7 @@ class FioDocument(msgspec.Struct, frozen=True):
     clients: list[Entry] = msgspec.field(name="client_stats", default_factory=list)
     global_options: dict[str, Any] = msgspec.field(name="global options", default_factory=dict)
     disks: list[UsedDisk] = msgspec.field(name="disk_util", default_factory=list)
-    timestamp: float = 0
+    timestamp_s: int = msgspec.field(name="timestamp", default=0)
 
     @property
     def entries(self) -> list[Entry]:
@@ -184,7 +184,7 @@ def _continues(earlier: FioDocument, later: FioDocument) -> bool:
     )
     has_run = sum(each[0] for each in after) > sum(each[0] for each in before)
     longest_s = max(after, default=(0.0, 0.0))[0] / 1000
-    is_new = later.timestamp - earlier.timestamp >= _LEAST_NEW_SHARE * longest_s
+    is_new = later.timestamp_s - earlier.timestamp_s >= _LEAST_NEW_SHARE * longest_s
     return no_less and has_run and not is_new
 
 

@@ -199,6 +199,7 @@ def test_percentiles_may_be_missing() -> None:
         ('{"fio version": "fio-3.33", "jobs": []}', "length >= 1"),
         ('{"fio version": "fio-3.33", "jobs": [{}]}', "missing required field `jobname`"),
         ("{" * 100_000, "invalid JSON of fio"),
+        ('{"fio version": "fio-3.33"}', "found no job"),
         ('{"\ud800": 1}', "invalid JSON of fio"),
     ],
 )
@@ -500,6 +501,8 @@ def test_each_client_is_a_load_of_its_own() -> None:
     loads = parse_fio_jobs(clients("a", "b"))
     assert [load.name for load in loads] == ["randread (host a)", "randread (host b)"]
     assert [load.targets for load in loads] == [("vdb",), ("vdb",)]
+    interleaved = parse_fio_jobs(clients("a", "b", "a", "b"))
+    assert [load.inflight for load in interleaved] == [64, 64]
     alone = parse_one(clients("a"))
     assert alone.measured == loads[0].measured == parse_one(BUFFERED_AT_RATE).measured
 

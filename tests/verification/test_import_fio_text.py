@@ -110,6 +110,7 @@ def test_sizes_are_exact_or_the_mean() -> None:
         ("$ sudo fio \\\n  --name=w \\\n  --rw=read", False, None, ()),
         ("$ fio --direct=1 --name=v\n$ fio --name=w --rw=write", False, None, ()),
         ("$ fio --name=w job.fio", None, None, ()),
+        ("$ fio --name=w --rw=read > out.txt", False, None, ()),
         ("$ fio --output=x.json job.fio\n[global]\ndirect=1", True, None, ()),
     ],
 )

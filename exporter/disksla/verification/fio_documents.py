@@ -57,12 +57,13 @@ class FioDocument(msgspec.Struct, frozen=True):
 
     @property
     def entries(self) -> list[Entry]:
-        """The results: of jobs, or of the jobs of each client, without their sum."""
-        return [
+        """The results: of jobs, or of one client after another, without their sum."""
+        found = [
             entry
             for entry in (*(self.jobs or ()), *self.clients)
             if "hostname" in entry or entry.get("jobname") != "All clients"
         ]
+        return sorted(found, key=lambda entry: str(entry.get("hostname", "")))
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -92,7 +93,7 @@ def fio_documents(text: str) -> tuple[list[FioDocument], bool]:
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise DiskslaError(f"invalid JSON of fio: {error}") from None
     if not any(document.entries for document in documents):
-        raise DiskslaError("invalid JSON of fio: found no results of jobs")
+        raise DiskslaError("invalid JSON of fio: found no job, or only the sum of all clients")
     return _without_interim(documents), bool(errors)
 
 

@@ -18,7 +18,9 @@ _OPTION = re.compile(
 )
 _COMMAND = re.compile(r"(?:^|[\s$#>/])fio\s+(?:-|\\$)", re.ASCII)
 _NAMED = re.compile(r"\s--?name[= ]", re.ASCII)
-_JOB_FILE = re.compile(r"\s[^\s=-][^\s=]{0,200}\.(?:fio|job|ini|conf|cfg|txt)(?:\s|$)", re.ASCII)
+_JOB_FILE = re.compile(
+    r"(?<!>)\s[^\s=>-][^\s=]{0,200}\.(?:fio|job|ini|conf|cfg|txt)(?:\s|$)", re.ASCII
+)
 
 
 def is_command(line: str) -> bool:

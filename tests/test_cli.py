@@ -79,6 +79,30 @@ def test_invalid_arguments_exit_with_2(arguments: list[str]) -> None:
     assert ended.value.code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["discover", "--nonsense"], "usage: disksla discover"),
+        (
+            ["discover", "--nonsense"],
+            "disksla discover: error: unrecognized arguments: --nonsense",
+        ),
+        (["limits", "aws.gp3", "1TiB", "--nonsense", "5"], "arguments: --nonsense 5"),
+        (["--nonsense"], "usage: disksla [-h]"),
+        (
+            ["--config.file", "c.yml", "discover"],
+            "expected it after it: disksla discover --config.file ...",
+        ),
+    ],
+)
+def test_usage_error_is_that_of_the_command(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert message in capsys.readouterr().err
+
+
 def test_closed_output_pipe_is_not_an_error() -> None:
     reader, writer = os.pipe()
     os.close(reader)

@@ -60,16 +60,30 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         if name in chosen:
             module = importlib.import_module(f"disksla.commands.{name.replace('-', '_')}")
             module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
+            subparser.set_defaults(run=module.run, parser=subparser)
     return parser
+
+
+def parse_arguments(words: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments. Print a usage error of the command, and exit, if they are invalid."""
+    chosen = [word for word in words if word in COMMANDS]
+    parser = build_parser(chosen)
+    if chosen and words[0].startswith("-") and words[0] not in {"-h", "--help", "--version"}:
+        parser.error(
+            f"found {words[0]} before the command; expected it after it: disksla {chosen[0]}"
+            f" {words[0]} ..."
+        )
+    arguments, unknown = parser.parse_known_args(words)
+    if unknown:
+        arguments.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    return arguments
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` names and return its exit status."""
     words = sys.argv[1:] if argv is None else argv
     try:
-        chosen = [word for word in words if word in COMMANDS]
-        arguments = build_parser(chosen).parse_args(words)
+        arguments = parse_arguments(words)
         status: int = arguments.run(arguments)
         sys.stdout.flush()
     except DiskslaError as error:

@@ -93,6 +93,18 @@ def test_limiter_hides_the_medium(disk: Placeless, seed: int, iops: float) -> No
     assert finding.limited
 
 
+@given(st.floats(0.005, 0.025), st.floats(1.5, 16.0), seeds)
+def test_slow_disk_whose_iops_grow_with_depth_is_not_limited(
+    median_s: float, depth_gain: float, seed: int
+) -> None:
+    """Its latency is almost constant, but no limiter allows more to a deep queue."""
+    disk = Placeless(
+        median_s=median_s, jitter_ratio=0.01, bytes_per_second=1e9, depth_gain=depth_gain
+    )
+    finding = identify(measure(disk, seed))
+    assert (finding.medium, finding.limited) == ("network", False)
+
+
 @given(st.one_of(solid, remote), seeds, st.integers(10, 60))
 def test_windowed_limiter_does_not_hide_the_medium(
     disk: Placeless, seed: int, budget: int

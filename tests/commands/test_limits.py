@@ -30,6 +30,19 @@ def page(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) ->
     return shown
 
 
+def test_bandwidth_is_called_throughput_too(capsys: pytest.CaptureFixture[str]) -> None:
+    gp3 = ("aws.gp3", "1TiB", "--iops", "4000")
+    assert document(capsys, *gp3, "--throughput", "250MiB/s") == document(
+        capsys, *gp3, "--bandwidth", "250MiB/s"
+    )
+
+
+@pytest.mark.parametrize("terms", ["gcp.pd-ssd", "gcp.hyperdisk-balanced", "yandex.network-ssd"])
+def test_some_providers_write_gb_for_gib(terms: str, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {document(capsys, terms, size)["size_bytes"] for size in ("100GB", "100GiB")}
+    assert sizes == {100 * 2**30}
+
+
 EXPECTED = Path(__file__).parent / "limits"
 AS_JSON = {"separate", "credits", "without-limits", "beyond-the-catalogue", "option"}
 AS_JSON |= {"machine", "machine-of-other-types", "vcpus"}

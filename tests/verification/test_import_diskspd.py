@@ -180,6 +180,61 @@ def test_command_line_that_does_not_say_the_load(command: str, message: str) -> 
         parse_diskspd(NO_PARAMETERS.replace(COMMAND, command))
 
 
+POOL = TEXT.replace("threads per file: 32\n", "\n")
+SHARED = "\tthread pool with 4 threads\n\tnumber of outstanding I/O operations per thread: {}\n"
+
+
+def with_pool(text: str, depth: int) -> str:
+    """Return a result of threads that all targets share: -F4, with -O if the depth is not 0."""
+    path = text.index("path: ")
+    start = text.rindex("\n", 0, path) + 1
+    return text[:start] + SHARED.format(depth) + text[start:]
+
+
+@pytest.mark.parametrize(
+    ("text", "inflight"),
+    [
+        (with_pool(POOL, 0), 4),
+        (with_pool(POOL, 8), 32),
+        (with_pool(TWO_TARGETS, 0), 2 * 4 * 4),
+        (with_pool(TWO_TARGETS, 8), 32),
+        (
+            with_pool(POOL, 8).replace(
+                "\t\tnumber of outstanding I/O operations per thread: 1\n",
+                "\t\trelative IO weight in thread pool: 1\n",
+            ),
+            32,
+        ),
+        (XML.replace("<TimeSpan>", "<TimeSpan><ThreadCount>3</ThreadCount>"), 3 * 8),
+        (
+            XML.replace(
+                "<TimeSpan>",
+                "<TimeSpan><ThreadCount>3</ThreadCount><RequestCount>5</RequestCount>",
+            ),
+            15,
+        ),
+        (XML.replace("<TimeSpan>", "<TimeSpan><ThreadCount>0</ThreadCount>"), 32),
+    ],
+)
+def test_threads_that_all_targets_share(text: str, inflight: int) -> None:
+    assert parse_diskspd(text)[0].inflight == inflight
+
+
+@pytest.mark.parametrize(
+    ("text", "is_paced"),
+    [
+        (TEXT, False),
+        (TEXT.replace("think time: 0ms", "think time: 5ms"), True),
+        (XML, False),
+        (XML.replace("<BlockSize>", "<ThinkTime>5</ThinkTime><BlockSize>"), True),
+        (NO_PARAMETERS.replace("-Sh", "-Sh -i10 -j5"), True),
+        (NO_PARAMETERS, False),
+    ],
+)
+def test_load_that_paused_between_requests(text: str, is_paced: bool) -> None:
+    assert parse_diskspd(text)[0].is_paced is is_paced
+
+
 def test_mix_has_reads_writes_and_percentiles_of_both() -> None:
     mix = parse_one(NO_PARAMETERS)
     assert (mix.read.requests, mix.write.requests) == (955795, 636092)
@@ -203,8 +258,31 @@ def test_results_of_several_runs_in_one_text() -> None:
     assert [run.pattern for run in runs] == ["randread", "randrw", "randwrite"]
 
 
+def test_run_that_is_cut_off_does_not_cost_the_others() -> None:
+    whole, cut = parse_diskspd(NO_PARAMETERS + TEXT.partition("Read IO")[0])
+    assert (whole.problem, whole.pattern) == ("", "randrw")
+    assert cut.problem == "found no total in section 'Read IO'"
+
+
 def test_targets_on_several_drives_are_named() -> None:
     assert parse_one(TWO_TARGETS.replace("'E:\\two", "'F:\\two")).targets == ("E:", "F:")
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (r"e:\data\t.dat", ("E:",)),
+        ("#12", ("#12",)),
+        (r"\\.\PhysicalDrive3", ("PHYSICALDRIVE3",)),
+        (r"\\?\Volume{ab-1}\t.dat", ("VOLUME{AB-1}",)),
+        (r"C:\ClusterStorage\Volume2\t.dat", (r"C:\CLUSTERSTORAGE\VOLUME2",)),
+        (r"\\server\share\t.dat", (r"\\SERVER\SHARE",)),
+        ("t.dat", ()),
+    ],
+)
+def test_place_of_a_target(path: str, place: tuple[str, ...]) -> None:
+    load = parse_one(NO_PARAMETERS.replace("c:\\testfile.dat", path))
+    assert load.targets == place
 
 
 @pytest.mark.parametrize(("limit", "rate"), [("250 IOPS", 32 * 250.0), ("1024 B/ms", 32 * 250.0)])

@@ -36,6 +36,23 @@ def with_options(options: Options, text: str = BUFFERED_AT_RATE, **fields: Any) 
     return json.dumps(document)
 
 
+def of_size(text: str, request_bytes: int) -> str:
+    """Return a result whose requests have a size."""
+    document = json.loads(text)
+    for job in document["jobs"]:
+        for direction in (job["read"], job["write"]):
+            direction["io_bytes"] = direction["total_ios"] * request_bytes
+    return json.dumps(document)
+
+
+def of_writes(text: str) -> str:
+    """Return a result in which what was read is written."""
+    document = json.loads(text)
+    for job in document["jobs"]:
+        job["read"], job["write"] = job["write"], job["read"]
+    return json.dumps(document)
+
+
 def parse_one(text: str) -> Measurement:
     [measurement] = parse_fio_jobs(text)
     return measurement
@@ -101,7 +118,9 @@ def test_buffered_job_at_a_fixed_rate() -> None:
     ],
 )
 def test_options_are_parsed_as_fio_does(options: Options, expected: dict[str, Any]) -> None:
-    measurement = parse_one(with_options(options))
+    text = of_size(with_options(options), expected.get("request_bytes", 4 * KIB))
+    measurement = parse_one(of_writes(text) if options.get("rw") == "randwrite" else text)
+    assert not measurement.problem
     assert {name: getattr(measurement, name) for name in expected} == expected
 
 
@@ -146,9 +165,9 @@ def test_latency_that_was_not_measured_is_unknown() -> None:
 
 
 def test_global_options_apply_to_every_job() -> None:
-    document = json.loads(with_options({"rw": None, "bs": None}))
+    document = json.loads(of_size(with_options({"rw": None, "bs": None}), MIB))
     document["global options"] = {"rw": "write", "bs": "1M", "direct": "1"}
-    measurement = parse_one(json.dumps(document))
+    measurement = parse_one(of_writes(json.dumps(document)))
     assert (measurement.pattern, measurement.request_bytes, measurement.is_direct) == (
         "write",
         MIB,
@@ -180,20 +199,312 @@ def test_percentiles_may_be_missing() -> None:
         ('{"fio version": "fio-3.33", "jobs": []}', "length >= 1"),
         ('{"fio version": "fio-3.33", "jobs": [{}]}', "missing required field `jobname`"),
         ("{" * 100_000, "invalid JSON of fio"),
+        ('{"fio version": "fio-3.33"}', "found no job"),
         ('{"\ud800": 1}', "invalid JSON of fio"),
-        (TWO_JOBS.replace("fio-3.33", "fio-2.2"), "expected fio 3.1 or newer"),
-        (with_options({"rw": "trim"}), "its requests are unknown"),
-        (with_options(dict.fromkeys(ALL_OPTIONS)), "its requests are unknown"),
-        (with_options({"bs": "big"}), "found 'big'; expected a size such as 4k"),
-        (with_options({"bs": "0"}), "found '0'; expected a size"),
-        (with_options({"iodepth": "deep"}), "found iodepth='deep'; expected a number"),
-        (with_options({"numjobs": "3"}, CLONES), "found 8 results; expected 1 or 3"),
-        (with_options({}, error=5), "EIO"),
     ],
 )
 def test_incomplete_result_is_rejected(text: str, message: str) -> None:
     with pytest.raises(DiskslaError, match=message):
         parse_fio_jobs(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (BUFFERED_AT_RATE.replace("fio-3.33", "fio-2.2"), "expected fio 3.1 or newer"),
+        (with_options({"rw": "randtrim"}), "trims are not judged"),
+        (with_options({"rw": "trimwrite"}), "trims are not judged"),
+        (with_options({"rw": "copy"}), "its requests are unknown: found rw='copy'"),
+        (with_options(dict.fromkeys(ALL_OPTIONS)), "its requests are unknown"),
+        (with_options({"bs": "big"}), "found 'big'; expected a size such as 4k"),
+        (with_options({"bs": "0"}), "found '0'; expected a size"),
+        (with_options({"iodepth": "deep"}), "found iodepth='deep'; expected a number"),
+        (with_options({"numjobs": "3"}, CLONES), "found 8 results of 3 clones"),
+        (with_options({}, error=5), "EIO"),
+        (with_options({"ioengine": "rbd"}), "ioengine=rbd is not known to use a disk"),
+        (with_options({"ioengine": "null"}), "ioengine=null is not known to use a disk"),
+        (with_options({"ioengine": "external:/spdk"}), "ioengine=external is not known"),
+        (
+            BUFFERED_AT_RATE.replace('"read"', '"mixed"').replace('"write"', '"-"'),
+            "run fio without unified_rw_reporting=1",
+        ),
+    ],
+)
+def test_job_that_cannot_be_judged_says_why(text: str, problem: str) -> None:
+    assert problem in parse_one(text).problem
+
+
+def test_one_job_that_cannot_be_judged_does_not_cost_the_others() -> None:
+    document = json.loads(TWO_JOBS)
+    document["jobs"][0]["job options"]["rw"] = "randtrim"
+    trims, reads = parse_fio_jobs(json.dumps(document))
+    assert trims.problem
+    assert not reads.problem
+    document["jobs"][1]["groupid"] = document["jobs"][0]["groupid"]
+    assert parse_one(json.dumps(document)).problem  # at the same time, so reads had to wait
+
+
+@pytest.mark.parametrize(
+    ("options", "inflight"),
+    [
+        # The C library sends requests to one file one after another, with 20 threads at most.
+        ({"ioengine": "posixaio"}, 1),
+        ({"ioengine": "posixaio", "filename": "/srv/a:/srv/b:/srv/a"}, 2),
+        ({"ioengine": "posixaio", "filename": None, "nrfiles": "8"}, 8),
+        ({"ioengine": "posixaio", "filename": None, "nrfiles": "99"}, 20),
+        ({"ioengine": "sg", "filename": "/dev/sdb"}, 1),
+        ({"ioengine": "pvsync2"}, 1),
+        ({"ioengine": "windowsaio"}, 32),
+        ({"ioengine": "libaio,userspace_reap"}, 32),
+        # A queue that drains before it is filled again.
+        ({"iodepth_low": "8"}, 9),
+        ({"iodepth_low": "64"}, 32),
+        ({"iodepth_batch_complete": "32"}, 1),
+        ({"iodepth_batch_complete_min": "9"}, 24),
+        ({"iodepth_batch_complete_min": "0"}, 32),
+        ({"iodepth_batch_complete_max": "32"}, 32),
+        ({"iodepth_batch": "17"}, 16),
+        ({"iodepth_batch_submit": "99"}, 1),
+    ],
+)
+def test_depth_is_that_of_the_disk(options: Options, inflight: int) -> None:
+    measurement = parse_one(with_options(options))
+    assert (measurement.inflight, measurement.problem) == (inflight, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "is_direct"),
+    [
+        ({"ioengine": "mmap", "direct": "1"}, False),
+        ({"ioengine": "splice", "direct": "1"}, False),
+        ({"ioengine": "io_uring_cmd", "direct": "0"}, True),
+        ({"direct": None}, False),
+    ],
+)
+def test_some_engines_always_or_never_use_the_cache(options: Options, is_direct: bool) -> None:
+    assert parse_one(with_options(options)).is_direct is is_direct
+
+
+@pytest.mark.parametrize(
+    ("options", "rate_iops", "is_paced"),
+    [
+        ({"rate_iops": None, "rate": "10m"}, 2560.0, False),
+        ({"rate_iops": None, "rate": ",1m"}, None, False),
+        ({"rate_iops": "0"}, None, False),
+        ({"rate_iops": ",500"}, None, False),
+        ({"rate_iops": None, "thinktime": "100"}, None, True),
+        ({"rate_iops": None, "thinktime": "0"}, None, False),
+        ({"rate_iops": None, "read_iolog": "trace"}, None, True),
+    ],
+)
+def test_load_that_asked_for_less(
+    options: Options, rate_iops: float | None, is_paced: bool
+) -> None:
+    measurement = parse_one(with_options(options))
+    assert (measurement.rate_iops, measurement.is_paced) == (rate_iops, is_paced)
+
+
+def with_disks(text: str, *names: str, **fields: Any) -> str:
+    """Return a result in which fio lists disks."""
+    document = json.loads(text)
+    document["disk_util"] = [{"name": name, "read_ios": 9, **fields} for name in names]
+    return json.dumps(document)
+
+
+FOUR_LINES = with_options({"filename": None}).replace(
+    '"job options": {',
+    '"job options" : {' + "".join(f'"filename" : "/dev/nvme{n}n1",' for n in range(4)),
+    1,
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        (FOUR_LINES, {f"/dev/nvme{n}n1" for n in range(4)}),
+        (with_options({"filename": "/dev/sdb:/dev/sdc"}), {"/dev/sdb", "/dev/sdc"}),
+        (with_options({"filename": "/a/f:/b/f"}), {"/a", "/b"}),
+        (with_options({"filename": "/a/f:/a/g"}), set()),
+        (with_options({"filename": None, "directory": "/a:/b"}), {"/a", "/b"}),
+        (with_options({"filename": "f", "directory": "/a"}), set()),
+        (with_options({"filename": r"C\:\f:D\:\f"}), {"C:", "D:"}),
+        (
+            with_options({"filename": r"\\.\PhysicalDrive1:\\.\PhysicalDrive2"}),
+            {"PHYSICALDRIVE1", "PHYSICALDRIVE2"},
+        ),
+        (with_options({"filename": r"C\:\f:C\:\g"}), {"C:"}),
+        # What fio found behind the files counts: disks, partitions, and what is built from disks.
+        (with_disks(with_options({"filename": "/a/f:/b/f"}), "vdb"), {"vdb"}),
+        (with_disks(with_options({"filename": "/dev/vdb1:/dev/vdb2"}), "vdb"), {"vdb"}),
+        (with_disks(with_options({"filename": "/dev/vdb:/dev/vdc"}), "vdb"), {"vdb", "/dev/vdc"}),
+        (with_disks(BUFFERED_AT_RATE, "vdb", "vdc"), {"vdb", "vdc"}),
+        (with_disks(BUFFERED_AT_RATE, "vdb", "vdc", read_ios=0), set()),
+        (with_disks(with_options({"filename": "/dev/md0"}), "md0", aggr_read_ios=9), {"/dev/md0"}),
+    ],
+)
+def test_disks_of_a_load(text: str, targets: set[str]) -> None:
+    assert set(parse_one(text).targets) == targets
+
+
+def test_filename_of_the_defaults_and_of_the_job_are_both_used() -> None:
+    """fio adds the files of a job to those of [global]."""
+    document = json.loads(with_options({"filename": "/dev/vdc"}))
+    document["global options"] = {"filename": "/dev/vdb"}
+    assert parse_one(json.dumps(document)).targets == ("/dev/vdb", "/dev/vdc")
+
+
+def test_job_without_a_filename_uses_the_device_of_its_name() -> None:
+    text = with_options({"filename": None}, jobname="/dev/nvme8n6")
+    assert parse_one(text).targets == ("/dev/nvme8n6",)
+    assert parse_one(with_options({"filename": None}, jobname="a")).targets == ()
+
+
+def two_jobs(first: str, second: str, *disks: str, group: int = 0, **fields: Any) -> str:
+    """Return two jobs, each on a file or disk."""
+    document = json.loads(with_disks(TWO_JOBS, *disks, **fields))
+    for job, filename, number in zip(document["jobs"], (first, second), (0, group), strict=True):
+        job["job options"]["filename"] = filename
+        job["groupid"] = number
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "targets"),
+    [
+        (two_jobs("/dev/vdb", "/dev/vdc", "vdb", "vdc"), [("/dev/vdb",), ("/dev/vdc",)]),
+        (two_jobs("/dev/vdb", "/dev/vdc", "vdb", "vdc", group=1), [("/dev/vdb",), ("/dev/vdc",)]),
+        (two_jobs("/a/f", "/b/f", "vdb", "vdc"), [("/a",), ("/b",)]),
+        # Not known to be apart: together, on two disks, and so not judged.
+        (two_jobs("/dev/vdb", "/dev/vdc"), [("/dev/vdb", "/dev/vdc")]),
+        (two_jobs("/a/f", "/b/f", "vdb", "vdc", aggr_read_ios=None), [("/a",), ("/b",)]),
+        (two_jobs("/a/f", "/a/g", "vdb", "vdc"), [("vdb", "vdc")]),
+        (two_jobs("/a/f", "/b/f", "vdb", "vdc", "vdd"), [("vdb", "vdc", "vdd")]),
+        # Two partitions are one disk, and the jobs one load.
+        (two_jobs("/dev/vdb1", "/dev/vdb2", "vdb"), [("vdb",)]),
+    ],
+)
+def test_jobs_on_several_disks_are_loads_of_their_own(
+    text: str, targets: list[tuple[str, ...]]
+) -> None:
+    assert [load.targets for load in parse_fio_jobs(text)] == targets
+
+
+def grouped(**changes: Any) -> str:
+    """Return a result of which one entry sums several jobs; each change shows it."""
+    document = json.loads(with_options({"rate_iops": None, "direct": "1"}))
+    [job] = document["jobs"]
+    job |= {name: value for name, value in changes.items() if name in job}
+    if "write_ios" in changes:
+        job["write"] = job["read"] | {"total_ios": 9, "io_bytes": 9 * 4 * KIB}
+    if "mean_s" in changes:
+        job["read"]["clat_ns"] = {"mean": 1e9 * changes["mean_s"]}
+    if "request_bytes" in changes:
+        job["read"]["io_bytes"] = job["read"]["total_ios"] * changes["request_bytes"]
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_sum"),
+    [
+        (grouped(), False),
+        (grouped(write_ios=9), True),
+        (grouped(mean_s=1.0), True),
+        (grouped(request_bytes=6 * KIB), True),
+        (grouped(job_runtime=20_000, elapsed=11), True),
+        (with_options({"ioengine": "psync"}, grouped(mean_s=0.0007)), True),
+        (with_options({"ioengine": "psync"}, grouped(mean_s=0.0003)), False),
+        (grouped(job_runtime=10_000, elapsed=11), False),
+        (with_options({"verify": "crc32c", "rw": "randwrite"}, grouped(write_ios=9)), False),
+        (with_options({"bssplit": "4k/50:8k/50"}, grouped(request_bytes=6 * KIB)), False),
+        (with_options({"numjobs": "2"}, grouped(job_runtime=20_000, elapsed=11)), False),
+    ],
+)
+def test_entry_that_sums_several_jobs_is_not_judged(text: str, is_sum: bool) -> None:
+    """With group_reporting an entry has the options of its last job only."""
+    assert ("sums more jobs" in parse_one(text).problem) is is_sum
+
+
+def test_clones_without_their_number() -> None:
+    """fio before 3.4 does not print `numjobs` of [global]."""
+    clones = parse_one(with_options({"numjobs": None}, CLONES))
+    assert (clones.inflight, clones.problem) == (128, "")
+
+
+def interim(*states: tuple[int, float], timestamp_s: int = 0, step_s: int = 20) -> str:
+    """Return documents of the same job, each with its requests and its runtime in seconds."""
+    documents = []
+    for number, (requests, runtime_s) in enumerate(states):
+        document = json.loads(BUFFERED_AT_RATE)
+        if timestamp_s:
+            document["timestamp"] = timestamp_s + number * step_s
+        document["jobs"][0]["read"] |= {
+            "total_ios": requests,
+            "io_bytes": requests * 4096,
+            "runtime": round(1000 * runtime_s),
+        }
+        documents.append(json.dumps(document, indent=2))
+    return "\n".join(documents)
+
+
+def test_only_the_last_interim_state_counts() -> None:
+    """--status-interval prints the sums so far; they are no results of their own."""
+    states = ((54_000, 20.0), (118_000, 40.0), (180_000, 60.0))
+    for text in (interim(*states), interim(*states, timestamp_s=1_700_000_000)):
+        assert parse_one(text).measured.requests == 180_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        interim((1000, 60.0), (1000, 60.0)),
+        interim((1000, 60.0), (900, 60.1)),
+        interim((1000, 60.0), (1100, 60.1), timestamp_s=1_700_000_000, step_s=61),
+        f"{interim((1000, 10.0))}\n{with_options({'iodepth': '4'})}",
+    ],
+)
+def test_runs_of_the_same_job_are_results_of_their_own(text: str) -> None:
+    assert len(parse_fio_jobs(text)) == 2
+
+
+def test_document_that_is_cut_off_is_named() -> None:
+    states = interim((54_000, 20.0), (118_000, 40.0), (180_000, 60.0))
+    last, cut = parse_fio_jobs(states[:-100])
+    assert last.measured.requests == 118_000
+    assert "cut off" in cut.problem
+    with pytest.raises(DiskslaError, match="; it may be cut off"):
+        parse_fio_jobs(BUFFERED_AT_RATE[:-100])
+
+
+@pytest.mark.parametrize("separator", ["\n", " \n\n", "\nfio: a note\n"])
+def test_documents_of_one_line_each(separator: str) -> None:
+    one, two = (json.dumps(json.loads(text)) for text in (TWO_JOBS, BUFFERED_AT_RATE))
+    assert len(parse_fio_jobs(one + separator + two)) == 3
+
+
+def test_documents_that_another_program_wrapped() -> None:
+    one, two = json.loads(TWO_JOBS), json.loads(BUFFERED_AT_RATE)
+    for wrapped in ([one, two], {"results": {"a": one, "b": [two]}}):
+        for indent in (None, 2):
+            assert len(parse_fio_jobs(f"note\n{json.dumps(wrapped, indent=indent)}")) == 3
+
+
+def clients(*hosts: str) -> str:
+    document = json.loads(BUFFERED_AT_RATE)
+    [job] = document.pop("jobs")
+    document["client_stats"] = [job | {"hostname": host, "port": 8765} for host in hosts]
+    document["client_stats"].append(job | {"jobname": "All clients"})
+    document["disk_util"] = [{"name": "vdb", "read_ios": 9, "hostname": host} for host in hosts]
+    return json.dumps(document)
+
+
+def test_each_client_is_a_load_of_its_own() -> None:
+    loads = parse_fio_jobs(clients("a", "b"))
+    assert [load.name for load in loads] == ["randread (host a)", "randread (host b)"]
+    assert [load.targets for load in loads] == [("vdb",), ("vdb",)]
+    interleaved = parse_fio_jobs(clients("a", "b", "a", "b"))
+    assert [load.inflight for load in interleaved] == [64, 64]
+    alone = parse_one(clients("a"))
+    assert alone.measured == loads[0].measured == parse_one(BUFFERED_AT_RATE).measured
 
 
 json_values = st.recursive(

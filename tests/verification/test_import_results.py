@@ -17,7 +17,7 @@ from disksla.limits.derive import derive_limits, effective_iops
 from disksla.limits.machine import SharedLimits
 from disksla.units import GIB, KIB, MIB
 from disksla.verification.import_results import decode_text, judge_imported, parse_result
-from disksla.verification.measurement import Measurement
+from disksla.verification.measurement import Measurement, not_judged
 from disksla.verification.report import SuiteTestResult
 from disksla.verification.suites import Suite, make_suite
 
@@ -124,6 +124,15 @@ def test_other_loads_are_judged_by_the_cost_law(
     assert result.required == pytest.approx(required, rel=1e-3)
 
 
+def test_load_that_paused_is_untested_unless_it_passes() -> None:
+    slow, fast = (
+        msgspec.structs.replace(measurement(iops=iops), is_paced=True) for iops in (700.0, 1000.0)
+    )
+    assert verdicts(slow) == {"randread-4k": "untested"}
+    assert "paused between requests" in judged(slow)["randread-4k"].reason
+    assert verdicts(fast) == {"randread-4k": "pass"}
+
+
 def test_bandwidth_limit_applies_to_large_requests() -> None:
     loads = [
         measurement("randread", 512 * KIB, depth, iops=iops)
@@ -182,12 +191,13 @@ def test_the_same_other_load_twice_has_two_names() -> None:
     ("imported", "message"),
     [
         (measurement(is_direct=False), "found buffered I/O"),
-        (measurement(is_direct=None), "it is not known whether I/O was direct; use --direct"),
+        (measurement(is_direct=None), "does not say whether I/O was direct; use --direct"),
+        (not_judged("mine", "fio", "trims are not judged"), "mine: trims are not judged"),
         (measurement(runtime_s=5.0), "a runtime of 5 s is too short"),
         (measurement("randrw", iops=0.0), "no request completed"),
         (
             msgspec.structs.replace(measurement(), targets=("/dev/sdb", "/dev/sdc")),
-            "several disks (/dev/sdb, /dev/sdc)",
+            "several disks or directories (/dev/sdb, /dev/sdc)",
         ),
     ],
 )
@@ -275,6 +285,14 @@ def test_encodings_of_windows_are_decoded(path: Path, encoding: str) -> None:
     """PowerShell writes UTF-16 with a byte order mark when output is redirected."""
     data = path.read_text(encoding="utf-8").encode(encoding)
     assert parse_result(decode_text(data)) == parse_result(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("quote", ["> ", ">", "> > ", ">> "])
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_results_quoted_in_a_mail_are_read(path: Path, quote: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    quoted = "".join(f"{quote}{line}\n" for line in text.splitlines())
+    assert parse_result(quoted) == parse_result(text)
 
 
 def test_big_endian_utf16_is_decoded() -> None:

@@ -86,9 +86,13 @@ class Signs(NamedTuple):
 
     @property
     def flat(self) -> bool:
-        """Whether slow requests have almost constant latency."""
+        """Whether slow requests have almost constant latency, as behind a limiter.
+
+        A limiter of the rate does not allow more IOPS to a deep queue.
+        """
         scatter = self.scatter_ratio
-        return self.slow and scatter is not None and scatter < _FLAT_RATIO
+        constant = self.slow and scatter is not None and scatter < _FLAT_RATIO
+        return constant and not self.gains
 
     @property
     def scattered(self) -> bool:
@@ -101,10 +105,15 @@ class Signs(NamedTuple):
         return self.depth_gain_ratio is not None and self.depth_gain_ratio >= _PARALLEL_RATIO
 
     @property
+    def gains(self) -> bool:
+        """Whether a deep queue has more IOPS than queue depth 1."""
+        return self.depth_gain_ratio is not None and self.depth_gain_ratio >= NO_GAIN_RATIO
+
+    @property
     def no_depth_gain(self) -> bool:
         """Whether a deep queue has no more IOPS than queue depth 1, although no head seeks."""
-        gains = self.depth_gain_ratio is None or self.depth_gain_ratio >= NO_GAIN_RATIO
-        return not gains and not self.seeks and self.typical_s >= MEMORY_S
+        is_known = self.depth_gain_ratio is not None and not self.gains
+        return is_known and not self.seeks and self.typical_s >= MEMORY_S
 
     @property
     def seeks(self) -> bool:

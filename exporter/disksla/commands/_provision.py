@@ -9,9 +9,11 @@ from disksla.units import parse_bandwidth_bytes_per_second
 
 
 def add_provision(parser: argparse.ArgumentParser) -> None:
-    """Add --iops, --bandwidth and --option."""
+    """Add --iops, --bandwidth (AWS and Terraform say throughput) and --option."""
     parser.add_argument("--iops", metavar="N", help="provisioned IOPS")
-    parser.add_argument("--bandwidth", metavar="B", help="provisioned bandwidth, such as 250MiB/s")
+    parser.add_argument(
+        "--bandwidth", "--throughput", metavar="B", help="provisioned bandwidth, such as 250MiB/s"
+    )
     parser.add_argument(
         "--option",
         action="append",

@@ -9,6 +9,7 @@ from disksla.fio.result import (
     FioResult,
     LatencyBin,
     parse_fio,
+    parse_fio_version,
     quantile_s,
 )
 from disksla.fio.scratch_file_rules import ScratchFileError, check_mount, mounts_for_files

@@ -7,14 +7,31 @@ parameters" has them in its command line
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator
 from xml.etree import ElementTree as ET
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult, Pattern
-from disksla.units import parse_size_bytes
-from disksla.verification.measurement import NOTHING, Measurement, Percentile, done_within
+from disksla.fio import DirectionResult
+from disksla.verification.diskspd_command import command_target
+from disksla.verification.diskspd_target import (
+    Pool,
+    Target,
+    field,
+    pattern_of,
+    places_of,
+    positive,
+    quantity,
+    rate_iops,
+    size_of,
+    sum_of,
+)
+from disksla.verification.measurement import (
+    NOTHING,
+    Measurement,
+    Percentile,
+    done_within,
+    not_judged,
+)
 
 _TEXT_MARK = "Results for timespan"
 _DIRECT_TEXT = (
@@ -25,35 +42,8 @@ _DIRECT_TEXT = (
 _DIRECT_XML = ("DisableOSCache", "DisableAllCache", "DisableLocalCache")
 _TEXT_SHARES = {"50th": 0.5, "90th": 0.9, "99th": 0.99, "3-nines": 0.999}
 _XML_SHARES = {"50": 0.5, "90": 0.9, "99": 0.99, "99.9": 0.999}
-_PATTERNS: dict[tuple[bool, int], Pattern] = {
-    (False, 0): "read",
-    (False, 100): "write",
-    (True, 0): "randread",
-    (True, 100): "randwrite",
-}
-_DEFAULT_BYTES = 64 * 1024
-_DEFAULT_DEPTH = 2
-_LARGEST = 2**63
 _MS_PER_S = 1000
-
-
-class _Target(NamedTuple):
-    """The load on one file or disk."""
-
-    pattern: Pattern
-    request_bytes: int
-    is_direct: bool
-    inflight: int
-    rate_iops: float | None
-    disks: tuple[str, ...] = ()
-    """Drive letters and numbers of physical drives."""
-
-    @property
-    def directions(self) -> tuple[str, ...]:
-        """The parts of a result that have requests."""
-        if self.pattern in {"rw", "randrw"}:
-            return ("Read", "Write")
-        return ("Write",) if self.pattern in {"write", "randwrite"} else ("Read",)
+_OUTSTANDING = r"number of outstanding I/O operations(?: per thread)?: (\d{1,9})"
 
 
 def is_diskspd(text: str) -> bool:
@@ -84,7 +74,9 @@ def _parse_xml(text: str) -> Iterator[Measurement]:
     profiles, spans = root.findall("Profile/TimeSpans/TimeSpan"), root.findall("TimeSpan")
     _check_spans(profiles, spans)
     for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
-        target = _sum(number, [_xml_target(each) for each in profile.findall("Targets/Target")])
+        pool = Pool(*(_optional(profile, name) for name in ("ThreadCount", "RequestCount")))
+        targets = [_xml_target(each, pool) for each in profile.findall("Targets/Target")]
+        target = sum_of(number, targets, pool)
         results = {each: _xml_result(span, each) for each in target.directions}
         percentiles = _xml_percentiles(span, _column(target))
         yield _measurement(f"timespan {number}", tool, target, results, percentiles)
@@ -94,7 +86,12 @@ def _parse_text(text: str) -> Iterator[Measurement]:
     runs = [run for run in re.split(r"(?=Command Line: )", text) if _TEXT_MARK in run]
     for number, run in enumerate(runs, start=1):
         name = f"run {number}, timespan" if len(runs) > 1 else "timespan"
-        yield from _parse_run(name, run)
+        try:
+            yield from list(_parse_run(name, run))
+        except ValueError as error:
+            if len(runs) == 1:
+                raise
+            yield not_judged(name, "DiskSpd", str(error))
 
 
 def _parse_run(name: str, text: str) -> Iterator[Measurement]:
@@ -105,19 +102,26 @@ def _parse_run(name: str, text: str) -> Iterator[Measurement]:
         yield _measurement(f"{name} {number}", "DiskSpd", target, results, percentiles)
 
 
-def _text_spans(parameters: str, spans: list[str]) -> Iterator[tuple[_Target, str]]:
+def _text_spans(parameters: str, spans: list[str]) -> Iterator[tuple[Target, str]]:
     _, *profiles = re.split(r"timespan: +\d+", parameters)
     command = re.search(r"Command Line: ([^\n]+)", parameters)
     if not profiles and len(spans) == 1 and command is not None:
-        yield _command_target(command[1]), spans[0]
+        yield command_target(command[1]), spans[0]
         return
     _check_spans(profiles, spans)
     for number, (profile, span) in enumerate(zip(profiles, spans, strict=True), start=1):
-        _, *targets = re.split(r"(?m)^[ \t]*path: ", profile)
-        yield _sum(number, [_text_target(each) for each in targets]), span
+        shared, *targets = re.split(r"(?m)^[ \t]*path: ", profile)
+        pool = _text_pool(shared)
+        yield sum_of(number, [_text_target(each, pool) for each in targets], pool), span
 
 
-def _column(target: _Target) -> str:
+def _text_pool(shared: str) -> Pool:
+    threads = re.search(r"^[ \t]*thread pool with (\d{1,9}) threads", shared, re.MULTILINE)
+    depth = re.search(rf"^[ \t]*{_OUTSTANDING}", shared, re.MULTILINE)
+    return Pool(int(threads[1]) if threads else 0, int(depth[1]) if threads and depth else 0)
+
+
+def _column(target: Target) -> str:
     """Return the column of percentiles: of reads, of writes, or of both together."""
     return target.directions[0] if len(target.directions) == 1 else "Total"
 
@@ -127,23 +131,10 @@ def _check_spans(profiles: Collection[object], spans: Collection[object]) -> Non
         raise ValueError(f"found {len(profiles)} timespans and {len(spans)} results")
 
 
-def _sum(number: int, targets: list[_Target]) -> _Target:
-    """Add up the requests in flight and the rates of targets with the same kind of request."""
-    kinds = {target[:3] for target in targets}
-    if len(kinds) != 1:
-        raise ValueError(f"found {len(kinds)} kinds of requests in timespan {number}; expected 1")
-    rates = [target.rate_iops for target in targets if target.rate_iops is not None]
-    return targets[0]._replace(
-        inflight=sum(target.inflight for target in targets),
-        rate_iops=sum(rates) if rates else None,
-        disks=tuple(sorted({disk for target in targets for disk in target.disks})),
-    )
-
-
 def _measurement(
     name: str,
     tool: str,
-    target: _Target,
+    target: Target,
     results: dict[str, DirectionResult],
     percentiles: dict[float, float],
 ) -> Measurement:
@@ -158,72 +149,9 @@ def _measurement(
         percentiles=tuple(Percentile(*each) for each in sorted(percentiles.items())),
         rate_iops=target.rate_iops,
         is_direct=target.is_direct,
+        is_paced=target.is_paced,
         targets=target.disks,
     )
-
-
-def _command_target(command: str) -> _Target:
-    """Return the load of a command line, of all its targets together."""
-    words = [word.strip("\"'") for word in re.findall(r"\"[^\"]*\"|\S+", command)]
-    places = [place for place, word in enumerate(words) if place and word[0:1] in {"-", "/"}]
-    options = [words[place][1:] for place in places]
-    targets = words[max(places, default=0) + 1 :]
-    if not targets or any(option.startswith("X") for option in options):
-        raise ValueError("found neither input parameters nor a command line with its targets")
-    if any(option.startswith("rs") for option in options):
-        raise ValueError("found random and sequential requests at the same time")
-    request_bytes = _positive("-b", _command_size(options))
-    depth = _positive("-o", _count(options, "o", _DEFAULT_DEPTH))
-    fixed = _count(options, "F", 0)
-    threads = fixed or _positive("-t", _count(options, "t", 1))
-    streams = threads * len(targets)
-    of_thread = _count(options, "O", 0)
-    inflight = fixed * of_thread if fixed and of_thread else streams * depth
-    limit = _value(options, "g", r"(\d{1,12})(i?)")
-    is_random = any(re.match(r"r\d*[KMGTb]?$", option) for option in options)
-    return _Target(
-        pattern=_pattern(_count(options, "w", 0), is_random=is_random),
-        request_bytes=request_bytes,
-        is_direct=_is_direct_command(options),
-        inflight=inflight,
-        rate_iops=None
-        if limit is None
-        else _rate_iops(float(limit[1]), "IOPS" if limit[2] else None, request_bytes, streams),
-        disks=tuple(sorted({disk for target in targets for disk in _disks(target)})),
-    )
-
-
-def _command_size(options: Sequence[str]) -> int:
-    found = _value(options, "b", r"(\d{1,12})([KMGTkmgt]?)")
-    if found is None:
-        return _DEFAULT_BYTES
-    exponent = " KMGT".index(found[2].upper() or " ")
-    size: int = int(found[1]) * 1024**exponent
-    return size
-
-
-def _count(options: Sequence[str], name: str, default: int) -> int:
-    found = _value(options, name, r"(\d{1,9})")
-    return default if found is None else int(found[1])
-
-
-def _value(options: Sequence[str], name: str, pattern: str) -> re.Match[str] | None:
-    """Return the value of the last option of a name, whose value follows it without a blank."""
-    found = (re.fullmatch(name + pattern, option, re.ASCII) for option in reversed(options))
-    return next((each for each in found if each is not None), None)
-
-
-def _is_direct_command(options: Sequence[str]) -> bool:
-    """Return whether the software cache is disabled: -S, -Su, -Sh, -Sr, -h, also with w."""
-    modes = [option[1:] for option in options if re.fullmatch("S[bhmruw]*", option)]
-    is_disabled = any(mode == "" or set(mode) & set("hru") for mode in modes)
-    return (is_disabled or "h" in options) and not any("m" in mode for mode in modes)
-
-
-def _disks(path: str) -> tuple[str, ...]:
-    """Return the drive of a target: C:, or #1 for a physical drive; nothing for other paths."""
-    found = re.match(r"'?([A-Za-z]:|#\d{1,4})", path)
-    return () if found is None else (found[1].upper(),)
 
 
 def _root(text: str) -> ET.Element:
@@ -242,45 +170,54 @@ def _root(text: str) -> ET.Element:
     return root
 
 
-def _xml_target(target: ET.Element) -> _Target:
+def _optional(element: ET.Element, name: str) -> int:
+    return 0 if element.find(name) is None else round(_number(element, name))
+
+
+def _xml_target(target: ET.Element, pool: Pool) -> Target:
     if target.find("RandomRatio") is not None:
         raise ValueError("found random and sequential requests at the same time")
-    request_bytes = _positive("BlockSize", _number(target, "BlockSize"))
-    threads = _positive("ThreadsPerFile", _number(target, "ThreadsPerFile"))
+    request_bytes = positive("BlockSize", _number(target, "BlockSize"))
+    threads = pool.threads or positive("ThreadsPerFile", _number(target, "ThreadsPerFile"))
+    depth = pool.depth or positive("RequestCount", _number(target, "RequestCount"))
     limit = target.find("Throughput")
-    return _Target(
-        pattern=_pattern(
+    return Target(
+        pattern=pattern_of(
             round(_number(target, "WriteRatio")), is_random=target.find("Random") is not None
         ),
         request_bytes=request_bytes,
         is_direct=any(target.findtext(each) == "true" for each in _DIRECT_XML)
         and target.findtext("MemoryMappedIo") != "true",
-        inflight=threads * _positive("RequestCount", _number(target, "RequestCount")),
+        inflight=threads * depth,
         rate_iops=None
         if limit is None
-        else _rate_iops(_quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
-        disks=_disks(target.findtext("Path", "")),
+        else rate_iops(quantity(limit.text or ""), limit.get("unit"), request_bytes, threads),
+        disks=places_of([target.findtext("Path", "")]),
+        is_paced=_optional(target, "ThinkTime") > 0,
     )
 
 
-def _text_target(target: str) -> _Target:
+def _text_target(target: str, pool: Pool) -> Target:
     lines = [line.strip() for line in target.splitlines()]
     text = "\n".join(lines)
-    request_bytes = _positive("block size", _size(_field(r"^block size: (\w+)$", text)))
-    threads = _positive("threads per file", int(_field(r"^threads per file: (\d{1,9})$", text)))
-    depth = int(_field(r"^number of outstanding I/O operations(?: per thread)?: (\d{1,9})$", text))
-    order = _field(r"^using (random|sequential|interlocked sequential) I/O", text)
+    request_bytes = positive("block size", size_of(field(r"^block size: (\w+)$", text)))
+    threads = pool.threads or positive(
+        "threads per file", int(field(r"^threads per file: (\d{1,9})$", text))
+    )
+    depth = pool.depth or int(field(rf"^{_OUTSTANDING}$", text))
+    order = field(r"^using (random|sequential|interlocked sequential) I/O", text)
     limit = re.search(r"^throughput rate-limited to (\d{1,12}) (IOPS|B/ms)$", text, re.MULTILINE)
-    return _Target(
-        pattern=_pattern(_write_percent(text), is_random=order == "random"),
+    return Target(
+        pattern=pattern_of(_write_percent(text), is_random=order == "random"),
         request_bytes=request_bytes,
         is_direct=any(line in _DIRECT_TEXT for line in lines)
         and "memory mapped I/O enabled" not in text,
-        inflight=threads * _positive("outstanding I/O operations", depth),
+        inflight=threads * positive("outstanding I/O operations", depth),
         rate_iops=None
         if limit is None
-        else _rate_iops(float(limit[1]), limit[2], request_bytes, threads),
-        disks=_disks(target),
+        else rate_iops(float(limit[1]), limit[2], request_bytes, threads),
+        disks=places_of([target]),
+        is_paced=re.search(r"^think time: 0*[1-9]", text, re.MULTILINE) is not None,
     )
 
 
@@ -291,17 +228,7 @@ def _write_percent(text: str) -> int:
         return 100
     # Versions before 2.0.17 print "write/read ratio: 30/100" for 30 % of writes.
     mix = r"performing mix test \((?:read/write ratio: \d{1,3}/|write/read ratio: )(\d{1,3})[)/]"
-    return int(_field(mix, text))
-
-
-def _pattern(write_percent: int, *, is_random: bool) -> Pattern:
-    return _PATTERNS.get((is_random, write_percent), "randrw" if is_random else "rw")
-
-
-def _rate_iops(limit: float, unit: str | None, request_bytes: int, threads: int) -> float | None:
-    """Return the rate of all threads; DiskSpd limits each one, in IOPS or bytes per ms."""
-    rate_iops = limit if unit == "IOPS" else limit * _MS_PER_S / request_bytes
-    return rate_iops * threads or None
+    return int(field(mix, text))
 
 
 def _xml_result(span: ET.Element, direction: str) -> DirectionResult:
@@ -315,7 +242,7 @@ def _xml_result(span: ET.Element, direction: str) -> DirectionResult:
 
 
 def _text_result(span: str, direction: str) -> DirectionResult:
-    seconds = _quantity(_field(r"actual test time:\s+([\d.]+)s", span))
+    seconds = quantity(field(r"actual test time:\s+([\d.]+)s", span))
     _, _, section = span.partition(f"{direction} IO\n")
     heading, _, rows = section.partition("\n")
     total = re.search(r"^[ \t]*total:(.*)$", rows, re.MULTILINE)
@@ -326,7 +253,7 @@ def _text_result(span: str, direction: str) -> DirectionResult:
     if names[:2] != ["bytes", "I/Os"] or len(cells) != len(names):
         raise ValueError(f"found a total of {len(cells)} columns; expected {', '.join(names)}")
     mean_ms = cells[names.index("AvgLat")] if "AvgLat" in names else None
-    return _result(round(_quantity(cells[1])), round(_quantity(cells[0])), seconds, mean_ms)
+    return _result(round(quantity(cells[1])), round(quantity(cells[0])), seconds, mean_ms)
 
 
 def _result(
@@ -334,7 +261,7 @@ def _result(
 ) -> DirectionResult:
     if not seconds:
         raise ValueError("found a test time of 0 s")
-    mean_s = _quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None
+    mean_s = quantity(mean_ms) / _MS_PER_S if mean_ms is not None and requests else None
     return done_within(requests, transferred_bytes, seconds, mean_s)
 
 
@@ -354,7 +281,7 @@ def _text_percentiles(span: str, name: str) -> dict[float, float]:
     _, _, table = span.rpartition("%-ile")
     rows = ([cell.strip() for cell in line.split("|")] for line in table.splitlines())
     return {
-        _TEXT_SHARES[row[0]]: _quantity(row[column]) / _MS_PER_S
+        _TEXT_SHARES[row[0]]: quantity(row[column]) / _MS_PER_S
         for row in rows
         if row[0] in _TEXT_SHARES and len(row) > column and row[column] != "N/A"
     }
@@ -364,32 +291,4 @@ def _number(element: ET.Element, name: str) -> float:
     text = element.findtext(name)
     if text is None:
         raise ValueError(f"found <{element.tag[:40]}> without <{name}>")
-    return _quantity(text)
-
-
-def _quantity(text: str) -> float:
-    """Parse a number as printf writes it; `float` would accept 1e9, nan and 1_0 too."""
-    if re.fullmatch(r"\s*\d{1,20}(?:\.\d{1,20})?\s*", text, re.ASCII) is None:
-        raise ValueError(f"found '{text[:40]}'; expected a number")
-    number = float(text)
-    if number >= _LARGEST:
-        raise ValueError(f"found {text[:40]}; expected a number below 2^63")
-    return number
-
-
-def _positive(name: str, number: float) -> int:
-    whole = round(number)
-    if not whole:
-        raise ValueError(f"{name} is 0")
-    return whole
-
-
-def _size(text: str) -> int:
-    return int(text) if text.isdecimal() else parse_size_bytes(text)
-
-
-def _field(pattern: str, text: str) -> str:
-    found = re.search(pattern, text, re.MULTILINE | re.ASCII)
-    if found is None:
-        raise ValueError(f"found no text that matches /{pattern}/")
-    return found[1]
+    return quantity(text)

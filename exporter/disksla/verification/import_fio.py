@@ -3,14 +3,31 @@
 Source: https://fio.readthedocs.io/en/latest/fio_doc.html, JSON output of fio 3.1 and later.
 """
 
-import re
-from itertools import pairwise
-from typing import Annotated, Any
+import math
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
 
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult, FioError, FioResult, Pattern, parse_fio
+from disksla.fio import DirectionResult, FioResult, Pattern, parse_fio, parse_fio_version
+from disksla.verification.fio_documents import Entry, FioDocument, Job, fio_documents, jobs_of
+from disksla.verification.fio_options import (
+    OFF,
+    Options,
+    count,
+    depth,
+    engine_of,
+    is_direct,
+    is_paced,
+    option,
+    part,
+    pattern_of,
+    places,
+    queue_depth,
+    rate_iops,
+    size,
+)
 from disksla.verification.measurement import (
     NOTHING,
     SHOWN_SHARES,
@@ -18,135 +35,161 @@ from disksla.verification.measurement import (
     Percentile,
     at_the_same_time,
     mean_request_bytes,
+    not_judged,
     percentiles_of,
 )
+from disksla.verification.places import disks_used
 
-_DOCUMENT = re.compile(r"^\{\s*$.*?^\}\s*$", re.MULTILINE | re.DOTALL)
-"""fio prints the outer braces alone on their lines and indents everything else."""
-_NO_NUMBER = re.compile(r"(:\s*)[+-]?(?:nan|inf)\b")
-"""What fio prints for undefined values; JSON does not allow it."""
-_SIZE = re.compile(r"(\d{1,15})(?:b|([kmg])(ib|[ib])?)?", re.IGNORECASE | re.ASCII)
-PATTERNS: dict[str, Pattern] = {
-    "read": "read",
-    "write": "write",
-    "randread": "randread",
-    "randwrite": "randwrite",
-    "rw": "rw",
-    "readwrite": "rw",
-    "randrw": "randrw",
+_MIXED_SIZES = {
+    *("bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"),
+    "bs_is_seq_rand",
 }
-"""Values of fio's option `rw`."""
-_SYNCHRONOUS = {"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"}
-_DEFAULT_ENGINE = "psync"
-_MIXED_SIZES = {"bssplit", "bsrange", "blocksize_range", "bs_unaligned", "blocksize_unaligned"}
 _LARGEST = 2**63
-_EXPONENTS = {"k": 1, "m": 2, "g": 3}
-_OFF = {"0", "false"}
-
-_Options = dict[str, str]
-
-
-class _Job(msgspec.Struct, frozen=True):
-    """What identifies a job and its clones."""
-
-    jobname: str
-    groupid: int
-    options: _Options = msgspec.field(name="job options", default_factory=dict)
-
-
-class _Document(msgspec.Struct, frozen=True):
-    version: str = msgspec.field(name="fio version")
-    jobs: Annotated[list[dict[str, Any]], msgspec.Meta(min_length=1)]
-    global_options: _Options = msgspec.field(name="global options", default_factory=dict)
+_MOST_INFLIGHT_SHARE = 1.25
+"""Requests in flight on average, of those that a job may have; more are of other jobs."""
+_SIZE_SHARE = 0.1
+"""Share by which the mean size of requests may differ from `bs`, as they are counted at other
+moments than the bytes."""
+_SUMS_JOBS = (
+    "its entry sums more jobs than its options say, as group_reporting does; run fio without"
+    " group_reporting"
+)
 
 
 def parse_fio_jobs(text: str) -> tuple[Measurement, ...]:
     """Return a measurement for each load in the results of one or several runs of fio.
 
-    Clones of a job, and jobs that ran at the same time, are one load. Raise DiskslaError if the
-    text is not a result, or a job failed or its requests are unknown.
+    Clones of a job, and jobs that ran at the same time on one disk, are one load. What cannot be
+    judged has a problem. Raise DiskslaError if the text is not a result.
     """
-    bodies = _DOCUMENT.findall(text) or [text[text.find("{") : text.rfind("}") + 1]]
-    return tuple(load for body in bodies for load in _loads(_decode(body)))
+    documents, is_cut = fio_documents(text)
+    loads = [load for document in documents for load in _loads(document)]
+    if is_cut:
+        loads.append(not_judged("a document of fio", "fio", "it is cut off, or not valid JSON"))
+    return tuple(loads)
 
 
-def depth_of(engine: str, queue_depth: int) -> int:
-    """Return the requests in flight of one job: synchronous engines ignore `iodepth`."""
-    return 1 if engine in _SYNCHRONOUS else queue_depth
+def _loads(document: FioDocument) -> Iterator[Measurement]:
+    """Return the loads of each client, which is a machine with disks of its own."""
+    for host, jobs in groupby(jobs_of(document), key=lambda job: job.host):
+        yield from _loads_of_host(document, host, list(jobs))
 
 
-def _decode(body: str) -> _Document:
+def _loads_of_host(document: FioDocument, host: str, jobs: Sequence[Job]) -> Iterator[Measurement]:
+    """Return the loads of a machine, and by disk, if each file is on a disk of its own."""
+    disks = [disk for disk in document.disks if disk.hostname == host]
+    stacks = {disk.name for disk in disks if disk.aggr_read_ios is not None}
+    used = {disk.name for disk in disks if disk.read_ios + disk.write_ios > 0} - stacks
+    is_apart = not stacks and 1 < len(used) == len(_places(jobs))
+    for together in _at_the_same_time(jobs):
+        for load in _by_place(together) if is_apart else [together]:
+            own = _places(load)
+            targets = own if is_apart and len(own) == 1 else disks_used(own, used, stacks)
+            measurement = at_the_same_time([_attempt(document.version, job) for job in load])
+            yield msgspec.structs.replace(measurement, targets=tuple(sorted(targets)))
+
+
+def _at_the_same_time(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs of each load: `stonewall` starts a new one, `new_group` only a new group."""
+    loads = [[jobs[0]]]
+    for earlier, later in pairwise(jobs):
+        is_new_load = "stonewall" in later.options or "new_group" not in later.options
+        if earlier.group == later.group or not is_new_load:
+            loads[-1].append(later)
+        else:
+            loads.append([later])
+    return loads
+
+
+def _by_place(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Return the jobs by the place of their files, if each has only one."""
+    if any(len(places(job.options)) > 1 for job in jobs):
+        return [list(jobs)]
+    return [[job for job in jobs if places(job.options) == {place}] for place in _places(jobs)]
+
+
+def _places(jobs: Sequence[Job]) -> list[str]:
+    return sorted({place for job in jobs for place in places(job.options)})
+
+
+def _attempt(version: str, job: Job) -> Measurement:
+    """Return the measurement of a job, or why there is none."""
+    name = f"{job.name} (host {job.host})" if job.host else job.name
     try:
-        return msgspec.json.decode(_NO_NUMBER.sub(r"\1null", body), type=_Document)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        raise DiskslaError(f"invalid JSON of fio: {error}") from None
+        return _measurement(version, name, job)
+    except DiskslaError as error:
+        return not_judged(name, version, str(error))
 
 
-def _loads(document: _Document) -> list[Measurement]:
-    """Return the loads: `stonewall` starts a new one, `new_group` only a new group."""
-    jobs = _jobs(document)
-    loads = [[_measurement(document.version, *jobs[0])]]
-    for (earlier, _), (later, entries) in pairwise(jobs):
-        measurement = _measurement(document.version, later, entries)
-        options = later.options
-        is_new_load = "stonewall" in options or "new_group" not in options
-        if earlier.groupid == later.groupid or not is_new_load:
-            loads[-1].append(measurement)
-        else:
-            loads.append([measurement])
-    return [at_the_same_time(load) for load in loads]
-
-
-def _jobs(document: _Document) -> list[tuple[_Job, list[dict[str, Any]]]]:
-    """Return each job with its entries: without group_reporting every clone has one."""
-    jobs: list[tuple[_Job, list[dict[str, Any]]]] = []
-    for raw in document.jobs:
-        try:
-            job = msgspec.convert(raw, _Job)
-        except msgspec.ValidationError as error:
-            raise DiskslaError(f"invalid JSON of fio: {error}") from None
-        job = msgspec.structs.replace(job, options=document.global_options | job.options)
-        if jobs and jobs[-1][0] == job:
-            jobs[-1][1].append(raw)
-        else:
-            jobs.append((job, [raw]))
-    return jobs
-
-
-def _measurement(version: str, job: _Job, entries: list[dict[str, Any]]) -> Measurement:
-    options, name = job.options, job.jobname
-    pattern = PATTERNS.get(_first(_option(options, "rw", "readwrite", default="read")))
-    if pattern is None or not options:
-        raise DiskslaError(f"job '{name}': its requests are unknown; expected option rw")
-    workers = _count(name, options, "numjobs", 1)
-    if len(entries) not in {1, workers}:
-        raise DiskslaError(
-            f"job '{name}': found {len(entries)} results; expected 1 or {workers}, one per clone"
-        )
-    result = _result(version, entries)
+def _measurement(version: str, name: str, job: Job) -> Measurement:
+    parse_fio_version(version)
+    options = job.options
+    pattern, workers = pattern_of(options), _workers(job)
     direction = _direction(pattern)
+    result = _result(version, job.entries)
     # Reads of a job that writes are those of `verify`, at another time.
     read = NOTHING if direction == "write" else _with_latency(result.read)
     write = NOTHING if direction == "read" else _with_latency(result.write)
     measured = write if direction == "write" else read
-    depth = depth_of(
-        _option(options, "ioengine", default=_DEFAULT_ENGINE), _count(name, options, "iodepth", 1)
-    )
-    return Measurement(
+    request_bytes = _request_bytes(options, pattern, read, write)
+    rate = rate_iops(options, direction, request_bytes)
+    load = Measurement(
         name=name,
         tool=result.version,
         pattern=pattern,
-        request_bytes=_request_bytes(job, pattern, read, write),
-        inflight=workers * depth,
+        request_bytes=request_bytes,
+        inflight=workers * depth(options),
         read=read,
         write=write,
         percentiles=()
         if direction is None
-        else percentiles_of(measured.bins) or _percentiles(entries, direction),
-        rate_iops=_rate_iops(job, direction, workers),
-        is_direct=_is_direct(options),
-        targets=devices_in(options.get("filename", "")),
+        else percentiles_of(measured.bins) or _percentiles(job.entries, direction),
+        rate_iops=None if rate is None else rate * workers,
+        is_direct=is_direct(options, engine_of(options)) or False,
+        is_paced=is_paced(options),
     )
+    if _sums_several_jobs(job, result, load, workers * queue_depth(options)):
+        raise DiskslaError(_SUMS_JOBS)
+    return load
+
+
+def _workers(job: Job) -> int:
+    """Return the number of clones, which old versions of fio do not print."""
+    clones, entries = count(job.options, "numjobs", 1), len(job.entries)
+    if entries > 1 and entries % clones:
+        raise DiskslaError(f"found {entries} results of {clones} clones; expected one of each")
+    return max(clones, entries)
+
+
+def _sums_several_jobs(job: Job, result: FioResult, load: Measurement, most_inflight: int) -> bool:
+    """Return whether an entry has requests that its options do not explain."""
+    if len(job.entries) > 1:
+        return False
+    [entry] = job.entries
+    only = _direction(load.pattern)
+    other = result.read if only == "write" else result.write if only == "read" else NOTHING
+    if other.requests and (only == "read" or job.options.get("verify", "0") in OFF):
+        return True
+    sizes = [(each, name) for each, name in ((load.read, "read"), (load.write, "write"))]
+    if not _MIXED_SIZES & job.options.keys() and any(
+        abs(each.bytes / _bytes_of(job.options, name) - each.requests)
+        > _SIZE_SHARE * each.requests
+        for each, name in sizes
+    ):
+        return True
+    measured = load.measured
+    mean = measured.iops * (measured.mean_latency_s or 0.0)
+    return mean > _MOST_INFLIGHT_SHARE * most_inflight or _least_jobs(entry) > max(
+        1, count(job.options, "numjobs", 1)
+    )
+
+
+def _least_jobs(entry: Entry) -> int:
+    """Return how many jobs an entry has at least: each ran for no longer than the run took."""
+    total_ms, longest_s = entry.get("job_runtime"), entry.get("elapsed")
+    if not isinstance(total_ms, int) or not isinstance(longest_s, int) or longest_s <= 0:
+        return 1
+    return math.ceil(min(total_ms, _LARGEST) / (1000 * longest_s) - _SIZE_SHARE)
 
 
 def _direction(pattern: Pattern) -> str | None:
@@ -161,43 +204,36 @@ def _with_latency(result: DirectionResult) -> DirectionResult:
     return msgspec.structs.replace(result, mean_latency_s=result.mean_latency_s or None)
 
 
-def devices_in(filename: str) -> tuple[str, ...]:
-    """Return the devices in a value of fio's option `filename`, in which colons separate names."""
-    names = re.split(r"(?<!\\):", filename)
-    return tuple(sorted({name for name in names if name.startswith("/dev/")}))
+def _bytes_of(options: Options, direction: str) -> int:
+    text = option(options, "bs", "blocksize", default="4k")
+    return size(options, part(text, direction))
 
 
 def _request_bytes(
-    job: _Job, pattern: Pattern, read: DirectionResult, write: DirectionResult
+    options: Options, pattern: Pattern, read: DirectionResult, write: DirectionResult
 ) -> int:
     """Return the size of the requests; their mean if they have several sizes."""
-    text = _option(job.options, "bs", "blocksize", default="4k")
-    sizes = [_size(job, _part(text, direction)) for direction in ("read", "write")]
+    sizes = [_bytes_of(options, direction) for direction in ("read", "write")]
     direction = _direction(pattern)
-    if _MIXED_SIZES & job.options.keys() or (direction is None and sizes[0] != sizes[1]):
+    if _MIXED_SIZES & options.keys() or (direction is None and sizes[0] != sizes[1]):
         return mean_request_bytes(read, write)
     return sizes[1] if direction == "write" else sizes[0]
 
 
-def _rate_iops(job: _Job, direction: str | None, workers: int) -> float | None:
-    """Return the requested rate of all clones, and of both directions of a mix."""
-    text = job.options.get("rate_iops")
-    if text is None:
-        return None
-    directions = ("read", "write") if direction is None else (direction,)
-    return float(sum(_size(job, _part(text, each)) for each in directions)) * workers
-
-
-def _result(version: str, entries: list[dict[str, Any]]) -> FioResult:
+def _result(version: str, entries: Sequence[Entry]) -> FioResult:
     """Parse the entries of one job as the result of a run of only this job."""
+    if any("mixed" in entry and "read" not in entry for entry in entries):
+        raise DiskslaError(
+            "it does not tell reads from writes; run fio without unified_rw_reporting=1"
+        )
     document = {"fio version": version, "jobs": [entry | {"groupid": 0} for entry in entries]}
     try:
         return parse_fio(msgspec.json.encode(document).decode())
-    except FioError as failure:
-        raise DiskslaError(str(failure)) from None
+    except (UnicodeEncodeError, OverflowError) as error:
+        raise DiskslaError(f"not valid fio JSON: {error}") from None
 
 
-def _percentiles(entries: list[dict[str, Any]], direction: str) -> tuple[Percentile, ...]:
+def _percentiles(entries: Sequence[Entry], direction: str) -> tuple[Percentile, ...]:
     """Return the percentiles that fio computed; those of several clones cannot be combined."""
     known = entries[0][direction]["clat_ns"].get("percentile") if len(entries) == 1 else None
     if not isinstance(known, dict):
@@ -208,46 +244,3 @@ def _percentiles(entries: list[dict[str, Any]], direction: str) -> tuple[Percent
         for share, value in found
         if isinstance(value, int) and 0 <= value < _LARGEST
     )
-
-
-def _is_direct(options: _Options) -> bool:
-    if "buffered" in options:
-        return options["buffered"] in _OFF
-    return options.get("direct", "0") not in _OFF
-
-
-def _option(options: _Options, *names: str, default: str) -> str:
-    return next((options[name] for name in names if name in options), default)
-
-
-def _count(name: str, options: _Options, option: str, default: int) -> int:
-    text = options.get(option, str(default))
-    if re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII) is None:
-        raise DiskslaError(f"job '{name}': found {option}='{text[:40]}'; expected a number")
-    return int(text)
-
-
-def _size(job: _Job, text: str) -> int:
-    """Parse a size or a number as fio does.
-
-    With its default, `kb_base=1024`, 4k, 4kb and 4Ki are 4096 and 4KiB is 4000: for compatibility
-    with old scripts. With `kb_base=1000` it is the other way round.
-    """
-    found = _SIZE.fullmatch(_first(text))
-    if found is None or not int(found[1]):
-        raise DiskslaError(f"job '{job.jobname}': found '{text[:40]}'; expected a size such as 4k")
-    prefix, suffix = (found[2] or "").lower(), (found[3] or "").lower()
-    is_decimal = (suffix == "ib") != (job.options.get("kb_base") == "1000")
-    factor: int = (1000 if is_decimal else 1024) ** _EXPONENTS.get(prefix, 0)
-    return int(found[1]) * factor
-
-
-def _part(text: str, direction: str) -> str:
-    """Return the part of `100,50` for reads or writes; a single number is for both."""
-    parts = text.split(",")
-    return parts[1] if direction == "write" and len(parts) > 1 and parts[1] else parts[0]
-
-
-def _first(text: str) -> str:
-    """Return the text before a comma or colon, as in bs=4k,4k and rw=randread:8."""
-    return re.split("[,:]", text.strip())[0]

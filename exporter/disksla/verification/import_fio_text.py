@@ -5,6 +5,7 @@ for what it means. Versions 2 and 3 differ: `read : io=1MB, ... runt= 42234msec`
 `read: IOPS=10, BW=1MiB/s (1MB/s)(1MiB/42234msec)`.
 """
 
+import contextlib
 import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -12,16 +13,29 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.fio import DirectionResult, Pattern
-from disksla.verification.import_fio import PATTERNS, depth_of, devices_in
-from disksla.verification.measurement import (
-    NOTHING,
-    Measurement,
-    Percentile,
-    add_up,
-    done_within,
-    mean_request_bytes,
+from disksla.fio import Pattern
+from disksla.verification.fio_options import (
+    Options,
+    depth,
+    is_direct,
+    is_paced,
+    known_engine,
+    known_pattern,
+    places,
+    rate_iops,
+    with_device,
 )
+from disksla.verification.fio_text_options import is_command, options_in, options_of_run
+from disksla.verification.fio_text_result import (
+    FACTORS,
+    Result,
+    directions,
+    disks_in,
+    last_states,
+    percentiles,
+)
+from disksla.verification.measurement import Measurement, add_up, mean_request_bytes, not_judged
+from disksla.verification.places import disks_used, is_device
 
 _JOB = re.compile(
     r"(?:^|\s)(?P<name>\S[^\n]{0,200}?): \(g=(?P<group>\d{1,6})\): rw=(?P<pattern>\w{1,20}), "
@@ -30,40 +44,24 @@ _JOB = re.compile(
 )
 _RESULT = re.compile(
     r"(?:^|\s)(?P<name>\S[^\n]{0,200}?): \(groupid=(?P<group>\d{1,6}), jobs=(?P<jobs>\d{1,6})\):"
-    r" err= {0,3}(?P<error>\d{1,6})",
+    r" err= {0,3}(?P<error>\d{1,6})(?::? pid=(?P<pid>\d{1,10}))?",
     re.ASCII,
 )
-_DIRECTION = re.compile(r"\s*(read|write) ?: .*?(?:runt= *|/)(\d{1,12})msec", re.ASCII)
-_TRANSFERRED = re.compile(r"(?:io=|\()(\d{1,12}(?:\.\d{1,6})?)([KMGTP]?)i?B?[,/]", re.ASCII)
-_LATENCY = re.compile(
-    r"\s*clat \((nsec|usec|msec)\):.* avg= {0,12}(\d{1,12}(?:\.\d{1,6})?),", re.ASCII
-)
-_PERCENTILE_UNIT = re.compile(r"\s*clat percentiles \((nsec|usec|msec)\):", re.ASCII)
-_PERCENTILE = re.compile(r"(\d{1,3}\.\d\d)th=\[ {0,12}(\d{1,15})\]", re.ASCII)
-_ISSUED = re.compile(
-    r"\s*issued (?:rwts?)? *: total=(?:r=(\d{1,15})/w=(\d{1,15})|(\d{1,15}),(\d{1,15}),)", re.ASCII
-)
-_COMMAND = re.compile(r"(?:^|[\s$#>/])fio\s+-", re.ASCII)
 _VERSION = re.compile(r"\s*(fio-\d{1,4}\.\S{1,40})\s*$", re.ASCII)
 _SIZE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)([KMGTP]?)(?:i?B)?(?=[-,/\s]|$)", re.ASCII)
-_OPTION = re.compile(
-    r"(?:^|[\s'\"])-{0,2}(direct|buffered|rate_iops|filename)[= ]['\"]?([^\s'\"]{1,200})", re.ASCII
-)
-_RATE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_FACTORS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
-_SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3}
-_SHOWN = {"50.00": 0.5, "90.00": 0.9, "99.00": 0.99, "99.90": 0.999}
-_OFF = {"0", "false"}
+_OPEN = re.compile(r"\s*(?:read|write) ?: (?:IOPS|io)=", re.ASCII)
+_HOST = re.compile(r"<[^<>\s]{1,200}> ")
+_LONGEST = 400
+"""Characters of a line of fio that a mail program may have broken."""
 
 
 class _Job(NamedTuple):
     """What fio prints of a job before it starts."""
 
-    name: str
-    group: str
     pattern: Pattern
     sizes: tuple[int, ...]
     """Smallest and largest size of reads, then of writes."""
+    engine: str
     depth: int
 
     @property
@@ -72,21 +70,12 @@ class _Job(NamedTuple):
         return self.pattern, self.sizes, self.depth
 
 
-class _Result(NamedTuple):
-    """What fio prints of a job, or of a group of jobs, when it has ended."""
-
-    name: str
-    group: str
-    jobs: int
-    lines: list[str]
-
-
 class _Run(NamedTuple):
     """One run of fio: what was printed before its jobs, its jobs, and their results."""
 
     before: list[str]
-    jobs: list[_Job]
-    results: list[_Result]
+    jobs: list[re.Match[str]]
+    results: list[Result]
 
 
 def is_fio_text(text: str) -> bool:
@@ -98,13 +87,31 @@ def parse_fio_text(text: str) -> tuple[Measurement, ...]:
     """Return a measurement for each group of jobs, of all runs in the text.
 
     Whether I/O was direct, and at which rate it was asked for, is only known if the text has the
-    command line or the job file. Raise DiskslaError if a job failed, or the load of a group is not
-    known.
+    command line or the job file. What cannot be judged has a problem.
     """
-    lines = text.replace("\r", "\n").split("\n")
+    lines = _unbroken(text.replace("\r", "\n").split("\n"))
     # A page with several results often says the options once.
-    everywhere = _options(lines)
+    everywhere = options_in(lines)
     return tuple(load for run in _runs(lines) for load in _loads(run, everywhere))
+
+
+def _unbroken(lines: Sequence[str]) -> list[str]:
+    """Return the lines of fio as they were before a mail program broke the long ones."""
+    found: list[str] = []
+    for line in lines:
+        if found and _is_broken(found[-1]) and ": ios=" not in line:
+            found[-1] += f" {line.strip()}"
+        else:
+            found.append(line)
+    return found
+
+
+def _is_broken(line: str) -> bool:
+    if len(line) > _LONGEST:
+        return False
+    is_job = ": (g=" in line and "): rw=" in line and "iodepth=" not in line
+    is_disk = ": ios=" in line and "util=" not in line
+    return is_job or is_disk or (_OPEN.match(line) is not None and "msec" not in line)
 
 
 def _runs(lines: Sequence[str]) -> Iterator[_Run]:
@@ -114,12 +121,19 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
             if run.results:
                 yield run
                 run = _Run([], [], [])
-            run.jobs.append(_job(found))
+            run.jobs.append(found)
         elif (found := _RESULT.search(line)) is not None:
-            if int(found["error"]):
-                raise DiskslaError(f"job '{found['name']}': fio reports error {found['error']}")
-            run.results.append(_Result(found["name"], found["group"], int(found["jobs"]), []))
-        elif run.results and _COMMAND.search(line) is None:
+            run.results.append(
+                Result(
+                    name=found["name"],
+                    group=found["group"],
+                    jobs=int(found["jobs"]),
+                    error=int(found["error"]),
+                    pid=found["pid"],
+                    lines=[],
+                )
+            )
+        elif run.results and not is_command(line):
             run.results[-1].lines.append(line)
         else:
             if run.results:
@@ -130,59 +144,98 @@ def _runs(lines: Sequence[str]) -> Iterator[_Run]:
         yield run
 
 
-def _job(found: re.Match[str]) -> _Job:
-    pattern = PATTERNS.get(found["pattern"])
+def _job(found: re.Match[str], options: Options) -> _Job:
+    pattern, engine = known_pattern(found["pattern"]), known_engine(found["engine"])
     sizes = tuple(
-        round(float(number) * _FACTORS[prefix]) for number, prefix in _SIZE.findall(found["sizes"])
+        round(float(number) * FACTORS[prefix]) for number, prefix in _SIZE.findall(found["sizes"])
     )
-    if pattern is None or len(sizes) < 4 or not int(found["depth"]):  # noqa: PLR2004 -- two ranges
-        raise DiskslaError(f"job '{found['name']}': its requests are unknown")
-    depth = depth_of(found["engine"], int(found["depth"]))
-    return _Job(found["name"], found["group"], pattern, sizes[:4], depth)
+    if len(sizes) < 4 or not int(found["depth"]):  # noqa: PLR2004 -- two ranges
+        raise DiskslaError("its requests are unknown")
+    inflight = depth(options | {"ioengine": engine, "iodepth": found["depth"]})
+    return _Job(pattern, sizes[:4], engine, inflight)
 
 
-def _loads(run: _Run, everywhere: dict[str, str]) -> Iterator[Measurement]:
-    options = everywhere | _options(run.before)
+def _loads(run: _Run, everywhere: Options) -> Iterator[Measurement]:
+    options = options_of_run(run.before, everywhere)
     versions = (_VERSION.match(line) for line in run.before)
     tool = next((found[1] for found in versions if found is not None), "fio")
-    for group in dict.fromkeys(result.group for result in run.results):
-        jobs = [job for job in run.jobs if job.group == group]
-        results = [result for result in run.results if result.group == group]
-        yield _load(tool, jobs, results, options)
+    lines = [line for result in run.results for line in result.lines]
+    named = {
+        place
+        for job in run.jobs
+        for place in places(with_device(options, job["name"]))
+        if {"filename", "directory"} & options.keys() or is_device(place)
+    }
+    # fio does not print which of its jobs used which disk.
+    targets = tuple(sorted(disks_used(named, *disks_in(lines))))
+    last = last_states(run.results)
+    for group in dict.fromkeys(result.group for result in last):
+        results = [result for result in last if result.group == group]
+        jobs = [job for job in run.jobs if job["group"] == group]
+        name = " + ".join(dict.fromkeys(result.name for result in results))
+        try:
+            _check(jobs, results)
+            load = _load(name, [_job(job, options) for job in jobs], results, options)
+        except DiskslaError as error:
+            load = not_judged(name, tool, str(error))
+        yield msgspec.structs.replace(load, tool=tool, targets=targets)
 
 
-def _load(
-    tool: str, jobs: list[_Job], results: list[_Result], options: dict[str, str]
-) -> Measurement:
-    name = " + ".join(dict.fromkeys(result.name for result in results))
+def _check(jobs: Sequence[re.Match[str]], results: Sequence[Result]) -> None:
+    if any(_HOST.match(each["name"]) for each in jobs) or any(
+        result.name == "All clients" for result in results
+    ):
+        raise DiskslaError(
+            "found the output of several clients of fio; expected one of each host, or"
+            " --output-format=json"
+        )
+    if not jobs:
+        raise DiskslaError("its requests are unknown; expected its line with bs=")
+    error = next((result.error for result in results if result.error), 0)
+    if error:
+        raise DiskslaError(f"fio reports error {error}")
+
+
+def _load(name: str, jobs: list[_Job], results: list[Result], options: Options) -> Measurement:
     count = sum(result.jobs for result in results)
     loads = {job.load for job in jobs}
-    if not jobs or not count:
-        raise DiskslaError(f"job '{name}': its requests are unknown; expected its line with bs=")
-    if len(loads) != 1 and len(jobs) != count:
+    if not count or (len(loads) != 1 and len(jobs) != count):
         raise DiskslaError(
-            f"job '{name}': found {count} jobs of {len(loads)} kinds in its group, so their"
-            " requests are unknown; use `stonewall` between jobs, or --output-format=json"
+            f"found {count} jobs of {len(loads)} kinds in its group, so their requests are"
+            " unknown; use `stonewall` between jobs, or --output-format=json"
         )
     job = jobs[0]
-    measured = [_directions(result, job.sizes) for result in results]
+    measured = [directions(result, job.sizes) for result in results]
     read = add_up([each[0] for each in measured])
     write = add_up([each[1] for each in measured])
     has_one_size = len(loads) == 1 and len(_used_sizes(job)) == 1
-    rate = options.get("rate_iops", "")
+    request_bytes = _used_sizes(job).pop() if has_one_size else mean_request_bytes(read, write)
+    rate = _rate_iops(job, options, request_bytes)
     return Measurement(
         name=name,
-        tool=tool,
+        tool="fio",
         pattern=job.pattern if len({each.pattern for each in jobs}) == 1 else "randrw",
-        request_bytes=_used_sizes(job).pop() if has_one_size else mean_request_bytes(read, write),
+        request_bytes=request_bytes,
         inflight=job.depth * count if len(loads) == 1 else sum(each.depth for each in jobs),
         read=read,
         write=write,
-        percentiles=_percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
-        rate_iops=float(rate) * count if _RATE.fullmatch(rate) and not _is_mix(job) else None,
-        is_direct=_is_direct(options),
-        targets=devices_in(options.get("filename", "")),
+        percentiles=percentiles(results[0]) if len(results) == 1 and not _is_mix(job) else (),
+        rate_iops=None if rate is None else rate * count,
+        is_direct=_is_direct(jobs, options),
+        is_paced=is_paced(options),
     )
+
+
+def _rate_iops(job: _Job, options: Options, request_bytes: int) -> float | None:
+    direction = "write" if job.pattern in {"write", "randwrite"} else "read"
+    with contextlib.suppress(DiskslaError):  # the word may be that of another program
+        return rate_iops(options, None if _is_mix(job) else direction, request_bytes)
+    return None
+
+
+def _is_direct(jobs: Sequence[_Job], options: Options) -> bool | None:
+    found = {is_direct(options, job.engine) for job in jobs}
+    return found.pop() if len(found) == 1 else False
 
 
 def _is_mix(job: _Job) -> bool:
@@ -195,86 +248,3 @@ def _used_sizes(job: _Job) -> set[int]:
     if _is_mix(job):
         return {*reads, *writes}
     return set(writes if job.pattern in {"write", "randwrite"} else reads)
-
-
-def _directions(
-    result: _Result, sizes: tuple[int, ...]
-) -> tuple[DirectionResult, DirectionResult]:
-    """Return what was read and written: the counts are exact, rates are rounded by fio."""
-    reads, writes = _issued(result)
-    found = {"read": NOTHING, "write": NOTHING}
-    direction = None
-    for line in result.lines:
-        if (heading := _DIRECTION.match(line)) is not None:
-            direction = heading[1]
-            requests, least, most = (
-                (reads, *sizes[:2]) if direction == "read" else (writes, *sizes[2:])
-            )
-            transferred = requests * least if least == most else _transferred_bytes(line)
-            found[direction] = _result(requests, transferred, int(heading[2]) / 1000)
-        elif direction is not None and (latency := _LATENCY.match(line)) is not None:
-            mean_s = float(latency[2]) * _SECONDS[latency[1]]
-            found[direction] = msgspec.structs.replace(
-                found[direction], mean_latency_s=mean_s or None
-            )
-    if reads + writes and not any(each.requests for each in found.values()):
-        raise DiskslaError(
-            f"job '{result.name}': found reads and writes reported together; expected each"
-            " (unified_rw_reporting=0)"
-        )
-    return found["read"], found["write"]
-
-
-def _issued(result: _Result) -> tuple[int, int]:
-    """Return how many reads and writes were done."""
-    for line in result.lines:
-        issued = _ISSUED.match(line)
-        if issued is not None:
-            reads, writes = (int(each) for each in issued.groups() if each is not None)
-            return reads, writes
-    raise DiskslaError(f"job '{result.name}': found no number of requests ('issued')")
-
-
-def _result(requests: int, transferred_bytes: int, runtime_s: float) -> DirectionResult:
-    if not runtime_s:
-        raise DiskslaError("found a runtime of 0 ms; expected a result of fio")
-    return done_within(requests, transferred_bytes, runtime_s, None)
-
-
-def _transferred_bytes(line: str) -> int:
-    """Return the amount that fio prints, with three or four digits."""
-    amounts = _TRANSFERRED.findall(line)
-    if not amounts:
-        raise DiskslaError(f"found '{line.strip()[:60]}'; expected an amount of data")
-    number, prefix = amounts[-1]
-    return round(float(number) * _FACTORS[prefix])
-
-
-def _percentiles(result: _Result) -> tuple[Percentile, ...]:
-    unit = 0.0
-    found: dict[float, float] = {}
-    for line in result.lines:
-        if (heading := _PERCENTILE_UNIT.match(line)) is not None:
-            unit = _SECONDS[heading[1]]
-        elif unit:
-            found |= {
-                _SHOWN[label]: int(value) * unit
-                for label, value in _PERCENTILE.findall(line)
-                if label in _SHOWN
-            }
-    return tuple(Percentile(share, found[share]) for share in sorted(found))
-
-
-def _options(lines: Sequence[str]) -> dict[str, str]:
-    """Return the options of a command line or job file that have one value only."""
-    values: dict[str, set[str]] = {}
-    for line in lines:
-        for option, value in _OPTION.findall(line):
-            values.setdefault(option, set()).add(value)
-    return {option: each.pop() for option, each in values.items() if len(each) == 1}
-
-
-def _is_direct(options: dict[str, str]) -> bool | None:
-    if "buffered" in options:
-        return options["buffered"] in _OFF
-    return options["direct"] not in _OFF if "direct" in options else None

@@ -1,5 +1,7 @@
 """Import results of fio or DiskSpd that were made elsewhere, and judge them."""
 
+import quopri
+import re
 from collections import Counter
 from collections.abc import Iterable
 
@@ -21,6 +23,8 @@ from disksla.verification.suites import Suite, SuiteTest, suite_limits, within_l
 LARGEST_BYTES = 64 * 1024**2
 """Size limit of an imported file, far above any real result."""
 _MOST_SHOWN = 60
+_QUOTE = re.compile(r"^(?:>[ \t]?)+", re.MULTILINE)
+"""What mail programs put before the lines that they quote."""
 _NO_REQUEST = "no request completed"
 _LEAST_RATE_SHARE = 0.999
 """Share of the rate of a latency test; a rate that is lower was not just rounded."""
@@ -41,6 +45,9 @@ def parse_result(text: str) -> tuple[Measurement, ...]:
 
     Raise DiskslaError for any other text.
     """
+    if "(groupid=3D" in text:  # a mail as it was sent, in quoted-printable
+        text = decode_text(quopri.decodestring(text.encode(errors="replace")))
+    text = _QUOTE.sub("", text)
     if is_diskspd(text):
         return parse_diskspd(text)
     if '"fio version"' in text or text.lstrip().startswith("{"):
@@ -122,14 +129,22 @@ def _is_at_rate(test: SuiteTest, measurement: Measurement) -> bool:
 def _defect(measurement: Measurement, tolerance_ratio: float) -> str | None:
     """Return why a measurement cannot be judged; None if it can."""
     if len(measurement.targets) > 1:
-        return f"found a load of several disks ({', '.join(measurement.targets)}); expected one"
+        return (
+            f"found a load of several disks or directories ({', '.join(measurement.targets)});"
+            " expected one disk"
+        )
+    if measurement.problem:
+        return measurement.problem
     if measurement.is_direct is None:
         return (
-            "it is not known whether I/O was direct; use --direct if it was, or"
+            "the result does not say whether I/O was direct; use --direct if it was, or"
             " --output-format=json"
         )
     if not measurement.is_direct:
-        return "found buffered I/O, which measures the cache of the system; expected direct I/O"
+        return (
+            "found buffered I/O, which measures the cache and not the disk; expected direct I/O"
+            " (direct=1 of fio, -Sh of DiskSpd)"
+        )
     short = short_runtime(measurement.measured.runtime_s, tolerance_ratio)
     return None if short is None else short.message
 
@@ -166,6 +181,8 @@ def _judge(
     rate_iops, iops = measurement.rate_iops, measurement.measured.iops
     if rate_iops is not None and iops >= rate_iops * (1 - tolerance_ratio):
         return _untested(result, f"it asked for only {format_count(rate_iops)} IOPS")
+    if measurement.is_paced:
+        return _untested(result, "it paused between requests, so it asked for less than it could")
     if measurement.inflight < least_inflight:
         return _untested(
             result, f"{measurement.inflight} in flight; the promise needs {least_inflight}"

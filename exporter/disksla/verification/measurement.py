@@ -44,8 +44,13 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     """The requested rate, reads and writes; None for as many requests as possible."""
     is_direct: bool | None = True
     """Whether the requests bypassed the cache of the operating system; None if unknown."""
+    is_paced: bool = False
+    """Whether it paused between requests, so that it asked for less than it could."""
     targets: tuple[str, ...] = ()
-    """The disks that were loaded, as far as the result names them."""
+    """The disks that were loaded, or directories of which it is not known whether they are on one
+    disk; as far as the result names them."""
+    problem: str = ""
+    """Why it cannot be judged, as far as the result alone shows it."""
 
     @property
     def measured(self) -> DirectionResult:
@@ -68,6 +73,13 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
         if measured.mean_latency_s is None:
             return self.inflight
         return min(self.inflight, measured.iops * measured.mean_latency_s)
+
+
+def not_judged(name: str, tool: str, problem: str) -> Measurement:
+    """Return a load that cannot be judged."""
+    return Measurement(
+        name=name, tool=tool, pattern="randrw", request_bytes=1, inflight=1, problem=problem
+    )
 
 
 def measurement_of(job: FioJob, result: FioResult) -> Measurement:
@@ -104,7 +116,9 @@ def at_the_same_time(parts: Sequence[Measurement]) -> Measurement:
         write=write,
         rate_iops=sum(rates) if len(rates) == len(parts) else None,
         is_direct=False if False in directness else None if None in directness else True,
+        is_paced=any(part.is_paced for part in parts),
         targets=tuple(sorted({target for part in parts for target in part.targets})),
+        problem=next((part.problem for part in parts if part.problem), ""),
     )
 
 

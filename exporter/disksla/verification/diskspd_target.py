@@ -1,0 +1,110 @@
+"""The load of a target of DiskSpd, and of the targets of a timespan together."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from disksla.fio import Pattern
+from disksla.units import parse_size_bytes
+from disksla.verification.places import windows_place
+
+_PATTERNS: dict[tuple[bool, int], Pattern] = {
+    (False, 0): "read",
+    (False, 100): "write",
+    (True, 0): "randread",
+    (True, 100): "randwrite",
+}
+_MS_PER_S = 1000
+_LARGEST = 2**63
+
+
+class Target(NamedTuple):
+    """The load on one file or disk."""
+
+    pattern: Pattern
+    request_bytes: int
+    is_direct: bool
+    inflight: int
+    rate_iops: float | None
+    disks: tuple[str, ...] = ()
+    """Drives, volumes and shares."""
+    is_paced: bool = False
+    """Whether it pauses between requests."""
+
+    @property
+    def directions(self) -> tuple[str, ...]:
+        """The parts of a result that have requests."""
+        if self.pattern in {"rw", "randrw"}:
+            return ("Read", "Write")
+        return ("Write",) if self.pattern in {"write", "randwrite"} else ("Read",)
+
+
+class Pool(NamedTuple):
+    """Threads that all targets of a timespan share (-F), and their requests in flight (-O)."""
+
+    threads: int = 0
+    """0: each target has threads of its own."""
+    depth: int = 0
+    """Requests in flight of a thread; 0: those of each target."""
+
+
+def sum_of(number: int, targets: list[Target], pool: Pool) -> Target:
+    """Add up the requests in flight and the rates of targets with the same kind of request."""
+    kinds = {target[:3] for target in targets}
+    if len(kinds) != 1:
+        raise ValueError(f"found {len(kinds)} kinds of requests in timespan {number}; expected 1")
+    rates = [target.rate_iops for target in targets if target.rate_iops is not None]
+    return targets[0]._replace(
+        inflight=pool.threads * pool.depth or sum(target.inflight for target in targets),
+        rate_iops=sum(rates) if rates else None,
+        disks=tuple(sorted({disk for target in targets for disk in target.disks})),
+        is_paced=any(target.is_paced for target in targets),
+    )
+
+
+def places_of(paths: Iterable[str]) -> tuple[str, ...]:
+    """Return the drives, volumes and shares of paths, as far as they say them."""
+    found = {windows_place(path.removeprefix("'")) for path in paths}
+    return tuple(sorted(place for place in found if place is not None))
+
+
+def pattern_of(write_percent: int, *, is_random: bool) -> Pattern:
+    """Return the pattern of requests of which a share are writes."""
+    return _PATTERNS.get((is_random, write_percent), "randrw" if is_random else "rw")
+
+
+def rate_iops(limit: float, unit: str | None, request_bytes: int, threads: int) -> float | None:
+    """Return the rate of all threads; DiskSpd limits each one, in IOPS or bytes per ms."""
+    of_thread = limit if unit == "IOPS" else limit * _MS_PER_S / request_bytes
+    return of_thread * threads or None
+
+
+def positive(name: str, number: float) -> int:
+    """Return a whole number. Raise ValueError if it is 0."""
+    whole = round(number)
+    if not whole:
+        raise ValueError(f"{name} is 0")
+    return whole
+
+
+def quantity(text: str) -> float:
+    """Parse a number as printf writes it; `float` would accept 1e9, nan and 1_0 too."""
+    if re.fullmatch(r"\s*\d{1,20}(?:\.\d{1,20})?\s*", text, re.ASCII) is None:
+        raise ValueError(f"found '{text[:40]}'; expected a number")
+    number = float(text)
+    if number >= _LARGEST:
+        raise ValueError(f"found {text[:40]}; expected a number below 2^63")
+    return number
+
+
+def size_of(text: str) -> int:
+    """Return a size in bytes, as 4096 or 4KiB."""
+    return int(text) if text.isdecimal() else parse_size_bytes(text)
+
+
+def field(pattern: str, text: str) -> str:
+    """Return the group of a pattern. Raise ValueError if no line matches."""
+    found = re.search(pattern, text, re.MULTILINE | re.ASCII)
+    if found is None:
+        raise ValueError(f"found no text that matches /{pattern}/")
+    return found[1]

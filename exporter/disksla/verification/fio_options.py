@@ -1,0 +1,198 @@
+"""Options of a job of fio, as its JSON lists them: what they say of the load.
+
+Source: https://fio.readthedocs.io/en/latest/fio_doc.html.
+"""
+
+import re
+from typing import Any
+
+from disksla.errors import DiskslaError
+from disksla.fio import Pattern
+from disksla.verification.places import is_device, names_in, places_of
+
+Options = dict[str, str]
+
+PATTERNS: dict[str, Pattern] = {
+    "read": "read",
+    "write": "write",
+    "randread": "randread",
+    "randwrite": "randwrite",
+    "rw": "rw",
+    "readwrite": "rw",
+    "randrw": "randrw",
+}
+"""Values of fio's option `rw`."""
+_SIZE = re.compile(r"(\d{1,15})(?:b|([kmg])(ib|[ib])?)?", re.IGNORECASE | re.ASCII)
+_EXPONENTS = {"k": 1, "m": 2, "g": 3}
+_BUFFERED = {"mmap", "splice"}
+_PASS_THROUGH = {"io_uring_cmd", "sg"}
+_SYNCHRONOUS = {"sync", "psync", "vsync", "pvsync", "pvsync2", "sg"} | _BUFFERED
+_ENGINES = _SYNCHRONOUS | {
+    *("libaio", "io_uring", "io_uring_cmd", "posixaio", "windowsaio", "solarisaio", "syslet-rw")
+}
+"""Engines that use a disk through the kernel of this machine."""
+_POSIX_AIO_THREADS = 20
+"""Threads of one process in the C library of GNU."""
+_DEFAULT_ENGINE = "psync"
+_PAUSES = ("thinktime", "read_iolog")
+OFF = {"0", "false"}
+
+
+def merged(everywhere: Options, own: Options) -> Options:
+    """Return the options of a job and its defaults; each `filename` adds files."""
+    names = [each["filename"] for each in (everywhere, own) if each.get("filename")]
+    return everywhere | own | ({"filename": ":".join(names)} if names else {})
+
+
+def with_device(options: Options, name: str) -> Options:
+    """Return the options of a job, which uses the disk of its name if it has no `filename`."""
+    return (
+        options if "filename" in options or not is_device(name) else options | {"filename": name}
+    )
+
+
+def pattern_of(options: Options) -> Pattern:
+    """Return the order and direction of requests. Raise DiskslaError if they are not known."""
+    if not options:
+        raise DiskslaError("its requests are unknown: it has no 'job options'")
+    return known_pattern(first(option(options, "rw", "readwrite", default="read")))
+
+
+def known_pattern(text: str) -> Pattern:
+    """Return the pattern of a value of `rw`. Raise DiskslaError for trims and other values."""
+    if "trim" in text:
+        raise DiskslaError("trims are not judged")
+    if text not in PATTERNS:
+        raise DiskslaError(f"its requests are unknown: found rw='{text[:40]}'")
+    return PATTERNS[text]
+
+
+def engine_of(options: Options) -> str:
+    """Return the engine. Raise DiskslaError if it is not one of a disk."""
+    return known_engine(first(option(options, "ioengine", default=_DEFAULT_ENGINE)))
+
+
+def known_engine(engine: str) -> str:
+    """Return an engine that uses a disk. Raise DiskslaError for another one."""
+    if engine not in _ENGINES:
+        raise DiskslaError(
+            f"ioengine={engine[:40]} is not known to use a disk of this machine; expected one that"
+            " does, such as libaio or io_uring"
+        )
+    return engine
+
+
+def depth_of(engine: str, queue_depth: int, files: int = 1) -> int:
+    """Return the requests that a job has in flight at the disk, whatever its `iodepth`.
+
+    Synchronous engines have one. The C library handles requests of posixaio to the same file one
+    after another.
+    """
+    if engine == "posixaio":
+        return min(queue_depth, files, _POSIX_AIO_THREADS)
+    return 1 if engine in _SYNCHRONOUS else queue_depth
+
+
+def depth(options: Options) -> int:
+    """Return the requests that a job always has in flight at the disk.
+
+    fio lets its queue drain if it has to wait for several requests before it sends the next.
+    """
+    asked = count(options, "iodepth", 1)
+    names = names_in(options.get("filename", ""))
+    files = len(set(names)) or count(options, "nrfiles", 1)
+    held = max(
+        count(options, name, 1)
+        for name in (
+            *("iodepth_batch", "iodepth_batch_submit"),
+            *("iodepth_batch_complete", "iodepth_batch_complete_min"),
+        )
+    )
+    low = count(options, "iodepth_low", asked)
+    return depth_of(engine_of(options), max(1, min(asked, low + 1, asked - held + 1)), files)
+
+
+def queue_depth(options: Options) -> int:
+    """Return the requests that a job has sent and not completed, as fio counts them."""
+    return 1 if engine_of(options) in _SYNCHRONOUS else count(options, "iodepth", 1)
+
+
+def is_direct(options: Options, engine: str) -> bool | None:
+    """Return whether requests bypass the cache; None if nothing says it.
+
+    Some engines always bypass it, and some never.
+    """
+    if engine in _PASS_THROUGH | _BUFFERED:
+        return engine in _PASS_THROUGH
+    return is_asked_direct(options)
+
+
+def is_asked_direct(options: Options) -> bool | None:
+    """Return what the options say of the cache; None if they say nothing."""
+    if "buffered" in options:
+        return options["buffered"] in OFF
+    return options["direct"] not in OFF if "direct" in options else None
+
+
+def is_paced(options: Options) -> bool:
+    """Return whether a job pauses between requests, or sends them at the times of a log."""
+    return any(options.get(name, "0") not in OFF for name in _PAUSES)
+
+
+def rate_iops(options: Options, direction: str | None, request_bytes: int) -> float | None:
+    """Return the requested rate of one job, of both directions of a mix; None for no limit."""
+    directions = ("read", "write") if direction is None else (direction,)
+    for name, unit in (("rate_iops", 1), ("rate", request_bytes)):
+        parts = [part(options.get(name, ""), each) for each in directions]
+        if all(text not in {"", "0"} for text in parts):
+            return float(sum(size(options, text) for text in parts)) / unit
+    return None
+
+
+def places(options: Options) -> frozenset[str]:
+    """Return the disks and directories in which a job has its files."""
+    return places_of(options.get("filename", ""), options.get("directory", ""))
+
+
+def option(options: Options, *names: str, default: str) -> str:
+    """Return the value of an option that has several names."""
+    return next((options[name] for name in names if name in options), default)
+
+
+def count(options: Options, name: str, default: int) -> int:
+    """Return a number above zero; the default if fio takes 0 for one."""
+    text = options.get(name, str(default))
+    if re.fullmatch(r"\d{1,6}", text, re.ASCII) is None:
+        raise DiskslaError(f"found {name}='{text[:40]}'; expected a number")
+    return int(text) or default
+
+
+def size(options: Options, text: str) -> int:
+    """Parse a size or a number as fio does.
+
+    With its default, `kb_base=1024`, 4k, 4kb and 4Ki are 4096 and 4KiB is 4000: for compatibility
+    with old scripts. With `kb_base=1000` it is the other way round.
+    """
+    found = _SIZE.fullmatch(first(text))
+    if found is None or not int(found[1]):
+        raise DiskslaError(f"found '{text[:40]}'; expected a size such as 4k")
+    prefix, suffix = (found[2] or "").lower(), (found[3] or "").lower()
+    is_decimal = (suffix == "ib") != (options.get("kb_base") == "1000")
+    factor: int = (1000 if is_decimal else 1024) ** _EXPONENTS.get(prefix, 0)
+    return int(found[1]) * factor
+
+
+def part(text: str, direction: str) -> str:
+    """Return the part of `100,50` for reads or writes; a single number is for both."""
+    parts = text.split(",")
+    return parts[1] if direction == "write" and len(parts) > 1 and parts[1] else parts[0]
+
+
+def first(text: str) -> str:
+    """Return the text before a comma or colon, as in bs=4k,4k and rw=randread:8."""
+    return re.split("[,:]", text.strip())[0]
+
+
+def as_options(values: dict[str, Any]) -> Options:
+    """Return options of which another program wrote some values as numbers."""
+    return {name: str(value) for name, value in values.items()}

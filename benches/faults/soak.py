@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.config.configuration import Configuration
+from disksla.config.matched import match_disks
 from disksla.config.settings_file import read_settings
 from disksla.limits.catalog import load_catalog
 from disksla.metrics.build_info import read_build_info
@@ -93,9 +94,9 @@ class Soak:
             self._save()
         if number % RELOAD_EVERY == 0:
             config = self._configs[number // RELOAD_EVERY % 2]
-            self.state = configure(
-                self.state, Configuration(read_settings(config, self._catalog), self._catalog)
-            )
+            configuration = Configuration(read_settings(config, self._catalog), self._catalog)
+            matched = match_disks(configuration, self.state.inventory)
+            self.state = configure(self.state, matched, self.state.clocks)
 
     def _get(self, path: str, accept: str = "") -> None:
         headers = {"accept": accept, "accept-encoding": "gzip"}

@@ -13,12 +13,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.busy import measure_busy
 from bench.data_writes import measure_data_writes
 from bench.looked import measure_looked
 from bench.loops import loop_devices
+from bench.many import measure_many
 from bench.measures import (
     Process,
     cpu_s,
@@ -193,24 +196,28 @@ def measure_memory() -> None:
         before = float(total)
 
 
+PARTS: dict[str, Callable[[list[str]], None]] = {
+    "web": lambda rest: measure_web(float(rest[0]) if rest else 30.0),
+    "against": lambda rest: measure_versions(Path(rest[0])),
+    "data-writes": lambda rest: measure_data_writes(float(rest[0]) if rest else 5.0),
+    "looked": lambda _: measure_looked(),
+    "busy": lambda _: measure_busy(),
+    "many": lambda _: measure_many(),
+}
+WITHOUT_ROOT = {"busy", "many"}
+
+
 def main() -> int:
-    """Measure everything; print the reason if the machine does not allow it."""
-    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+    """Measure everything, or a part; print the reason if the machine does not allow it."""
+    part, *rest = sys.argv[1:] or [""]
+    may_make_disks = os.geteuid() == 0 and Path("/dev/loop-control").exists()
+    if part not in WITHOUT_ROOT and not may_make_disks:
         print("bench: SKIPPED: needs root and /dev/loop-control to create devices")
         return 0
-    if sys.argv[1:2] == ["web"]:
-        measure_web(float(sys.argv[2]) if len(sys.argv) > 2 else 30.0)
+    if part in PARTS:
+        PARTS[part](rest)
         return 0
-    if sys.argv[1:2] == ["against"]:
-        measure_versions(Path(sys.argv[2]))
-        return 0
-    if sys.argv[1:2] == ["data-writes"]:
-        measure_data_writes(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)
-        return 0
-    if sys.argv[1:2] == ["looked"]:
-        measure_looked()
-        return 0
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
+    seconds = float(part or 20.0)
     print("CPU time at 10 Hz, in ms per second:\n")
     print(
         "| devices | busy | disksla | bare read | ratio | node_exporter | ratio"

@@ -30,7 +30,7 @@ from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
 from disksla.server.http import RequestHead
 from disksla.system.state_file import StateFile
-from disksla.verdict.verdict import VERDICTS
+from disksla.verdict.verdict import VERDICTS, DetectorState
 from disksla.web.app import App, Controls
 from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 
@@ -75,6 +75,8 @@ class Soak:
         self.history = History()
         self.young: Soak | None = None
         """A daemon that starts later and is given the same ticks."""
+        self.began_s = 0.0
+        """Monotonic time of its first tick."""
         self.wrong: list[str] = []
         """What differs from the truth, or between the daemons."""
         build_info = read_build_info()
@@ -124,13 +126,20 @@ class Soak:
         """Compare what both daemons say of each disk now."""
         for name, disk in self.state.monitored.items():
             other = young.state.monitored[name]
-            if other.detector.ceiling is None:  # it was not throttled since the other one began
-                disk = msgspec.structs.replace(  # noqa: PLW2901 -- as if this one did not know
-                    disk, detector=msgspec.structs.replace(disk.detector, ceiling=None)
-                )
-            for what in ("detector", "window_verdict", "decided"):
-                if getattr(disk, what) != getattr(other, what):
-                    self.wrong.append(f"tick {number}: {name}: the daemons differ in {what}")
+            known = _since(disk.detector, other.detector, young.began_s)
+            differ = [
+                field
+                for field in known.__struct_fields__
+                if getattr(known, field) != getattr(other.detector, field)
+            ]
+            differ += [
+                field
+                for field in ("window_verdict", "decided")
+                if getattr(disk, field) != getattr(other, field)
+            ]
+            if differ:
+                found = f"the daemons differ in {', '.join(differ)}"
+                self.wrong.append(f"tick {number}: {name}: {found}")
 
     def _tick(self, number: int) -> None:
         tick = self._machine.tick(self.state)
@@ -143,6 +152,7 @@ class Soak:
 
     def _advance(self, tick: Tick, number: int) -> None:
         """Do with a tick what the daemon does."""
+        self.began_s = self.began_s or tick.clocks.monotonic_s
         self.state = advance(self.state, decode_tick(encode(tick), number))
         self.history = self.history.after(self.state)
         if number % SCRAPE_EVERY == 0:
@@ -176,6 +186,15 @@ class Soak:
             raise AssertionError(self._file.problem)
         run = PreviousRun(previous, "boot")
         self.state = msgspec.structs.replace(self.state, previous_run=run)
+
+
+def _since(own: DetectorState, young: DetectorState, began_s: float) -> DetectorState:
+    """Return what a detector knows, without what happened before the younger daemon began."""
+    if young.ceiling is None:
+        own = msgspec.structs.replace(own, ceiling=None)
+    if own.busy_since_s is not None and own.busy_since_s < began_s:
+        own = msgspec.structs.replace(own, busy_since_s=young.busy_since_s)
+    return own
 
 
 def measure_memory(ticks: int, elapsed_s: float) -> MemoryUsage:

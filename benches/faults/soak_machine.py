@@ -220,7 +220,7 @@ class SoakMachine:
             return None, {"diskstats": "[Errno 5] Input/output error"}
         text = self._loop_lines + "".join(disk.line() for disk in self.disks.values())
         if self._happens(every=5000):
-            return text[: self._random.randrange(len(text))], {}
+            return _cut(text, self._random.randrange(len(text))), {}
         return text, {}
 
     def _host(self) -> HostWait:
@@ -243,3 +243,12 @@ class SoakMachine:
                 achieved_iops=None if failed else 3.0,
                 bins=() if failed else (LatencyBin(0.0011, 10), LatencyBin(0.0023, 5)),
             )
+
+
+def _cut(text: str, end: int) -> str:
+    """Return the begin of a text, the last line without most of its counters.
+
+    A line with some of its counters would count as a reset, of which the requests are lost.
+    """
+    begin = text.rfind("\n", 0, end) + 1
+    return text[:begin] + " ".join(text[begin:end].split()[:5])

@@ -24,6 +24,7 @@ test: .venv/check.stamp ## run the fast tests: no root, no disks, about 2 minute
 	$(PYTEST) --lane=fast -m 'not nightly' $(ARGS)
 
 check: lint type layers test system ## run everything that must pass before a change is merged
+	@$(MAKE) --no-print-directory fuzz ARGS='--minutes 1'
 
 lint: .venv/check.stamp ## check style, likely mistakes and complexity with ruff
 	.venv/bin/ruff check

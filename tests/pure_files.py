@@ -21,8 +21,8 @@ TOUCHING = {
     "benchmark": "idle_check sweep_journal_file sweep_text throughput",
     "commands": """
         _advise_series _context _daemon _exclusive _interrupt _machine_options _options
-        _prometheus _provision _recent _recent_text _sold _verify_report advise catalog
-        check_config detect discover
+        _prometheus _provision _recent _recent_text _recorded_lines _sold _verify_report advise
+        catalog check_config detect discover
         doctor ebs_statistics explain identify judge limits once probe record replay report serve
         sweep top verify
     """,

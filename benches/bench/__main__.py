@@ -17,10 +17,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.busy import measure_busy
 from bench.crowded import measure_crowded
 from bench.data_writes import measure_data_writes
 from bench.looked import measure_looked
 from bench.loops import loop_devices
+from bench.many import measure_many
 from bench.measures import (
     Process,
     cpu_s,
@@ -200,22 +202,24 @@ PARTS: dict[str, Callable[..., None]] = {
     "against": lambda program: measure_versions(Path(program)),
     "data-writes": lambda seconds="5": measure_data_writes(float(seconds)),
     "looked": measure_looked,
+    "busy": measure_busy,
+    "many": measure_many,
+    "crowded": measure_crowded,
 }
+WITHOUT_ROOT = {"busy", "many", "crowded"}
 
 
 def main() -> int:
-    """Measure everything; print the reason if the machine does not allow it."""
+    """Measure everything, or a part; print the reason if the machine does not allow it."""
     part, *rest = sys.argv[1:] or [""]
-    if part == "crowded":
-        measure_crowded(*rest)
-        return 0
-    if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
+    may_make_disks = os.geteuid() == 0 and Path("/dev/loop-control").exists()
+    if part not in WITHOUT_ROOT and not may_make_disks:
         print("bench: SKIPPED: needs root and /dev/loop-control to create devices")
         return 0
     if part in PARTS:
         PARTS[part](*rest)
         return 0
-    seconds = float(part or 20)
+    seconds = float(part or 20.0)
     print("CPU time at 10 Hz, in ms per second:\n")
     print(
         "| devices | busy | disksla | bare read | ratio | node_exporter | ratio"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faults.scrapers import header, idle, scrape_in_rounds, table_row
-from faults.soak import ALLOWED_BYTES, DAY_TICKS, Soak, growth_bytes, report
+from faults.soak import ALLOWED_BYTES, DAY_TICKS, HEADER, Soak, growth_bytes, report, usage_row
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon
 from support.waiting import eventually
 
@@ -20,9 +20,13 @@ MAX_MISSED_SHARE = 0.01
 
 def _soak(directory: Path, ticks: int, seed: int) -> bool:
     soak = Soak(directory, seed)
-    usages = list(soak.run(ticks))
+    usages = []
+    _print(HEADER)
+    for usage in soak.run(ticks):
+        usages.append(usage)
+        _print(usage_row(usage))
     _print(report(soak, usages))
-    return growth_bytes(usages) <= ALLOWED_BYTES
+    return growth_bytes(usages) <= ALLOWED_BYTES and not soak.wrong
 
 
 def _scrape(directory: Path, rounds: int) -> bool:
@@ -62,7 +66,7 @@ def _print(text: str) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if memory grew, or if the sampler missed too many ticks."""
+    """Print the table; return 1 if memory grew, something is wrong, or many ticks were missed."""
     parser = argparse.ArgumentParser(prog="soak", description=__doc__)
     parser.add_argument(
         "--ticks",

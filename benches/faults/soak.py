@@ -15,7 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.config.configuration import Configuration
+from disksla.config.matched import match_disks
 from disksla.config.settings_file import read_settings
+from disksla.history.history import History
 from disksla.limits.catalog import load_catalog
 from disksla.metrics.build_info import read_build_info
 from disksla.pipeline.advance import advance, configure
@@ -25,16 +27,21 @@ from disksla.pipeline.saved_state import decode as decode_saved
 from disksla.pipeline.saved_state import encode as encode_saved
 from disksla.pipeline.snapshot import take_snapshot
 from disksla.pipeline.state import State, to_saved_state
+from disksla.pipeline.tick import Tick
 from disksla.server.http import RequestHead
 from disksla.system.state_file import StateFile
-from disksla.verdict.verdict import VERDICTS
+from disksla.verdict.verdict import VERDICTS, DetectorState
 from disksla.web.app import App, Controls
 from faults.soak_machine import CONFIG, OTHER_CONFIG, SoakMachine
 
 DAY_TICKS = 864_000
 WARM_UP_SHARE = 0.1
 CHECKPOINTS = 20
-ALLOWED_BYTES = 2 * 2**20
+ALLOWED_BYTES = 2**20
+COUNTED_S = 0.5
+"""By how much the seconds of a disk may differ from the truth."""
+YOUNG_SHARE = 1 / 7
+"""The second daemon starts this share of the ticks before the end: on the last of seven days."""
 SCRAPE_EVERY, SAVE_EVERY, RELOAD_EVERY, PAGE_EVERY = 150, 600, 3000, 900
 """In ticks: 15 s, a minute, five minutes, a minute and a half."""
 _PAGE_BYTES = 4096
@@ -65,6 +72,13 @@ class Soak:
         self._file = StateFile(directory)
         self._machine = SoakMachine(seed)
         self.state = State(read_settings(self._configs[0], self._catalog), self._catalog)
+        self.history = History()
+        self.young: Soak | None = None
+        """A daemon that starts later and is given the same ticks."""
+        self.began_s = 0.0
+        """Monotonic time of its first tick."""
+        self.wrong: list[str] = []
+        """What differs from the truth, or between the daemons."""
         build_info = read_build_info()
         self._app = App(
             lambda: take_snapshot(self.state),
@@ -73,18 +87,74 @@ class Soak:
         )
 
     def run(self, ticks: int) -> Iterator[MemoryUsage]:
-        """Run the ticks; yield the memory used at the end of the warm-up and at intervals."""
+        """Run the ticks; yield the memory used at the end of the warm-up and at intervals.
+
+        In the last of seven parts, a second daemon is given the same ticks, and in the half of it
+        both must say the same.
+        """
         started_s = time.monotonic()
         warm = int(ticks * WARM_UP_SHARE)
         every = max(1, (ticks - warm) // CHECKPOINTS)
+        young_ticks = int(ticks * YOUNG_SHARE)
+        begin = ticks - young_ticks
         for number in range(1, ticks + 1):
-            self._tick(number)
-            if number >= warm and (number - warm) % every == 0:
+            if number == begin:
                 yield measure_memory(number, time.monotonic() - started_s)
+                self.young = Soak(self._directory, 0)
+            self._tick(number)
+            if self.young is not None and number > ticks - young_ticks // 2:
+                self._compare(self.young, number)
+            if number >= warm and number < begin and (number - warm) % every == 0:
+                self._check(number)
+                yield measure_memory(number, time.monotonic() - started_s)
+        self._check(ticks)
+
+    def _check(self, number: int) -> None:
+        """Compare the counters and seconds of each disk with the truth."""
+        for disk in take_snapshot(self.state).disks:
+            truth, name = self._machine.disks[disk.disk.name], disk.disk.name
+            reads = 0 if disk.counters is None else disk.counters.reads
+            if truth.is_listed and reads != truth.reads:
+                self.wrong.append(f"tick {number}: {name}: {reads} reads of {truth.reads}")
+            undecided = self.state.monitored[name].totals.undecided.windows
+            assessed_s = sum(disk.verdict_totals.seconds) + sum(each.seconds for each in undecided)
+            if abs(assessed_s - truth.assessed_s) > COUNTED_S:
+                found = f"{assessed_s:.2f} s of {truth.assessed_s:.2f}"
+                self.wrong.append(f"tick {number}: {name}: {found}")
+
+    def _compare(self, young: "Soak", number: int) -> None:
+        """Compare what both daemons say of each disk now."""
+        for name, disk in self.state.monitored.items():
+            other = young.state.monitored[name]
+            known = _since(disk.detector, other.detector, young.began_s)
+            differ = [
+                field
+                for field in known.__struct_fields__
+                if getattr(known, field) != getattr(other.detector, field)
+            ]
+            differ += [
+                field
+                for field in ("window_verdict", "decided")
+                if getattr(disk, field) != getattr(other, field)
+            ]
+            if differ:
+                found = f"the daemons differ in {', '.join(differ)}"
+                self.wrong.append(f"tick {number}: {name}: {found}")
 
     def _tick(self, number: int) -> None:
-        line = encode(self._machine.tick(self.state))
-        self.state = advance(self.state, decode_tick(line, number))
+        tick = self._machine.tick(self.state)
+        self._advance(tick, number)
+        if self.young is not None:
+            if not self.young.state.inventory:
+                inventory = tuple(disk.disk for disk in self._machine.disks.values())
+                tick = msgspec.structs.replace(tick, disks=inventory)
+            self.young._advance(tick, number)  # noqa: SLF001 -- another of this class
+
+    def _advance(self, tick: Tick, number: int) -> None:
+        """Do with a tick what the daemon does."""
+        self.began_s = self.began_s or tick.clocks.monotonic_s
+        self.state = advance(self.state, decode_tick(encode(tick), number))
+        self.history = self.history.after(self.state)
         if number % SCRAPE_EVERY == 0:
             self._get("/metrics", "application/openmetrics-text" if number % 2 else "")
         if number % PAGE_EVERY == 0:
@@ -93,9 +163,9 @@ class Soak:
             self._save()
         if number % RELOAD_EVERY == 0:
             config = self._configs[number // RELOAD_EVERY % 2]
-            self.state = configure(
-                self.state, Configuration(read_settings(config, self._catalog), self._catalog)
-            )
+            configuration = Configuration(read_settings(config, self._catalog), self._catalog)
+            matched = match_disks(configuration, self.state.inventory)
+            self.state = configure(self.state, matched, self.state.clocks)
 
     def _get(self, path: str, accept: str = "") -> None:
         headers = {"accept": accept, "accept-encoding": "gzip"}
@@ -118,6 +188,15 @@ class Soak:
         self.state = msgspec.structs.replace(self.state, previous_run=run)
 
 
+def _since(own: DetectorState, young: DetectorState, began_s: float) -> DetectorState:
+    """Return what a detector knows, without what happened before the younger daemon began."""
+    if young.ceiling is None:
+        own = msgspec.structs.replace(own, ceiling=None)
+    if own.busy_since_s is not None and own.busy_since_s < began_s:
+        own = msgspec.structs.replace(own, busy_since_s=young.busy_since_s)
+    return own
+
+
 def measure_memory(ticks: int, elapsed_s: float) -> MemoryUsage:
     """Measure the memory of this process after a garbage collection."""
     gc.collect()
@@ -131,25 +210,32 @@ def growth_bytes(usages: list[MemoryUsage]) -> int:
     return max(0, *(resident - first for resident in later))
 
 
-def report(soak: Soak, usages: list[MemoryUsage]) -> str:
-    """Return the table, and counts of verdicts, gaps and errors."""
-    lines = ["| ticks | hours | s | RSS MiB | blocks | objects |", "|--:|--:|--:|--:|--:|--:|"]
-    lines += [
+HEADER = "| ticks | hours | s | RSS MiB | blocks | objects |\n|--:|--:|--:|--:|--:|--:|"
+
+
+def usage_row(usage: MemoryUsage) -> str:
+    """Return the row of a table."""
+    return (
         f"| {usage.ticks} | {usage.ticks / 36000:.1f} | {usage.elapsed_s:.0f} |"
         f" {usage.resident_bytes / 2**20:.2f} | {usage.allocated_blocks} | {usage.objects} |"
-        for usage in usages
-    ]
+    )
+
+
+def report(soak: Soak, usages: list[MemoryUsage]) -> str:
+    """Return counts of verdicts, gaps and errors, and what is wrong."""
     snapshot = take_snapshot(soak.state)
     totals = [disk.verdict_totals.seconds for disk in snapshot.disks]
     by_verdict: dict[str, float] = {
         verdict: sum(seconds)
         for verdict, seconds in zip(VERDICTS, zip(*totals, strict=True), strict=True)
     }
-    lines += [
+    lines = [
         "",
         f"verdicts of the disks at the end, s: {_list(by_verdict)}",
         f"gaps: {_list(snapshot.sampler.gaps)}; errors: {_list(snapshot.sampler.errors)}",
         f"RSS growth: {growth_bytes(usages) / 2**20:.2f} MiB",
+        f"wrong: {len(soak.wrong)}",
+        *soak.wrong[:20],
     ]
     return "\n".join(lines)
 

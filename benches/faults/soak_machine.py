@@ -18,6 +18,9 @@ from disksla.procfs.iowait import HostWait
 from disksla.units import GIB
 
 TICK_S = 0.1
+LATE_S = 0.3
+"""Lateness of a tick from which the time since the one before is a gap."""
+HOUR_S = 3600.0
 IOPS = 300
 BURST_IOPS = 2000
 REQUEST_SECTORS = 8
@@ -41,6 +44,8 @@ probes:
 OTHER_CONFIG = CONFIG.replace("8000", "9000") + "assessment: {tolerance: 8%}\n"
 DEVICES = ("vda", "vdb", "vdc", "vdd", "vde", "vdf")
 """The last two have no terms."""
+STAYING = 2
+"""The first disks, which are never removed."""
 
 
 class Load(NamedTuple):
@@ -77,6 +82,12 @@ class SoakDisk:
             name, 254, minor, size_bytes=100 * GIB, diskseq=serial, serial=f"volume-{serial}"
         )
         self.inflight = 0
+        self.sampled_reads: int | None = None
+        """Reads before the first sample of it."""
+        self.assessed_s = 0.0
+        """Time between samples that both have its line, without gaps."""
+        self.is_listed = False
+        """Its line was complete at the last sample."""
         self._random = random
         self._reads = self._writes = self._busy_ms = 0
         self._read_ms = self._write_ms = WRAP - 100_000
@@ -98,6 +109,21 @@ class SoakDisk:
         self._write_ms = (self._write_ms + (requests - reads) * load.request_ms) % WRAP
         self._busy_ms = (self._busy_ms + (100 if load.inflight else 0)) % WRAP
         self.inflight = load.inflight
+
+    def sampled(self, text: str | None, assessed_s: float) -> None:
+        """Remember the truth of a sample, `assessed_s` after the one before; 0 after a gap."""
+        was_listed, self.is_listed = self.is_listed, text is not None and self.line() in text
+        if not self.is_listed:
+            return
+        if self.sampled_reads is None:
+            self.sampled_reads = self._reads
+        if was_listed:
+            self.assessed_s += assessed_s
+
+    @property
+    def reads(self) -> int:
+        """Reads since its first sample."""
+        return self._reads - (self._reads if self.sampled_reads is None else self.sampled_reads)
 
     def line(self) -> str:
         """Return its line of /proc/diskstats."""
@@ -122,36 +148,43 @@ class SoakMachine:
         self._now_s, self._suspended_s, self._clock_offset_s = 1000.0, 0.0, 0.0
         self._iowait_s = 0.0
         self._loop_lines = "".join(f"   7 {n:7d} loop{n}" + " 0" * 17 + "\n" for n in range(8))
-        self._disks = {name: self._new_disk(name) for name in DEVICES}
+        self.disks = {name: self._new_disk(name) for name in DEVICES}
 
     def tick(self, state: State) -> Tick:
         """Return the next tick, as the sampler of `state` would take it."""
+        before = self._clocks()
         late_s = self._advance_clocks()
-        for disk in self._disks.values():
+        for disk in self.disks.values():
             disk.advance()
         if self._happens(every=2500):
             self._hotplug()
         disks_changed, self._disks_changed = self._disks_changed, False
         text, problems = self._text()
+        clocks = self._clocks()
+        elapsed_s = clocks.monotonic_s - before.monotonic_s
+        real_s = clocks.realtime_s - before.realtime_s
+        is_gap = late_s > LATE_S or abs(real_s - elapsed_s) > TICK_S
+        for disk in self.disks.values():
+            disk.sampled(text, 0.0 if is_gap else elapsed_s)
         return Tick(
-            Clocks(
-                self._now_s,
-                self._now_s + self._suspended_s,
-                1.7e9 + self._now_s + self._suspended_s + self._clock_offset_s,
-            ),
+            clocks,
             text,
             lateness_s=late_s % TICK_S,
             missed_ticks=int(late_s / TICK_S),
             inflight={
                 name: (0, disk.inflight)
-                for name, disk in self._disks.items()
+                for name, disk in self.disks.items()
                 if name in needs_inflight(state)
             },
-            disks=tuple(disk.disk for disk in self._disks.values()) if disks_changed else None,
+            disks=tuple(disk.disk for disk in self.disks.values()) if disks_changed else None,
             host=self._host() if needs_host_wait(state) else None,
             problems=problems,
             probes=tuple(self._probes()),
         )
+
+    def _clocks(self) -> Clocks:
+        boottime_s = self._now_s + self._suspended_s
+        return Clocks(self._now_s, boottime_s, 1.7e9 + boottime_s + self._clock_offset_s)
 
     def _happens(self, every: int) -> bool:
         return self._random.random() < 1 / every
@@ -161,9 +194,9 @@ class SoakMachine:
         if self._happens(every=3000):
             late_s += 0.7
         if self._happens(every=20_000):
-            self._suspended_s += 3600.0
+            self._suspended_s += HOUR_S
         if self._happens(every=20_000):
-            self._clock_offset_s += self._random.choice((-7200.0, 7200.0))
+            self._clock_offset_s += self._random.choice((-HOUR_S, HOUR_S))
         self._now_s += TICK_S + late_s
         self._iowait_s += self._random.choice((0.0, 0.04, -0.01))
         return late_s
@@ -173,10 +206,10 @@ class SoakMachine:
         return SoakDisk(name, 16 * DEVICES.index(name), self._serial, self._random)
 
     def _hotplug(self) -> None:
-        """Remove a disk, or add a new one."""
-        name = self._random.choice(DEVICES)
-        if self._disks.pop(name, None) is None or self._random.random() < 0.5:
-            self._disks[name] = self._new_disk(name)
+        """Remove a disk that does not stay, or add a new one."""
+        name = self._random.choice(DEVICES[STAYING:])
+        if self.disks.pop(name, None) is None or self._random.random() < 0.5:
+            self.disks[name] = self._new_disk(name)
         self._disks_changed = True
 
     def _text(self) -> tuple[str | None, dict[str, str]]:
@@ -185,9 +218,9 @@ class SoakMachine:
         if self._unreadable_ticks:
             self._unreadable_ticks -= 1
             return None, {"diskstats": "[Errno 5] Input/output error"}
-        text = self._loop_lines + "".join(disk.line() for disk in self._disks.values())
+        text = self._loop_lines + "".join(disk.line() for disk in self.disks.values())
         if self._happens(every=5000):
-            return text[: self._random.randrange(len(text))], {}
+            return _cut(text, self._random.randrange(len(text))), {}
         return text, {}
 
     def _host(self) -> HostWait:
@@ -210,3 +243,12 @@ class SoakMachine:
                 achieved_iops=None if failed else 3.0,
                 bins=() if failed else (LatencyBin(0.0011, 10), LatencyBin(0.0023, 5)),
             )
+
+
+def _cut(text: str, end: int) -> str:
+    """Return the begin of a text, the last line without most of its counters.
+
+    A line with some of its counters would count as a reset, of which the requests are lost.
+    """
+    begin = text.rfind("\n", 0, end) + 1
+    return text[:begin] + " ".join(text[begin:end].split()[:5])

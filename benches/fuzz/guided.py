@@ -3,7 +3,9 @@
 Usage: python -m fuzz.guided TARGET LIBFUZZER-OPTION... CORPUS
 """
 
+import contextlib
 import hashlib
+import io
 import os
 import random
 import sys
@@ -16,7 +18,10 @@ import atheris
 from fuzz.mutation import mutate
 from fuzz.target import SEEDS, Target
 
-with atheris.instrument_imports(include=["disksla"]):
+with (
+    contextlib.redirect_stderr(io.StringIO()),  # atheris names each module
+    atheris.instrument_imports(include=["disksla"]),
+):
     from fuzz.targets import TARGETS
 
 

@@ -86,16 +86,20 @@ def test_disks_that_share_a_limiter_are_throttled_by_the_machine(tmp_path: Path)
     assert all_disks.reported_s > all_disks.truth_s / 2 > 0
 
 
-@pytest.mark.in_check
 @needs_lab
-def test_recorders_of_two_minutes_agree_with_the_truth_and_with_each_other(tmp_path: Path) -> None:
-    name = "two-minutes"
+@pytest.mark.parametrize(
+    "name", [pytest.param("two-minutes", marks=pytest.mark.in_check), "long-postgresql"]
+)
+def test_recorders_agree_with_the_truth_and_with_each_other(name: str, tmp_path: Path) -> None:
+    """For two minutes, and at night for ten, under PostgreSQL whose limit and latency change."""
     skip_if_a_program_is_missing(name)
     run(all_scenarios()[name], tmp_path)
     scenario = read_scenario(tmp_path / SCENARIO)
     judged = list(verdicts(name, scenario, tmp_path))
-    assert len(judged) == 4
-    assert [verdict.problems for verdict in judged] == [[]] * 4, "\n".join(map(row, judged))
+    recorders = scenario.recorders
+    assert recorders is not None
+    assert len(judged) == recorders.count + recorders.restarted
+    assert [verdict for verdict in judged if verdict.problems] == [], "\n".join(map(row, judged))
 
 
 @needs_lab

@@ -121,6 +121,9 @@ class Daemon:
         state = initial_state(configuration, self._previous_run())
         self._sampler = Sampler(roots, state)
         self._history = History()
+        self._state_before = state
+        """After the tick before. The history is that of then: verdicts are decided at the first
+        tick of a second, which has enough to do with hundreds of disks."""
         self._started_s = time.monotonic()
         self._has_disks = False
         """Whether a tick had the list of disks, which may be empty."""
@@ -337,7 +340,8 @@ class Daemon:
 
     def _on_tick_done(self, tick: Tick) -> None:
         """Keep the history, and notify systemd that the sampler ticks; in the sampler's thread."""
-        self._history = self._history.after(self._sampler.state)
+        self._history = self._history.after(self._state_before)
+        self._state_before = self._sampler.state
         self._has_disks = self._has_disks or tick.disks is not None
         is_late = tick.clocks.monotonic_s - self._started_s > READY_WITHIN_S
         if not self._manager.was_ready and (is_late or self.is_ready()):

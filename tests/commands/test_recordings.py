@@ -2,11 +2,13 @@
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from disksla.cli import main
+from disksla.commands._recorded_lines import LONGEST_LINE_BYTES
 from support.fake_host import FakeMachine
 
 ROW = """
@@ -89,7 +91,28 @@ def test_replay_of_a_truncated_compressed_file(tmp_path: Path, capsys: Captured)
     file = tmp_path / "ticks.jsonl.gz"
     file.write_bytes(gzip.compress(HOST.read_bytes())[:-100])
     assert main(["replay", str(file)]) == 2
-    assert f"cannot read {file}" in capsys.readouterr().err
+    assert f"{file}: line 20: cannot uncompress it: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("place", [3, 20, 300, -2])
+def test_replay_of_a_damaged_compressed_file(tmp_path: Path, capsys: Captured, place: int) -> None:
+    content = bytearray(gzip.compress(HOST.read_bytes()))
+    content[place] ^= 0xFF
+    file = tmp_path / "ticks.jsonl.gz"
+    file.write_bytes(content)
+    assert main(["replay", str(file)]) == 2
+    assert re.search(rf"{file}: line \d+: cannot uncompress it: ", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_line_of_a_recording_is_bounded(tmp_path: Path, capsys: Captured, number: int) -> None:
+    """3 GiB of blanks would be 3 MB here."""
+    header = HOST.read_bytes().splitlines(keepends=True)[0]
+    file = tmp_path / "ticks.jsonl.gz"
+    file.write_bytes(gzip.compress(header * (number - 1) + b" " * (LONGEST_LINE_BYTES + 1)))
+    assert main(["replay", str(file)]) == 2
+    message = f"{file}: line {number}: found a longer line; expected at most 8 MiB"
+    assert message in capsys.readouterr().err
 
 
 def test_replay_of_a_recording_without_a_sample(tmp_path: Path, capsys: Captured) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from disksla.config.configuration import Configuration
+from disksla.config.found_terms import find_terms
 from disksla.config.kubernetes_volumes import with_kubernetes_volumes
-from disksla.config.matching import find_entry, matches
+from disksla.config.match_index import matches
+from disksla.config.matched import match_disks
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import KubernetesVolume, TermsFile
 from disksla.disks.csi_volume import handle_hash
@@ -120,7 +122,7 @@ def test_class_of_a_volume_gives_its_terms() -> None:
     settings = Settings(disks=(entry,))
     disk = a_disk(volume_handle_hash=handle_hash(HANDLE), csi_driver="disk.csi.azure.com")
     machine = Machine(disk, settings=settings)
-    assert find_entry(disk, settings) is None
+    assert find_terms(disk, settings, ()) is None
     (before,) = take_snapshot(machine.state).disks
     assert before.assignment.source == "none"
     for files, terms, claim in (
@@ -128,6 +130,7 @@ def test_class_of_a_volume_gives_its_terms() -> None:
         ((), "unknown", None),
     ):
         configuration = Configuration(settings, CATALOG, terms_files=files)
-        machine.state = configure(machine.state, configuration)
+        matched = match_disks(configuration, machine.state.inventory)
+        machine.state = configure(machine.state, matched, machine.state.clocks)
         (after,) = take_snapshot(machine.state).disks
         assert (after.assignment.terms, after.disk.claim) == (terms, claim)

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
 from disksla.config.device_pattern import DevicePattern
-from disksla.config.matching import assign, find_entry, is_monitored, matches, why_not_monitored
+from disksla.config.found_terms import find_terms
+from disksla.config.match_index import MatchIndex, matches
+from disksla.config.matching import assign, is_monitored, why_not_monitored
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk
 from disksla.limits.catalog import load_catalog
@@ -211,11 +213,13 @@ def test_assign_uses_kernel_size_by_default() -> None:
     assert assignment.limits == derive_limits(CATALOG["vk.ceph-ssd"], 100 * GIB)
 
 
-def test_find_entry_returns_first_match() -> None:
+def test_first_matching_entry_is_found() -> None:
     first = DiskEntry(match=DiskMatch(model="m"), terms="vk.ceph-ssd")
     second = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-hdd")
-    assert find_entry(a_disk(model="m"), settings_with_entries(first, second)) == (0, first)
-    assert find_entry(a_disk(), settings_with_entries(first, second)) == (1, second)
+    settings = settings_with_entries(first, second)
+    place = "disks[{}] of the configuration"
+    assert find_terms(a_disk(model="m"), settings, ()) == (first, place.format(0), None)
+    assert find_terms(a_disk(), settings, ()) == (second, place.format(1), None)
 
 
 def test_assign_custom_terms() -> None:
@@ -298,9 +302,9 @@ some_settings = st.builds(
 @given(some_disks, some_settings)
 def test_assign_any_disk_and_settings(disk: Disk, settings: Settings) -> None:
     assignment = assign(disk, settings, CATALOG)
-    found = find_entry(disk, settings)
+    found = find_terms(disk, settings, ())
     assert assignment.reason.startswith(
-        "no entry of the configuration" if found is None else f"disks[{found[0]}]"
+        "no entry of the configuration" if found is None else found.place
     )
     assert is_monitored(disk, settings) or found is None
 
@@ -309,4 +313,14 @@ def test_assign_any_disk_and_settings(disk: Disk, settings: Settings) -> None:
 def test_excluded_disk_is_monitored_only_by_entry(disk: Disk, settings: Settings) -> None:
     excluded = any(regex.is_in(disk.name) for regex in settings.discovery.exclude)
     if excluded:
-        assert is_monitored(disk, settings) == (find_entry(disk, settings) is not None)
+        assert is_monitored(disk, settings) == (find_terms(disk, settings, ()) is not None)
+
+
+@given(st.lists(some_disks, max_size=4, unique_by=lambda disk: disk.name), some_settings)
+def test_an_index_finds_what_each_disk_matches_alone(
+    disks: list[Disk], settings: Settings
+) -> None:
+    index = MatchIndex(disks)
+    for entry in settings.disks:
+        alone = {disk.name for disk in disks if matches(entry.match, disk)}
+        assert set(index.matching(entry.match)) == alone

@@ -95,7 +95,7 @@ def test_what_is_not_known_is_named(
     info = {"terms": "aws.gp9", "provider": "aws", "budget": ""}
     assert daemon.samples(device="vda", **info)["disksla_disk_info"] == 1
     log = "\n".join(daemon.log())
-    assert log.count('msg="terms have no limits" device=vda') == 1
+    assert log.count('msg="terms have no limits" disks=1') == 1
     assert log.count('msg="limits of the machine are not known"') == 1
 
 

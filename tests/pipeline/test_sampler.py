@@ -242,6 +242,33 @@ def test_number_of_disks_is_logged_when_it_changes(
     assert numbers == [{"disks": 1, "unknown_type": 0}, {"disks": 2, "unknown_type": 1}]
 
 
+def test_entries_are_matched_and_logged_by_the_thread_that_posts_them(
+    paths: Roots, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line of the log, whatever their number; the sampler does not run in this test."""
+    caplog.set_level(logging.INFO)
+    entries = tuple(
+        DiskEntry(match=DiskMatch(serial=f"gone-{number}"), terms="vk.ceph-ssd")
+        for number in range(2_000)
+    )
+    sampler = a_sampler(paths)
+    for settings in (
+        Settings(disks=entries),
+        Settings(disks=entries),
+        Settings(disks=entries[:7]),
+    ):
+        sampler.post(Configuration(settings, CATALOG))
+    (event,) = problems(caplog)
+    assert (event.level, event.message) == ("warning", "entries apply to no disk")
+    assert event.fields["entries"] == 2_000
+    err = event.fields["err"]
+    assert err.startswith(
+        "disks[0] of the configuration (serial gone-0) matches no disk; disks[1]"
+    )
+    assert err.endswith("; and 1995 more")
+    assert sampler.state.unused == ()
+
+
 def test_unprivileged_sampling_says_once_why_counts_are_not_exact(
     paths: Roots, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -125,11 +125,24 @@ def test_problems_are_limited_in_number() -> None:
     assert lines[-1] == f"f.yml: only the first {MAX_PROBLEMS} problems are listed"
 
 
-def test_nested_aliases_take_linear_time() -> None:
+def test_what_aliases_repeat_counts() -> None:
+    """A bomb of 800 bytes is refused in the line where it has too many values."""
     levels = ["a0: &a0 [x, x]"] + [
         f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]" for level in range(1, 15)
     ]
-    assert len(problems_of("\n".join([*levels, "disks: *a14"]).encode())) == len(levels) + 1
+    assert problems_of("\n".join([*levels, "disks: *a14"]).encode()) == [
+        "f.yml:6: found more than 100000 keys and values, with what aliases repeat; expected fewer"
+    ]
+
+
+def test_items_of_a_list_are_limited_in_number() -> None:
+    entries = ", ".join(["*a"] * 5001)
+    content = (
+        f"common: {{a: &a {{match: {{device: vda}}, terms: vk.ceph-ssd}}}}\ndisks: [{entries}]"
+    )
+    assert problems_of(content.encode()) == [
+        "f.yml:2: disks: found 5001 items; expected at most 5000"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -310,7 +323,7 @@ def test_merged_entries_are_limited_in_number() -> None:
     keys = ", ".join(f"k{number}: 1" for number in range(10_000))
     merges = "".join("  - {<<: *many}\n" for _ in range(11))
     assert problems_of(f"common:\n  many: &many {{{keys}}}\ndisks:\n{merges}".encode()) == [
-        "f.yml:14: found more than 100000 entries to merge; expected fewer"
+        "f.yml:7: found more than 100000 keys and values, with what aliases repeat; expected fewer"
     ]
 
 

@@ -1,6 +1,7 @@
 """A simulated machine: its disks, its clocks, and the state of the pipeline after its ticks."""
 
 from disksla.config.configuration import Configuration
+from disksla.config.matched import match_disks
 from disksla.config.settings import Settings
 from disksla.disks.disk import Disk
 from disksla.interval.interval import Clocks
@@ -43,7 +44,8 @@ def reconfigured(
     state: State, settings: Settings, machines: tuple[MachineChoice, ...] = ()
 ) -> State:
     """Return a state with other settings, and the same catalogue."""
-    return configure(state, Configuration(settings, state.catalog, machines))
+    configuration = Configuration(settings, state.catalog, machines)
+    return configure(state, match_disks(configuration, state.inventory), state.clocks)
 
 
 class Machine:

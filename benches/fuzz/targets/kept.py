@@ -1,10 +1,13 @@
 """Files that disksla writes and reads: saved state, reports, recordings, journals of sweeps."""
 
+import gzip
 import json
 import re
 import zlib
 from functools import cache
-from typing import Any
+from io import BufferedReader, BytesIO
+from itertools import islice
+from typing import Any, cast
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -14,12 +17,13 @@ from disksla.benchmark.sweep_html import sweep_html
 from disksla.benchmark.sweep_journal import SweepHeader, read_journal
 from disksla.benchmark.sweep_journal import encode_line as encode_journal
 from disksla.benchmark.sweep_matrix import SweepPlan, SweepRow, csv_of, evidence_of, read_csv
-from disksla.config.settings import SamplingSettings, Settings
+from disksla.commands.replay import replay_opened
+from disksla.config.configuration import Configuration
+from disksla.config.settings import Settings
 from disksla.errors import DiskslaError
 from disksla.interval.interval import Clocks
 from disksla.pipeline import saved_state as saved
 from disksla.pipeline.advance import advance
-from disksla.pipeline.recording import decode_header, decode_tick
 from disksla.pipeline.restore import PreviousRun
 from disksla.pipeline.state import State, to_saved_state
 from disksla.pipeline.tick import Tick
@@ -36,6 +40,7 @@ from support.simulated_host import a_disk
 SWEEPS = HOSTS.parent / "benchmark" / "sweeps"
 NOW = Clocks(monotonic_s=1000.0, boottime_s=1000.0, realtime_s=1.7e9)
 DISK = a_disk(serial="vol-1")
+CONFIGURATION = Configuration(Settings(), CATALOG)
 BURSTING = saved.SavedState(
     "machine",
     "boot-1",
@@ -95,22 +100,21 @@ def verified(content: bytes) -> bool:
 
 
 def recorded(content: bytes) -> bool:
-    """A recording is rejected with the number of the invalid line, or replayed and published."""
-    first, *lines = content.splitlines(keepends=True) or [b""]
-    number = 1
+    """A recording is rejected with the number of the invalid line, or replayed and published.
+
+    It may be compressed: the check starts with the bytes of the file.
+    """
+    states: list[State] = []
     try:
-        header = decode_header(first)
-        settings = Settings(sampling=SamplingSettings(interval_s=header.interval_s))
-        now = State(settings, CATALOG)
-        for number, line in enumerate(lines[:40], start=2):
-            tick = decode_tick(line, number)
-            before, now = now, advance(now, tick)
-            for record in window_records(before, now):
+        file = cast("BufferedReader", BufferedReader(BytesIO(content)))
+        for after in islice(replay_opened(file, CONFIGURATION), 40):
+            for record in window_records(states[-1], after) if states else ():
                 msgspec.json.encode(record)
+            states.append(after)
     except DiskslaError as error:
-        assert str(error).startswith(f"line {number}: ")
+        assert str(error).startswith(f"line {len(states) + 1}: ")
         return False
-    published(now)
+    published(states[-1])
     return True
 
 
@@ -134,7 +138,7 @@ def table(content: bytes) -> bool:
     try:
         rows = read_csv(content.decode(errors="replace"))
     except DiskslaError as error:
-        assert re.match(r"line \d+: |there is no row", str(error))
+        assert re.match(r"line \d+: |the table has no rows", str(error))
         return False
     assert csv_of(read_csv(csv_of(rows))) == csv_of(rows)
     _identify(rows)
@@ -159,11 +163,15 @@ JSON_LINES = Tree(_parse_lines, _encode_lines)
 
 @cache
 def _short_recordings() -> tuple[bytes, ...]:
-    """Return the first lines of recordings, so that a mutation hits one of few lines."""
-    return tuple(
+    """Return the first lines of recordings, so that a mutation hits one of few lines.
+
+    One of them is compressed, too.
+    """
+    plain = [
         b"".join(path.read_bytes().splitlines(keepends=True)[:6])
         for path in sorted(HOSTS.glob("*/ticks.jsonl"))
-    )
+    ]
+    return (*plain, gzip.compress(plain[0], mtime=0))
 
 
 def _journal(header: SweepHeader, *rows: SweepRow) -> bytes:

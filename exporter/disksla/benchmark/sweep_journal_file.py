@@ -7,14 +7,18 @@ from typing import Self
 from disksla.benchmark.sweep_journal import SweepHeader, SweepJournal, encode_line, read_journal
 from disksla.benchmark.sweep_matrix import SweepRow
 from disksla.errors import DiskslaError
+from disksla.schema.yaml_file import read_named
+from disksla.units import MIB
+
+LARGEST_BYTES = 64 * MIB
+"""Of a journal or a table. A row has 200 bytes, and the largest plan thousands of rows."""
 
 
 def load_journal(path: Path) -> SweepJournal:
     """Read a journal. Raise DiskslaError with the file and line if it is invalid."""
+    content = read_named(path, LARGEST_BYTES)
     try:
-        return read_journal(path.read_bytes())
-    except OSError as error:
-        raise DiskslaError(f"cannot read {path}: {error.strerror}") from error
+        return read_journal(content)
     except DiskslaError as error:
         raise DiskslaError(f"{path}: {error}") from error
 

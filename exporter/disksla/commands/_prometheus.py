@@ -7,6 +7,7 @@ from pathlib import Path
 from disksla.commands._options import parse_option
 from disksla.errors import DiskslaError
 from disksla.prometheus import Period, Server, parse_period
+from disksla.schema.yaml_file import MAX_FILE_BYTES, read_named
 from disksla.units import parse_duration_s
 
 _MINUTE_S = 60
@@ -87,9 +88,10 @@ def server_of(arguments: argparse.Namespace) -> Server:
 
 
 def _secret(path: Path) -> str:
+    content = read_named(path, MAX_FILE_BYTES)
     try:
-        secret = path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
+        secret = content.decode().strip()
+    except UnicodeDecodeError as error:
         raise DiskslaError(f"cannot read {path}: {error}") from None
     if not secret or not secret.isprintable():
         raise DiskslaError(f"cannot use {path}: expected one line")

@@ -12,6 +12,7 @@ from disksla.benchmark import Evidence, IdentifiedMedium, identify, throughput
 from disksla.benchmark.identify_evidence import RequestStats
 from disksla.benchmark.identify_jobs import MAX_BYTES_PER_SECOND, identify_jobs, request_stats
 from disksla.benchmark.identify_text import Claim
+from disksla.benchmark.sweep_journal_file import LARGEST_BYTES
 from disksla.benchmark.sweep_matrix import evidence_of, read_csv
 from disksla.commands._context import HostContext, add_context_arguments, add_device, read_context
 from disksla.commands._exclusive import FORCE_HELP, exclusive_measurement
@@ -24,6 +25,7 @@ from disksla.fio import quantile_s
 from disksla.fio.runner import find_fio
 from disksla.limits.limits_text import facts_table
 from disksla.schema import duration
+from disksla.schema.yaml_file import read_named
 from disksla.units import format_bandwidth, format_count, format_duration, format_size
 
 _CACHED_S = 0.5
@@ -71,10 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _read(table: Path) -> Evidence:
+    content = read_named(table, LARGEST_BYTES)
     try:
-        return evidence_of(read_csv(table.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise DiskslaError(f"cannot read {table}: {error.strerror}") from error
+        return evidence_of(read_csv(content.decode()))
     except UnicodeDecodeError:
         raise DiskslaError(f"{table}: not UTF-8 text") from None
     except DiskslaError as error:

@@ -1,10 +1,10 @@
 """`disksla replay FILE`: run a recording through `advance`, as the daemon does with its ticks."""
 
 import argparse
-import gzip
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from io import BufferedReader
 from itertools import chain, pairwise
 from operator import sub
 from pathlib import Path
@@ -14,7 +14,8 @@ import msgspec
 from rich.table import Table
 
 from disksla.commands._options import add_config_file
-from disksla.config import SamplingSettings
+from disksla.commands._recorded_lines import recorded_lines
+from disksla.config import Configuration, SamplingSettings
 from disksla.config.settings_file import parse_text, read_configuration, with_terms_files
 from disksla.console import SafeConsole
 from disksla.errors import DiskslaError
@@ -90,25 +91,34 @@ def replay(file: Path, config_file: Path | None) -> Iterator[State]:
     """
     configuration = None if config_file is None else read_configuration(config_file)
     try:
-        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as lines:
-            header = decode_header(lines.readline())
-            if configuration is None:
-                configuration = parse_text(header.configuration, "line 1")
-            configuration = msgspec.structs.replace(
-                configuration,
-                settings=msgspec.structs.replace(
-                    configuration.settings, sampling=SamplingSettings(interval_s=header.interval_s)
-                ),
-            )
-            state = initial_state(with_terms_files(configuration, header.terms_files))
-            yield state
-            for number, line in enumerate(lines, start=2):
-                state = advance(state, decode_tick(line, number))
-                yield state
-    except (OSError, EOFError) as error:
-        raise DiskslaError(f"cannot read {file}: {error}") from None
+        with file.open("rb") as opened:
+            yield from replay_opened(opened, configuration)
+    except OSError as error:
+        raise DiskslaError(f"cannot read {file}: {error.strerror}") from None
     except DiskslaError as error:
         raise DiskslaError(f"{file}: {error}") from None
+
+
+def replay_opened(file: BufferedReader, configuration: Configuration | None) -> Iterator[State]:
+    """Yield the states of a recording, compressed or not, as `replay` does.
+
+    Raise DiskslaError, with the line, if it is not a recording, and OSError if it cannot be read.
+    """
+    lines = recorded_lines(file)
+    header = decode_header(next(lines, b""))
+    if configuration is None:
+        configuration = parse_text(header.configuration, "line 1")
+    configuration = msgspec.structs.replace(
+        configuration,
+        settings=msgspec.structs.replace(
+            configuration.settings, sampling=SamplingSettings(interval_s=header.interval_s)
+        ),
+    )
+    state = initial_state(with_terms_files(configuration, header.terms_files))
+    yield state
+    for number, line in enumerate(lines, start=2):
+        state = advance(state, decode_tick(line, number))
+        yield state
 
 
 class _Period(NamedTuple):

@@ -4,7 +4,8 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from disksla.config.matching import has_device_name, has_id, is_sold, why_not_by_default
+from disksla.config.match_index import has_device_name, has_id, is_sold
+from disksla.config.matching import why_not_by_default
 from disksla.disks import Disk, devices_on, mounted_device
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount

@@ -1,13 +1,13 @@
 """Matching: which disks are monitored, and which terms apply to each."""
 
-import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from disksla.config.custom_terms import custom_limits
-from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.config.found_terms import FoundTerms, find_all, find_terms
+from disksla.config.settings import DiskEntry, Settings
 from disksla.config.terms_file import TermsFile
-from disksla.disks import Disk, handle_hash
+from disksla.disks import Disk
 from disksla.errors import DiskslaError
 from disksla.limits import (
     NO_LIMITS,
@@ -28,9 +28,6 @@ from disksla.units import format_size
 CUSTOM_TERMS = "configuration"
 """Terms and provider of a disk whose terms are written out in the configuration."""
 
-_VIRTIO_SERIAL_LENGTH = 20
-"""virtio-blk truncates serials to this length (VIRTIO_BLK_ID_BYTES), less than a UUID has."""
-
 _EXCLUDED_DRIVERS = {
     "loop": "loop device",
     "ram": "memory",
@@ -41,10 +38,6 @@ _EXCLUDED_DRIVERS = {
 """Drivers whose devices are not cloud disks, by the kernel name without its number. The driver
 chooses this name, and sysfs has no attribute that distinguishes these devices. nbd is not in the
 list: an unused device has size 0."""
-
-_EBS_DASH = re.compile(r"^vol-(?=[0-9a-f]+$)")
-_UUID_START = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]")
-_WWN_PREFIX = re.compile(r"^(0x|naa\.|eui\.)")
 
 
 def is_monitored(disk: Disk, settings: Settings) -> bool:
@@ -59,7 +52,12 @@ def why_not_monitored(disk: Disk, settings: Settings) -> str | None:
     is not; if `include` is set, it decides; otherwise whole disks at the bottom of their stack are
     monitored, except loop devices, RAM disks and removable media.
     """
-    if find_entry(disk, settings) is not None:
+    return _why_not(disk, settings, find_terms(disk, settings, ()))
+
+
+def _why_not(disk: Disk, settings: Settings, found: FoundTerms | None) -> str | None:
+    """Return why a disk is not monitored; `found` is the entry that applies to it."""
+    if found is not None and found.file is None:
         return None
     for index, regex in enumerate(settings.discovery.exclude):
         if regex.is_in(disk.name):
@@ -69,90 +67,6 @@ def why_not_monitored(disk: Disk, settings: Settings) -> str | None:
             return None
         return "not in discovery.include"
     return why_not_by_default(disk)
-
-
-class FoundTerms(NamedTuple):
-    """The entry that applies to a disk."""
-
-    entry: DiskEntry
-    place: str
-    """Where it is, for people."""
-    file: TermsFile | None
-    """The file that has it; None for the configuration."""
-
-
-def find_terms(
-    disk: Disk, settings: Settings, terms_files: Iterable[TermsFile]
-) -> FoundTerms | None:
-    """Return the first matching entry: of the configuration, or else of the terms files."""
-    found = find_entry(disk, settings)
-    if found is not None:
-        index, entry = found
-        return FoundTerms(entry, f"disks[{index}] of the configuration", None)
-    for file in terms_files:
-        for index, entry in enumerate(file.entries):
-            if matches(entry.match, disk):
-                place = file.origin if file.source != "file" else f"disks[{index}] of {file.name}"
-                return FoundTerms(entry, place, file)
-    return None
-
-
-def find_entry(disk: Disk, settings: Settings) -> tuple[int, DiskEntry] | None:
-    """Return the first matching entry of `disks` and its index."""
-    for index, entry in enumerate(settings.disks):
-        if matches(entry.match, disk):
-            return index, entry
-    return None
-
-
-def matches(match: DiskMatch, disk: Disk) -> bool:
-    """Return whether a disk matches all keys that are set.
-
-    Partitions, stacked devices and further paths share serial, volume, WWN, model and mount points
-    with the disk that was sold, so they match only if `device` or `by_id` is set.
-    """
-    if not is_sold(disk) and match.device is None and match.by_id is None:
-        return False
-    return (
-        (match.device is None or has_device_name(match.device, disk))
-        and (match.serial is None or _same_serial(match.serial, disk.serial))
-        and (match.volume is None or _is_volume(match.volume, disk))
-        and (match.volume_handle is None or _is_handle(match.volume_handle, disk))
-        and match.storage_class in {None, disk.storage_class}
-        and (match.wwn is None or _same_wwn(match.wwn, disk.wwn))
-        and match.model in {None, disk.model}
-        and (match.mountpoint is None or match.mountpoint in disk.mount_points)
-        and (match.by_id is None or match.by_id in disk.by_id or match.by_id in disk.links)
-    )
-
-
-def is_sold(disk: Disk) -> bool:
-    """Return whether a disk is one that was sold: no partition, stacked device or further path."""
-    is_path = disk.hidden or disk.path_of is not None
-    return disk.partition_of is None and not disk.slaves and not is_path
-
-
-def has_device_name(name: str, disk: Disk) -> bool:
-    """Return whether a disk has a name in /dev: its kernel name, or a link.
-
-    A name in /dev/disk/by-id or /dev/mapper may be without that directory.
-    """
-    return (
-        name == disk.name
-        or name in disk.links
-        or name.removeprefix("disk/by-id/") in disk.by_id
-        or f"dm-name-{name.removeprefix('mapper/')}" in disk.by_id
-    )
-
-
-def has_id(name: str, disk: Disk) -> bool:
-    """Return whether a name is the volume, serial number, WWN or CSI handle of a disk."""
-    return (
-        _is_volume(name, disk)
-        or _same_serial(name, disk.serial)
-        or _same_wwn(name, disk.wwn)
-        or _is_handle(name, disk)
-    )
 
 
 class Assignments(NamedTuple):
@@ -174,10 +88,18 @@ def assign_all(
     Limits of a type that are those of the machine's disks of this type together follow from their
     total size.
     """
-    monitored = {disk.name for disk in disks if is_monitored(disk, settings)}
+    return assign_found(disks, settings, catalog, find_all(disks, settings, terms_files).by_disk)
+
+
+def assign_found(
+    disks: Collection[Disk], settings: Settings, catalog: Catalog, found: Mapping[str, FoundTerms]
+) -> Assignments:
+    """Return what `assign_all` does, by the entries that were found for the disks."""
+    monitored = {
+        disk.name for disk in disks if _why_not(disk, settings, found.get(disk.name)) is None
+    }
     counted = {disk.name: disk for disk in disks if disk.name in monitored or _may_be_volume(disk)}
-    found = {name: find_terms(disk, settings, terms_files) for name, disk in counted.items()}
-    alone = {name: _assign(disk, found[name], catalog) for name, disk in counted.items()}
+    alone = {name: _assign(disk, found.get(name), catalog) for name, disk in counted.items()}
     of_type: dict[str, list[str]] = {}
     for name, assignment in alone.items():
         row = catalog.find(assignment.terms) if assignment.limits.budget is not None else None
@@ -186,9 +108,9 @@ def assign_all(
     shared = {}
     for names in of_type.values():
         total_bytes = sum(alone[name].size_bytes for name in names)
-        if len(names) > 1 and not any(_is_total(found[name]) for name in names):
+        if len(names) > 1 and not any(_is_total(found.get(name)) for name in names):
             for name in names:
-                shared[name] = _assign(counted[name], found[name], catalog, total_bytes)
+                shared[name] = _assign(counted[name], found.get(name), catalog, total_bytes)
     all_found = alone | shared
     return Assignments(
         {name: each for name, each in all_found.items() if name in monitored},
@@ -338,45 +260,6 @@ def why_not_by_default(disk: Disk) -> str | None:
         return "empty"
     driver = disk.name.rstrip("0123456789")
     return None if driver == disk.name else _EXCLUDED_DRIVERS.get(driver)
-
-
-def _same_serial(configured: str, serial: str | None) -> bool:
-    """Compare as virtio truncates, and without the dash of vol-0a1b, which AWS leaves out."""
-    if serial is None:
-        return False
-    configured, serial = (_EBS_DASH.sub("vol", text) for text in (configured, serial))
-    return configured == serial or _is_truncated(configured, serial)
-
-
-def _is_volume(configured: str, disk: Disk) -> bool:
-    """Compare as virtio truncates, and with or without the dash of AWS.
-
-    A name in full may be the beginning of another name.
-    """
-    if disk.volume is None:
-        return False
-    if _EBS_DASH.sub("vol", configured) == _EBS_DASH.sub("vol", disk.volume):
-        return True
-    may_be_truncated = disk.name.startswith("vd") or bool(_UUID_START.match(disk.volume))
-    return may_be_truncated and _is_truncated(configured, disk.volume)
-
-
-def _is_handle(configured: str, disk: Disk) -> bool:
-    """Compare by the hash where only that is known."""
-    if disk.volume_handle is not None:
-        return configured == disk.volume_handle
-    hashed = disk.volume_handle_hash
-    return hashed is not None and hashed == handle_hash(configured)
-
-
-def _is_truncated(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    return len(short) == _VIRTIO_SERIAL_LENGTH and long.startswith(short)
-
-
-def _same_wwn(configured: str, wwn: str | None) -> bool:
-    """Compare without the prefix: naa.5000c5... in sysfs is 0x5000c5... in udev and lsblk."""
-    return wwn is not None and _WWN_PREFIX.sub("", configured) == _WWN_PREFIX.sub("", wwn)
 
 
 def _provider(terms: str) -> str:

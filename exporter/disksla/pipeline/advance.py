@@ -8,15 +8,8 @@ from collections.abc import Collection, Mapping
 
 import msgspec
 
-from disksla.config import (
-    Configuration,
-    assign_all,
-    machine_limits,
-    type_limits,
-    unused_entries,
-    with_kubernetes_volumes,
-)
-from disksla.disks import Disk, with_paths
+from disksla.config import Matched, machine_limits, match_disks, type_limits
+from disksla.disks import Disk
 from disksla.interval import Clocks, GapReason, elapsed_or_gap
 from disksla.limits import Assignment
 from disksla.pipeline.assessment import TickContext
@@ -31,8 +24,14 @@ from disksla.procfs import HostWait
 from disksla.verdict import SIGNS, SharedWindow, Sign
 
 
-def configure(state: State, configuration: Configuration) -> State:
-    """Return the state with another configuration. Disks that stay monitored keep their totals."""
+def configure(state: State, matched: Matched, now: Clocks | None) -> State:
+    """Return the state with another configuration, or other block devices.
+
+    A disk that is still the same keeps its state, and its credits unless the burst of its terms
+    changed. A new disk, or another disk under a known name, starts from what an earlier daemon
+    saved of it.
+    """
+    configuration = matched.configuration
     state = msgspec.structs.replace(
         state,
         settings=configuration.settings,
@@ -40,8 +39,9 @@ def configure(state: State, configuration: Configuration) -> State:
         machines=configuration.machines,
         machine_problem=configuration.machine_problem,
         terms_files=configuration.terms_files,
+        cpus=matched.cpus or state.cpus,
     )
-    return _with_inventory(state, state.inventory, state.clocks)
+    return _with_disks(state, matched, now)
 
 
 def advance(state: State, tick: Tick, signs: frozenset[Sign] = SIGNS) -> State:
@@ -219,8 +219,8 @@ def _with_events(state: State, tick: Tick) -> State:
     disk that is not monitored are dropped.
     """
     if tick.disks is not None:
-        state = msgspec.structs.replace(state, cpus=tick.cpus or state.cpus)
-        state = _with_inventory(state, tick.disks, tick.clocks)
+        matched = match_disks(state.configuration, tick.disks, tick.cpus)
+        state = configure(state, matched, tick.clocks)
     if not tick.probes and not tick.provider:
         return state
     monitored = dict(state.monitored)
@@ -264,19 +264,12 @@ def _elapsed(state: State, clocks: Clocks) -> float | GapReason | None:
     return elapsed_or_gap(state.clocks, clocks, state.settings.sampling.interval_s)
 
 
-def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | None) -> State:
-    """Return the state with these block devices, of which the settings select the monitored.
-
-    A disk that is still the same keeps its state, and its credits unless the burst of its terms
-    changed. A new disk, or another disk under a known name, starts from what an earlier daemon
-    saved of it.
-    """
+def _with_disks(state: State, matched: Matched, now: Clocks | None) -> State:
+    """Return the state with these block devices, of which the settings select the monitored."""
     stats = state.sampler_stats
     monitored = {}
-    inventory = with_paths(inventory)
-    heads = {disk.path_of for disk in inventory}
-    disks = with_kubernetes_volumes(inventory, state.terms_files)
-    assignments, of_others = assign_all(disks, state.settings, state.catalog, state.terms_files)
+    disks, (assignments, of_others) = matched.disks, matched.assignments
+    heads = {disk.path_of for disk in disks}
     for disk in disks:
         if disk.name not in assignments:
             continue
@@ -295,7 +288,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         else:
             stats = stats.with_gap("replaced")
             monitored[disk.name] = restore_disk(state.previous_run, disk, assignment, now)
-    present = {disk.name for disk in inventory}
+    present = {disk.name for disk in disks}
     for device, gone in state.monitored.items():
         if device not in present and gone.is_listed:
             stats = stats.with_gap("vanished")
@@ -318,7 +311,7 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
         limits=limits,
         monitored=monitored,
         others=others,
-        inventory=inventory,
+        inventory=matched.inventory,
         settings=state.settings,
     )
     groups = {
@@ -329,8 +322,8 @@ def _with_inventory(state: State, inventory: tuple[Disk, ...], now: Clocks | Non
     others = {device: others[device] for device in others.keys() & counted}
     return msgspec.structs.replace(
         state,
-        inventory=inventory,
-        unused=unused_entries(disks, state.settings, state.terms_files) if disks else (),
+        inventory=matched.inventory,
+        unused=matched.unused,
         monitored=monitored,
         others=others,
         groups=groups,

@@ -20,17 +20,18 @@ class Peak(msgspec.Struct, frozen=True, gc=False):
 
 def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
     """Add the rates of one window to the peak of its second; drop peaks older than a minute."""
-    seconds = window.seconds
+    seconds, second = window.seconds, int(window.end_s)
     rates = Peak(
-        int(window.end_s),
+        second,
         window.reads / seconds,
         window.writes / seconds,
         window.read_bytes / seconds,
         window.written_bytes / seconds,
     )
-    if not peaks or peaks[-1].second != rates.second:
-        oldest = rates.second - KEPT_S
-        return (*(peak for peak in peaks if peak.second >= oldest), rates)
+    if not peaks or peaks[-1].second != second:
+        oldest = second - KEPT_S
+        begin = next((at for at, peak in enumerate(peaks) if peak.second >= oldest), len(peaks))
+        return (*peaks[begin:], rates)
     higher = _higher(peaks[-1], rates)
     return peaks if higher is peaks[-1] else (*peaks[:-1], higher)
 

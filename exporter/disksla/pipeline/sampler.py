@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from disksla.config import Configuration
+from disksla.config import Configuration, Matched, changes, match_disks
 from disksla.disks import Disk
 from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
 from disksla.interval import Clocks
-from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
@@ -48,16 +47,24 @@ Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure
 statistics page."""
 
 
+class _NewMatch(NamedTuple):
+    """The disks and their terms, after a change of one or the other."""
+
+    matched: Matched
+    has_new_disks: bool
+
+
 class _Events(NamedTuple):
-    """Posted events; all but the configuration become part of the next tick."""
+    """What was posted since the last tick."""
 
-    configuration: Configuration | None
-    disks: tuple[Disk, ...] | None
-    probes: tuple[ProbeResult, ...]
-    provider: tuple[Reading | Failure, ...]
+    matched: Matched | None = None
+    disks: tuple[Disk, ...] | None = None
+    """The block devices of `matched`, if they are new."""
+    probes: tuple[ProbeResult, ...] = ()
+    provider: tuple[Reading | Failure, ...] = ()
 
 
-_NO_EVENTS = _Events(None, None, (), ())
+_NO_EVENTS = _Events()
 
 
 def read_clocks() -> Clocks:
@@ -104,15 +111,47 @@ class Sampler:
         self._clocks = clocks
         self._wall_offset_s: float | None = None
         """Wall time minus time since boot, at the last tick."""
-        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_NewMatch | ProbeResult | Reading | Failure] = (
+            queue.SimpleQueue()
+        )
+        self._matching = threading.Lock()
+        """Held by the thread that matches disks and terms."""
+        self._matched = match_disks(state.configuration, state.inventory)
+        """What was matched last; the sampler's thread may not know of it yet."""
         self._stopping = threading.Event()
         self._failure: str | None = None
         """Why the last tick failed, so that a lasting failure is logged once."""
         self._thread = threading.Thread(target=self._run, name="sampler", daemon=True)
 
     def post(self, event: Event) -> None:
-        """Queue an event for the next tick; may be called from any thread."""
-        self._events.put(event)
+        """Queue an event for the next tick; may be called from any thread.
+
+        Disks and terms are matched here, in the thread of the caller: with thousands of entries
+        that takes longer than a tick may.
+        """
+        match event:
+            case Configuration():
+                self._match(configuration=event)
+            case tuple():
+                self._match(disks=event)
+            case _:
+                self._events.put(event)
+
+    def _match(
+        self, disks: tuple[Disk, ...] | None = None, configuration: Configuration | None = None
+    ) -> None:
+        """Queue the disks with their terms, one of which is new, and log what changed."""
+        with self._matching:
+            before = self._matched
+            self._matched = match_disks(
+                configuration or before.configuration,
+                before.inventory if disks is None else disks,
+                before.cpus if disks is None else os.cpu_count(),
+            )
+            self._events.put(_NewMatch(self._matched, has_new_disks=disks is not None))
+            for event in changes(before, self._matched):
+                level = logging.WARNING if event.is_problem else logging.INFO
+                log.log(level, event.message, extra=fields(**event.values))
 
     def start(self) -> None:
         """Start the sampler thread."""
@@ -192,12 +231,9 @@ class Sampler:
         events = self._take_events()
         tick = self._read_tick(before, due_s, missed_ticks, events)
         self._on_tick(tick)
-        new = events.configuration
-        state = before if new is None else configure(before, new)
-        self.state = advance(state, tick)
+        self.state = _advance(before, tick, events.matched)
         self.ticked_at_s = tick.clocks.monotonic_s
         _log_source_changes(before, self.state)
-        _log_terms_problems(before, self.state)
         if self._failure is not None:
             log.info("sampling recovered")
             self._failure = None
@@ -217,21 +253,21 @@ class Sampler:
         """Return what was posted since the last tick."""
         if self._events.empty():
             return _NO_EVENTS
-        configuration: Configuration | None = None
-        disks: tuple[Disk, ...] | None = None
+        new: _NewMatch | None = None
+        has_new_disks = False
         probes: list[ProbeResult] = []
         provider: list[Reading | Failure] = []
         while not self._events.empty():
             match self._events.get():
-                case Configuration() as configuration:
-                    pass
+                case _NewMatch() as new:
+                    has_new_disks = has_new_disks or new.has_new_disks
                 case ProbeResult() as result:
                     probes.append(result)
                 case Reading() | Failure() as message:
                     provider.append(message)
-                case tuple() as disks:
-                    pass
-        return _Events(configuration, disks, tuple(probes), tuple(provider))
+        matched = None if new is None else new.matched
+        disks = matched.inventory if matched is not None and has_new_disks else None
+        return _Events(matched, disks, tuple(probes), tuple(provider))
 
     def _read_tick(self, state: State, due_s: float, missed_ticks: int, events: _Events) -> Tick:
         clocks = self._clocks()
@@ -258,7 +294,7 @@ class Sampler:
             data_writes=data_writes,
             close=close,
             disks=events.disks,
-            cpus=None if events.disks is None else os.cpu_count(),
+            cpus=None if events.disks is None or events.matched is None else events.matched.cpus,
             host=host,
             problems=problems | inflight_problems | close_problems | data_write_problems,
             probes=events.probes,
@@ -283,6 +319,14 @@ class Sampler:
         return counts, problems
 
 
+def _advance(state: State, tick: Tick, matched: Matched | None) -> State:
+    """Return the state after a tick, whose disks are matched already."""
+    if matched is not None:
+        state = configure(state, matched, tick.clocks)
+        tick = msgspec.structs.replace(tick, disks=None)
+    return advance(state, tick)
+
+
 def _log_source_changes(before: State, after: State) -> None:
     was, now = before.sampler_stats.problems, after.sampler_stats.problems
     if was is now:
@@ -291,36 +335,6 @@ def _log_source_changes(before: State, after: State) -> None:
         log.warning("cannot read source", extra=_source_fields(key, now[key]))
     for key in was.keys() - now.keys() - {"sampler"}:  # a failed tick logs its own end
         log.info("source readable again", extra=_source_fields(key))
-
-
-def _log_terms_problems(before: State, after: State) -> None:
-    if (before.inventory, before.terms_files, before.settings) == (
-        after.inventory,
-        after.terms_files,
-        after.settings,
-    ):
-        return
-    for entry in after.unused:
-        if entry not in before.unused:
-            log.warning("entry applies to no disk", extra=fields(err=entry.describe()))
-    for device, disk_state in after.monitored.items():
-        assignment = disk_state.assignment
-        known = before.monitored.get(device)
-        if assignment.problem is not None and (known is None or known.assignment != assignment):
-            extra = fields(device=device, err=assignment.reason)
-            log.warning("terms have no limits", extra=extra)
-    disks = _counts(after)
-    if not before.inventory or disks != _counts(before):
-        log.info("disks monitored", extra=fields(**disks))
-    problem = after.machine_problem
-    if problem is not None and (not before.inventory or problem != before.machine_problem):
-        log.warning("limits of the machine are not known", extra=fields(err=problem))
-
-
-def _counts(state: State) -> dict[str, int]:
-    """Return how many disks are monitored, and how many of them are of unknown type."""
-    terms = [disk_state.assignment.terms for disk_state in state.monitored.values()]
-    return {"disks": len(terms), "unknown_type": terms.count(UNKNOWN_TERMS)}
 
 
 def _source_fields(key: str, problem: str | None = None) -> dict[str, dict[str, object]]:

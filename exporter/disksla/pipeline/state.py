@@ -82,6 +82,13 @@ class State(msgspec.Struct, frozen=True):
     """Major and minor number of the monitored disks with a write-back cache: of these, empty
     flushes are among the writes of /proc/diskstats."""
 
+    @property
+    def configuration(self) -> Configuration:
+        """The configuration in force."""
+        return Configuration(
+            self.settings, self.catalog, self.machines, self.machine_problem, self.terms_files
+        )
+
 
 def initial_state(configuration: Configuration, previous_run: PreviousRun | None = None) -> State:
     """Return the state before the first tick."""

@@ -30,6 +30,8 @@ from disksla.text import escape_control
 
 MAX_PROBLEMS = 100
 """Enough for one round of corrections; bounds the work that a hostile file can cause."""
+MOST_ITEMS = 5_000
+"""Items of a list."""
 
 _LONGEST_TEXT = 500
 _LONGEST_SHOWN = 60
@@ -284,6 +286,9 @@ class _Reader:
     def container(self, shape: _Shape, node: Node) -> Any:
         match node.value:
             case list() as items if shape.item is not None:
+                if len(items) > MOST_ITEMS:
+                    found = f"found {len(items)} items; expected at most {MOST_ITEMS}"
+                    return self.fail(node, found)
                 values = [
                     self.value_at(index, shape.item, item) for index, item in enumerate(items)
                 ]

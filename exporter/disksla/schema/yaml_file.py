@@ -31,9 +31,9 @@ from disksla.units import MIB
 MAX_FILE_BYTES = MIB
 
 _DEEPEST_NESTING = 20
-_MOST_MERGED = 100_000
-"""Entries that merge keys may add to one file. It bounds the work: without it, a file of 1 MiB
-could add billions."""
+MOST_VALUES = 100_000
+"""Keys and values of one file, those that aliases and merge keys repeat counted each time. It
+bounds the work: without it, a file of 1 MiB could have billions."""
 _MERGE_KEY = "<<"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's parser, where PyYAML was built with it, is ten times as fast."""
@@ -58,19 +58,31 @@ def open_file(path: Path, *, follow_link: bool = True) -> BinaryIO:
     raise ValueError("is not a regular file")
 
 
-def read_bounded(file: BinaryIO) -> bytes:
+def read_bounded(file: BinaryIO, most_bytes: int = MAX_FILE_BYTES) -> bytes:
     """Read a whole file. Raise ValueError if it is larger than any file of its kind."""
-    data = file.read(MAX_FILE_BYTES + 1)
-    if len(data) > MAX_FILE_BYTES:
-        raise ValueError("is larger than 1 MiB")
+    data = file.read(most_bytes + 1)
+    if len(data) > most_bytes:
+        raise ValueError(f"is larger than {most_bytes // MIB} MiB")
     return data
 
 
 def read_file(path: Path) -> bytes:
     """Read a whole file. Raise DiskslaError if that fails, or it is no file for the reader."""
+    return _read(path, open_file, MAX_FILE_BYTES)
+
+
+def read_named(path: Path, most_bytes: int) -> bytes:
+    """Read a whole file that the command line names, which may be a pipe.
+
+    Raise DiskslaError if that fails, or it is larger.
+    """
+    return _read(path, lambda path: path.open("rb"), most_bytes)
+
+
+def _read(path: Path, open_it: Callable[[Path], BinaryIO], most_bytes: int) -> bytes:
     try:
-        with open_file(path) as file:
-            return read_bounded(file)
+        with open_it(path) as file:
+            return read_bounded(file, most_bytes)
     except OSError as error:
         raise DiskslaError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
@@ -162,9 +174,11 @@ class _Builder:
     def __init__(self, text: str) -> None:
         self.problems: list[Problem] = []
         self._next: Callable[[], Any] = _events(text).__next__
-        self._anchors: dict[str, Node] = {}
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        """Nodes by anchor, each with how many keys and values it has."""
+        self._values = 0
+        """How many keys and values there are so far, with what aliases repeat."""
         self._path: list[str | int] = []
-        self._merged = 0
         self._is_mapping = False
         """Whether the document is a mapping. Of any other, nothing is quoted: it may be a secret
         to which a link leads."""
@@ -189,14 +203,24 @@ class _Builder:
             if event.anchor not in self._anchors:
                 name = event.anchor if self._is_mapping else "NAME"
                 raise _SyntaxError(line, f"found alias '*{name}'; expected '&{name}' above it")
-            return self._anchors[event.anchor]
+            node, values = self._anchors[event.anchor]
+            self.count(values, line)
+            return node
         if event.tag is not None:
             found = f"tag '{event.tag}'" if self._is_mapping else "a tag"
             raise _SyntaxError(line, f"found {found}; expected a value without a tag")
+        before = self._values
+        self.count(1, line)
         node = Node(line, self.content(event))
         if event.anchor is not None:
-            self._anchors[event.anchor] = node
+            self._anchors[event.anchor] = (node, self._values - before)
         return node
+
+    def count(self, values: int, line: int) -> None:
+        self._values += values
+        if self._values > MOST_VALUES:
+            found = f"found more than {MOST_VALUES} keys and values, with what aliases repeat"
+            raise _SyntaxError(line, f"{found}; expected fewer")
 
     def content(self, event: Any) -> str | dict[str, Node] | list[Node] | None:
         if isinstance(event, yaml.ScalarEvent):
@@ -268,12 +292,7 @@ class _Builder:
                 found = found_text(each, is_secret=True)
                 text = f"{found}; expected a mapping to merge, or a list of mappings"
                 self.problems.append(Problem(line, path_text([*self._path, _MERGE_KEY]), text))
-        sources = [each.value for each in nodes if isinstance(each.value, dict)]
-        self._merged += sum(map(len, sources))
-        if self._merged > _MOST_MERGED:
-            text = f"found more than {_MOST_MERGED} entries to merge; expected fewer"
-            raise _SyntaxError(line, text)
-        return sources
+        return [each.value for each in nodes if isinstance(each.value, dict)]
 
 
 def _events(text: str) -> Iterator[Any]:

@@ -3,10 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.config.matching import find_terms
+from disksla.config.found_terms import UnusedEntry, find_terms, shadowed_entries, unused_entries
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import TermsFile
-from disksla.config.unused import UnusedEntry, shadowed_entries, unused_entries
 from disksla.limits.assignment import TermsSource
 from support.simulated_host import a_disk
 

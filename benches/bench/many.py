@@ -1,0 +1,203 @@
+"""Time that ten thousand of each thing take that an operator, a machine or a client supplies.
+
+A row has the CPU time of a quarter of them and of all, and the ratio: 4 is proportional to their
+number, 16 would be the square of it.
+"""
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+
+from disksla.config import find_disk, match_disks, shadowed_entries
+from disksla.config.configuration import Configuration
+from disksla.config.kubernetes_volumes import with_kubernetes_volumes
+from disksla.config.matched import Matched, changes
+from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.config.terms_file import KubernetesVolume, TermsContent, TermsFile
+from disksla.disks.csi_volume import with_csi_volumes
+from disksla.disks.disk import Disk
+from disksla.disks.stacking import with_stacking
+from disksla.history.history import History
+from disksla.interval.interval import Clocks
+from disksla.limits.catalog import load_catalog
+from disksla.metrics.collector import SnapshotCollector, make_registry
+from disksla.metrics.render import render_metrics
+from disksla.pipeline.advance import advance, configure
+from disksla.pipeline.restore import PreviousRun
+from disksla.pipeline.saved_state import decode, encode
+from disksla.pipeline.snapshot import take_snapshot
+from disksla.pipeline.state import State, initial_state, to_saved_state
+from disksla.pipeline.tick import Tick
+from disksla.procfs import parse_mountinfo
+from disksla.schema.yaml_file import parse_record
+from disksla.units import GIB
+
+MANY = 10_000
+PART = 4
+CATALOG = load_catalog()
+
+Work = Callable[[], object]
+
+
+def entries(count: int, **value_of: str) -> tuple[DiskEntry, ...]:
+    """Return entries; each value has a place for its number."""
+    return tuple(
+        DiskEntry(
+            match=DiskMatch(**{key: value.format(number) for key, value in value_of.items()}),
+            terms="yandex.network-hdd",
+        )
+        for number in range(count)
+    )
+
+
+def disks(count: int) -> tuple[Disk, ...]:
+    """Return disks with a serial number and a mount point each."""
+    return tuple(
+        Disk(
+            f"sd{number}",
+            major=8 + number // 2**20,
+            minor=number,
+            size_bytes=100 * GIB,
+            serial=f"volume-{number:06d}",
+            model="disk",
+            mount_points=(f"/data/{number}",),
+            volume_handle=f"handle-{number}",
+        )
+        for number in range(count)
+    )
+
+
+def diskstats(count: int, reads: int) -> str:
+    """Return the text of /proc/diskstats of disks that are all busy."""
+    return "".join(
+        f"   8 {number} sd{number} {reads} 0 {8 * reads} {reads} 0 0 0 0 1 {reads} {reads}\n"
+        for number in range(count)
+    )
+
+
+def clocks(tick: int) -> Clocks:
+    """Return the clocks at a tick."""
+    return Clocks(1000 + tick / 10, 1000 + tick / 10, 1.7e9 + tick / 10)
+
+
+def mountinfo(count: int, device: str, root: str, point: str) -> str:
+    """Return a mount table, in which `device`, `root` and `point` are with the number of each."""
+    line = f"{{0}} 1 {device} {root} {point} rw - ext4 /dev/sd rw\n"
+    return "".join(line.format(number) for number in range(count))
+
+
+def terms(count: int) -> Iterator[tuple[str, Work]]:
+    """Yield what is done with entries, beside 500 disks."""
+    some = disks(500)
+    text = "disks:\n" + "".join(
+        f"- {{match: {{serial: gone-{number}}}, terms: yandex.network-hdd}}\n"
+        for number in range(count // 2)
+    )
+    data = text.encode()
+    yield (
+        "entries of terms files read, 5,000 each",
+        lambda: [parse_record(data, "f.yml", TermsContent, {}) for _ in range(2)],
+    )
+    broad = {"model": "disk", "mountpoint": "/data/{}/main"}
+    for name, found in (
+        ("entries that match nothing", entries(count, serial="gone-{}")),
+        ("entries that match a disk each", entries(count, serial="volume-{:06d}")),
+        ("entries that match every disk", entries(count, model="disk")),
+        ("entries by model and path below a mount point", entries(count, **broad)),
+    ):
+        configuration = Configuration(Settings(disks=found), CATALOG)
+        yield name, lambda configuration=configuration: _matched(configuration, some)  # type: ignore[misc]
+    settings = Settings(disks=entries(count, serial="volume-{}", model="disk"))
+    yield "entries compared by check-config", lambda: shadowed_entries(settings)
+
+
+def _matched(configuration: Configuration, some: tuple[Disk, ...]) -> None:
+    changes(Matched(configuration), match_disks(configuration, some))
+
+
+def volumes(count: int) -> Iterator[tuple[str, Work]]:
+    """Yield what is done with volumes of Kubernetes, as many as disks."""
+    known = tuple(KubernetesVolume("d", f"handle-{number}") for number in range(count))
+    file = TermsFile("f", "metadata", "f", 0.0, volumes=known)
+    many = disks(count)
+    yield "volumes of Kubernetes", lambda: with_kubernetes_volumes(many, (file,))
+
+
+def mounts(count: int) -> Iterator[tuple[str, Work]]:
+    """Yield what is done with a mount table: of disks, bind mounts and those of containers."""
+    pod = "/var/lib/kubelet/pods/{0}/volumes/kubernetes.io~csi/pvc-{0}/mount"
+    slice_ = "/kubepods.slice/pod{0}/container{0}"
+    for name, device, root, point in (
+        ("mounts of a disk each", "8:{0}", "/", "/data/{0}"),
+        ("bind mounts of one disk", "8:0", "/{0}", "/bind/{0}"),
+        ("mounts of pods", "8:{0}", "/", pod),
+        ("mounts of cgroups", "0:30", slice_, f"/sys/fs/cgroup{slice_}"),
+    ):
+        text, many = mountinfo(count, device, root, point), disks(count)
+        yield name, lambda text=text, many=many: _mounted(text, many)  # type: ignore[misc]
+
+
+def _mounted(text: str, many: tuple[Disk, ...]) -> None:
+    table = parse_mountinfo(text)
+    with_csi_volumes(with_stacking(many, table), table, lambda _: None)
+
+
+def of_disks(count: int) -> Iterator[tuple[str, Work]]:
+    """Yield what is done with disks that are all monitored and busy."""
+    many = disks(count)
+    found = entries(1, model="disk")
+    configuration = Configuration(Settings(disks=found), CATALOG)
+    new = match_disks(configuration, many)
+    empty = initial_state(configuration)
+    yield "disks matched", lambda: match_disks(configuration, many)
+    yield "disks that are new to the sampler", lambda: configure(empty, new, clocks(0))
+    state = configure(empty, new, clocks(0))
+    yield "the same disks again", lambda: configure(state, new, clocks(0))
+    for tick in range(12):
+        state = advance(state, Tick(clocks(tick), diskstats(count, tick)))
+    last = Tick(clocks(12), diskstats(count, 12))
+    yield "disks in a tick in which all are busy", lambda: advance(state, last)
+    yield "disks in a second of history", lambda: History().after(state)
+    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    names = tuple(f"disksla_{number}" for number in range(count))
+    yield "names asked for by name[], of 10 disks", _of_names(names)
+    yield "disks on a page of metrics", lambda: render_metrics(registry)
+    yield "disks saved and restored", lambda: _restored(empty, state, new)
+    yield "disks among which one is found by its path", lambda: find_disk("/data/7", many)
+
+
+def _of_names(names: tuple[str, ...]) -> Work:
+    few = disks(10)
+    configuration = Configuration(Settings(), CATALOG)
+    state = configure(initial_state(configuration), match_disks(configuration, few), clocks(0))
+    registry = make_registry(SnapshotCollector(lambda: take_snapshot(state)))
+    return lambda: render_metrics(registry, names=names)
+
+
+def _restored(empty: State, state: State, new: Matched) -> None:
+    saved = to_saved_state(state, "machine", "boot")
+    assert saved is not None
+    read = decode(encode(saved), "machine", clocks(13))
+    again = initial_state(empty.configuration, PreviousRun(read, "boot"))
+    configure(again, new, clocks(13))
+
+
+KINDS = (terms, volumes, mounts, of_disks)
+
+
+def cpu_s(work: Work) -> float:
+    """Return the CPU time of the work, in seconds, without what others left to collect."""
+    gc.collect()
+    begin_s = time.thread_time()
+    work()
+    return time.thread_time() - begin_s
+
+
+def measure_many() -> None:
+    """Print the table."""
+    print(f"| what | {MANY // PART} | {MANY} | ratio |\n|:--|--:|--:|--:|")
+    for kind in KINDS:
+        for (name, fewer), (_, more) in zip(kind(MANY // PART), kind(MANY), strict=True):
+            part_s, whole_s = (min(cpu_s(work) for _ in range(2)) for work in (fewer, more))
+            ratio = whole_s / max(part_s, 1e-6)
+            print(f"| {name} | {part_s * 1000:.1f} ms | {whole_s * 1000:.1f} ms | {ratio:.1f} |")

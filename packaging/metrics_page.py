@@ -1,7 +1,9 @@
-"""Print docs/metrics.md, from the tables of metrics: `make docs`."""
+"""Write docs/metrics.md, from the tables of metrics: `make docs`."""
 
+import re
 import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from prometheus_client import ProcessCollector
@@ -14,6 +16,8 @@ from disksla.metrics.provider_metrics import PROVIDER_METRICS
 from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 
 OF_DISKS: tuple[Metric[Any], ...] = (
     *DISK_METRICS,
@@ -84,6 +88,25 @@ As published by all Prometheus client libraries, in every profile.
 """
 
 
+def documented(page: str) -> set[str]:
+    """Return the names of the metrics that the tables of a page have."""
+    return set(re.findall(r"^\| `(\w+)` \| (?:counter|gauge|histogram) \|", page, re.MULTILINE))
+
+
+def rewritten(page: str) -> str:
+    """Return the page of today instead of `page`.
+
+    Queries of users end with a metric. Exit if one that `page` has is gone from the tables.
+    """
+    gone = documented(page) - documented(reference())
+    if gone:
+        sys.exit(
+            f"docs/metrics.md not written: {', '.join(sorted(gone))} gone from the tables of"
+            " metrics; to remove a metric, delete its row of the page by hand first"
+        )
+    return reference()
+
+
 def reference() -> str:
     """Return the text of docs/metrics.md."""
     disks = _table(OF_DISKS, ("device",))
@@ -125,4 +148,4 @@ def _table_of_process() -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference())
+    PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -16,7 +16,7 @@ from disksla.disks.inventory import read_disks
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.sampler import Sampler
 from disksla.pipeline.state import State
-from disksla.probes.scheduler import ProbeScheduler
+from disksla.probes.probe_scheduler import ProbeScheduler
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots
 from disksla.system.scheduler import JobTimes, Scheduler

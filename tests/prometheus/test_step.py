@@ -17,7 +17,7 @@ from disksla.prometheus.step import (
     steps_between,
     within,
 )
-from disksla.report.totals import totals_of
+from disksla.report.step_totals import totals_of
 from support.report_series import START_S, TARGET, DiskSeries
 
 

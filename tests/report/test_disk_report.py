@@ -17,9 +17,9 @@ from disksla.prometheus.period import Period
 from disksla.prometheus.query import Series
 from disksla.prometheus.step import COUNTERS, FACTS
 from disksla.report import Report, read_history, report_csv, report_of, report_text
+from disksla.report.compliance_html import report_html
 from disksla.report.document import DiskReport, Recorded
 from disksla.report.evidence import EVIDENCE, OF_DAEMON, VERIFICATION
-from disksla.report.report_html import report_html
 from support.example_report import ADDRESS, ALL, DAY, a_day, extra, reported
 from support.exchanges import answered
 from support.html_page import HtmlPage

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from disksla.doctor.check_result import CheckResult, note, ok
 from disksla.doctor.facts import ClockFacts
-from disksla.doctor.result import CheckResult, note, ok
 from disksla.units import format_duration
 
 

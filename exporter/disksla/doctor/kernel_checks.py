@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
 from disksla.doctor.facts import KernelFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
 
 _FIELDS = 14
 _WITH_DISCARDS = 18

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from disksla.config import TermsFile
 from disksla.detection import PROVIDERS, WITH_CREDENTIALS_FILE
 from disksla.disks import Disk
-from disksla.doctor.disks import detect_command, lacks_terms
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.disk_checks import detect_command, lacks_terms
 from disksla.doctor.facts import MachineFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
 from disksla.units import format_duration
 
 _ASKED = frozenset(PROVIDERS) - {"alibaba", "oracle"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.config.custom_terms import SumTerms
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.matching import assign, find_entry, is_monitored, matches, why_not_monitored
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.disk import Disk

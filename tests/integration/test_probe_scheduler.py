@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiscoverySettings, ProbeEntry, Settings, StateSettings
 from disksla.disks.inventory import read_disks
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.matching import assign, why_not_monitored
 from disksla.config.settings import Settings
 from disksla.config.settings_file import parse_settings

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from disksla.prometheus import Selection, find_disks
 from disksla.prometheus.period import Period
 from disksla.prometheus.query import Series
-from disksla.prometheus.step import COUNTERS, FACTS
+from disksla.prometheus.step import FACTS, CounterName
 from disksla.report import Report, read_history, report_csv, report_of, report_text
 from disksla.report.compliance_html import report_html
 from disksla.report.document import DiskReport, Recorded
@@ -263,7 +263,7 @@ def test_same_series_make_the_same_bytes(report: Report) -> None:
     assert again == report
 
 
-_NAMES = st.sampled_from((*COUNTERS, *FACTS, *EVIDENCE, *VERIFICATION, *OF_DAEMON))
+_NAMES = st.sampled_from((*CounterName, *FACTS, *EVIDENCE, *VERIFICATION, *OF_DAEMON))
 _VALUES = st.one_of(st.floats(), st.floats(-10, 1e4), st.integers(0, 3).map(float)).map(repr)
 _SERIES = st.builds(
     lambda name, label, value, samples: Series(

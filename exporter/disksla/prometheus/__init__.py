@@ -19,20 +19,8 @@ from disksla.prometheus.query import (
 )
 from disksla.prometheus.selection import DiskName, Selection, find_disks, parse_matchers
 from disksla.prometheus.step import (
-    COUNTERS,
     FACTS,
-    IOWAIT_SECONDS,
-    LOAD_COUNT,
-    LOAD_SUM,
-    READ_BYTES,
-    READ_SECONDS,
-    READS,
-    THROTTLED_SECONDS,
-    VERDICT_SECONDS,
-    WAIT_SECONDS,
-    WRITE_SECONDS,
-    WRITES,
-    WRITTEN_BYTES,
+    CounterName,
     Facts,
     Key,
     Scrape,

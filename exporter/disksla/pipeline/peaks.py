@@ -1,10 +1,22 @@
-"""Peak rates: the highest rate of any window within the last minute, which shows microbursts."""
+"""Rates of a disk, and the highest of any window within the last minute: it shows microbursts."""
+
+from functools import reduce
 
 import msgspec
+from msgspec.structs import astuple
 
 from disksla.interval import Interval
 
 KEPT_S = 60
+
+
+class Traffic(msgspec.Struct, frozen=True, gc=False):
+    """Rates of one disk."""
+
+    read_iops: float = 0.0
+    write_iops: float = 0.0
+    read_bytes_per_second: float = 0.0
+    written_bytes_per_second: float = 0.0
 
 
 class Peak(msgspec.Struct, frozen=True, gc=False):
@@ -12,50 +24,28 @@ class Peak(msgspec.Struct, frozen=True, gc=False):
 
     second: int
     """Monotonic time, truncated to whole seconds."""
-    read_iops: float = 0.0
-    write_iops: float = 0.0
-    read_bytes_per_second: float = 0.0
-    written_bytes_per_second: float = 0.0
+    rates: Traffic
+
+
+def traffic_of(interval: Interval) -> Traffic:
+    """Return the mean rates of an interval."""
+    amounts = (interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
+    return Traffic(*(amount / interval.seconds for amount in amounts))
 
 
 def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
     """Add the rates of one window to the peak of its second; drop peaks older than a minute."""
-    seconds = window.seconds
-    rates = Peak(
-        int(window.end_s),
-        window.reads / seconds,
-        window.writes / seconds,
-        window.read_bytes / seconds,
-        window.written_bytes / seconds,
-    )
-    if not peaks or peaks[-1].second != rates.second:
-        oldest = rates.second - KEPT_S
-        return (*(peak for peak in peaks if peak.second >= oldest), rates)
-    higher = _higher(peaks[-1], rates)
-    return peaks if higher is peaks[-1] else (*peaks[:-1], higher)
+    second, rates = int(window.end_s), traffic_of(window)
+    if not peaks or peaks[-1].second != second:
+        return (*(peak for peak in peaks if peak.second >= second - KEPT_S), Peak(second, rates))
+    return (*peaks[:-1], Peak(second, _higher(peaks[-1].rates, rates)))
 
 
-def highest(peaks: tuple[Peak, ...], now_s: float) -> Peak:
+def highest(peaks: tuple[Peak, ...], now_s: float) -> Traffic:
     """Return the highest rates in the minute before `now_s`; zeros if there was no I/O."""
-    result = Peak(int(now_s))
-    for peak in peaks:
-        if peak.second >= result.second - KEPT_S:
-            result = _higher(result, peak)
-    return result
+    kept = (peak.rates for peak in peaks if peak.second >= int(now_s) - KEPT_S)
+    return reduce(_higher, kept, Traffic())
 
 
-def _higher(kept: Peak, other: Peak) -> Peak:
-    if (
-        other.read_iops <= kept.read_iops
-        and other.write_iops <= kept.write_iops
-        and other.read_bytes_per_second <= kept.read_bytes_per_second
-        and other.written_bytes_per_second <= kept.written_bytes_per_second
-    ):
-        return kept
-    return Peak(
-        kept.second,
-        max(kept.read_iops, other.read_iops),
-        max(kept.write_iops, other.write_iops),
-        max(kept.read_bytes_per_second, other.read_bytes_per_second),
-        max(kept.written_bytes_per_second, other.written_bytes_per_second),
-    )
+def _higher(one: Traffic, other: Traffic) -> Traffic:
+    return Traffic(*map(max, astuple(one), astuple(other)))

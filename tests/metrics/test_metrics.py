@@ -125,7 +125,7 @@ def test_documented_metrics_are_those_that_are_published() -> None:
 def test_row_follows_naming_rules(name: str) -> None:
     row = ALL[name]
     assert re.fullmatch(r"disksla_[a-z]+(_[a-z]+)*", row.name)
-    assert row.name.endswith("_total") == (row.kind == "counter")
+    assert not (row.is_histogram and row.name.endswith("_total"))
     assert not re.search(r"(_bucket|_count|_sum|_created|_ms|_percent)$", row.name)
     assert row.help[0].isupper()
     assert row.help.endswith(".")

@@ -7,6 +7,8 @@ PIP = .venv/bin/python -m pip --disable-pip-version-check --no-input --quiet
 AUDIT = 2.10.1
 CLOUDS = moto openstack kubernetes
 export PYTHON
+# Byte code is kept, whatever the environment says: tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE =
 export PATH := $(CURDIR)/.cache/tools/usr/bin:$(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from functools import cache
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -36,6 +37,14 @@ def report() -> Report:
     quiet.scrape()
     quiet.does(1439, met=1.0)
     return reported([*a_day().series, *extra(), *quiet.series])
+
+
+A_DAY = a_day().series
+
+
+@cache
+def the_day() -> Report:
+    return reported(A_DAY)
 
 
 def of(report: Report, device: str = "vdb") -> DiskReport:
@@ -172,13 +181,13 @@ def test_recorded_seconds_are_asked_for() -> None:
 )
 def test_periods_add_up(cuts: tuple[int, ...]) -> None:
     """What is counted in a period is what is counted in its parts."""
-    series = a_day().series
+    series = A_DAY
     ends = [0, *cuts, 86_400]
     parts = [
         of(reported(series, Period(START_S + start_s, START_S + end_s))).totals
         for start_s, end_s in pairwise(ends)
     ]
-    whole = of(reported(series)).totals
+    whole = of(the_day()).totals
     assert sum(part.proven_s for part in parts) == pytest.approx(whole.proven_s)
     assert sum(part.assessed_s for part in parts) == pytest.approx(whole.assessed_s)
 

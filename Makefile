@@ -46,9 +46,8 @@ cover: .venv/check.stamp ## run the fast tests with more examples, and check cov
 
 system: .venv/check.stamp .cache/dashboard/page/page.js ## run a few tests with real disks, and those with fio, Prometheus, browsers
 	@.ci/need check
-	$(PYTEST) -n 4 --lane=system --hypothesis-profile=ci -m 'not alone and not nightly' $(ARGS)
-	$(PYTEST) -n 2 --dist loadgroup --lane=system --hypothesis-profile=ci \
-		-m 'alone and not nightly' $(ARGS)
+	$(PYTEST) -n 4 --lane=system -m 'not alone and not nightly' $(ARGS)
+	$(PYTEST) -n 2 --dist loadgroup --lane=system -m 'alone and not nightly' $(ARGS)
 
 nightly: cover .cache/dashboard/page/page.js ## run all tests, with 1,000 random examples for each property
 	@.ci/need check

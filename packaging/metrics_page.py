@@ -27,6 +27,7 @@ OF_DISKS: tuple[Metric[Any], ...] = (
 )
 OF_THE_MACHINE: tuple[Metric[Any], ...] = MACHINE_METRICS
 OF_THE_DAEMON: tuple[Metric[Any], ...] = (*SAMPLER_METRICS, *TERMS_METRICS, *BUILD_METRICS)
+METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
 
 _INTRODUCTION = """\
 # Metrics
@@ -121,7 +122,7 @@ def reference() -> str:
 
 def _table_of_buckets() -> str:
     rows = ["| histogram | profile | bounds | sum and count |", "|---|---|---|---|"]
-    for metric in (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON):
+    for metric in METRICS:
         for profile, buckets in metric.buckets.items():
             bounds = ", ".join([*map(str, buckets.bounds), "+Inf"])
             has_sum = "yes" if buckets.has_sum else "no"

@@ -8,10 +8,9 @@ import yaml
 from disksla.config.settings import Profile
 from disksla.metrics.metric import Kind
 from disksla.metrics.profile import rows_of
-from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE, PAGE, documented
+from metrics_page import METRICS, PAGE, documented
 from render import OUT
 
-METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
 ROWS = {metric.name: metric for metric in METRICS}
 KINDS: dict[str, Kind] = {metric.name: metric.kind for metric in METRICS}
 RULE_FILES = ("prometheus_rules.yaml", "prometheus_alerts.yaml")

@@ -28,7 +28,7 @@ from disksla.procfs.iowait import HostWait
 from disksla.provider_count.agreement import Agreement, agreement_of
 from disksla.provider_count.provider_state import ProviderState
 from disksla.verdict import Ceiling, Throttle
-from metrics_page import OF_DISKS, OF_THE_DAEMON, OF_THE_MACHINE, PAGE, documented
+from metrics_page import METRICS, OF_DISKS, OF_THE_MACHINE, PAGE, documented
 from support.ebs_pages import Page
 from support.reports import RESULTS, a_report
 from support.simulated_host import CATALOG
@@ -46,7 +46,6 @@ from support.snapshots import (
 
 DISK_ROWS = {metric.name: metric for metric in OF_DISKS}
 MACHINE_ROWS = {metric.name: metric for metric in OF_THE_MACHINE}
-METRICS = (*OF_DISKS, *OF_THE_MACHINE, *OF_THE_DAEMON)
 ALL: dict[str, Metric[Any]] = {metric.name: metric for metric in METRICS}
 
 
@@ -70,10 +69,7 @@ def test_names_are_unique() -> None:
 
 
 def everything() -> Snapshot:
-    """Return a disk with burst credits, one with all that can be known, an unknown one, a machine.
-
-    The second has probes, a count of the provider and a claim of Kubernetes.
-    """
+    """Return a disk with burst credits, one of which all is known, an unknown one, and a group."""
     bursting = msgspec.structs.replace(
         disk_view(limits=BURST_LIMITS), credits=(IOPS_CREDITS, BYTE_CREDITS), groups=("ebs",)
     )

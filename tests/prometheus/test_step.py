@@ -53,9 +53,7 @@ def test_all_counters_of_a_disk_are_reset_together() -> None:
     disk.does(met=50.0)
     step = steps_of(disk.series)[-1]
     assert step.is_reset
-    assert step.of(CounterName.VERDICT_SECONDS, "met") == 50, (
-        "more than before, and reset all the same"
-    )
+    assert step.of(CounterName.VERDICT_SECONDS, "met") == 50, "more than before, but reset"
     assert step.of(CounterName.VERDICT_SECONDS, "idle") == 10
 
 
@@ -105,9 +103,8 @@ def test_scrapes_without_a_verdict_are_left_out() -> None:
     disk.does()
     assert len(steps_of([reads, *disk.series])) == 1
     assert steps_of([reads]) == []
-    assert (
-        steps_of([Series(TARGET | {"__name__": CounterName.VERDICT_SECONDS}, [(1.0, "1")])]) == []
-    )
+    alone = Series(TARGET | {"__name__": CounterName.VERDICT_SECONDS}, [(1.0, "1")])
+    assert steps_of([alone]) == []
 
 
 def test_a_disk_without_info_has_no_facts() -> None:

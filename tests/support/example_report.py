@@ -32,15 +32,9 @@ def a_day(info: dict[str, str] = INFO) -> DiskSeries:
     disk = DiskSeries(info)
     disk.gauges["disksla_limit_latency_seconds"] = 0.003
     disk.gauges["disksla_verification_timestamp_seconds"] = START_S - 3600.0
-    for name in (
-        CounterName.READS,
-        CounterName.READ_BYTES,
-        CounterName.READ_SECONDS,
-        CounterName.LOAD_SUM,
-        CounterName.LOAD_COUNT,
-        CounterName.IOWAIT_SECONDS,
-    ):
-        disk.counts(name, 0.0)
+    for name in ("READS", "READ_BYTES", "READ_SECONDS", "LOAD_SUM", "LOAD_COUNT"):
+        disk.counts(CounterName[name], 0.0)
+    disk.counts(CounterName.IOWAIT_SECONDS, 0.0)
     disk.counts(CounterName.WAIT_SECONDS, 0.0)
     disk.scrape()
     disk.does(120)

@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from disksla.config.matching import has_device_name, has_id, why_not_by_default
+from disksla.config.matching import has_device_name, has_id, is_sold, why_not_by_default
 from disksla.disks import Disk, devices_on, mounted_device
 from disksla.errors import DiskslaError
 from disksla.procfs import Mount
@@ -42,7 +42,7 @@ def in_order(disks: Iterable[Disk]) -> list[Disk]:
 def _rank(disk: Disk) -> int:
     if why_not_by_default(disk) is None:
         return 1 if disk.is_local else 0
-    return 3 if disk.is_sold else 2
+    return 3 if is_sold(disk) else 2
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
@@ -56,7 +56,7 @@ def _readings(
     short = name.removeprefix("/dev/")
     yield lambda disk: disk.name == short
     yield lambda disk: has_device_name(short, disk)
-    yield lambda disk: disk.is_sold and has_id(name, disk)
+    yield lambda disk: is_sold(disk) and has_id(name, disk)
     yield lambda disk: name == disk.persistent_volume
     yield lambda disk: disk.claim is not None and name == f"{disk.namespace}/{disk.claim}"
     if name.startswith("/") and name == short:
@@ -64,7 +64,7 @@ def _readings(
         device = _device_below(path, disks, mounts) if mounts else None
         yield (
             lambda disk: (
-                disk.is_sold
+                is_sold(disk)
                 and (
                     path in disk.mount_points
                     if device is None

@@ -111,7 +111,7 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
     Partitions, stacked devices and hidden paths share serial, volume, WWN, model and mount points
     with the disk that was sold, so they match only if `device` or `by_id` is set.
     """
-    if not disk.is_sold and match.device is None and match.by_id is None:
+    if not is_sold(disk) and match.device is None and match.by_id is None:
         return False
     return (
         (match.device is None or has_device_name(match.device, disk))
@@ -124,6 +124,11 @@ def matches(match: DiskMatch, disk: Disk) -> bool:
         and (match.mountpoint is None or match.mountpoint in disk.mount_points)
         and (match.by_id is None or match.by_id in disk.by_id or match.by_id in disk.links)
     )
+
+
+def is_sold(disk: Disk) -> bool:
+    """Return whether a disk is one that was sold: no partition, stacked device or hidden path."""
+    return disk.partition_of is None and not disk.slaves and not disk.hidden
 
 
 def has_device_name(name: str, disk: Disk) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from disksla.config.disk_name import is_below
-from disksla.config.matching import matches
+from disksla.config.matching import is_sold, matches
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.config.terms_file import TermsFile
 from disksla.disks import Disk
@@ -77,7 +77,7 @@ def _mount_hint(match: DiskMatch, disks: tuple[Disk, ...]) -> str:
         (point, disk.name)
         for disk in disks
         for point in disk.mount_points
-        if disk.is_sold and point != path and is_below(path, point)
+        if is_sold(disk) and point != path and is_below(path, point)
     ]
     if not around:
         return ""

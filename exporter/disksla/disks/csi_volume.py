@@ -113,7 +113,7 @@ def _places_of(
     by_name = {disk.name: disk for disk in disks}
     places: defaultdict[str, list[KubeletMount]] = defaultdict(list)
     for disk in disks:
-        if not disk.is_sold:
+        if not _is_sold(disk):
             continue
         above = {
             point
@@ -128,9 +128,13 @@ def _places_of(
     for mount in mounts:
         name = mount.root.removeprefix("/")
         place = kubelet_device(mount)
-        if place is not None and name in by_name and by_name[name].is_sold:
+        if place is not None and name in by_name and _is_sold(by_name[name]):
             places[name].append(place)
     return places
+
+
+def _is_sold(disk: Disk) -> bool:
+    return disk.partition_of is None and not disk.slaves and not disk.hidden
 
 
 def _with_volume(

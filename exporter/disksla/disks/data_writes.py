@@ -39,7 +39,7 @@ log = logging.getLogger("disksla.disks")
 class DataWriteCounters:
     """Events that count the data writes of disks on all CPUs; opened by the first `read`."""
 
-    def __init__(self, roots: Roots, environment: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, roots: Roots, environment: Mapping[str, str]) -> None:
         """Open nothing."""
         self._files = [roots.sysfs / directory / _TRACEPOINT for directory in _TRACEFS]
         credential = Path(environment.get("CREDENTIALS_DIRECTORY", "/nonexistent")) / CREDENTIAL
@@ -166,3 +166,8 @@ def _read_number(files: list[Path]) -> int:
             f"cannot read the number of the tracepoint {CREDENTIAL}: {error};"
             " it needs root and tracefs, or the drop-in 30-count-data-writes.conf of the unit"
         ) from None
+
+
+def data_write_counters(roots: Roots) -> DataWriteCounters:
+    """Return counters for this process."""
+    return DataWriteCounters(roots, os.environ)

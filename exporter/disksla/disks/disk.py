@@ -63,11 +63,6 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     namespace: str | None = None
     storage_class: str | None = None
 
-    @property
-    def is_sold(self) -> bool:
-        """Whether it is one that was sold: no partition, stacked device or hidden path."""
-        return self.partition_of is None and not self.slaves and not self.hidden
-
     def is_same_as(self, other: "Disk") -> bool:
         """Return whether two records describe the same disk; fields that are None match any.
 

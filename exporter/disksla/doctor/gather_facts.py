@@ -14,7 +14,7 @@ from disksla.config import Configuration, with_kubernetes_volumes
 from disksla.config.settings_file import DEFAULT_DIRECTORY, beyond_catalog, catalog_directory
 from disksla.config.terms_directory import read_with_terms
 from disksla.disks import Disk
-from disksla.disks.data_writes import DataWriteCounters
+from disksla.disks.data_writes import data_write_counters
 from disksla.disks.hotplug import uevent_monitors
 from disksla.disks.inventory import BlockDevices
 from disksla.doctor.ask_daemon import ask_daemon
@@ -157,7 +157,7 @@ def _iostats(roots: Roots, disks: Iterable[Disk]) -> Iterable[tuple[str, str]]:
 def _why_not_exact(roots: Roots, disks: Iterable[Disk]) -> str | None:
     """Return why this process cannot count data writes; the events are closed again at once."""
     numbers = {disk.name: (disk.major, disk.minor) for disk in disks if disk.write_back}
-    counters = DataWriteCounters(roots)
+    counters = data_write_counters(roots)
     try:
         _, problems = counters.read(numbers)
     finally:

@@ -15,7 +15,7 @@ import msgspec
 
 from disksla.config import Configuration
 from disksla.disks import Disk
-from disksla.disks.data_writes import Counts, DataWriteCounters
+from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
 from disksla.interval import Clocks
 from disksla.limits import UNKNOWN_TERMS
@@ -98,7 +98,7 @@ class Sampler:
         self._inflight = InflightFiles(roots.sysfs)
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
-        self._data_writes = DataWriteCounters(roots)
+        self._data_writes = data_write_counters(roots)
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None

@@ -1,16 +1,13 @@
 """Rates of a disk, and the highest of any window within the last minute: it shows microbursts."""
 
-from functools import reduce
-
 import msgspec
-from msgspec.structs import astuple
 
 from disksla.interval import Interval
 
 KEPT_S = 60
 
 
-class Traffic(msgspec.Struct, frozen=True, gc=False):
+class Traffic(msgspec.Struct, frozen=True):
     """Rates of one disk."""
 
     read_iops: float = 0.0
@@ -24,28 +21,35 @@ class Peak(msgspec.Struct, frozen=True, gc=False):
 
     second: int
     """Monotonic time, truncated to whole seconds."""
-    rates: Traffic
+    rates: tuple[float, ...]
+    """In the order of `Traffic`."""
 
 
 def traffic_of(interval: Interval) -> Traffic:
     """Return the mean rates of an interval."""
-    amounts = (interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
-    return Traffic(*(amount / interval.seconds for amount in amounts))
+    return Traffic(*_rates(interval))
 
 
 def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
     """Add the rates of one window to the peak of its second; drop peaks older than a minute."""
-    second, rates = int(window.end_s), traffic_of(window)
+    second, rates = int(window.end_s), _rates(window)
     if not peaks or peaks[-1].second != second:
         return (*(peak for peak in peaks if peak.second >= second - KEPT_S), Peak(second, rates))
-    return (*peaks[:-1], Peak(second, _higher(peaks[-1].rates, rates)))
+    higher = tuple(map(max, peaks[-1].rates, rates))
+    return peaks if higher == peaks[-1].rates else (*peaks[:-1], Peak(second, higher))
 
 
 def highest(peaks: tuple[Peak, ...], now_s: float) -> Traffic:
     """Return the highest rates in the minute before `now_s`; zeros if there was no I/O."""
-    kept = (peak.rates for peak in peaks if peak.second >= int(now_s) - KEPT_S)
-    return reduce(_higher, kept, Traffic())
+    kept = [peak.rates for peak in peaks if peak.second >= int(now_s) - KEPT_S]
+    return Traffic(*map(max, zip(*kept, strict=True)))
 
 
-def _higher(one: Traffic, other: Traffic) -> Traffic:
-    return Traffic(*map(max, astuple(one), astuple(other)))
+def _rates(interval: Interval) -> tuple[float, ...]:
+    seconds = interval.seconds
+    return (
+        interval.reads / seconds,
+        interval.writes / seconds,
+        interval.read_bytes / seconds,
+        interval.written_bytes / seconds,
+    )

@@ -22,6 +22,7 @@ COMMANDS = {
     "detect": "ask the cloud for the types and provisioned values of the disks",
     "ebs-statistics": "read what AWS counts of its disks, and pass it to the daemon",
     "explain": "show the limits of a disk and what throttled it lately",
+    "check": "check disks for Nagios, Icinga or CI: one line and an exit status",
     "advise": "say which limits would have been enough for a load",
     "limits": "compute the limits of a disk type for a size",
     "catalog": "list the disk types of all providers, with their sources",

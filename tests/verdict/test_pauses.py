@@ -273,7 +273,19 @@ def test_what_is_admitted_is_what_completes_between_pauses(
 def test_nothing_is_known_of_windows_that_were_not_used_to_the_end() -> None:
     """Pauses at the end of every third window: the two before it had no pause."""
     ends_s = [10.0 + 0.3 * number for number in range(10)]
-    pauses = [Pause(end_s - 0.05, end_s - 0.005, end_s + 0.005, 5, 0.0, 1) for end_s in ends_s]
+    pauses = [
+        Pause(
+            begin_s=end_s - 0.05,
+            last_s=end_s - 0.005,
+            end_s=end_s + 0.005,
+            at_s=end_s,
+            error_s=0.008,
+            steps=5,
+            flush_s=0.0,
+            inflight=1,
+        )
+        for end_s in ends_s
+    ]
     clock = Clock(0.1, ((9.0, 14.0, 10.0),))
     assert all(clock.number(pause) is not None for pause in pauses)
     assert admitted([], pauses, clock) is None

@@ -16,10 +16,18 @@ from disksla.pipeline.sampler_stats import SamplerStats
 from disksla.pipeline.saved_state import SavedState
 from disksla.pipeline.totals import AssessedTime
 from disksla.procfs import HostWait
+from disksla.verdict import DetectorState
 
 MOST_LOOKED_AT = 8
 """Disks that are looked at closer at once."""
+FIRST_LOOK_S = 1.2
+"""Longer than a window of any limiter, and until the first second is decided. A disk that does not
+pause in it is looked at no longer."""
+SHORT_LOOK_S = 2.2
 LOOK_S = 4.0
+"""A disk that pauses is looked at for this time, or for SHORT_LOOK_S if ENOUGH_PAUSES are seen
+then: two seconds are decided by then."""
+ENOUGH_PAUSES = 20
 LOOK_EVERY_S = 10.0
 """As long as verdicts remember (`disksla.verdict`)."""
 
@@ -122,16 +130,26 @@ def needs_inflight(state: State) -> frozenset[str]:
 def to_look_at(state: State, now_s: float) -> list[str]:
     """Return the disks that are looked at closer now: those that have been busy longest, first.
 
-    A disk is looked at for LOOK_S of each LOOK_EVERY_S of monotonic time, at the same time by all
-    detectors, and for as long after it became busy or its load changed.
+    That is at the start of each LOOK_EVERY_S of monotonic time, at the same time by all detectors,
+    and after a disk became busy or its load changed.
     """
     busy_since = {
         device: since_s
         for device in state.active & state.monitored.keys()
         if (since_s := state.monitored[device].detector.busy_since_s) is not None
-        and (now_s % LOOK_EVERY_S < LOOK_S or now_s - since_s < LOOK_S)
+        and _is_seen_too_little(
+            state.monitored[device].detector, now_s, min(now_s % LOOK_EVERY_S, now_s - since_s)
+        )
     }
     return sorted(busy_since, key=lambda device: (busy_since[device], device))[:MOST_LOOKED_AT]
+
+
+def _is_seen_too_little(detector: DetectorState, now_s: float, looked_s: float) -> bool:
+    """Return whether a disk is looked at further, when it has been for this time."""
+    if not FIRST_LOOK_S <= looked_s < LOOK_S:
+        return looked_s < FIRST_LOOK_S
+    pauses = detector.pauses_since(now_s - looked_s)
+    return pauses > 0 and (pauses < ENOUGH_PAUSES or looked_s < SHORT_LOOK_S)
 
 
 def is_idle(state: State, diskstats: str | None) -> bool:

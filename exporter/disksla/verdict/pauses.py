@@ -7,6 +7,7 @@ but the ends of its pauses drift, while those of a limiter are those of a clock.
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from disksla.verdict.observation import LONGEST_STEP_S, ObservedStep
@@ -32,6 +33,10 @@ class Pause(NamedTuple):
     """The last sample within it."""
     end_s: float
     """The first sample after it; the same as `last_s` while it lasts."""
+    at_s: float
+    """Likely time of its end."""
+    error_s: float
+    """By how much that may be wrong."""
     steps: int
     """Silent ones."""
     flush_s: float
@@ -43,16 +48,6 @@ class Pause(NamedTuple):
     def is_open(self) -> bool:
         """Whether it has not ended."""
         return self.end_s == self.last_s
-
-    @property
-    def at_s(self) -> float:
-        """Likely time of its end."""
-        return (self.last_s + self.end_s) / 2
-
-    @property
-    def error_s(self) -> float:
-        """By how much that may be wrong."""
-        return (self.end_s - self.last_s) / 2 + SERVICE_S
 
     @property
     def seconds(self) -> float:
@@ -89,11 +84,14 @@ def find_pauses(steps: Iterable[ObservedStep]) -> list[Pause]:
 def _pause(begin_s: float, silent: Sequence[ObservedStep], ended_by: ObservedStep | None) -> Pause:
     """Return the pause of silent steps, and of the step that ended it, if one did."""
     last_s = silent[-1].end_s
+    end_s = last_s if ended_by is None else ended_by.end_s
     of_flushes = silent if ended_by is None else (*silent, ended_by)
     return Pause(
         begin_s=begin_s,
         last_s=last_s,
-        end_s=last_s if ended_by is None else ended_by.end_s,
+        end_s=end_s,
+        at_s=(last_s + end_s) / 2,
+        error_s=(end_s - last_s) / 2 + SERVICE_S,
         steps=len(silent),
         flush_s=sum(step.flush_s for step in of_flushes),
         inflight=min(step.inflight for step in silent),
@@ -121,9 +119,13 @@ class Clock(NamedTuple):
         return None
 
 
-def find_clock(pauses: Sequence[Pause]) -> Clock | None:
+def find_clock(pauses: Iterable[Pause]) -> Clock | None:
     """Return the clock of pauses that have ended; None if they are too few, or end at any time."""
-    ended = [pause for pause in pauses if pause.steps > 1 and not pause.is_open]
+    return _clock_of(tuple(pause for pause in pauses if pause.steps > 1 and not pause.is_open))
+
+
+@lru_cache(maxsize=16)  # between two looks at a disk, its pauses are the same
+def _clock_of(ended: tuple[Pause, ...]) -> Clock | None:
     groups = _groups(ended)
     if not groups:
         return None

@@ -19,11 +19,8 @@ class Second(NamedTuple):
     """Share of the time in which requests were in flight."""
     pauses: tuple[Pause, ...]
     """Those that ended in it, and one that has not."""
-
-    @property
-    def is_close(self) -> bool:
-        """Whether the disk was looked at closer in most of it."""
-        return 2 * sum(each.is_close for each in self.observations) > len(self.observations)
+    is_close: bool
+    """Whether the disk was looked at closer in most of it."""
 
     @property
     def requests_per_second(self) -> float:
@@ -39,4 +36,12 @@ def second_of(number: int, observations: tuple[Observation, ...], before: Second
     pauses = find_pauses(step for each in (*earlier, *observations) for step in each.steps)
     begin_s = observations[0].window.end_s - observations[0].window.seconds
     own = tuple(pause for pause in pauses if pause.end_s > begin_s)
-    return Second(number, observations, served, busy_s / served.seconds, own)
+    close = sum(each.is_close for each in observations)
+    return Second(
+        number=number,
+        observations=observations,
+        served=served,
+        busy_share=busy_s / served.seconds,
+        pauses=own,
+        is_close=2 * close > len(observations),
+    )

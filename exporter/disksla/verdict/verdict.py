@@ -67,6 +67,14 @@ class DetectorState(msgspec.Struct, frozen=True, gc=False):
     ceiling: Ceiling | None = None
     """The rate at which the disk was throttled last. No verdict reads it."""
 
+    def pauses_since(self, from_s: float) -> int:
+        """Return how many pauses that may be those of a limiter ended later, or have not ended."""
+        return sum(
+            pause.steps > 1 and pause.end_s > from_s
+            for second in self.seconds
+            for pause in second.pauses
+        )
+
 
 def classify(
     detector: DetectorState,

@@ -1,0 +1,173 @@
+"""`disksla check`: one line for Nagios, Icinga and CI, from what the daemon says.
+
+It follows the Monitoring Plugins Development Guidelines: one line with performance data, and exit
+status 0 (OK), 1 (warning), 2 (critical) or 3 (unknown).
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, NoReturn
+
+from disksla.api import DiskDocument
+from disksla.api.daemon_client import ask_disks
+from disksla.commands._daemon import add_url
+from disksla.errors import DiskslaError
+from disksla.text import escape_bytes, escape_control
+from disksla.units import format_duration, format_percent, parse_duration_s
+from disksla.verdict import LIMITED_VERDICTS
+
+STATUSES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
+_OK, _WARNING, _CRITICAL, _UNKNOWN = range(4)
+_LATENCY = "latency"
+_NAMES = (*LIMITED_VERDICTS, _LATENCY)
+
+
+class Threshold(NamedTuple):
+    """What is too much: a share of the last five minutes, or a latency in seconds."""
+
+    name: str
+    most: float
+
+    def is_above(self, measured: Mapping[str, float | None]) -> bool:
+        """Return whether what was measured is above it; what is not known is not."""
+        value = measured[self.name]
+        return value is not None and value > self.most
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument(
+        "disks", nargs="*", metavar="DISK", help="kernel name or mount point (default: all disks)"
+    )
+    for status, default in (("warning", "throttled=25%,below=25%"), ("critical", "stalled")):
+        parser.add_argument(
+            f"--{status}",
+            metavar="NAME[=MOST],...",
+            default=default,
+            help="throttled, below or stalled, with a share of the last five minutes (default:"
+            " none at all), or latency with a time, such as throttled=10%%,latency=20ms"
+            f" (default: {default.replace('%', '%%')})",
+        )
+    add_url(parser)
+    parser.error = _fail  # type: ignore[method-assign]  # status 2 would be critical
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the line; return the exit status."""
+    try:
+        limits = [parse_thresholds(arguments.warning), parse_thresholds(arguments.critical)]
+        disks = chosen_disks(_ask(arguments.url), arguments.disks)
+    except DiskslaError as error:
+        _fail(str(error))
+    status, line = check(disks, *limits)
+    print(escape_control(line))
+    return status
+
+
+def parse_thresholds(text: str) -> list[Threshold]:
+    """Return the thresholds of 'throttled=10%,stalled'. Raise DiskslaError."""
+    return [_threshold(word.strip()) for word in text.split(",") if word.strip()]
+
+
+def _threshold(word: str) -> Threshold:
+    name, _, most = word.partition("=")
+    try:
+        if name == _LATENCY:
+            return Threshold(name, parse_duration_s(most))
+        if name in LIMITED_VERDICTS:
+            share = float(most.removesuffix("%") or 0) / 100
+            if 0 <= share <= 1 and (most.endswith("%") or not most):
+                return Threshold(name, share)
+    except ValueError:
+        pass
+    raise DiskslaError(
+        f"cannot read the threshold: found '{word}'; expected throttled=10%, below=10%, stalled or"
+        " latency=20ms"
+    )
+
+
+def chosen_disks(disks: Sequence[DiskDocument], names: Sequence[str]) -> Sequence[DiskDocument]:
+    """Return the disks of these kernel names or mount points, or all. Raise DiskslaError."""
+    if not disks:
+        raise DiskslaError("cannot check: the daemon monitors no disk; disksla discover shows why")
+    if not names:
+        return disks
+    by_name = {name: disk for disk in disks for name in (*disk.mount_points, disk.device)}
+    wanted = [escape_bytes(name.removeprefix("/dev/")) for name in names]
+    if missing := [name for name in wanted if name not in by_name]:
+        raise DiskslaError(
+            f"cannot check {', '.join(missing)}: the daemon does not monitor it; it monitors"
+            f" {', '.join(disk.device for disk in disks)}"
+        )
+    return list({by_name[name].device: by_name[name] for name in wanted}.values())
+
+
+def check(
+    disks: Sequence[DiskDocument], warning: Sequence[Threshold], critical: Sequence[Threshold]
+) -> tuple[int, str]:
+    """Return the exit status, and the line with what is above a threshold, the worst first."""
+    worst, problems, data = _OK, dict[int, list[str]](), list[str]()
+    for disk in disks:
+        measured = _measured(disk)
+        above = {each.name: _WARNING for each in warning if each.is_above(measured)}
+        above |= {each.name: _CRITICAL for each in critical if each.is_above(measured)}
+        for name, status in above.items():
+            worst = max(worst, status)
+            problems.setdefault(status, []).append(f"{disk.device} {_said(name, measured[name])}")
+        data += [_performance(disk.device, name, measured, warning, critical) for name in _NAMES]
+    said = [each for status in (_CRITICAL, _WARNING) for each in problems.get(status, [])]
+    text = "; ".join(said) or f"{len(disks)} {'disk' if len(disks) == 1 else 'disks'}"
+    return worst, f"DISKSLA {STATUSES[worst]} - {text} | {' '.join(filter(None, data))}"
+
+
+def _measured(disk: DiskDocument) -> dict[str, float | None]:
+    """Return the share of the last five minutes with each verdict, and the present latency."""
+    whole_s = sum(disk.verdict_seconds.values())
+    shares: dict[str, float | None] = {
+        verdict: disk.verdict_seconds[verdict] / whole_s if whole_s else None
+        for verdict in LIMITED_VERDICTS
+    }
+    return shares | {_LATENCY: disk.latency_s}
+
+
+def _said(name: str, value: float | None) -> str:
+    if name == _LATENCY:
+        return f"takes {format_duration(value or 0.0)} for a request"
+    words = {"below": "gave less than promised", "stalled": "hung"}.get(name, "was throttled")
+    return f"{words} for {format_percent(value or 0.0)} of the last five minutes"
+
+
+def _performance(
+    device: str,
+    name: str,
+    measured: Mapping[str, float | None],
+    warning: Sequence[Threshold],
+    critical: Sequence[Threshold],
+) -> str:
+    """Return one item of performance data: 'label'=value, unit, thresholds, least and most."""
+    value = measured[name]
+    if value is None:
+        return ""
+    factor, unit, least_and_most = (1, "s", "0") if name == _LATENCY else (100, "%", "0;100")
+    limits = [
+        next((f"{factor * each.most:g}" for each in most if each.name == name), "")
+        for most in (warning, critical)
+    ]
+    label = f"{device} {name}".replace("'", "").replace("=", "")
+    return f"'{label}'={factor * value:.6g}{unit};{limits[0]};{limits[1]};{least_and_most}"
+
+
+def _ask(url: str | None) -> Sequence[DiskDocument]:
+    """Return what the daemon says. Raise DiskslaError."""
+    reasons: list[str] = []
+    document = ask_disks(url, reasons.append)
+    if document is None:
+        raise DiskslaError(f"cannot ask the daemon: {'; '.join(reasons)}")
+    return document.disks
+
+
+def _fail(message: str) -> NoReturn:
+    """Print why the status is not known, as a check does, and exit."""
+    print(escape_control(f"DISKSLA {STATUSES[_UNKNOWN]} - {message}".replace("\n", " ")))
+    sys.exit(_UNKNOWN)

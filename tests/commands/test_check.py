@@ -1,0 +1,108 @@
+"""`disksla check`: the line and the exit status, by the guidelines of monitoring plugins."""
+
+import re
+import shlex
+from typing import Any
+
+import msgspec
+import pytest
+
+from commands.test_explain import idle, throttled
+from disksla.api import DiskDocument
+from disksla.cli import main
+from disksla.commands.check import STATUSES, check, chosen_disks, parse_thresholds
+from disksla.errors import DiskslaError
+
+PERFORMANCE = re.compile(r"'[^'=]+'=-?[0-9.e-]+(s|%)?(;[0-9.]*){0,4}")
+"""Monitoring Plugins Development Guidelines, section 2.6."""
+
+
+def disk(name: str, seconds: dict[str, float], **changes: Any) -> DiskDocument:
+    """Return a disk that had these verdicts, and was idle else."""
+    verdicts = {str(verdict): 0.0 for verdict in idle(name).verdict_seconds}
+    verdicts |= {"idle": 300.0 - sum(seconds.values()), **seconds}
+    return idle(name, verdict_seconds=verdicts, latency_s=0.0008, **changes)
+
+
+def said(*disks: DiskDocument, warning: str = "throttled=10%", critical: str = "stalled") -> str:
+    """Return the line; its status is that which it says."""
+    status, line = check(disks, parse_thresholds(warning), parse_thresholds(critical))
+    assert line.startswith(f"DISKSLA {STATUSES[status]} - ")
+    text, bar, data = line.partition(" | ")
+    assert bar
+    assert "|" not in text
+    assert "\n" not in line
+    words = re.findall(r"'[^']*'=\S*", data)
+    assert " ".join(words) == data
+    assert all(PERFORMANCE.fullmatch(each) for each in words), words
+    return line
+
+
+def test_disks_without_a_problem_are_ok() -> None:
+    line = said(disk("vda", {}), disk("vdb", {"throttled": 29.0}))
+    assert line.startswith("DISKSLA OK - 2 disks | 'vda throttled'=0%;10;;0;100 ")
+    assert "'vdb throttled'=9.66667%;10;;0;100" in line
+    assert "'vdb latency'=0.0008s;;;0" in line
+
+
+def test_worst_disk_decides_and_is_named_first() -> None:
+    line = said(disk("vda", {"throttled": 60.0}), disk("vdb", {"stalled": 1.2}))
+    assert line.startswith(
+        "DISKSLA CRITICAL - vdb hung for 0.4 % of the last five minutes;"
+        " vda was throttled for 20 % of the last five minutes | "
+    )
+
+
+def test_latency_has_a_threshold() -> None:
+    line = said(disk("vda", {}), warning="latency=500us", critical="latency=20ms")
+    assert line.startswith("DISKSLA WARNING - vda takes 0.8 ms for a request | ")
+    assert "'vda latency'=0.0008s;0.0005;0.02;0" in line
+
+
+def test_critical_hides_the_warning_of_the_same_name() -> None:
+    line = said(disk("vda", {"below": 150.0}), warning="below=10%", critical="below=40%")
+    assert line.startswith(
+        "DISKSLA CRITICAL - vda gave less than promised for 50 % of the last five minutes | "
+    )
+
+
+def test_disk_that_was_never_assessed_has_no_values() -> None:
+    nothing = dict.fromkeys(idle("vda").verdict_seconds, 0.0)
+    new = msgspec.structs.replace(idle("vda"), verdict_seconds=nothing, latency_s=None)
+    assert check([new], parse_thresholds("throttled"), []) == (0, "DISKSLA OK - 1 disk | ")
+
+
+@pytest.mark.parametrize(
+    "text", ["slow", "throttled=10", "throttled=x%", "throttled=101%", "latency", "latency=5"]
+)
+def test_invalid_threshold_is_refused(text: str) -> None:
+    with pytest.raises(DiskslaError, match="expected throttled=10%"):
+        parse_thresholds(text)
+
+
+def test_disks_are_found_by_name_and_mount_point() -> None:
+    data = "/var/lib/postgresql"
+    disks = [disk("vda", {}, mount_points=()), disk("vdb", {}, mount_points=(data,))]
+    assert chosen_disks(disks, []) == disks
+    assert chosen_disks(disks, [data, "vdb"]) == disks[1:]
+    assert chosen_disks(disks, ["/dev/vda"]) == disks[:1]
+    with pytest.raises(DiskslaError, match=r"cannot check vdx: .* it monitors vda, vdb"):
+        chosen_disks(disks, ["vdx"])
+    with pytest.raises(DiskslaError, match="monitors no disk"):
+        chosen_disks([], [])
+
+
+def test_throttled_disk_of_a_daemon_is_a_warning() -> None:
+    assert said(throttled()).startswith("DISKSLA WARNING - ")
+
+
+@pytest.mark.parametrize("command", ["check --url http://127.0.0.1:1", "check --warning nothing"])
+def test_what_cannot_be_checked_is_unknown(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    with pytest.raises(SystemExit) as exited:
+        main(shlex.split(command))
+    assert exited.value.code == STATUSES.index("UNKNOWN")
+    line = capsys.readouterr().out
+    assert line.startswith("DISKSLA UNKNOWN - ")
+    assert line.count("\n") == 1

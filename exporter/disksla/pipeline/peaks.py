@@ -21,7 +21,7 @@ class Peak(msgspec.Struct, frozen=True, gc=False):
 
     second: int
     """Monotonic time, truncated to whole seconds."""
-    rates: tuple[float, ...]
+    rates_per_second: tuple[float, ...]
     """In the order of `Traffic`."""
 
 
@@ -35,13 +35,13 @@ def with_peak(peaks: tuple[Peak, ...], window: Interval) -> tuple[Peak, ...]:
     second, rates = int(window.end_s), _rates(window)
     if not peaks or peaks[-1].second != second:
         return (*(peak for peak in peaks if peak.second >= second - KEPT_S), Peak(second, rates))
-    higher = tuple(map(max, peaks[-1].rates, rates))
-    return peaks if higher == peaks[-1].rates else (*peaks[:-1], Peak(second, higher))
+    higher = tuple(map(max, peaks[-1].rates_per_second, rates))
+    return peaks if higher == peaks[-1].rates_per_second else (*peaks[:-1], Peak(second, higher))
 
 
 def highest(peaks: tuple[Peak, ...], now_s: float) -> Traffic:
     """Return the highest rates in the minute before `now_s`; zeros if there was no I/O."""
-    kept = [peak.rates for peak in peaks if peak.second >= int(now_s) - KEPT_S]
+    kept = [peak.rates_per_second for peak in peaks if peak.second >= int(now_s) - KEPT_S]
     return Traffic(*map(max, zip(*kept, strict=True)))
 
 

@@ -60,6 +60,10 @@
     throttledWindow: '30m',
     throttledFor: '5m',
 
+    // DiskSlow: share of `throttledWindow` in which requests took five times what is usual, or more.
+    slowShare: 0.25,
+    slowFor: '5m',
+
     // DiskLimitNotExplained: share of `throttledWindow` in which a disk with terms was throttled at an
     // unknown limit.
     unexplainedShare: 0.05,

@@ -40,7 +40,10 @@ TOUCHING = {
     "probes": "probe_runner probe_scheduler",
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
-    "server": "access basic_auth config_file connection listen server tls",
+    "server": """
+        acceptor access admission basic_auth classes config_file connection listen pool server tls
+        turns
+    """,
     "system": """
         clock_state dmi lock log machine_id perf_events roots scheduler state_file systemd
         unix_socket user_access

@@ -13,9 +13,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.crowded import measure_crowded
 from bench.data_writes import measure_data_writes
 from bench.looked import measure_looked
 from bench.loops import loop_devices
@@ -193,24 +195,27 @@ def measure_memory() -> None:
         before = float(total)
 
 
+PARTS: dict[str, Callable[..., None]] = {
+    "web": lambda seconds="30": measure_web(float(seconds)),
+    "against": lambda program: measure_versions(Path(program)),
+    "data-writes": lambda seconds="5": measure_data_writes(float(seconds)),
+    "looked": measure_looked,
+}
+
+
 def main() -> int:
     """Measure everything; print the reason if the machine does not allow it."""
+    part, *rest = sys.argv[1:] or [""]
+    if part == "crowded":
+        measure_crowded(*rest)
+        return 0
     if os.geteuid() != 0 or not Path("/dev/loop-control").exists():
         print("bench: SKIPPED: needs root and /dev/loop-control to create devices")
         return 0
-    if sys.argv[1:2] == ["web"]:
-        measure_web(float(sys.argv[2]) if len(sys.argv) > 2 else 30.0)
+    if part in PARTS:
+        PARTS[part](*rest)
         return 0
-    if sys.argv[1:2] == ["against"]:
-        measure_versions(Path(sys.argv[2]))
-        return 0
-    if sys.argv[1:2] == ["data-writes"]:
-        measure_data_writes(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)
-        return 0
-    if sys.argv[1:2] == ["looked"]:
-        measure_looked()
-        return 0
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
+    seconds = float(part or 20)
     print("CPU time at 10 Hz, in ms per second:\n")
     print(
         "| devices | busy | disksla | bare read | ratio | node_exporter | ratio"

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -96,19 +96,20 @@ def start_daemon(
         {"match": {"device": name}, "terms": "vk.ceph-ssd", "size": "500GiB"} for name in names
     ]
     config.write_text(json.dumps({"discovery": {"include": ["^nothing else$"]}, "disks": devices}))
+    return started_at(stack, (f"--config.file={config}", *options), before, program)
+
+
+def started_at(
+    stack: ExitStack,
+    options: Sequence[str],
+    before: Sequence[str] = (),
+    program: Path | None = None,
+) -> Process:
+    """Start the daemon with these options, on a free port of loopback."""
+    command = [*before, str(program or Path(sys.executable).with_name("disksla")), "serve"]
     daemon = stack.enter_context(
         started(
-            [
-                *before,
-                str(program or Path(sys.executable).with_name("disksla")),
-                "serve",
-                "--config.file",
-                str(config),
-                "--web.listen-address",
-                "127.0.0.1:0",
-                *options,
-            ],
-            stdout=subprocess.PIPE,
+            [*command, "--web.listen-address", "127.0.0.1:0", *options], stdout=subprocess.PIPE
         )
     )
     assert daemon.stdout is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from disksla.daemon import Daemon as DaemonInProcess
+from disksla.daemon import WebOptions
 from disksla.pipeline.sampler import read_clocks
 from disksla.pipeline.saved_state import SavedState, decode
 from disksla.server.listen import ListenAddress
@@ -229,8 +230,8 @@ def test_hanging_state_disk_does_not_stop_the_sampler(
     subprocess.run(["mkfs.ext4", "-q", f"/dev/{loop_device}"], check=True)
     machine.state.mkdir()
     subprocess.run(["mount", f"/dev/{loop_device}", machine.state], check=True)
-    listen = [ListenAddress("127.0.0.1", 0)]
-    daemon = DaemonInProcess(machine.paths, machine.config, listen, "/metrics", ServiceManager())
+    web = WebOptions([ListenAddress("127.0.0.1", 0)])
+    daemon = DaemonInProcess(machine.paths, machine.config, ServiceManager(), web)
     saving = threading.Thread(target=daemon.save)
     try:
         daemon.start()

@@ -34,8 +34,10 @@ class SafeConsole(Console):
 
 
 def write_file(path: Path, content: bytes) -> None:
-    """Write a file of results. Raise DiskslaError if it cannot be written."""
+    """Write a file of results. Raise DiskslaError if it cannot be written, or is a disk."""
     try:
+        if path.is_block_device():
+            raise DiskslaError(f"cannot write {path}: it is a block device; choose a file")
         path.write_bytes(content)
     except OSError as error:
         raise DiskslaError(f"cannot write {path}: {error.strerror}") from error

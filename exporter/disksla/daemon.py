@@ -7,11 +7,13 @@ Sampler, the Sampler advances the State, and the WebServer takes snapshots of it
 import gc
 import logging
 import os
+import resource
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -53,7 +55,7 @@ from disksla.system.unix_socket import UnixSocket
 from disksla.verification import VerificationReport
 from disksla.verification.store import ReportStore
 from disksla.web.app import App, Controls
-from disksla.web.page_cache import PageCache
+from disksla.web.page_cache import Sharing
 
 log = logging.getLogger("disksla.daemon")
 
@@ -66,7 +68,9 @@ STATUS_EVERY_S = 5.0
 READY_WITHIN_S = 5.0
 """systemd is notified READY=1 after this time even if the disks cannot be discovered."""
 SHARE_S = 0.1
-"""Scrapes within this time get the same page, because no tick lies between them."""
+"""A page is shared for this time after it was rendered: about one tick."""
+OWN_DESCRIPTORS = 128
+"""What the daemon needs besides those of clients, with some tens of active disks."""
 SWITCH_S = 0.0005
 """Switch interval of the interpreter: how long a busy thread keeps the GIL while others wait.
 
@@ -76,19 +80,23 @@ than 16 ms at this value.
 """
 
 
+class WebOptions(NamedTuple):
+    """What the command line says of the web server."""
+
+    listen: Sequence[Listen]
+    telemetry_path: str = "/metrics"
+    access: AccessControl | None = None
+    max_scrapes: int = DEFAULT_SCRAPE_LIMIT.most
+    unix_socket: Path | None = None
+    may_reload: bool = True
+    """Whether clients may reload the configuration."""
+
+
 class Daemon:
     """The parts of the exporter, from `start` until `stop`."""
 
     def __init__(
-        self,
-        roots: Roots,
-        config_file: Path | None,
-        listen: Sequence[Listen],
-        telemetry_path: str,
-        manager: ServiceManager,
-        access: AccessControl | None = None,
-        max_scrapes: int = DEFAULT_SCRAPE_LIMIT.most,
-        unix_socket: Path | None = None,
+        self, roots: Roots, config_file: Path | None, manager: ServiceManager, web: WebOptions
     ) -> None:
         """Create all parts; raise DiskslaError if the configuration is invalid."""
         self._roots = roots
@@ -155,20 +163,22 @@ class Daemon:
             self.snapshot,
             lambda: self._build_info,
             self.reports,
-            controls=Controls(self.is_healthy, self.is_ready, self.reload),
-            telemetry_path=telemetry_path,
-            page_cache=PageCache(SHARE_S),
+            controls=Controls(
+                self.is_healthy, self.is_ready, self.reload if web.may_reload else None
+            ),
+            telemetry_path=web.telemetry_path,
+            sharing=Sharing(SHARE_S),
             past=self.past,
             host=os.uname().nodename,
         )
-        self._access = access or AccessControl()
-        scrapes = ScrapeLimit(telemetry_path, max_scrapes)
+        self._access = web.access or AccessControl()
         self._server = WebServer(
             app,
-            listen,
+            web.listen,
             access=self._access,
-            scrapes=scrapes,
-            unix_socket=None if unix_socket is None else UnixSocket(unix_socket),
+            scrapes=ScrapeLimit(web.telemetry_path, web.max_scrapes),
+            unix_socket=None if web.unix_socket is None else UnixSocket(web.unix_socket),
+            class_of=app.class_of,
         )
 
     def start(self) -> tuple[ListenAddress, ...]:
@@ -177,6 +187,7 @@ class Daemon:
         Raises DiskslaError, and starts nothing, if an address cannot be bound.
         """
         sys.setswitchinterval(SWITCH_S)
+        self._warn_of_few_descriptors()
         addresses = self._server.start()
         self._watcher.start()
         self._sampler.start()
@@ -185,6 +196,16 @@ class Daemon:
         self._probes.configure(self._sampler.state.settings)
         gc.freeze()  # what is loaded by now stays: the garbage collector need not visit it
         return addresses
+
+    def _warn_of_few_descriptors(self) -> None:
+        """Log if clients and disks may need more descriptors than the process may have."""
+        limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = self._server.most_connections + OWN_DESCRIPTORS
+        if resource.RLIM_INFINITY != limit < needed:
+            log.warning(
+                "the limit of descriptors is low; clients may be disconnected, and disks not read",
+                extra=fields(limit=limit, needed=needed, hint="LimitNOFILE=, ulimit -n"),
+            )
 
     def stop(self) -> None:
         """Stop all parts, a running probe included, and save the state."""
@@ -264,6 +285,7 @@ class Daemon:
         if (ebs := self._ebs.health) is not None:
             yield ebs
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
+        yield self._server.health
         if self._manager.is_present:
             yield SourceHealth("systemd", self._manager.errors, works=None)
         if self._access.is_configured:  # the problem is only in the log, because it names files

@@ -32,6 +32,15 @@ def escape_bytes(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
+LONGEST_LABEL_VALUE = 256
+"""In characters. A Prometheus that limits the length of labels would drop the whole scrape."""
+
+
+def label_value(text: str) -> str:
+    """Return text as the value of a label of a metric: without bytes that are not UTF-8, cut."""
+    return escape_bytes(text)[:LONGEST_LABEL_VALUE]
+
+
 def escape_html(text: str) -> str:
     """Escape text for HTML; bytes that are not UTF-8 become backslash escapes."""
     return html.escape(escape_bytes(text))

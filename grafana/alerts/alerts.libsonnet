@@ -138,6 +138,22 @@
     + also(' Guaranteed: ', 'disksla_limit_latency_seconds', 'humanizeDuration', '.')
   ),
 
+  // Against what is usual for the disk itself; the alert above is about what is guaranteed.
+  local slow = disk_alert(
+    'DiskSlow',
+    'warning',
+    config.slowFor,
+    of_disk('sum without (than) (rate(%s[%s])) > %g' % [
+      of('disksla_slow_seconds_total', 'than="usual"'),
+      config.throttledWindow,
+      config.slowShare,
+    ]),
+    'Requests take five times as long as usual, and no limiter throttles the disk.',
+    disk + ' was slow for ' + percent + ' of the last ' + config.throttledWindow + '.'
+    + also(' A small read usually takes ', of('disksla_usual_latency_seconds', 'direction="read"'), 'humanizeDuration', '.')
+    + also(' A small write usually takes ', of('disksla_usual_latency_seconds', 'direction="write"'), 'humanizeDuration', '.')
+  ),
+
   // -- throttling -----------------------------------------------------------------------------
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
@@ -396,6 +412,7 @@
       { name: 'disksla.limit', interval: config.slowRuleInterval, rules: [
         throttled,
         unexplained,
+        slow,
         throttling_impact,
         exhausted,
         soon,

@@ -2,16 +2,22 @@
 
 import os
 import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.api import DISKS_PATH, DisksDocument
-from disksla.api.daemon_client import ask_disks, parse_url
+from disksla.api import DISKS_PATH, DisksDocument, disks_document
+from disksla.api.daemon_client import ask_disks, get_page, parse_url
 from disksla.errors import DiskslaError
-from support.answering import answering, page
+from disksla.history import HistoryView
+from disksla.verdict import VERDICTS
+from support.answering import answering, listening, page
+from support.snapshots import disk_view, view
 
 
 @pytest.mark.parametrize(
@@ -109,6 +115,69 @@ def test_socket_without_a_daemon(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind(str(tmp_path / "socket"))
     assert reason_of(url) == f"{url}: Connection refused"
+
+
+def document(*names: str, following: str | None = None) -> bytes:
+    """Return a page of disks, as the daemon answers it."""
+    whole = disks_document(view(*map(disk_view, names)), HistoryView(), "db-1", "1")
+    return page(msgspec.json.encode(msgspec.structs.replace(whole, next=following)).decode())
+
+
+def test_all_pages_of_disks_are_asked_for() -> None:
+    asked: list[bytes] = []
+    answers = (document("vda", "vdb", following="vdb"), document("vdc"))
+    with answering(*answers, asked=asked) as url:
+        found = ask_disks(url, names=["vd\u00e9", "vdb"])
+    assert found is not None
+    assert [disk.device for disk in found.disks] == ["vda", "vdb", "vdc"]
+    assert found.next is None
+    assert [each.split()[1] for each in asked] == [
+        b"/api/v1/disks?disk=vd%C3%A9&disk=vdb",
+        b"/api/v1/disks?disk=vd%C3%A9&disk=vdb&after=vdb",
+    ]
+
+
+def test_pages_without_end_are_not_asked_for() -> None:
+    answers = [document(following=f"{number:03d}") for number in range(200)]
+    with answering(*answers) as url:
+        assert reason_of(url) == f"{url}: it has more than 200 pages of disks"
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_disks_of_another_version_are_not_an_answer(verdict: str) -> None:
+    found = msgspec.to_builtins(disks_document(view(disk_view()), HistoryView(), "h", "1"))
+    del found["disks"][0]["verdict_seconds"][verdict]
+    with answering(page(msgspec.json.encode(found).decode())) as url:
+        assert reason_of(url) == f"{url}: its answer is not that of this version of disksla"
+
+
+@pytest.mark.parametrize("begin", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"])
+def test_the_time_is_that_of_the_whole_answer(begin: bytes, tmp_path: Path) -> None:
+    """The server sends a byte now and then, in the head or in the body."""
+    ended = threading.Event()
+    with listening(tmp_path / "socket") as server:
+
+        def drip() -> None:
+            client, _ = server.accept()
+            with client, suppress(OSError):
+                client.sendall(begin)
+                while not ended.wait(0.02):
+                    client.sendall(b"x")
+
+        thread = threading.Thread(target=drip)
+        thread.start()
+        address = parse_url(f"unix://{tmp_path / 'socket'}")
+        try:
+            with pytest.raises(TimeoutError):
+                get_page(address, "/", within_s=0.3)
+        finally:
+            ended.set()
+            thread.join()
+
+
+def test_answer_that_is_too_large_is_none() -> None:
+    with answering(page("x" * (16 * 2**20 + 1))) as url:
+        assert reason_of(url) == f"{url}: the answer has more than 16 MiB"
 
 
 def test_another_machine_is_not_asked() -> None:

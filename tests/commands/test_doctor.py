@@ -57,7 +57,7 @@ BROKEN = machine(
         configured(
             "disks: [{match: {serial: vol0e3}, terms: aws.io2, iops: 9000}]\n"
             "probes: [{kind: read-latency, disks: [nvme1n1]}]\n",
-            terms_file(DETECTED, "/var/lib/disksla/terms.d/cloud.json"),
+            terms_file(DETECTED, "/var/lib/disksla-detect/cloud.json"),
         ),
         terms_problems=("/etc/disksla/terms.d/db.yml:3: disks[0].iosp: unknown key",),
     ),
@@ -187,6 +187,14 @@ def test_disks_by_their_storage_class(run: Callable[..., Checks], tmp_path: Path
     assert dict(checks.of("disks.terms"))["nvme1n1"] == "ok"
 
 
+def test_configuration_that_cannot_be_reached(run: Callable[..., Checks], tmp_path: Path) -> None:
+    """As for a user who may not enter its directory; root, who runs tests, may."""
+    checks = run(f"--config.file={tmp_path / ('x' * 300) / 'disksla.yml'}")
+    assert set(checks.of("configuration.file")) == {(None, "wrong")}
+    [*problems] = [each["found"] for each in checks.all if each["check"] == "configuration.file"]
+    assert all("File name too long" in problem for problem in problems)
+
+
 def test_broken_files(run: Callable[..., Checks], tmp_path: Path) -> None:
     (tmp_path / "disksla.yml").write_text("sampling: {interval: 1}\nprobes: [{kind: none}]\n")
     (tmp_path / "web.yml").write_text("users: {}\n")
@@ -200,10 +208,10 @@ def test_broken_files(run: Callable[..., Checks], tmp_path: Path) -> None:
 
 
 def test_terms_files_and_own_catalogue(run: Callable[..., Checks], tmp_path: Path) -> None:
-    for name in ("terms.d", "state/terms.d", "catalog.d"):
+    for name in ("terms.d", "state-detect", "catalog.d"):
         (tmp_path / name).mkdir()
     (tmp_path / "terms.d" / "bad.yml").write_text("disks: [")
-    (tmp_path / "state" / "terms.d" / "cloud.json").write_text(
+    (tmp_path / "state-detect" / "cloud.json").write_text(
         '{"source": "api", "origin": "EC2 API", "as_of": "2026-01-01T00:00:00Z", "max_age": "1h",'
         ' "provider": "aws", "disks": [{"match": {"device": "nvme0n1"}, "api_type": "gp3"}],'
         ' "problems": [{"source": "api", "reason": "denied", "message": "denied"}]}'

@@ -132,6 +132,11 @@ def test_missing_device_is_not_measured(
         ),
         (["vdxb", "--write-to-raw-device=vdb"], "found 'vdb'; expected 'vdxb'"),
         (["vdxa", "--terms=vk.ceph-ssd", "--write-to-raw-device=vdxa"], "refusing to overwrite"),
+        (["vdxb", "--destroy-data=x"], "--destroy-data needs --write-to-raw-device NAME"),
+        (
+            ["vdxb", "--write-to-raw-device=vdxb", "--destroy-data=x"],
+            "--destroy-data: found 'x'; expected 'vol-1', the serial of vdxb",
+        ),
         (["vdxb", "--file=/nowhere"], "/nowhere: No such file or directory"),
         (["vdxb", "--file=/proc"], "is not on vdxb"),
         (["vdxb", "--html=/nowhere/page.html"], "cannot write /"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from disksla.config.settings_file import TermsDirectory
 from disksla.config.terms_directory import MOST_FILES, TermsDirectories, read_terms_files
 from support.simulated_host import CATALOG
 
@@ -34,7 +35,9 @@ def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
     written(tmp_path / "b" / "z.json", '{"source": "api", "machine": {"type": "m5.large"}}')
     written(tmp_path / "a" / "README", "no terms file")
     written(tmp_path / "a" / ".hidden.yml", "no terms file")
-    files, problems = read_terms_files([tmp_path / "a", tmp_path / "b", tmp_path / "c"], CATALOG)
+    files, problems = read_terms_files(
+        [TermsDirectory(tmp_path / name) for name in "abc"], CATALOG
+    )
     assert problems == ()
     assert [Path(file.name).name for file in files] == ["x.yml", "y.yaml", "z.json"]
     assert [file.source for file in files] == ["file", "file", "api"]
@@ -42,7 +45,7 @@ def test_files_of_all_directories_are_read(tmp_path: Path) -> None:
 
 def test_change_is_read_when_it_has_settled(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     assert directories.read(at_once=True)
     assert terms_of(directories) == ["aws.gp3"]
     assert not directories.read()
@@ -59,7 +62,7 @@ def test_change_is_read_when_it_has_settled(tmp_path: Path) -> None:
 
 def test_file_that_is_still_written_is_not_read(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     directories.read(at_once=True)
     for text in ("", GP2[:20], GP2[:40], GP2):
         written(path, text)
@@ -71,7 +74,7 @@ def test_file_that_is_still_written_is_not_read(tmp_path: Path) -> None:
 
 def test_last_good_content_is_kept(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     directories.read(at_once=True)
     for text in ("disks: [", "", "disks: 3"):
         written(path, text)
@@ -90,7 +93,7 @@ def test_last_good_content_is_kept(tmp_path: Path) -> None:
 def test_removed_file_is_forgotten(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
     bad = written(tmp_path / "y.yml", "disks: [")
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     directories.read(at_once=True)
     path.unlink()
     bad.unlink()
@@ -100,7 +103,7 @@ def test_removed_file_is_forgotten(tmp_path: Path) -> None:
 
 def test_renamed_file_is_read(tmp_path: Path) -> None:
     path = written(tmp_path / "x.yml", GP3)
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     directories.read(at_once=True)
     written(tmp_path / "new", GP2).rename(path)
     directories.read()
@@ -112,7 +115,7 @@ def test_directory_that_cannot_be_listed_keeps_its_files(tmp_path: Path) -> None
     home = tmp_path / "terms.d"
     home.mkdir()
     written(home / "x.yml", GP3)
-    directories = TermsDirectories([home])
+    directories = TermsDirectories([TermsDirectory(home)])
     directories.read(at_once=True)
     home.rename(tmp_path / "aside")
     home.write_text("not a directory")
@@ -133,10 +136,89 @@ def test_anything_but_a_small_file_is_a_problem(tmp_path: Path, kind: str) -> No
             path.symlink_to(tmp_path / "nothing")
         case "large":
             path.write_bytes(b"#" * (2**20 + 1))
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     directories.read(at_once=True)
     assert terms_of(directories) == []
-    assert bool(directories.problems) == (kind != "dangling")
+    (problem,) = directories.problems
+    assert problem.startswith(f"cannot read {path}: ")
+
+
+@pytest.mark.parametrize("kind", ["loop", "dangling"])
+def test_one_bad_link_hides_no_other_file(tmp_path: Path, kind: str) -> None:
+    home = tmp_path / "terms.d"
+    home.mkdir()
+    path = written(home / "a.yml", GP3)
+    link = home / "b.yml"
+    link.symlink_to(link if kind == "loop" else tmp_path / "nothing")
+    directories = TermsDirectories([TermsDirectory(home)])
+    directories.read(at_once=True)
+    (problem,) = directories.problems
+    assert problem.startswith(f"cannot read {link}: ")
+    assert terms_of(directories) == ["aws.gp3"]
+    written(path, GP2)
+    assert directories.read(at_once=True)
+    assert terms_of(directories) == ["aws.gp2"]
+    assert directories.failures == {("file", "invalid"): 1}
+    link.unlink()
+    assert not directories.read(at_once=True)
+    assert directories.problems == ()
+
+
+def test_files_of_a_config_map_are_read(tmp_path: Path) -> None:
+    """Kubernetes mounts links to links, and replaces one of them when the map changes."""
+    home = tmp_path / "terms.d"
+    home.mkdir()
+    for name, text in (("..1", GP3), ("..2", GP2)):
+        (home / name).mkdir()
+        written(home / name / "x.yml", text)
+    (home / "..data").symlink_to("..1")
+    (home / "x.yml").symlink_to("..data/x.yml")
+    directories = TermsDirectories([TermsDirectory(home)])
+    directories.read(at_once=True)
+    assert (terms_of(directories), directories.problems) == (["aws.gp3"], ())
+    (home / "..new").symlink_to("..2")
+    (home / "..new").rename(home / "..data")
+    directories.read(at_once=True)
+    assert terms_of(directories) == ["aws.gp2"]
+
+
+def test_links_of_detection_are_not_followed(tmp_path: Path) -> None:
+    home = tmp_path / "state-detect"
+    home.mkdir()
+    written(home / "cloud.json", GP3)
+    link = home / "link.json"
+    link.symlink_to(written(tmp_path / "elsewhere.json", GP2))
+    directories = TermsDirectories([TermsDirectory(home, follows_links=False)])
+    directories.read(at_once=True)
+    assert terms_of(directories) == ["aws.gp3"]
+    assert directories.problems == (
+        f"cannot read {link}: it is a link, and links are not followed in this directory",
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN PRIVATE KEY-----\nSECRET\n-----END PRIVATE KEY-----\n",
+        "admin:SECRET",
+        "*SECRET",
+        "!SECRET x",
+        "!SECRET {a: b}",
+        "- SECRET: 1\n  SECRET: 2\n",
+        "- *SECRET\n",
+        "'SECRET",
+        "- SECRET\n-SECRET: [",
+    ],
+)
+def test_content_that_is_no_mapping_is_not_quoted(tmp_path: Path, text: str) -> None:
+    """A link may lead to a key or to passwords, and anyone may read the status page."""
+    path = written(tmp_path / "x.yml", text)
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
+    directories.read(at_once=True)
+    (problem,) = directories.problems
+    assert problem.startswith(f"{path}:")
+    assert "SECRET" not in problem
+    assert "BEGIN" not in problem
 
 
 def test_failures_of_detect_count_once_per_attempt(tmp_path: Path) -> None:
@@ -144,7 +226,7 @@ def test_failures_of_detect_count_once_per_attempt(tmp_path: Path) -> None:
         "{{source: metadata, tried_at: '2026-01-01T00:00:0{}Z',"
         " problems: [{{source: api, reason: denied, message: no}}]}}"
     )
-    directories = TermsDirectories([tmp_path])
+    directories = TermsDirectories([TermsDirectory(tmp_path)])
     for number in range(3):
         written(tmp_path / "x.json", text.format(number))
         directories.read(at_once=True)
@@ -155,7 +237,7 @@ def test_failures_of_detect_count_once_per_attempt(tmp_path: Path) -> None:
 def test_number_of_files_is_bounded(tmp_path: Path) -> None:
     for number in range(MOST_FILES + 5):
         written(tmp_path / f"{number:04}.yml", GP3)
-    files, problems = read_terms_files([tmp_path], CATALOG)
+    files, problems = read_terms_files([TermsDirectory(tmp_path)], CATALOG)
     assert len(files) == MOST_FILES
     expected = f"found {MOST_FILES + 5} files in {tmp_path}; expected at most {MOST_FILES}"
     assert problems == (f"{expected}, which are read",)

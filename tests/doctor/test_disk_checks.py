@@ -55,7 +55,7 @@ def test_terms_that_are_too_old() -> None:
     assert result(facts, "disks.terms").status == "ok"  # they stay in force
     people = API.replace("source: api\norigin: EC2 API\n", "")
     facts = machine(configuration=configured("", terms_file(people)), now_s=NOW_S + 7200)
-    assert result(facts, "disks.age").fix == "write /state/terms.d/cloud.json again"
+    assert result(facts, "disks.age").fix == "write /state-detect/cloud.json again"
 
 
 def test_disk_without_terms_names_a_line_that_matches_it() -> None:

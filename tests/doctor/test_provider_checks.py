@@ -30,7 +30,7 @@ def test_provider_that_was_not_asked() -> None:
     assert found.status == "note"
     assert found.fix == "systemctl start disksla-detect"
     found = result(machine(configuration=configured(""), detect_unit=None), "provider.detect")
-    assert found.fix == "disksla detect --output /var/lib/disksla/terms.d/cloud.json"
+    assert found.fix == "disksla detect --output /var/lib/disksla-detect/cloud.json"
     elsewhere = machine(configuration=configured(""), provider="alibaba")
     assert results(elsewhere, "provider.detect") == []
 
@@ -50,7 +50,7 @@ def test_each_problem_is_wrong_and_has_a_fix(source: str, reason: str) -> None:
     found = result(machine(configuration=configured(SETTINGS, file)), "provider.detect")
     assert (found.status, found.found) == ("wrong", "it failed")
     assert found.fix == _FIXES[reason]
-    assert found.subject == "/state/terms.d/cloud.json"
+    assert found.subject == "/state-detect/cloud.json"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.ebs.reading import decode_message
+from disksla.ebs.reading import Failure, decode_message
 from support.daemon_process import DISKSLA, PATIENCE_S, Daemon, run
 from support.ebs_disks import Disks, helping
 from support.ebs_pages import Page
@@ -112,7 +112,9 @@ def test_once_prints_a_line_for_each_disk(disks: Disks) -> None:
     assert run("ebs-statistics", "--once", *paths).stdout == ""
     disks.add("nvme1", b"")
     [line] = run("ebs-statistics", "--once", *paths, status=1).stdout.encode().splitlines()
-    assert decode_message(line).device == "nvme1n1"
+    message = decode_message(line)
+    assert isinstance(message, Failure)
+    assert message.device == "nvme1n1"
 
 
 def test_without_a_directory_for_the_socket(tmp_path: Path) -> None:

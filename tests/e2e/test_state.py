@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from disksla.daemon import Daemon as DaemonInProcess
+from disksla.daemon import WebOptions
 from disksla.server.listen import ListenAddress
 from disksla.system.systemd import ServiceManager
 from disksla.verification.store import save_report
@@ -148,9 +149,8 @@ def in_process(machine: FakeMachine) -> Iterator[DaemonInProcess]:
     daemon = DaemonInProcess(
         machine.paths,
         machine.config,
-        [ListenAddress("127.0.0.1", 0)],
-        "/metrics",
         ServiceManager(),
+        WebOptions([ListenAddress("127.0.0.1", 0)]),
     )
     daemon.start()
     yield daemon

@@ -25,7 +25,7 @@ def flags(tmp_path: Path) -> list[str]:
     (tmp_path / "proc" / "diskstats").write_text(f"   254       0 vda{' 0' * 17}\n")
     (tmp_path / "disksla.yml").write_text(f"state: {{directory: {tmp_path / 'state'}}}\n")
     (tmp_path / "terms.d").mkdir()
-    (tmp_path / "state" / "terms.d").mkdir(parents=True)
+    (tmp_path / "state-detect").mkdir(parents=True)
     paths = {"config.file": "disksla.yml", "path.procfs": "proc", "path.sysfs": "sys"}
     return [f"--{option}={tmp_path / name}" for option, name in paths.items()]
 
@@ -33,7 +33,7 @@ def flags(tmp_path: Path) -> list[str]:
 def test_terms_of_the_provider_apply_and_change_without_a_reload(
     start_daemon: Callable[..., Daemon], flags: list[str], tmp_path: Path
 ) -> None:
-    detected = tmp_path / "state" / "terms.d" / "detected.json"
+    detected = tmp_path / "state-detect" / "detected.json"
     detected.write_text(DETECTED % 4000)
     daemon = start_daemon(*flags)
 
@@ -46,7 +46,7 @@ def test_terms_of_the_provider_apply_and_change_without_a_reload(
     assert daemon.samples(group="ebs", direction="read")["disksla_machine_limit_iops"] == 3600
     ticks = daemon.samples()["disksla_sampler_ticks_total"]
 
-    new = tmp_path / "state" / "terms.d" / ".new"
+    new = tmp_path / "state-detect" / ".new"
     new.write_text(DETECTED % 5000)
     new.rename(detected)
     assert eventually(lambda: has_limit(5000), PATIENCE_S)
@@ -85,7 +85,7 @@ def test_terms_of_the_provider_apply_and_change_without_a_reload(
 def test_what_is_not_known_is_named(
     start_daemon: Callable[..., Daemon], flags: list[str], tmp_path: Path
 ) -> None:
-    (tmp_path / "state" / "terms.d" / "cloud.json").write_text(
+    (tmp_path / "state-detect" / "cloud.json").write_text(
         (DETECTED % 4000).replace("gp3", "gp9").replace("m6i", "x99")
     )
     daemon = start_daemon(*flags)
@@ -100,7 +100,7 @@ def test_what_is_not_known_is_named(
 
 
 def test_commands_read_terms_files(flags: list[str], tmp_path: Path) -> None:
-    (tmp_path / "state" / "terms.d" / "detected.json").write_text(DETECTED % 4000)
+    (tmp_path / "state-detect" / "detected.json").write_text(DETECTED % 4000)
     (tmp_path / "terms.d" / "bad.yml").write_text("disks: [")
     (tmp_path / "terms.d" / "new.yml").write_text(
         "disks: [{match: {device: vdz}, provider: aws, api_type: gp9}]"
@@ -120,7 +120,7 @@ def test_commands_read_terms_files(flags: list[str], tmp_path: Path) -> None:
     assert "the catalogue has no 'aws.gp9'" in checked.stdout
     recording = tmp_path / "x.jsonl"
     run("record", str(recording), "--duration=300ms", *flags)
-    (tmp_path / "state" / "terms.d" / "detected.json").unlink()
+    (tmp_path / "state-detect" / "detected.json").unlink()
     replayed = run("replay", str(recording), "--metrics")
     assert 'terms="aws.gp3",terms_source="api"' in replayed.stdout
     explained = run("explain", "vda", "--recording", str(recording))

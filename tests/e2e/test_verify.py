@@ -247,3 +247,14 @@ def test_raw_device_must_be_empty_and_named(tmp_path: Path) -> None:
         assert content.strip(b"\0")
         edge = 4 * 2**20
         assert not (content[:edge] + content[-edge:]).strip(b"\0"), "these are not written"
+        number = Path(f"/sys/class/block/{device}/dev").read_text().strip()
+        (tmp_path / f"b{number}").write_text("E:ID_SERIAL_SHORT=S1\n")
+        again = [f"--write-to-raw-device={device}", f"--path.udev-data={tmp_path}"]
+        status, report, _ = verify(device, TERMS, tmp_path, *again)
+        assert (status, "it contains data at byte" in report["stderr"]) == (2, True)
+        status, report, _ = verify(device, TERMS, tmp_path, *again, "--destroy-data=S2")
+        assert (status, "found 'S2'; expected 'S1'" in report["stderr"]) == (2, True)
+        assert image.read_bytes() == content
+        status, report, results = verify(device, TERMS, tmp_path, *again, "--destroy-data=S1")
+        assert status == 0, report
+        assert image.read_bytes() != content

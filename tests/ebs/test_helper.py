@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from disksla.ebs.client import EbsClient
 from disksla.ebs.helper import MOST_CLIENTS
-from disksla.ebs.reading import Failure, Reading, Watch, decode_message, encode
+from disksla.ebs.reading import Alive, Failure, Reading, Watch, decode_message, encode
 from support.ebs_disks import Disks, helping
 from support.ebs_pages import Page
 from support.log_events import Event, events
@@ -34,7 +35,15 @@ def connected(path: Path) -> Iterator[socket.socket]:
 
 def received(client: socket.socket, messages: int) -> list[Reading | Failure]:
     with client.makefile("rb") as lines:
-        return [decode_message(lines.readline()) for _ in range(messages)]
+        return [next_of(lines) for _ in range(messages)]
+
+
+def next_of(lines: BinaryIO) -> Reading | Failure:
+    """Return the next message about a disk."""
+    message = decode_message(lines.readline())
+    while isinstance(message, Alive):
+        message = decode_message(lines.readline())
+    return message
 
 
 def of_ebs(caplog: Captured, message: str) -> list[Event]:
@@ -119,14 +128,14 @@ def test_a_problem_is_passed_on_and_logged_once(
 def test_a_disk_that_is_removed_and_one_that_is_added(disks: Disks, path: Path) -> None:
     disks.add("nvme1", PAGE, serial="vol1")
     with helping(disks, path), connected(path) as client, client.makefile("rb") as lines:
-        assert is_read(decode_message(lines.readline()))
+        assert is_read(next_of(lines))
         disks.remove("nvme1")
-        last = decode_message(lines.readline())
+        last = next_of(lines)
         while not isinstance(last, Failure):
-            last = decode_message(lines.readline())
+            last = next_of(lines)
         assert last.reason == "removed"
         disks.add("nvme2", PAGE, serial="vol2")
-        found = decode_message(lines.readline())
+        found = next_of(lines)
         assert isinstance(found, Reading)
         assert (found.device, found.serial) == ("nvme2n1", "vol2")
 
@@ -230,6 +239,37 @@ def works(client: EbsClient) -> bool | None:
 def is_fast(messages: list[Reading | Failure]) -> bool:
     times_s = of_readings(messages)
     return any(later - earlier < 0.5 for earlier, later in pairwise(times_s))
+
+
+def test_a_helper_without_disks_says_that_it_works(disks: Disks, path: Path) -> None:
+    client = EbsClient(path, lambda _: None, retry_s=0.05)
+    client.start()
+    with helping(disks, path):
+        assert eventually(lambda: works(client) is True, WITHIN_S)
+    client.stop()
+
+
+def test_a_silent_helper_does_not_work(path: Path, caplog: Captured) -> None:
+    caplog.set_level("INFO")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(path))
+        listening.listen()
+        client = EbsClient(path, lambda _: None, retry_s=0.05, silent_s=0.2)
+        client.start()
+        seen = []
+        for _ in range(3):  # it connects again, and again hears nothing
+            connection, _ = listening.accept()
+            with connection:
+                seen.append(works(client))
+                assert connection.recv(1) == b""
+        assert eventually(lambda: works(client) is False, WITHIN_S)
+        client.stop()
+    assert True not in seen
+    health = client.health
+    assert health is not None
+    assert health.errors >= 2
+    assert health.problem == f"{path}: the helper sends nothing"
+    assert [event.message for event in events(caplog)] == ["no readings from the helper"]
 
 
 def test_another_socket_of_a_reloaded_configuration(tmp_path: Path, disks: Disks) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from disksla.ebs.reading import (
     FAILURE_REASONS,
     LONGEST_LINE_BYTES,
+    Alive,
     Failure,
     Reading,
     Watch,
@@ -36,6 +37,10 @@ def test_a_reading_is_read_as_it_was_written() -> None:
 def test_a_failure_is_read_as_it_was_written(reason: str, message: str) -> None:
     failure = Failure("nvme1n1", reason, message)  # type: ignore[arg-type]
     assert decode_message(encode(failure)) == failure
+
+
+def test_that_the_helper_works_is_read_as_it_was_written() -> None:
+    assert decode_message(encode(Alive())) == Alive()
 
 
 @given(st.lists(st.text(min_size=1, max_size=64), max_size=128))

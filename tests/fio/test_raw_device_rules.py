@@ -8,14 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from disksla.disks.disk import Disk
+from disksla.errors import DiskslaError
 from disksla.fio.raw_device_rules import (
     BLOCK_BYTES,
     EDGE_BYTES,
     SAMPLES,
+    SECTOR_BYTES,
+    check_consent,
     parse_root,
     parse_swaps,
     reasons_in_use,
     reasons_not_empty,
+    reasons_other_disk,
     sampled_regions,
     writable_region,
 )
@@ -75,10 +79,81 @@ def test_missing_or_replaced_disk_is_a_reason() -> None:
     assert reasons_in_use(SDB, [other], []) == ("sdb is now the name of another disk",)
 
 
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({}, ()),
+        ({"serial": "one", "wwn": "two"}, ()),  # udev was late
+        ({"minor": 32}, ("sdb is now the name of another disk",)),
+        ({"diskseq": 3}, ("sdb is now the name of another disk",)),
+        ({"size_bytes": GIB}, ("its size was 107374182400 bytes and is 1073741824 bytes now",)),
+    ],
+    ids=str,
+)
+def test_each_part_of_the_identity_is_compared(
+    change: dict[str, object], reason: tuple[str, ...]
+) -> None:
+    assert reasons_other_disk(SDB, msgspec.structs.replace(SDB, **change)) == reason
+
+
+@pytest.mark.parametrize("part", ["serial", "wwn"])
+def test_serial_and_wwn_are_compared(part: str) -> None:
+    one, two = (msgspec.structs.replace(SDB, **{part: value}) for value in ("one", "two"))
+    assert reasons_other_disk(one, one) == ()
+    assert reasons_other_disk(one, two) == ("sdb is now the name of another disk",)
+
+
+@pytest.mark.parametrize(
+    ("disk", "named", "expected"),
+    [
+        (msgspec.structs.replace(SDB, serial="S1", wwn="W1"), "S1", ""),
+        (msgspec.structs.replace(SDB, wwn="W1"), "W1", ""),
+        (msgspec.structs.replace(SDB, serial="S1", wwn="W1"), "W1", "expected 'S1', the serial"),
+        (msgspec.structs.replace(SDB, serial="S1"), "s1", "expected 'S1', the serial of sdb"),
+        (msgspec.structs.replace(SDB, serial="S1"), "", "found ''; expected 'S1'"),
+        (msgspec.structs.replace(SDB, wwn="W1"), "sdb", "expected 'W1', the WWN of sdb"),
+        (SDB, "", "sdb has neither serial nor WWN by which it could be named"),
+    ],
+    ids=str,
+)
+def test_data_are_destroyed_only_by_the_identity(disk: Disk, named: str, expected: str) -> None:
+    if not expected:
+        check_consent(disk, named)
+        return
+    with pytest.raises(DiskslaError) as error:
+        check_consent(disk, named)
+    assert expected in str(error.value)
+
+
 def test_zeros_are_empty() -> None:
     assert reasons_not_empty([(0, EMPTY), (100 * GIB - EDGE_BYTES, EMPTY)]) == ()
     assert reasons_not_empty([(0, b"")]) == ()
     assert reasons_not_empty([]) == ()
+
+
+@given(st.binary(min_size=SECTOR_BYTES, max_size=SECTOR_BYTES), st.data())
+def test_one_sector_everywhere_is_empty_and_one_other_is_not(
+    sector: bytes, data: st.DataObject
+) -> None:
+    """A thin volume may return another pattern than zeros."""
+    blocks = [(at, sector * 8) for at in range(0, 5 * BLOCK_BYTES, BLOCK_BYTES)]
+    assert reasons_not_empty(blocks) == ()
+    index = data.draw(st.integers(0, 4))
+    at = data.draw(st.integers(0, BLOCK_BYTES - 1))
+    other = bytearray(sector * 8)
+    other[at] ^= 1 + data.draw(st.integers(0, 254))
+    blocks[index] = (blocks[index][0], bytes(other))
+    content = b"".join(block for _, block in blocks)
+    data_at = len(content) - len(content.lstrip(b"\0"))
+    [reason] = reasons_not_empty(blocks)
+    assert reason.startswith(f"it contains data at byte {data_at};")
+
+
+def test_copies_of_file_systems_are_read_where_the_stride_misses_them() -> None:
+    regions = {at for at, _ in sampled_regions(1000 * GIB + 12288, lambda _blocks: 0)}
+    copies = (8 * 2**20, 64 * 2**20, 128 * 2**20, 3 * 128 * 2**20, 256 * GIB)
+    assert regions.issuperset(copies)
+    assert sampled_regions(GIB, lambda _blocks: 0)[-1][0] < GIB
 
 
 @given(st.integers(0, 3 * BLOCK_BYTES - 1), st.integers(1, 255))
@@ -91,10 +166,11 @@ def test_any_byte_is_content_and_its_offset_is_named(at: int, byte: int) -> None
 
 
 def test_nothing_is_read_after_the_first_data() -> None:
-    regions = iter([(0, b"\0"), (8, b"x"), (16, b"y")])
+    zeros, data = bytes(SECTOR_BYTES), b"\0x" + bytes(SECTOR_BYTES - 2)
+    regions = iter([(0, zeros), (8192, data), (16384, data)])
     [reason] = reasons_not_empty(regions)
-    assert "at byte 8;" in reason
-    assert list(regions) == [(16, b"y")]
+    assert "at byte 8193;" in reason
+    assert list(regions) == [(16384, data)]
 
 
 @given(st.integers(0, 2**50), st.integers())
@@ -106,7 +182,7 @@ def test_regions_are_of_the_disk_with_its_ends(size_bytes: int, seed: int) -> No
     assert all(at % BLOCK_BYTES == 0 for at, _ in (tail, *blocks))
     assert all(at + length <= size_bytes for at, length in blocks)
     assert blocks == sorted(set(blocks))
-    assert len(blocks) <= 2 * SAMPLES
+    assert len(blocks) <= 2 * SAMPLES + 20
 
 
 @given(st.integers(1, 2**50), st.integers(), st.data())

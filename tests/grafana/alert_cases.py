@@ -206,6 +206,26 @@ UNEXPLAINED = Case(
         "at known limits": {**WITH_LIMITS, **throttled_by(iops=30, machine_iops=30)},
     },
 )
+SLOW = Case(
+    "DiskSlow",
+    "warning",
+    "Requests take five times as long as usual, and no limiter throttles the disk.",
+    bad=Firing(
+        {
+            **WITH_LIMITS,
+            of_disk("slow_seconds_total", than="usual"): Counter(30),
+            of_disk("usual_latency_seconds", direction="read"): Gauge(0.0007),
+        },
+        f"{PREFIX} was slow for 50% of the last 30m. A small read usually takes 700us.",
+    ),
+    good={**WITH_LIMITS, of_disk("slow_seconds_total", than="usual"): Counter(12)},
+    also_good={
+        "above its promise only": {
+            **WITH_LIMITS,
+            of_disk("slow_seconds_total", than="promise"): Counter(50),
+        }
+    },
+)
 HURTS_HOST = Case(
     "DiskThrottlingHurtsHost",
     "warning",
@@ -446,7 +466,7 @@ FAILED = Case(
 )
 CASES = (
     *(BELOW, LATENCY, VERIFICATION),
-    *(THROTTLED, UNEXPLAINED, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
+    *(THROTTLED, UNEXPLAINED, SLOW, HURTS_HOST, EXHAUSTED, EXHAUST_SOON),
     *(MACHINE_LIMIT, MACHINE_CREDITS),
     *(STALLED, PROBE_FAILING, PROBE_STALE, TERMS_UNKNOWN, TERMS_OUT_OF_DATE),
     *(DOWN, LATE, FAILED),

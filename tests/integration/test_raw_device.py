@@ -1,5 +1,6 @@
 """Raw devices that may be overwritten, and the reasons why others may not."""
 
+import argparse
 import contextlib
 import os
 import random
@@ -14,14 +15,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from disksla.commands._verify_report import check_report_files
+from disksla.console import write_file
 from disksla.disks.disk import Disk
 from disksla.disks.inventory import read_disks
+from disksla.errors import DiskslaError
 from disksla.fio.job import FioJob
 from disksla.fio.raw_device import RawDeviceError, exclusive_device
 from disksla.fio.raw_device_rules import sampled_regions, writable_region
 from disksla.fio.runner import find_fio
 from disksla.system.roots import Roots
 from support.loop_device import add_partition, attached, needs_loop
+from support.sysfs_tree import add_device
 
 pytestmark = needs_loop
 MIB = 1024**2
@@ -30,9 +35,17 @@ LARGE = 512 * MIB
 """mkfs.xfs refuses less than 300 MiB, mkfs.btrfs less than 109 MiB."""
 
 
-def disk_of(device: str) -> Disk:
-    [disk] = [one for one in read_disks(Roots()).disks if one.name == device]
+def disk_of(device: str, roots: Roots | None = None) -> Disk:
+    [disk] = [one for one in read_disks(roots or Roots()).disks if one.name == device]
     return disk
+
+
+def with_serial(device: str, directory: Path, serial: str) -> Roots:
+    """Give a loop device a serial, as udev does for other disks."""
+    number = Path(f"/sys/class/block/{device}/dev").read_text().strip()
+    directory.mkdir(exist_ok=True)
+    (directory / f"b{number}").write_text(f"E:ID_SERIAL_SHORT={serial}\n")
+    return Roots(udev_data=directory)
 
 
 def reasons_of(disk: Disk) -> tuple[str, ...]:
@@ -61,6 +74,13 @@ def device(image: Path) -> Iterator[str]:
         yield name
 
 
+class NoChance(random.Random):
+    """Chance that always selects the first block."""
+
+    def randrange(self, *_args: object) -> int:
+        return 0
+
+
 def needs(*programs: str) -> None:
     for program in programs:
         if shutil.which(program) is None:
@@ -86,9 +106,19 @@ def test_empty_disk_may_be_overwritten(device: str) -> None:
     assert reasons(device) == ""
 
 
+def test_report_is_never_written_to_a_disk(image: Path, device: str) -> None:
+    with pytest.raises(DiskslaError, match=f"cannot write /dev/{device}: it is a block device"):
+        write_file(Path(f"/dev/{device}"), b"<html>")
+    arguments = argparse.Namespace(html=Path(f"/dev/{device}"), junit=None)
+    with pytest.raises(DiskslaError, match="choose a file in a writable directory"):
+        check_report_files(arguments)
+    assert image.read_bytes() == bytes(SIZE)
+
+
 @pytest.mark.in_check
 def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
-    with exclusive_device(disk_of(device)) as path:
+    with exclusive_device(disk_of(device)) as reserved:
+        path = reserved.path
         assert path == Path(f"/dev/{device}")
         assert "cannot be opened exclusively: Device or resource busy" in reasons(device)
         (tmp_path / "mounted").mkdir()
@@ -104,10 +134,10 @@ def test_disk_is_reserved_in_the_block(device: str, tmp_path: Path) -> None:
 def test_disk_tested_in_its_region_is_not_empty_until_it_is_erased(device: str) -> None:
     needs("fio")
     offset_bytes, span_bytes = writable_region(SIZE)
-    with exclusive_device(disk_of(device)) as path:
+    with exclusive_device(disk_of(device)) as reserved:
         job = FioJob(
             name="x",
-            target=str(path),
+            target=str(reserved.path),
             pattern="write",
             request_bytes=MIB,
             runtime_s=1,
@@ -154,6 +184,130 @@ def test_block_selected_by_chance_is_a_reason(image: Path) -> None:
         ):
             pass
         assert image.stat().st_size == SIZE
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("mkfs.ext4", "-q"), ("mkfs.ext4", "-q", "-b1024"), ("mkfs.btrfs", "-q"), ("mkfs.xfs", "-q")],
+    ids=" ".join,
+)
+def test_empty_file_system_is_found_after_its_ends_were_erased(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """Nothing is found by chance: the blocks of chance are all the first one."""
+    needs(command[0])
+    image = tmp_path / "formatted"
+    with image.open("wb") as file:
+        file.truncate(3 * 2**30 + 7 * MIB + 3 * 4096)
+    run(*command, str(image))
+    with image.open("r+b") as file:
+        edge, span = writable_region(image.stat().st_size)
+        file.write(bytes(edge))
+        file.seek(edge + span)
+        file.write(bytes(edge))
+    with attached(image) as device:
+        disk = disk_of(device)
+        with (
+            pytest.raises(RawDeviceError, match="it contains data at byte"),
+            exclusive_device(disk, chance=NoChance()),
+        ):
+            pass
+
+
+def test_disk_of_one_pattern_is_empty(image: Path) -> None:
+    """An SSD that was discarded, or a thin volume, may return ones."""
+    image.write_bytes(b"\xff" * SIZE)
+    with attached(image) as device:
+        assert reasons(device) == ""
+    with image.open("r+b") as file:
+        file.seek(3 * MIB)
+        file.write(b"\0")
+    with attached(image) as device:
+        assert "it contains data at byte 0;" in reasons(device)
+
+
+def test_disk_that_cannot_be_read_is_refused(image: Path) -> None:
+    """A block in its middle, that of the stride, has no storage."""
+    with attached(image) as device:
+        os.truncate(image, SIZE // 2)
+        assert reasons(device) == "it cannot be read: Input/output error"
+
+
+def test_content_is_read_from_the_disk_and_not_from_the_page_cache(image: Path) -> None:
+    """What was written by way of another device, as on a shared volume, is not in the cache."""
+    with attached(image) as device:
+        with Path(f"/dev/{device}").open("rb") as file:
+            file.seek(SIZE - MIB)
+            assert not any(file.read(4096))
+            with image.open("r+b") as behind:
+                behind.seek(SIZE - MIB)
+                behind.write(b"r")
+        assert f"it contains data at byte {SIZE - MIB};" in reasons(device)
+
+
+@pytest.mark.in_check
+def test_serial_is_the_only_way_past_data(image: Path, tmp_path: Path) -> None:
+    image.write_bytes(b"r" * MIB + bytes(SIZE - MIB))
+    with attached(image) as device:
+        roots = with_serial(device, tmp_path / "udev", "S1")
+        disk = disk_of(device, roots)
+        assert disk.serial == "S1"
+        for wrong in ("", device, "s1"):
+            with (
+                pytest.raises(DiskslaError, match="expected 'S1', the serial"),
+                exclusive_device(disk, roots, destroy_data=wrong),
+            ):
+                pass
+        with exclusive_device(disk, roots, destroy_data="S1") as reserved:
+            reserved.check_identity()
+        with (
+            attached(Path(f"/dev/{device}")),
+            pytest.raises(RawDeviceError, match="loop devices use it"),
+            exclusive_device(disk, roots, destroy_data="S1"),
+        ):
+            pass
+
+
+@pytest.mark.in_check
+def test_disk_that_changed_is_noticed_before_a_test(image: Path, tmp_path: Path) -> None:
+    with attached(image) as device:
+        roots = with_serial(device, tmp_path / "udev", "S1")
+        disk = disk_of(device, roots)
+        with exclusive_device(disk, roots) as reserved:
+            reserved.check_identity()
+            with_serial(device, tmp_path / "udev", "S2")
+            with pytest.raises(RawDeviceError, match="is now the name of another disk"):
+                reserved.check_identity()
+            with_serial(device, tmp_path / "udev", "S1")
+            reserved.check_identity()
+            os.truncate(image, SIZE + MIB)
+            run("losetup", "--set-capacity", f"/dev/{device}")
+            with pytest.raises(RawDeviceError, match=f"its size was {SIZE} bytes and is"):
+                reserved.check_identity()
+
+
+@pytest.mark.in_check
+def test_sequence_number_is_that_of_the_open_descriptor(image: Path, tmp_path: Path) -> None:
+    """Sysfs may be that of another disk: its number is not the one of the descriptor."""
+    sysfs = tmp_path / "sys"
+    with attached(image) as device:
+        disk = disk_of(device)
+        if disk.diskseq is None:
+            pytest.skip("NOT TESTED: this kernel has no diskseq")
+        add_device(
+            sysfs,
+            f"block/{device}",
+            f"{disk.major}:{disk.minor}",
+            SIZE,
+            diskseq=str(disk.diskseq + 1),
+            ro="0",
+        )
+        roots = Roots(sysfs=sysfs)
+        with (
+            pytest.raises(RawDeviceError, match=f"{device} is now the name of another disk"),
+            exclusive_device(disk_of(device, roots), roots),
+        ):
+            pass
 
 
 @pytest.mark.parametrize("size_bytes", [MIB, 5 * MIB, 8 * MIB + 512, 9 * MIB + 3 * 512], ids=str)

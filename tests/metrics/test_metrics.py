@@ -87,6 +87,7 @@ def everything() -> Snapshot:
         provider_is_current=True,
         agreement=Agreement(),
         data_writes=7,
+        usual_latency_s={"read": 0.002},
     )
     terms = TermsSnapshot(
         as_of_timestamp_s={"api": 1763900000.0},

@@ -195,6 +195,9 @@ def test_accept_of_openmetrics(accept: str) -> None:
         "text/plain",
         f"{OPENMETRICS};version=abc",
         f"{OPENMETRICS};version=2.0.0",
+        f"{OPENMETRICS};q=0, text/plain",
+        f"{OPENMETRICS};version=1.0.0;q=0.0",
+        f"text/plain;version=0.0.4;q=0.6, {OPENMETRICS};version=1.0.0;q=0.5",
         ";,=;",
     ],
 )
@@ -202,6 +205,26 @@ def test_accept_of_other_clients_gets_text_format(accept: str) -> None:
     page = page_of(view(disk_view()), accept)
     assert dict(page.headers)["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert b"# TYPE disksla_reads_completed_total counter\n" in page.body
+
+
+def test_page_is_not_compressed_if_gzip_is_not_acceptable() -> None:
+    page = page_of(view(disk_view()), accept_encoding="gzip;q=0, identity")
+    assert "Content-Encoding" not in dict(page.headers)
+
+
+def test_long_label_values_are_cut_and_no_series_is_there_twice() -> None:
+    disk = disk_view()
+    paths = tuple(f"/{'x' * 300}/{number}" for number in range(3))
+    long = msgspec.structs.replace(
+        disk,
+        disk=msgspec.structs.replace(
+            disk.disk, file_system_mounts=(*paths, "/data"), wwn="w" * 999
+        ),
+    )
+    found = series(parsed(view(long), OPENMETRICS))
+    assert {len(value) <= 256 for _, labels in found for _, value in labels} == {True}
+    mounts = {dict(labels)["mountpoint"] for name, labels in found if name == "disksla_mount_info"}
+    assert mounts == {"/" + 255 * "x", "/data"}
 
 
 def test_page_is_compressed_if_accepted() -> None:

@@ -222,7 +222,7 @@ def test_loop_runs_again_and_ends_at_once(
                 os.killpg(process.pid, signal.SIGKILL)
     words = runs.read_text().splitlines()[0].split("|")
     assert words[0] == "detect"
-    assert "/var/lib/disksla/terms.d/" in words[words.index("--output") + 1]
+    assert "/var/lib/disksla-detect/" in words[words.index("--output") + 1]
     is_cloud = container == "detect-cloud"
     expected = "cannot read" if is_cloud else "KUBERNETES_SERVICE_HOST is not set"
     assert expected in log.read_text()

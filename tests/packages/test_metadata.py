@@ -43,6 +43,16 @@ def test_bundled_wheels_are_pinned_by_hash() -> None:
         assert re.fullmatch(r"\S+==\S+(?: \\\n    --hash=sha256:[0-9a-f]{64})+\n", entry), entry
 
 
+def test_builders_of_the_image_are_pinned_by_hash() -> None:
+    builders = pins(PACKAGING / "builders.txt")
+    tested = pins(ROOT / "requirements.txt") | pins(ROOT / "requirements-dev.txt")
+    assert builders == {name: tested[name] for name in ("setuptools", "shtab")}
+    recipe = (PACKAGING / "oci" / "Containerfile").read_text(encoding="utf-8")
+    assert re.findall(r"pip install (.*)", recipe) == [
+        "--require-hashes --no-deps --requirement builders.txt"
+    ]
+
+
 def test_declared_requirements_are_bundled() -> None:
     declared = re.findall(r"^[\w-]+", setup()["options"]["install_requires"], flags=re.MULTILINE)
     assert declared

@@ -100,7 +100,7 @@ def test_daemon_reads_what_detection_writes() -> None:
     script = containers()["detect-kubernetes"]["command"][-1]
     output = script.split("--output ")[1].split()[0]
     directory = Path(output).parent
-    assert directory in terms_directories(None, Settings())
+    assert directory in [each.path for each in terms_directories(None, Settings())]
     for name, is_read_only in (("disksla", True), ("detect-kubernetes", None)):
         [mount] = [
             mount

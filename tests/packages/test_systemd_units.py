@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from disksla.config.settings import Settings
+from disksla.config.settings_file import terms_directories
 from support.daemon_process import DISKSLA
 
 SYSTEMD = Path(__file__).resolve().parent.parent.parent / "systemd"
@@ -73,6 +75,25 @@ def test_verification_finds_a_wrong_directive(tmp_path: Path) -> None:
     drop_in.write_text("[Service]\nPrivateDevice=yes\n")
     verified = analyze("verify", *installed(tmp_path, drop_in))
     assert "PrivateDevice" in verified.stderr
+
+
+@pytest.mark.parametrize("name", [name for name in UNITS if name.endswith(".service")])
+def test_memory_is_limited(name: str) -> None:
+    assert re.search(r"^MemoryMax=\d+M$", (SYSTEMD / name).read_text(), re.MULTILINE)
+
+
+def test_state_of_detection_is_not_within_that_of_the_daemon() -> None:
+    """The owner of a directory may replace what is in it, and either may start first."""
+    owned = [
+        line.partition("=")[2]
+        for name in UNITS
+        for line in (SYSTEMD / name).read_text().splitlines()
+        if line.startswith("StateDirectory=")
+    ]
+    assert owned == ["disksla", "disksla-detect"]
+    assert [str(each.path) for each in terms_directories(None, Settings())][1:] == [
+        f"/var/lib/{owned[1]}"
+    ]
 
 
 @needs_systemd

@@ -26,6 +26,14 @@ def test_actionlint_accepts_workflow(path: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_commit(path: Path) -> None:
+    """A tag can be moved to another commit."""
+    used = re.findall(r"uses: +(.+)", path.read_text(encoding="utf-8"))
+    assert used
+    assert [line for line in used if not re.fullmatch(r"\S+@[0-9a-f]{40} # v[\d.]+", line)] == []
+
+
 def test_check_runs_on_each_supported_python() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")

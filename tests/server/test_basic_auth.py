@@ -12,14 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.server.basic_auth import (
-    MAX_CACHED,
-    MAX_PENDING,
-    MAX_PENDING_PER_CLIENT,
-    MAX_WAITING,
-    BasicAuth,
-    TooManyAttemptsError,
-)
+from disksla.server.basic_auth import MAX_CACHED, MAX_PENDING, MAX_SHARING, BasicAuth
+from disksla.server.turns import TooManyError
 
 HASH = bcrypt.hashpw(b"correct horse", bcrypt.gensalt(4))
 OTHER_HASH = bcrypt.hashpw(b"battery staple", bcrypt.gensalt(4))
@@ -184,11 +178,32 @@ def test_equal_credentials_are_verified_once() -> None:
     with_verifier(test)
 
 
-def test_flood_from_one_address_takes_few_places() -> None:
+def test_addresses_take_turns() -> None:
+    """Six addresses with five passwords each delay another one by six verifications."""
+
+    async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
+        flood = [
+            asyncio.create_task(auth.accept(USERS, basic(b"alice:%d" % number), f"c{number % 6}"))
+            for number in range(30)
+        ]
+        await asyncio.sleep(0)
+        rightful = asyncio.create_task(
+            auth.accept(USERS, basic(b"b\xc3\xb6b:battery staple"), "r")
+        )
+        await asyncio.sleep(0)
+        verifier.gate.set()
+        assert await asyncio.gather(*flood) == [False] * 30
+        assert await rightful
+        assert verifier.hashes.index(OTHER_HASH) <= 7
+
+    with_verifier(test)
+
+
+def test_flood_from_one_address_takes_no_place_of_another() -> None:
     async def test(auth: BasicAuth, verifier: CountingVerifier) -> None:
         flood = [
             asyncio.create_task(auth.accept(USERS, basic(b"alice:%d" % number), "flood"))
-            for number in range(50)
+            for number in range(1000)
         ]
         await asyncio.sleep(0)
         rightful = asyncio.create_task(
@@ -197,12 +212,8 @@ def test_flood_from_one_address_takes_few_places() -> None:
         await asyncio.sleep(0)
         verifier.gate.set()
         results = await asyncio.gather(*flood, return_exceptions=True)
-        assert [result for result in results if result is False] == [
-            False
-        ] * MAX_PENDING_PER_CLIENT
-        assert all(
-            result is False or isinstance(result, TooManyAttemptsError) for result in results
-        )
+        assert results.count(False) == MAX_PENDING - 1
+        assert sum(isinstance(result, TooManyError) for result in results) == 1001 - MAX_PENDING
         assert await rightful
 
     with_verifier(test)
@@ -235,9 +246,12 @@ def test_requests_waiting_for_one_result_are_limited() -> None:
             for number in range(1000)
         ]
         await asyncio.sleep(0)
+        other = asyncio.create_task(auth.accept(USERS, basic(b"alice:correct horse"), "other"))
+        await asyncio.sleep(0)
         verifier.gate.set()
         results = await asyncio.gather(*flood, return_exceptions=True)
-        assert results.count(False) == MAX_WAITING
+        assert results.count(False) == 1 + MAX_SHARING
+        assert await other
 
     with_verifier(test)
 

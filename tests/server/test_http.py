@@ -102,6 +102,24 @@ def test_pipelined_requests_are_returned_one_by_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("http://localhost/metrics", "/metrics", ""),
+        ("HTTP://db-1.example:10056/-/ready?a=b", "/-/ready", "a=b"),
+        ("https://[2001:db8::1]:443/x%2Fy/?", "/x%2Fy/", ""),
+        ("http://127.0.0.1", "/", ""),
+        ("http://127.0.0.1:?name[]=up", "/", "name[]=up"),
+        ("http://x//y", "//y", ""),
+    ],
+)
+def test_target_in_absolute_form(target: str, path: str, query: str) -> None:
+    http = HttpConnection()
+    http.receive(f"GET {target} HTTP/1.1\r\nHost: other\r\n\r\n".encode())
+    request = http.next_request()
+    assert (request.path, request.query) == (path, query)
+
+
+@pytest.mark.parametrize(
     ("data", "status"),
     [
         (b"nonsense\r\n\r\n", 400),
@@ -114,7 +132,11 @@ def test_pipelined_requests_are_returned_one_by_one() -> None:
         (b"GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"GET http://[ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        (b"GET http://x/metrics HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET http:///metrics HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET http://a@x/metrics HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET http://x/metrics#a HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"GET ftp://x/metrics HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        (b"CONNECT http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"GET /metrics#a HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", 400),

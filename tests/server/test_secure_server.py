@@ -16,6 +16,7 @@ import bcrypt
 import pytest
 
 from disksla.server.access import AccessControl
+from disksla.server.basic_auth import MAX_PENDING
 from disksla.server.http import Reply, RequestHead
 from disksla.server.listen import ListenAddress
 from disksla.server.server import (
@@ -313,15 +314,13 @@ def test_every_path_requires_the_password(serve: Serve, path: str, method: str) 
 def test_too_many_pending_passwords_are_503(serve: Serve) -> None:
     expensive = bcrypt.hashpw(PASSWORD, bcrypt.gensalt(12)).decode()
     server = serve(USERS.replace(HASH, expensive))
-    guesses = [server.http() for _ in range(10)]
+    guesses = [server.http() for _ in range(MAX_PENDING + 20)]
     for number, guess in enumerate(guesses):
         encoded = base64.b64encode(b"alice:%d" % number).decode()
         guess.request("GET", "/", headers={"Authorization": f"Basic {encoded}"})
-    responses = [guess.getresponse() for guess in guesses]
-    statuses = sorted(response.status for response in responses)
-    assert statuses[0] == 401
-    assert statuses[-1] == 503
-    assert all(response.read() == b"" for response in responses)
+    assert guesses[0].getresponse().status == 401
+    refused = guesses[-1].getresponse()
+    assert (refused.status, refused.getheader("Retry-After")) == (503, "1")
 
 
 def test_401_closes_the_connection_on_request(serve: Serve) -> None:
@@ -455,27 +454,26 @@ def test_requests_above_the_rate_limit_are_429(serve: Serve) -> None:
 
 def test_scrapes_above_their_limit_are_503(serve: Serve) -> None:
     gate = threading.Event()
-    started = threading.Semaphore(0)
+    started = threading.Event()
 
     def wait_and_answer(request: RequestHead) -> Reply:
-        started.release()
+        started.set()
         assert gate.wait(20)
         return application(request)
 
     server = serve("", scrapes=ScrapeLimit("/metrics", 2), app=wait_and_answer)
     with ExitStack() as stack:
         stack.callback(gate.set)
-        clients = [stack.enter_context(server.connect()) for _ in range(2)]
-        for client in clients:
-            client.sendall(b"GET /metrics?name[]=a HTTP/1.0\r\n\r\n")
-            assert started.acquire(timeout=20)
-        status, text = get(server.http(), "/metrics")
-        assert (status, text) == (503, b"2 scrapes are already in progress; retry later.\n")
-        other = stack.enter_context(server.connect())
-        other.sendall(b"GET /-/healthy HTTP/1.0\r\n\r\n")
+        clients = [stack.enter_context(server.connect()) for _ in range(3)]
+        clients[0].sendall(b"GET /metrics?name[]=a HTTP/1.0\r\n\r\n")
+        assert started.wait(20)
+        for client in clients[1:]:
+            client.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        refused = b"".join(iter(lambda: clients[2].recv(4096), b""))
+        assert refused.startswith(b"HTTP/1.1 503")
+        assert refused.endswith(b"\r\n\r\nToo many requests wait already; retry later.\n")
         gate.set()
-        assert other.recv(100).startswith(b"HTTP/1.1 200")
-        assert all(client.recv(100).startswith(b"HTTP/1.1 200") for client in clients)
+        assert all(client.recv(100).startswith(b"HTTP/1.1 200") for client in clients[:2])
     assert eventually(lambda: get(server.http(), "/metrics")[0] == 200, 20)
 
 

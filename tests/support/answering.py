@@ -8,10 +8,13 @@ from pathlib import Path
 
 
 @contextmanager
-def answering(*answers: bytes, path: Path | None = None) -> Iterator[str]:
+def answering(
+    *answers: bytes, path: Path | None = None, asked: list[bytes] | None = None
+) -> Iterator[str]:
     """Answer one request after another with these bytes; yield the address.
 
-    It is a Unix socket if a path is given, else a port on loopback.
+    It is a Unix socket if a path is given, else a port on loopback. The requests are added to
+    `asked`.
     """
     with socket.create_server(("127.0.0.1", 0)) if path is None else listening(path) as server:
 
@@ -19,7 +22,9 @@ def answering(*answers: bytes, path: Path | None = None) -> Iterator[str]:
             for answer in answers:
                 client, _ = server.accept()
                 with client:
-                    client.recv(65536)
+                    request = client.recv(65536)
+                    if asked is not None:
+                        asked.append(request)
                     client.sendall(answer)
 
         thread = threading.Thread(target=serve)

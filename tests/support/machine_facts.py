@@ -46,7 +46,7 @@ def configured(text: str, *terms_files: TermsFile) -> ConfigurationFacts:
     return ConfigurationFacts("disksla.yml", configuration_of(text, *terms_files))
 
 
-def terms_file(text: str, name: str = "/state/terms.d/cloud.json") -> TermsFile:
+def terms_file(text: str, name: str = "/state-detect/cloud.json") -> TermsFile:
     """Return a terms file by its content, in YAML."""
     content = parse_record(text.encode(), name, TermsContent, {})
     return content.to_file(name, CATALOG, NOW_S)

@@ -9,6 +9,7 @@ import pytest
 from disksla.config.configuration import Configuration
 from disksla.config.custom_terms import SumBurst, SumTerms, custom_limits
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
+from disksla.errors import DiskslaError
 from disksla.fio.runner import Fio, find_fio
 from disksla.limits.catalog import load_catalog
 from disksla.limits.limits import Limits
@@ -96,6 +97,27 @@ def test_tests_are_run_or_skipped_and_judged(machine: Machine, monitor: DiskMoni
     assert measured.other_share == 0.0  # the counters of the simulated disk do not change
     assert violations == ()
     assert "--file DIR" in results[3].reason
+
+
+def test_no_test_runs_on_another_disk(machine: Machine, monitor: DiskMonitor) -> None:
+    checks: list[None] = []
+
+    def another_disk() -> None:
+        checks.append(None)
+        if len(checks) > 1:
+            raise DiskslaError("vdx is now the name of another disk")
+
+    plan = machine.plan()._replace(with_writes=True)
+    runner = SuiteRunner(
+        plan, machine.fio, monitor, LIMITS, machine.stop, check_target=another_disk
+    )
+    results, _ = runner.run()
+    first, *others = [each for each in results if each.verdict != "skipped"]
+    assert first.measured is not None
+    assert others
+    assert all(each.measured is None for each in others)
+    assert {each.reason for each in others} == {"vdx is now the name of another disk"}
+    assert len(checks) == 1 + len(others)
 
 
 @pytest.mark.parametrize("machine", ["print('nonsense')"], indirect=True)

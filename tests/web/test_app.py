@@ -1,15 +1,20 @@
 """The routes, through HTTP in memory."""
 
+import gzip
 import logging
 from collections.abc import Callable
+from urllib.parse import quote
 
+import msgspec
 import pytest
 
+from disksla.api import DisksDocument
+from disksla.api.disks_query import MOST_DISKS
 from disksla.errors import DiskslaError
 from disksla.pipeline.snapshot import Snapshot
 from disksla.server.http import HttpConnection, RequestHead
 from disksla.web.app import App, Controls
-from disksla.web.page_cache import PageCache
+from disksla.web.page_cache import Sharing
 from support.log_events import events
 from support.snapshots import ABOUT, disk_view, view
 
@@ -18,7 +23,7 @@ def make_app(
     snapshot: Callable[[], Snapshot] = lambda: view(disk_view()),
     healthy: Callable[[], bool] = lambda: True,
     ready: Callable[[], bool] = lambda: True,
-    reload: Callable[[], None] = lambda: None,
+    reload: Callable[[], None] | None = lambda: None,
     telemetry_path: str = "/metrics",
 ) -> App:
     return App(
@@ -89,6 +94,97 @@ def test_disks_are_a_json_document() -> None:
     assert b'"device":"vdb"' in body
 
 
+def names_in(body: bytes) -> list[str]:
+    return [disk.device for disk in msgspec.json.decode(body, type=DisksDocument).disks]
+
+
+def test_disks_come_in_pages() -> None:
+    names = [f"sd{a}{b}" for a in "abcdefghij" for b in "abcdefghijklmnopqrstuvwxyz"]
+    app = make_app(lambda: view(*map(disk_view, names)))
+    found, target = list[str](), "/api/v1/disks"
+    while target:
+        status, _, body = get(app, target)
+        assert status == 200
+        found += names_in(body)
+        following = msgspec.json.decode(body, type=DisksDocument).next
+        target = "" if following is None else f"/api/v1/disks?after={following}"
+    assert found == names
+    assert len(names_in(get(app, "/api/v1/disks")[2])) == MOST_DISKS
+    assert names_in(get(app, "/api/v1/disks?limit=2&after=sdab")[2]) == ["sdac", "sdad"]
+    assert names_in(get(app, "/api/v1/disks?disk=sdzz&disk=sdac&disk=sdcc")[2]) == ["sdac", "sdcc"]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("limit=0", b"limit: found '0'; expected 1 to 100\n"),
+        ("limit=101", b"limit: found '101'; expected 1 to 100\n"),
+        ("limit=\u0661", b"limit: found "),
+        ("limit=" + "9" * 5000, b"limit: found '99999999999999999999'; expected 1 to 100\n"),
+        ("disks=vda", b"found 'disks'; expected disk, limit, after\n"),
+    ],
+)
+def test_invalid_query_of_disks_is_400(query: str, reason: bytes) -> None:
+    status, _, body = get(make_app(), f"/api/v1/disks?{quote(query, safe='=&')}")
+    assert status == 400
+    assert body.startswith(reason)
+
+
+@pytest.mark.parametrize("target", ["/", "/disk?name=vdb", "/runbook", "/api/v1/disks"])
+def test_pages_are_compressed_if_accepted(target: str) -> None:
+    app = make_app()
+    _, headers, body = get(app, target, Accept_Encoding="gzip")
+    assert headers["Content-Encoding"] == "gzip"
+    assert headers["Vary"] == "Accept-Encoding"
+    _, other_headers, other_body = get(app, target, Accept_Encoding="gzip;q=0")
+    assert "Content-Encoding" not in other_headers
+    assert gzip.decompress(body) == other_body
+
+
+def test_pages_are_rendered_once_in_a_tick() -> None:
+    clock, rendered = [0.0], list[float]()
+
+    def snapshot() -> Snapshot:
+        rendered.append(clock[0])
+        return view(disk_view("vda"), disk_view("vdb"))
+
+    app = App(
+        snapshot,
+        lambda: ABOUT,
+        controls=Controls(lambda: True, lambda: True, lambda: None),
+        sharing=Sharing(0.1, lambda: clock[0]),
+    )
+    targets = ("/", "/?again", "/disk?name=vda", "/disk?name=vdb", "/api/v1/disks", "/metrics")
+    for _ in range(3):
+        for target in targets:
+            get(app, target)
+            get(app, target, Accept_Encoding="gzip")
+    assert len(rendered) == 6  # one of "/", and /metrics without and with gzip
+    clock[0] = 0.2
+    get(app, "/")
+    assert rendered[6:] == [0.2]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "service_class"),
+    [
+        ("GET", "/-/healthy", "health"),
+        ("HEAD", "/-/ready", "health"),
+        ("GET", "/none", "health"),
+        ("POST", "/", "health"),
+        ("GET", "/-/reload", "health"),
+        ("POST", "/-/reload", "change"),
+        ("GET", "/metrics", "scrape"),
+        ("GET", "/", "page"),
+        ("HEAD", "/disk", "page"),
+        ("GET", "/runbook", "page"),
+        ("GET", "/api/v1/disks", "page"),
+    ],
+)
+def test_classes_of_requests(method: str, target: str, service_class: str) -> None:
+    assert make_app().class_of(RequestHead(method, target)) == service_class
+
+
 @pytest.mark.parametrize(
     "path", ["/", "/metrics", "/-/healthy", "/-/ready", "/-/reload", "/favicon.ico"]
 )
@@ -138,7 +234,7 @@ def test_readiness_has_the_time_of_the_last_scrape() -> None:
         lambda: view(disk_view()),
         lambda: ABOUT,
         controls=Controls(lambda: True, lambda: True, lambda: None),
-        page_cache=PageCache(0.1, lambda: clock[0]),
+        sharing=Sharing(0.1, lambda: clock[0]),
     )
     get(app, "/metrics?name[]=disksla_build_info")
     assert get(app, "/-/ready")[2] == b"ready\nnever scraped\n"
@@ -162,6 +258,21 @@ def test_get_does_not_reload(method: str) -> None:
     app = make_app(reload=lambda: reloads.append(None))
     status, headers, _ = get(app, "/-/reload", method)
     assert (status, headers["Allow"], reloads) == (405, "POST, PUT", [])
+
+
+def test_reload_can_be_switched_off() -> None:
+    status, _, body = get(make_app(reload=None), "/-/reload", "POST")
+    assert (status, body) == (403, b"cannot reload: it is switched off; send SIGHUP\n")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://x", "null", ""])
+def test_no_page_in_a_browser_can_reload(origin: str) -> None:
+    """Also one whose name leads to this machine, so that it is of the same origin."""
+    reloads: list[None] = []
+    app = make_app(reload=lambda: reloads.append(None))
+    status, _, body = get(app, "/-/reload", "POST", Origin=origin)
+    assert (status, reloads) == (403, [])
+    assert b"the request is of a web page" in body
 
 
 def test_failed_reload_returns_the_reason(caplog: pytest.LogCaptureFixture) -> None:

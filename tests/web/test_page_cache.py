@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from disksla.web.page_cache import PageCache
+from disksla.web.page_cache import PageCache, Sharing
 
 
 def pages_at(cache: PageCache[int], times_s: list[float], clock: list[float]) -> list[int]:
@@ -19,26 +19,51 @@ def pages_at(cache: PageCache[int], times_s: list[float], clock: list[float]) ->
     return pages
 
 
-def test_page_is_shared_from_the_start_of_rendering() -> None:
+def test_page_is_shared_for_a_time_after_it_was_rendered() -> None:
     clock = [0.0]
-    cache = PageCache[int](0.1, lambda: clock[0])
+    cache = PageCache[int](Sharing(0.1, lambda: clock[0]))
     assert pages_at(cache, [5.0, 5.05, 5.09, 5.11, 5.15, 6.0], clock) == [0, 0, 0, 1, 1, 2]
+
+
+def test_page_that_takes_long_to_render_is_shared() -> None:
+    clock = [0.0]
+    cache = PageCache[float](Sharing(0.1, lambda: clock[0]))
+
+    def render() -> float:
+        clock[0] += 2.0
+        return clock[0]
+
+    assert [cache.get("same", render) for _ in range(3)] == [2.0, 2.0, 2.0]
+
+
+def test_pages_of_several_keys_are_shared() -> None:
+    clock = [0.0]
+    cache = PageCache[str](Sharing(0.1, lambda: clock[0]))
+    for text in ("first", "again"):
+        assert cache.get("a", lambda text=text: f"a {text}") == "a first"  # type: ignore[misc]
+        assert cache.get("b", lambda text=text: f"b {text}") == "b first"  # type: ignore[misc]
+    clock[0] = 0.2
+    assert cache.get("a", lambda: "later") == "later"
 
 
 def test_cache_can_be_disabled() -> None:
     clock = [0.0]
-    assert pages_at(PageCache[int](0.0, lambda: clock[0]), [1.0, 1.0, 1.0], clock) == [0, 1, 2]
+    assert pages_at(PageCache[int](Sharing(0.0, lambda: clock[0])), [1.0, 1.0, 1.0], clock) == [
+        0,
+        1,
+        2,
+    ]
 
 
 def test_another_key_is_rendered() -> None:
-    cache = PageCache[str](1000)
+    cache = PageCache[str](Sharing(1000))
     assert cache.get("text", lambda: "text") == "text"
     assert cache.get("OpenMetrics", lambda: "OpenMetrics") == "OpenMetrics"
     assert cache.get("OpenMetrics", lambda: "again") == "OpenMetrics"
 
 
 def test_failed_page_is_rendered_again() -> None:
-    cache = PageCache[str](1000)
+    cache = PageCache[str](Sharing(1000))
 
     def fail() -> str:
         raise RuntimeError("broken on purpose")
@@ -49,7 +74,7 @@ def test_failed_page_is_rendered_again() -> None:
 
 
 def test_concurrent_requests_share_one_rendering() -> None:
-    cache = PageCache[int](1000)
+    cache = PageCache[int](Sharing(1000))
     gate = threading.Event()
     renderings = []
 

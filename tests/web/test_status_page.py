@@ -36,7 +36,7 @@ ALLOWED = {
     "html", "head", "meta", "title", "style", "body", "header", "strong", "h1", "small", "nav",
     "a", "p", "main", "article", "h2", "svg", "rect", "line", "polygon", "polyline", "figure",
     "b", "i", "figcaption", "table", "thead", "tbody", "tr", "th", "td", "div", "span", "meter",
-    "code", "script", "dl", "dt", "dd",
+    "code", "script", "dl", "dt", "dd", "details", "summary",
 }  # fmt: skip
 FRAME = Frame("db-1", "0.2.0", "/metrics")
 HOSTILE = "<script>alert(1)</script>\"'&\udcff"
@@ -67,7 +67,8 @@ def test_names_of_disks_are_escaped(snapshot: Snapshot) -> None:
     text = page(snapshot)
     rows = read(text).rows
     assert len(rows) == (1 + len(snapshot.disks) if snapshot.disks else 0)
-    for row, disk in zip(rows[1:], snapshot.disks, strict=True):
+    disks = sorted(snapshot.disks, key=lambda each: each.disk.name)
+    for row, disk in zip(rows[1:], disks, strict=True):
         assert len(row) == 9
         shown = "".join(row[0].replace("\0", "\ufffd").split())
         for name in (disk.disk.name, disk.disk.model or "", disk.disk.serial or ""):
@@ -86,6 +87,17 @@ def test_disk_is_one_row() -> None:
         "5",
         "9800 / 4990 IOPS 382.8 MiB/s / 194.9 MiB/s",
     ]
+
+
+def test_of_many_disks_twenty_are_shown_and_the_others_are_links() -> None:
+    names = [f"vd{a}{b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrstuvwxy"]
+    text = page(view(*map(disk_view, names)))
+    assert len(read(text).rows) == 1 + 20
+    assert text.count("<article") == 20
+    assert "<summary>480 other disks" in text
+    others = text.partition("<details")[2].partition("</details>")[0]
+    assert re.findall(r'href="/disk\?name=(\w+)"', others) == names[20:]
+    assert len(text) < 120_000
 
 
 def throttled_at(throttle: Throttle, limits: Limits, verdict: Verdict = "throttled") -> Snapshot:

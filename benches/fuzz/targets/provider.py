@@ -8,7 +8,9 @@ import msgspec
 from disksla.ebs.change import change_between
 from disksla.ebs.reading import (
     LONGEST_LINE_BYTES,
+    Alive,
     Failure,
+    Message,
     Reading,
     Watch,
     decode_message,
@@ -61,7 +63,7 @@ def line(content: bytes) -> bool:
     accepted = False
     for decode in (decode_message, decode_request):
         try:
-            message: Reading | Failure | Watch = decode(content)
+            message: Message | Watch = decode(content)
         except DiskslaError as error:
             assert str(error)
             continue
@@ -85,6 +87,7 @@ TARGETS = (
         lambda: [
             *(encode(Reading("nvme1n1", "v", 9.0, parse(each.written()))) for each in SAMPLES),
             encode(Failure("nvme1n1", "magic", "why")),
+            encode(Alive()),
             encode(Watch(("nvme1n1",))),
         ],
         words=(b'"type":', b'"reading"', b'"statistics":', b"null", b"1e300", b"-1"),

@@ -14,6 +14,7 @@ from disksla.api.disks_document import (
     disk_document,
     disks_document,
 )
+from disksla.api.disks_query import disks_query
 from disksla.api.refusals import (
     BAD_REQUEST,
     NOT_FOUND,

@@ -5,17 +5,20 @@ over its port on loopback.
 """
 
 import http.client
+import io
 import ipaddress
 import os
 import socket
 import ssl
-from collections.abc import Callable
-from typing import NamedTuple
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
 
-from disksla.api.disks_document import DISKS_PATH, DisksDocument
+from disksla.api.disks_document import DISKS_PATH, DisksDocument, LiveDiskDocument
+from disksla.api.disks_query import target_of
 from disksla.api.refusals import OK, REFUSALS
 from disksla.errors import DECODE_ERRORS, DiskslaError
 from disksla.system.unix_socket import DEFAULT_SOCKET
@@ -27,6 +30,9 @@ DEFAULT_URL = "http://127.0.0.1:10056/metrics"
 NO_ANSWER = (OSError, http.client.HTTPException)
 """What is raised without an answer."""
 _TIMEOUT_S = 5.0
+"""For one page."""
+_ALL_PAGES_S = 20.0
+_MOST_PAGES = 200
 _MAX_BYTES = 16 * MIB
 
 
@@ -78,19 +84,18 @@ def addresses_of(url: str | None) -> list[DaemonAddress]:
 
 
 def ask_disks(
-    url: str | None, why_not: Callable[[str], None] = lambda _: None
+    url: str | None, why_not: Callable[[str], None] = lambda _: None, names: Sequence[str] = ()
 ) -> DisksDocument | None:
-    """Return what the daemon knows of its disks; None if it does not say, after `why_not`.
+    """Return what the daemon knows of these disks, by default of all; None after `why_not`.
 
     Raise DiskslaError if the URL is not of this machine.
     """
     reasons = []
     for address in addresses_of(url):
         try:
-            status, page = get_page(address, DISKS_PATH)
-            if status == OK:
-                return msgspec.json.decode(page, type=DisksDocument)
-            reason = REFUSALS.get(status, f"it answers with status {status}")
+            return _all_pages(address, names)
+        except _OtherAnswerError as error:
+            reason = str(error)
         except NO_ANSWER as error:
             reason = reason_of(error)
         except DECODE_ERRORS:
@@ -98,6 +103,31 @@ def ask_disks(
         reasons.append(f"{str(address).removesuffix('/metrics')}: {reason}")
     why_not("; ".join(reasons))
     return None
+
+
+def _all_pages(address: DaemonAddress, names: Sequence[str]) -> DisksDocument:
+    """Return the pages of disks as one document.
+
+    Raise one of NO_ANSWER or DECODE_ERRORS, or _OtherAnswerError.
+    """
+    disks: list[LiveDiskDocument] = []
+    after: str | None = None
+    end_s = time.monotonic() + _ALL_PAGES_S
+    for _ in range(_MOST_PAGES):
+        within_s = min(_TIMEOUT_S, end_s - time.monotonic())
+        status, page = get_page(address, target_of(DISKS_PATH, names, after), within_s)
+        if status != OK:
+            raise _OtherAnswerError(REFUSALS.get(status, f"it answers with status {status}"))
+        document = msgspec.json.decode(page, type=DisksDocument)
+        disks += document.disks
+        after = document.next
+        if after is None:
+            return msgspec.structs.replace(document, disks=tuple(disks))
+    raise _OtherAnswerError(f"it has more than {_MOST_PAGES} pages of disks")
+
+
+class _OtherAnswerError(DiskslaError):
+    """The daemon answers, but not with its disks."""
 
 
 def reason_of(error: OSError | http.client.HTTPException) -> str:
@@ -127,22 +157,57 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def get_page(address: DaemonAddress, target: str) -> tuple[int, str]:
-    """Return the status and the text of a page. Raise one of NO_ANSWER."""
-    connection: http.client.HTTPConnection
-    if address.socket:
-        connection = _UnixConnection(address.socket)
-    elif address.scheme == "https":
-        # The name in the certificate is not that of loopback, and no secret is sent.
-        context = ssl._create_unverified_context()  # noqa: S323, SLF001 -- as above
-        connection = http.client.HTTPSConnection(
-            address.host, address.port, timeout=_TIMEOUT_S, context=context
-        )
-    else:
-        connection = http.client.HTTPConnection(address.host, address.port, timeout=_TIMEOUT_S)
+class _Received(io.RawIOBase):
+    """What a server sends, up to a monotonic time; http.client reads it as a socket."""
+
+    def __init__(self, connection: socket.socket, end_s: float) -> None:
+        self._connection = connection
+        self._end_s = end_s
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        """Return the file that http.client reads."""
+        return io.BufferedReader(self)
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Receive some bytes. Raise TimeoutError when the time is over."""
+        left_s = self._end_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError
+        self._connection.settimeout(left_s)
+        return self._connection.recv_into(buffer)
+
+
+def get_page(address: DaemonAddress, target: str, within_s: float = _TIMEOUT_S) -> tuple[int, str]:
+    """Return the status and the text of a page. Raise one of NO_ANSWER.
+
+    The whole answer must come in time, however the daemon spreads it.
+    """
+    end_s = time.monotonic() + within_s
+    connection = _connection_to(address)
     try:
         connection.request("GET", target)
-        response = connection.getresponse()
-        return response.status, response.read(_MAX_BYTES).decode(errors="replace")
+        received = _Received(connection.sock, end_s)
+        response = http.client.HTTPResponse(received, method="GET")  # type: ignore[arg-type]
+        response.begin()
+        page = response.read(_MAX_BYTES + 1)
+        if len(page) > _MAX_BYTES:
+            raise OSError(f"the answer has more than {_MAX_BYTES // MIB} MiB")
+        return response.status, page.decode(errors="replace")
     finally:
         connection.close()
+
+
+def _connection_to(address: DaemonAddress) -> http.client.HTTPConnection:
+    if address.socket:
+        return _UnixConnection(address.socket)
+    if address.scheme == "https":
+        # The name in the certificate is not that of loopback, and no secret is sent.
+        context = ssl._create_unverified_context()  # noqa: S323, SLF001 -- as above
+        return http.client.HTTPSConnection(
+            address.host, address.port, timeout=_TIMEOUT_S, context=context
+        )
+    return http.client.HTTPConnection(address.host, address.port, timeout=_TIMEOUT_S)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from disksla.api.credits_document import CreditsDocument, credits_document
+from disksla.api.disks_query import ALL_DISKS, DisksQuery
 from disksla.history import (
     COLUMNS,
     RECENT_S,
@@ -48,10 +49,16 @@ class DiskDocument(msgspec.Struct, frozen=True, kw_only=True):
     sentences: tuple[str, ...]
     """What the period means, problems first."""
     verdict_seconds: Mapping[Verdict, float]
-    """In the period."""
+    """In the period, by each verdict."""
     throttled_seconds: Mapping[LimitKind, float]
     hour_sentences: tuple[str, ...] = ()
     """What the last hour means, problems first; empty in the first minute."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless each verdict has its seconds: another version has others."""
+        missing = [verdict for verdict in VERDICTS if verdict not in self.verdict_seconds]
+        if missing:
+            raise ValueError(f"verdict_seconds: found no {missing[0]}")
 
     @property
     def bad_s(self) -> float:
@@ -97,13 +104,16 @@ class LiveDiskDocument(DiskDocument, frozen=True, kw_only=True):
 
 
 class DisksDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """All monitored disks of a host."""
+    """Monitored disks of a host: all of them, or a page of them."""
 
     host: str
     version: str
     timestamp_s: float
     """Wall-clock time of the last sample, in seconds since 1970."""
     disks: tuple[LiveDiskDocument, ...]
+    """In the order of their names."""
+    next: str | None = None
+    """The last disk of this page, if there are more: they are `?after=` it."""
 
 
 DISKS_PATH = "/api/v1/disks"
@@ -111,11 +121,17 @@ _LATENCY_SLOTS = 5
 
 
 def disks_document(
-    snapshot: Snapshot, past: HistoryView, host: str, version: str
+    snapshot: Snapshot, past: HistoryView, host: str, version: str, query: DisksQuery = ALL_DISKS
 ) -> DisksDocument:
-    """Return the document."""
-    disks = tuple(_disk(disk, snapshot.groups, past) for disk in snapshot.disks)
-    return DisksDocument(host=host, version=version, timestamp_s=snapshot.timestamp_s, disks=disks)
+    """Return the document of the disks that are asked for."""
+    disks, following = query.choose(snapshot.disks)
+    return DisksDocument(
+        host=host,
+        version=version,
+        timestamp_s=snapshot.timestamp_s,
+        disks=tuple(_disk(disk, snapshot.groups, past) for disk in disks),
+        next=following,
+    )
 
 
 def _disk(

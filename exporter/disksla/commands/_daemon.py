@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 
 from disksla.api import DisksDocument
 from disksla.api.daemon_client import DEFAULT_URL, SOCKET_URL, ask_disks
@@ -20,8 +21,10 @@ def add_url(parser: argparse.ArgumentParser | argparse._MutuallyExclusiveGroup) 
     )
 
 
-def disks_of_daemon(arguments: argparse.Namespace, instead: str) -> DisksDocument | None:
-    """Return what the daemon knows of its disks; None if it does not say.
+def disks_of_daemon(
+    arguments: argparse.Namespace, instead: str, names: Sequence[str] = ()
+) -> DisksDocument | None:
+    """Return what the daemon knows of these disks, by default of all; None if it does not say.
 
     It is not asked about other roots of procfs or sysfs, unless its URL is given. If it does not
     say, standard error has why, and what is done `instead`. Raise DiskslaError if the URL is not
@@ -34,4 +37,4 @@ def disks_of_daemon(arguments: argparse.Namespace, instead: str) -> DisksDocumen
         line = escape_control(f"disksla: cannot ask the daemon: {reason}; {instead}")
         print(line.replace("\n", " "), file=sys.stderr)
 
-    return ask_disks(arguments.url, print_reason)
+    return ask_disks(arguments.url, print_reason, names)

@@ -55,11 +55,14 @@ class RecentDisks(NamedTuple):
     """Whether data writes were counted exactly, by disk, in sentences."""
 
 
-def from_daemon(arguments: argparse.Namespace) -> RecentDisks | None:
-    """Return what the daemon says; None if it does not, which is printed, or need not be asked."""
+def from_daemon(arguments: argparse.Namespace, names: Sequence[str] = ()) -> RecentDisks | None:
+    """Return what the daemon says of these disks, by default of all.
+
+    None if it does not say it, which is printed, or need not be asked.
+    """
     if arguments.duration_s is not None:
         return None
-    document = disks_of_daemon(arguments, f"sampling for {format_duration(SAMPLED_S)}")
+    document = disks_of_daemon(arguments, f"sampling for {format_duration(SAMPLED_S)}", names)
     if document is None:
         return None
     disks = {disk.device: disk for disk in document.disks}

@@ -30,7 +30,8 @@ def check_report_files(arguments: argparse.Namespace) -> None:
     for path in (arguments.html, arguments.junit):
         if path is None:
             continue
-        if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        is_file = not path.is_dir() and not path.is_block_device()
+        if not is_file or not os.access(path if path.exists() else path.parent, os.W_OK):
             raise DiskslaError(f"cannot write {path}; choose a file in a writable directory")
 
 

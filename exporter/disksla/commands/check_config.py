@@ -1,6 +1,7 @@
 """`disksla check-config`: check configuration files and list every problem."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from disksla.commands._options import add_web_config_file
 from disksla.config import DiskEntry, shadowed_entries, unused_entries, with_kubernetes_volumes
 from disksla.config.settings_file import (
     DEFAULT_FILE,
+    TermsDirectory,
     beyond_catalog,
     catalog_directory,
     file_in_force,
@@ -82,10 +84,10 @@ def _check_configuration(path: Path) -> Iterator[str]:
         number = _counted(len(operator_files(directory)), "file")
         rows = _counted(len(configuration.catalog.rows) - len(load_catalog().rows), "row")
         yield f"{directory}: good: {number}, {rows}"
-    directory, _ = terms_directories(path, configuration.settings)
-    if directory.exists():
-        yield from _check_terms(directory, configuration.catalog)
-        terms, _ = read_terms_files([directory], configuration.catalog)
+    terms_directory, _ = terms_directories(path, configuration.settings)
+    if os.path.lexists(terms_directory.path):
+        yield from _check_terms(terms_directory, configuration.catalog)
+        terms, _ = read_terms_files([terms_directory], configuration.catalog)
         configuration = with_terms_files(configuration, terms)
     if path == DEFAULT_FILE:
         files = configuration.terms_files
@@ -104,13 +106,14 @@ def _size_note(entry: DiskEntry, catalog: Catalog) -> str | None:
     return binary_gb_note(row, entry.size)
 
 
-def _check_terms(directory: Path, catalog: Catalog) -> Iterator[str]:
+def _check_terms(directory: TermsDirectory, catalog: Catalog) -> Iterator[str]:
     """Yield a line for the terms files of a directory, and a note for each unknown type."""
     files, problems = read_terms_files([directory], catalog)
     if problems:
         raise DiskslaError("\n".join(problems))
     entries = [(file, index, entry) for file in files for index, entry in enumerate(file.entries)]
-    yield f"{directory}: good: {_counted(len(files), 'file')}, {_counted(len(entries), 'disk')}"
+    counted = f"{_counted(len(files), 'file')}, {_counted(len(entries), 'disk')}"
+    yield f"{directory.path}: good: {counted}"
     for file, index, entry in entries:
         if isinstance(entry.terms, str) and catalog.find(entry.terms) is None:
             yield (

@@ -87,7 +87,7 @@ def _recent(arguments: argparse.Namespace, host: HostContext, disk: Disk | None)
     """Return what the daemon says of a disk or of all, or a sample. Raise DiskslaError."""
     if disk is not None and host.why_not_monitored(disk):
         return RecentDisks("no time", 0.0, time.time(), {}, "sample")
-    recent = from_daemon(arguments)
+    recent = from_daemon(arguments, [] if disk is None else [escape_bytes(disk.name)])
     if recent is None:
         return from_sample(arguments, host.configuration)
     if disk is None:

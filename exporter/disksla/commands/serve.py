@@ -11,7 +11,7 @@ from pathlib import Path
 
 from disksla.commands._log_options import add_log_options
 from disksla.commands._options import add_config_file, add_paths, add_web_config_file, roots_of
-from disksla.daemon import Daemon
+from disksla.daemon import Daemon, WebOptions
 from disksla.errors import DiskslaError
 from disksla.server.access import AccessControl
 from disksla.server.listen import (
@@ -71,6 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="maximum number of concurrent scrapes, 0 for no limit (default: %(default)s)",
     )
+    parser.add_argument(
+        "--web.no-reload",
+        dest="may_reload",
+        action="store_false",
+        help="refuse POST /-/reload; SIGHUP (systemctl reload) still reloads the configuration",
+    )
     add_log_options(parser)
 
 
@@ -88,16 +94,16 @@ def run(arguments: argparse.Namespace) -> int:
         )
     listen = _listen_places(arguments)
     access = AccessControl(arguments.web_config_file)
-    daemon = Daemon(
-        roots=roots_of(arguments),
-        config_file=arguments.config_file,
+    web = WebOptions(
         listen=listen,
         telemetry_path=telemetry_path,
-        manager=ServiceManager.from_environment(os.environ),
         access=access,
         max_scrapes=arguments.max_requests,
         unix_socket=Path(arguments.unix_socket) if arguments.unix_socket else None,
+        may_reload=arguments.may_reload,
     )
+    manager = ServiceManager.from_environment(os.environ)
+    daemon = Daemon(roots_of(arguments), arguments.config_file, manager, web)
     faulthandler.enable()  # the watchdog sends SIGABRT: then log where each thread was
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:

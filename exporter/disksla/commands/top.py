@@ -19,6 +19,7 @@ from disksla.commands._options import duration_s, roots_of
 from disksla.console import SafeConsole
 from disksla.errors import DiskslaError
 from disksla.metrics.build_info import read_build_info
+from disksla.text import escape_control
 from disksla.top import Look, block, in_ascii
 from disksla.top.sources import AskedDaemon, DiskSource, OwnSampler
 from disksla.top.terminal import TopTerminal
@@ -136,7 +137,9 @@ def _next(source: DiskSource, interval_s: float) -> DisksDocument:
         if document is not None:
             return document
         if not has_said_so:
-            print("disksla: no answer; waiting for the next", file=sys.stderr)
+            reason = f": {source.reason}" if isinstance(source, AskedDaemon) else ""
+            line = escape_control(f"disksla: no answer{reason}; waiting for the next")
+            print(line.replace("\n", " "), file=sys.stderr)
             has_said_so = True
         time.sleep(interval_s)
 

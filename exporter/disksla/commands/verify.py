@@ -77,6 +77,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " name, and the device must be empty and unused",
     )
     parser.add_argument(
+        "--destroy-data",
+        metavar="SERIAL",
+        help="with --write-to-raw-device: DESTROY what the device contains; SERIAL must repeat its"
+        " serial number, or its WWN if it has none",
+    )
+    parser.add_argument(
         "--file-size",
         metavar="SIZE",
         help="size of the scratch file (default: as the suite specifies)",
@@ -158,6 +164,7 @@ def _request(arguments: argparse.Namespace, host: HostContext, disk: Disk) -> Ve
         assignment=assignment,
         plan=plan,
         directory=directory,
+        destroy_data=arguments.destroy_data,
         violations=violations,
         force=arguments.force,
     )
@@ -181,13 +188,15 @@ def _plan(
 ) -> SuitePlan:
     """Return the plan. Raise DiskslaError if it would overwrite a disk that it must not."""
     directory, name = arguments.file, arguments.write_to_raw_device
+    if name is None and arguments.destroy_data is not None:
+        raise DiskslaError("--destroy-data needs --write-to-raw-device NAME")
     if name is not None:
         if name != disk.name:
             raise DiskslaError(
                 f"--write-to-raw-device: found '{name}'; expected '{disk.name}', the kernel name"
                 " of the disk to overwrite"
             )
-        with exclusive_device(disk, roots_of(arguments)):
+        with exclusive_device(disk, roots_of(arguments), destroy_data=arguments.destroy_data):
             pass  # raises an error with all reasons why the disk must not be overwritten
     offset_bytes, span_bytes = _region(arguments, disk, suite)
     return SuitePlan(

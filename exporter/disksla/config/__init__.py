@@ -28,6 +28,7 @@ from disksla.config.settings import (
     Profile,
     SamplingSettings,
     Settings,
+    detected_directory,
 )
 from disksla.config.terms_file import TermsFile, TermsProblem
 from disksla.config.unused import UnusedEntry, shadowed_entries, unused_entries

@@ -251,6 +251,11 @@ class StateSettings(Strict, frozen=True):
     directory: AbsolutePath = "/var/lib/disksla"
 
 
+def detected_directory(state_directory: str) -> str:
+    """Return the directory of what `disksla detect` writes, beside the state directory."""
+    return f"{state_directory.rstrip('/')}-detect"
+
+
 class EbsSettings(Strict, frozen=True):
     """What AWS counts of its disks, by `disksla ebs-statistics`."""
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from apscheduler.triggers.cron import CronTrigger
@@ -9,7 +10,7 @@ from apscheduler.triggers.cron import CronTrigger
 from disksla.config.configuration import Configuration, ConfigurationText
 from disksla.config.fields import CATALOG_ID, CRONTAB
 from disksla.config.matching import machine_type_of, provision_of
-from disksla.config.settings import DiskEntry, Settings
+from disksla.config.settings import DiskEntry, Settings, detected_directory
 from disksla.config.terms_file import TermsFile
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, MachineChoice, beyond_bounds, beyond_sizes, derive_limits
@@ -22,11 +23,19 @@ from disksla.units import TIB
 DEFAULT_DIRECTORY = Path("/etc/disksla")
 DEFAULT_FILE = DEFAULT_DIRECTORY / "disksla.yml"
 TERMS_DIRECTORY = "terms.d"
-"""Beside the configuration file, and in the state directory."""
+"""Beside the configuration file."""
 
 _LARGEST_DISK_BYTES = 1024 * TIB
 """Where the size of a disk is not known: a disk of this size may have any option, and bounds of
 provisioned values grow with the size."""
+
+
+class TermsDirectory(NamedTuple):
+    """A directory with terms files."""
+
+    path: Path
+    follows_links: bool = True
+    """Whether a file may be a link, as those are that Kubernetes mounts."""
 
 
 def file_in_force(config_file: Path | None, default: Path = DEFAULT_FILE) -> Path | None:
@@ -51,10 +60,18 @@ def catalog_directory(config_file: Path | None) -> Path:
     return (config_file.parent if config_file is not None else DEFAULT_DIRECTORY) / "catalog.d"
 
 
-def terms_directories(config_file: Path | None, settings: Settings) -> tuple[Path, Path]:
-    """Return where terms files are: those of people, and those of `disksla detect`."""
+def terms_directories(
+    config_file: Path | None, settings: Settings
+) -> tuple[TermsDirectory, TermsDirectory]:
+    """Return where terms files are: those of people, and those of `disksla detect`.
+
+    Each belongs to another user than the state directory, who could otherwise replace it.
+    """
     beside = config_file.parent if config_file is not None else DEFAULT_DIRECTORY
-    return beside / TERMS_DIRECTORY, Path(settings.state.directory) / TERMS_DIRECTORY
+    return (
+        TermsDirectory(beside / TERMS_DIRECTORY),
+        TermsDirectory(Path(detected_directory(settings.state.directory)), follows_links=False),
+    )
 
 
 def read_configuration(config_file: Path | None) -> Configuration:

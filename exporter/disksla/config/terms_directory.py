@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.config.configuration import Configuration
-from disksla.config.settings_file import read_configuration, terms_directories, with_terms_files
+from disksla.config.settings_file import (
+    TermsDirectory,
+    read_configuration,
+    terms_directories,
+    with_terms_files,
+)
 from disksla.config.terms_file import TermsContent, TermsFile, in_order
 from disksla.errors import DiskslaError
 from disksla.limits import Catalog, TermsSource
@@ -34,7 +39,7 @@ class _Content(NamedTuple):
 class TermsDirectories:
     """The files of some directories. Use it from one thread at a time."""
 
-    def __init__(self, directories: Sequence[Path]) -> None:
+    def __init__(self, directories: Sequence[TermsDirectory]) -> None:
         """Prepare; nothing is read before `read`."""
         self.directories = tuple(directories)
         """May be changed between two reads."""
@@ -79,10 +84,12 @@ class TermsDirectories:
         """
         before, problems = dict(self._contents), dict(self._problems)
         seen: dict[Path, _Version] = {}
-        for directory in self.directories:
+        follows_links: dict[Path, bool] = {}
+        for directory, may_be_links in self.directories:
             self._problems.pop(directory, None)
+            follows_links[directory] = may_be_links
             try:
-                versions = _versions(directory)
+                versions = _versions(directory, follow_links=may_be_links)
                 seen |= dict(list(versions.items())[:MOST_FILES])
                 if len(versions) > MOST_FILES:
                     self._problems[directory] = (
@@ -102,7 +109,7 @@ class TermsDirectories:
             has_settled = at_once or self._seen.get(path) == version
             if has_settled and self._read.get(path) != version:
                 self._read[path] = version
-                self._read_file(path)
+                self._read_file(path, follow_link=follows_links[path.parent])
         self._seen = seen
         new = [path for path, text in self._problems.items() if problems.get(path) != text]
         self._failed["file", "invalid"] += len(new)
@@ -110,9 +117,9 @@ class TermsDirectories:
         self._failed.clear()
         return self._contents != before
 
-    def _read_file(self, path: Path) -> None:
+    def _read_file(self, path: Path, *, follow_link: bool) -> None:
         try:
-            content = read_content(path)
+            content = read_content(path, follow_link=follow_link)
         except DiskslaError as error:
             self._problems[path] = str(error)
             return
@@ -123,7 +130,7 @@ class TermsDirectories:
 
 
 def read_terms_files(
-    directories: Sequence[Path], catalog: Catalog
+    directories: Sequence[TermsDirectory], catalog: Catalog
 ) -> tuple[tuple[TermsFile, ...], tuple[str, ...]]:
     """Return what the files of directories say, and what is wrong with them."""
     terms = TermsDirectories(directories)
@@ -142,13 +149,13 @@ def read_with_terms(config_file: Path | None) -> tuple[Configuration, tuple[str,
     return with_terms_files(configuration, files), problems
 
 
-def read_content(path: Path) -> _Content:
+def read_content(path: Path, *, follow_link: bool = True) -> _Content:
     """Return the content of a file.
 
     Raise one DiskslaError that lists every problem, a line each, as `read_settings` does.
     """
     try:
-        with open_file(path) as file:
+        with open_file(path, follow_link=follow_link) as file:
             modified_timestamp_s = os.fstat(file.fileno()).st_mtime
             data = read_bounded(file)
     except OSError as error:
@@ -160,24 +167,32 @@ def read_content(path: Path) -> _Content:
     return _Content(parse_record(data, str(path), TermsContent, {}), modified_timestamp_s)
 
 
-def _versions(directory: Path) -> dict[Path, _Version]:
+def _versions(directory: Path, *, follow_links: bool) -> dict[Path, _Version]:
     """Return the files of a directory; none if there is no such directory.
 
-    Raise OSError if it cannot be read.
+    Raise OSError if it cannot be read; what is wrong with a file is not wrong with the directory.
     """
     versions = {}
     try:
         with os.scandir(directory) as entries:
             for entry in entries:
-                if entry.name.startswith(".") or not entry.name.endswith(SUFFIXES):
-                    continue
-                try:
-                    status = entry.stat()
-                except FileNotFoundError:  # removed meanwhile
-                    continue
-                versions[Path(entry.path)] = _Version(
-                    status.st_ino, status.st_size, status.st_mtime_ns
-                )
+                if not entry.name.startswith(".") and entry.name.endswith(SUFFIXES):
+                    version = _version(entry, follow_links=follow_links)
+                    if version is not None:
+                        versions[Path(entry.path)] = version
     except FileNotFoundError:
         return {}
     return dict(sorted(versions.items()))
+
+
+def _version(entry: os.DirEntry[str], *, follow_links: bool) -> _Version | None:
+    """Return the version of a file; None of one that was removed meanwhile.
+
+    Of a file that cannot be examined, it is that of the error: reading the file says why.
+    """
+    try:
+        status = entry.stat(follow_symlinks=follow_links)
+    except OSError as error:
+        is_removed = isinstance(error, FileNotFoundError) and not entry.is_symlink()
+        return None if is_removed else _Version(0, -(error.errno or 0), 0)
+    return _Version(status.st_ino, status.st_size, status.st_mtime_ns)

@@ -1,8 +1,9 @@
 """Attributes in sysfs: parse numbers, and clean serial numbers and models for display."""
 
 from disksla.procfs import SECTOR_BYTES
+from disksla.text import LONGEST_LABEL_VALUE
 
-LONGEST_NAME = 256
+LONGEST_NAME = LONGEST_LABEL_VALUE
 """Longest serial number or model, in characters."""
 
 _TOO_MANY = 2**64

@@ -9,6 +9,7 @@ from disksla.config import (
     Settings,
     UnusedEntry,
     assign_all,
+    detected_directory,
     find_terms,
     is_monitored,
     is_shared_by,
@@ -53,7 +54,7 @@ def detect_command(machine: MachineFacts) -> str:
     """Return the command that asks the provider again."""
     if machine.detect_unit is not None:
         return "systemctl start disksla-detect"
-    return f"disksla detect --output {machine.state.directory}/terms.d/cloud.json"
+    return f"disksla detect --output {detected_directory(machine.state.directory)}/cloud.json"
 
 
 def lacks_terms(machine: MachineFacts) -> list[Disk]:

@@ -1,5 +1,6 @@
 """Gathers the facts of this machine. Nothing is written, and only loopback is asked."""
 
+import contextlib
 import errno
 import os
 import platform
@@ -100,7 +101,7 @@ def gather(places: Places) -> MachineFacts:
         fio=_fio(),
         clock=_clock(),
         daemon=daemon,
-        has_credentials_file=(config_directory / _CLOUDS_FILE).exists(),
+        has_credentials_file=_exists(config_directory / _CLOUDS_FILE),
     )
 
 
@@ -180,7 +181,8 @@ def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:
     except DiskslaError as error:
         problem, configuration = str(error), None
     catalog = catalog_directory(config_file)
-    paths += [catalog, *operator_files(catalog)] if catalog.exists() else []
+    with contextlib.suppress(DiskslaError):  # in the problem of the configuration
+        paths += [catalog, *operator_files(catalog)]
     web, web_paths = _web(places.web_config_file)
     rows = len(configuration.catalog.rows) - len(load_catalog().rows) if configuration else 0
     facts = ConfigurationFacts(
@@ -193,7 +195,16 @@ def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:
         modified_timestamp_s=_modified_s(config_file),
         web=web,
     )
-    return facts, [path for path in (*paths, *web_paths) if path.exists()]
+    return facts, [path for path in (*paths, *web_paths) if _exists(path)]
+
+
+def _exists(path: Path) -> bool:
+    """Return whether this user can see a file; `Path.exists` raises an error where access ends."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
 
 
 def _web(path: Path | None) -> tuple[WebFacts | None, list[Path]]:

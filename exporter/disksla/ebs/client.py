@@ -12,7 +12,9 @@ from pathlib import Path
 
 from disksla.ebs.reading import (
     LONGEST_LINE_BYTES,
+    Alive,
     Failure,
+    Message,
     Reading,
     Watch,
     decode_message,
@@ -24,6 +26,8 @@ from disksla.system import SourceHealth
 from disksla.system.log import fields
 
 RETRY_S = 5.0
+SILENT_S = 10.0
+"""A helper that sends nothing for longer does not work: it says each second that it does."""
 WATCH_EVERY_S = 0.5
 STOP_TIMEOUT_S = 2.0
 
@@ -39,12 +43,14 @@ class EbsClient:
         post: Callable[[Reading | Failure], None],
         watched: Callable[[], frozenset[str]] = frozenset,
         retry_s: float = RETRY_S,
+        silent_s: float = SILENT_S,
     ) -> None:
         """Prepare to connect to a socket; `watched` returns the disks to read more often."""
         self.path = path
         self._post = post
         self._watched = watched
         self._retry_s = retry_s
+        self._silent_s = silent_s
         self._errors = 0
         self._problem: str | None = None
         self._is_connected = False
@@ -53,7 +59,7 @@ class EbsClient:
 
     @property
     def health(self) -> SourceHealth | None:
-        """How the connection is; None without a socket."""
+        """Whether the helper sends messages; None without a socket."""
         if not self._is_connected and self._problem is None and not self._errors:
             return None
         works = True if self._is_connected else False if self._problem else None
@@ -76,7 +82,6 @@ class EbsClient:
                 with socket.socket(socket.AF_UNIX) as connection:
                     connection.settimeout(WATCH_EVERY_S)
                     connection.connect(str(path))
-                    self._connected()
                     self._receive(connection, path)
                 self._disconnected(None)
             except FileNotFoundError:
@@ -88,6 +93,7 @@ class EbsClient:
             self._stopping.wait(self._retry_s)
 
     def _connected(self) -> None:
+        """Note the first message of a connection."""
         self._is_connected, self._problem = True, None
         log.info("connected to the helper", extra=fields(file=self.path))
 
@@ -108,7 +114,7 @@ class EbsClient:
         """
         received = b""
         watched: frozenset[str] = frozenset()
-        due_s = 0.0
+        due_s, heard_s = 0.0, time.monotonic()
         while not self._stopping.is_set() and self.path == path:
             now_s = time.monotonic()
             if now_s >= due_s:
@@ -119,9 +125,18 @@ class EbsClient:
             try:
                 more = connection.recv(LONGEST_LINE_BYTES)
             except TimeoutError:
+                if now_s - heard_s > self._silent_s:
+                    raise DiskslaError(f"{path}: the helper sends nothing") from None
                 continue
             if not more:
                 return
+            heard_s = now_s
             lines, received = split_lines(received, more)
             for line in lines:
-                self._post(decode_message(line))
+                self._handle(decode_message(line))
+
+    def _handle(self, message: Message) -> None:
+        if not self._is_connected:
+            self._connected()
+        if not isinstance(message, Alive):
+            self._post(message)

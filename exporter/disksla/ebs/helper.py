@@ -16,7 +16,9 @@ from disksla.ebs.devices import EbsDevice
 from disksla.ebs.pace import Pace
 from disksla.ebs.reading import (
     LONGEST_LINE_BYTES,
+    Alive,
     Failure,
+    Message,
     Reading,
     decode_request,
     encode,
@@ -68,18 +70,23 @@ class Helper:
     def _serve(self) -> None:
         """Accept clients, and look for disks once a second while there are some."""
         self._listening.settimeout(RESCAN_S)
+        problem = None
         while not self._stopping.is_set():
             try:
                 connection, _ = self._listening.accept()
             except TimeoutError:
                 pass
             except OSError as error:  # too many open files
-                log.warning("cannot accept a client", extra=fields(err=error.strerror))
+                before, problem = problem, error.strerror
+                if problem != before:
+                    log.warning("cannot accept a client", extra=fields(err=problem))
                 self._stopping.wait(RESCAN_S)
             else:
+                problem = None
                 self._accept(connection)
             if self._has_clients.is_set():
                 self._start_readers()
+                self._send(Alive())
 
     def _accept(self, connection: socket.socket) -> None:
         connection.settimeout(None)
@@ -147,7 +154,7 @@ class Helper:
             self._stopping.wait(max(0.0, begin_s + period_s - now_s))
             self._has_clients.wait()
 
-    def _send(self, message: Reading | Failure) -> None:
+    def _send(self, message: Message) -> None:
         """Send a message to all clients; close the connection of one that does not read."""
         line = encode(message)
         for connection in self._watched:
@@ -158,7 +165,7 @@ class Helper:
             except OSError:  # closed meanwhile, by the client or by another thread
                 continue
             if not is_sent:
-                log.warning("client is too slow", extra=fields(device=message.device))
+                log.warning("client is too slow", extra=fields(clients=len(self._watched)))
                 _shut_down(connection)
 
 

@@ -1,6 +1,6 @@
 """Messages between the helper and its clients: one line of JSON each.
 
-The helper sends a Reading or a Failure of one disk. A client may send Watch.
+The helper sends a Reading or a Failure of one disk, and Alive. A client may send Watch.
 """
 
 from typing import Annotated, Literal, get_args
@@ -44,6 +44,13 @@ class Failure(msgspec.Struct, frozen=True, tag="failure", gc=False):
     message: Annotated[str, msgspec.Meta(max_length=1024)] = ""
 
 
+class Alive(msgspec.Struct, frozen=True, tag="alive"):
+    """Says that the helper works, also where no disk has a page."""
+
+
+Message = Reading | Failure | Alive
+
+
 class Watch(msgspec.Struct, frozen=True, tag="watch"):
     """Request of a client: read these disks ten times a second until the next such request."""
 
@@ -51,7 +58,7 @@ class Watch(msgspec.Struct, frozen=True, tag="watch"):
 
 
 _encoder = msgspec.json.Encoder()
-_message_decoder: msgspec.json.Decoder[Reading | Failure] = msgspec.json.Decoder(Reading | Failure)
+_message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _request_decoder = msgspec.json.Decoder(Watch)
 
 
@@ -66,12 +73,12 @@ def split_lines(received: bytes, more: bytes) -> tuple[list[bytes], bytes]:
     return lines, rest
 
 
-def encode(message: Reading | Failure | Watch) -> bytes:
+def encode(message: Message | Watch) -> bytes:
     """Return the line of a message."""
     return _encoder.encode(message) + b"\n"
 
 
-def decode_message(line: bytes) -> Reading | Failure:
+def decode_message(line: bytes) -> Message:
     """Return the message of a line of the helper. Raise DiskslaError if it is none."""
     try:
         return _message_decoder.decode(line)

@@ -1,14 +1,18 @@
-"""Reserve a raw disk that fio may overwrite: one that is not in use and contains no data."""
+"""Reserve a raw disk that fio may overwrite: not in use, and empty or named by its serial."""
 
 import contextlib
+import fcntl
 import mmap
 import os
 import random
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from disksla.disks import Disk
 from disksla.disks.inventory import read_disks
@@ -18,16 +22,19 @@ from disksla.fio.raw_device_rules import (
     BLOCK_BYTES,
     EDGE_BYTES,
     DeviceNumber,
+    check_consent,
     parse_root,
     parse_swaps,
     reasons_in_use,
     reasons_not_empty,
+    reasons_other_disk,
     sampled_regions,
 )
 from disksla.fio.sandbox import ProcessLimits
 from disksla.procfs import Mount, parse_mountinfo
 from disksla.system.roots import Roots
 
+_BLKGETDISKSEQ = 0x80081280  # linux/fs.h
 _EXCLUSIVE = os.O_RDONLY | os.O_EXCL | os.O_DIRECT | os.O_CLOEXEC
 _BLKID_LIMIT_S = 10.0
 _BLKID_MEMORY_BYTES = 1024**3
@@ -43,15 +50,44 @@ class RawDeviceError(DiskslaError):
         self.reasons = reasons
 
 
+class RawDevice:
+    """A disk that this process has open exclusively."""
+
+    def __init__(self, disk: Disk, descriptor: int, roots: Roots) -> None:
+        """Set the disk that was examined, and the descriptor, which must stay open."""
+        self.path = Path("/dev") / disk.name
+        self._disk = disk
+        self._descriptor = descriptor
+        self._roots = roots
+
+    def check_identity(self) -> None:
+        """Raise RawDeviceError unless the descriptor and the path still lead to the same disk.
+
+        Number, size and diskseq are read from the descriptor; serial and WWN from sysfs and udev,
+        as is the rest, since no call returns them for a descriptor.
+        """
+        reasons = _reasons_other_disk(self._disk, self._descriptor, self.path, self._roots)
+        if reasons:
+            raise RawDeviceError(self._disk, reasons)
+
+
 @contextmanager
 def exclusive_device(
-    disk: Disk, roots: Roots | None = None, chance: random.Random | None = None
-) -> Iterator[Path]:
-    """Keep a disk from being mounted or stacked on until the block ends; yield its device path.
+    disk: Disk,
+    roots: Roots | None = None,
+    chance: random.Random | None = None,
+    *,
+    destroy_data: str | None = None,
+) -> Iterator[RawDevice]:
+    """Keep a disk from being mounted or stacked on until the block ends.
 
-    `chance` selects blocks that must be empty. Raise RawDeviceError if it must not be overwritten.
+    It must be empty, unless `destroy_data` is its serial, or its WWN if it has no serial. `chance`
+    selects blocks that must be empty. Raise RawDeviceError if the disk must not be overwritten,
+    DiskslaError if `destroy_data` is another one.
     """
     roots, chance = roots or Roots(), chance or random.SystemRandom()
+    if destroy_data is not None:
+        check_consent(disk, destroy_data)
     device = Path("/dev") / disk.name
     reasons = _reasons_in_use(disk, roots)
     if reasons:
@@ -64,11 +100,39 @@ def exclusive_device(
         ) from error
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(os.close, descriptor)
+        raw_device = RawDevice(disk, descriptor, roots)
+        raw_device.check_identity()
         # Check again: the disk may have been put to use between the first check and O_EXCL.
-        reasons = _reasons_in_use(disk, roots) or _reasons_not_empty(disk, descriptor, chance)
+        reasons = _reasons_in_use(disk, roots)
+        if not reasons and destroy_data is None:
+            reasons = _reasons_not_empty(disk, descriptor, chance)
         if reasons:
             raise RawDeviceError(disk, reasons)
-        yield device
+        yield raw_device
+
+
+def _reasons_other_disk(disk: Disk, descriptor: int, path: Path, roots: Roots) -> tuple[str, ...]:
+    opened, number = os.fstat(descriptor), (disk.major, disk.minor)
+    opened_number = (os.major(opened.st_rdev), os.minor(opened.st_rdev))
+    if not stat.S_ISBLK(opened.st_mode) or not number == opened_number == _number(str(path)):
+        return (f"{path} is another disk now",)
+    try:
+        size_bytes = os.lseek(descriptor, 0, os.SEEK_END)
+    except OSError as error:
+        return (f"its size cannot be read: {error.strerror}",)
+    own = msgspec.structs.replace(disk, size_bytes=size_bytes, diskseq=_diskseq(descriptor))
+    named = next((one for one in read_disks(roots).disks if one.name == disk.name), None)
+    return reasons_other_disk(disk, own) or reasons_other_disk(disk, named)
+
+
+def _diskseq(descriptor: int) -> int | None:
+    """Return the sequence number of an open disk; None before Linux 5.15."""
+    number = bytearray(8)
+    try:
+        fcntl.ioctl(descriptor, _BLKGETDISKSEQ, number)
+    except OSError:
+        return None
+    return int.from_bytes(number, sys.byteorder)
 
 
 def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
@@ -97,12 +161,7 @@ def _reasons_in_use(disk: Disk, roots: Roots) -> tuple[str, ...]:
 
 def _reasons_not_empty(disk: Disk, descriptor: int, chance: random.Random) -> tuple[str, ...]:
     """Read both ends of the open disk, and blocks between them."""
-    found = os.fstat(descriptor)
-    number = (os.major(found.st_rdev), os.minor(found.st_rdev))
-    if not stat.S_ISBLK(found.st_mode) or number != (disk.major, disk.minor):
-        return (f"/dev/{disk.name} is another disk now",)
-    size_bytes = os.lseek(descriptor, 0, os.SEEK_END)
-    regions = sampled_regions(size_bytes, chance.randrange)
+    regions = sampled_regions(disk.size_bytes, chance.randrange)
     try:
         with_data = reasons_not_empty(
             (at, _read(descriptor, at, length)) for at, length in regions
@@ -126,10 +185,10 @@ def _read(descriptor: int, at: int, length: int) -> bytes:
 
 
 def _blkid_reasons(disk: Disk) -> tuple[str, ...]:
-    """Check with blkid too, if it is installed: it also looks for formats far from the ends."""
+    """Check with blkid too, which knows the formats, and names what it finds."""
     program = shutil.which("blkid", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if program is None:
-        return ()
+        return ("blkid, which must confirm that it is empty, is not installed (util-linux)",)
     command = (program, "--probe", "--output", "export", f"/dev/{disk.name}")
     limits = ProcessLimits(os.getpid(), 0, _BLKID_MEMORY_BYTES, gentle=False)
     ended = run_process(command, limits, limit_s=_BLKID_LIMIT_S)

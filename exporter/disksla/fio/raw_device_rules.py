@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 from disksla.disks import Disk, devices_on, with_stacking
+from disksla.errors import DiskslaError
 from disksla.procfs import Mount
 
 _SYSTEM_MOUNT_POINTS = {"/", "/boot", "/boot/efi", "/boot/firmware", "/efi", "/usr", "/var"}
@@ -24,6 +25,17 @@ SAMPLES = 2048
 """Blocks that are checked at a fixed stride, and as many again by chance. Data in one piece of
 more than 1 / SAMPLES of the disk are always found."""
 
+SECTOR_BYTES = 512
+_COPIES = (
+    *(8 * 1024**2 * group for group in (1, 3, 5, 7, 9)),
+    *(128 * 1024**2 * group for group in (1, 3, 5, 7, 9, 25, 27, 49, 81, 125)),
+    64 * 1024**2,
+    256 * 1024**3,
+)
+"""Where file systems keep copies of their first block: ext4 in some groups of 8 MiB (with blocks
+of 1 KiB) or 128 MiB (4 KiB), btrfs at 64 MiB and 256 GiB; XFS has them in quarters. A file system
+without files has little else by which it is found once its start has been erased."""
+
 DeviceNumber = tuple[int, int]
 """Major and minor number of a device."""
 
@@ -41,10 +53,9 @@ def reasons_in_use(
     the swap devices, `root` the root device on the kernel's command line.
     """
     now = next((one for one in with_stacking(disks, mounts) if one.name == disk.name), None)
-    if now is None:
-        return (f"{disk.name} no longer exists",)
-    if not disk.is_same_as(now):
-        return (f"{disk.name} is now the name of another disk",)
+    other = reasons_other_disk(disk, now)
+    if now is None or other:
+        return other
     stacked = devices_on(now, disks)
     numbers = {(one.major, one.minor) for one in stacked}
     partitions = sorted(one.name for one in disks if one.partition_of == now.name)
@@ -73,36 +84,70 @@ def sampled_regions(
     """Return offset and length of what is read to find out whether a disk is empty.
 
     These are both ends, then blocks spread over the whole disk, in the order of their offsets: by
-    a fixed stride, and by chance, since data may be laid out at a stride too. `number_below`
-    returns a random number from 0 to below its argument.
+    a fixed stride, where file systems keep copies of their first block, and by chance, since data
+    may be laid out at a stride too. `number_below` returns a random number from 0 to below its
+    argument.
     """
     tail_at = max(0, size_bytes - EDGE_BYTES) // BLOCK_BYTES * BLOCK_BYTES
     blocks = size_bytes // BLOCK_BYTES
-    by_stride = {number * blocks // SAMPLES for number in range(SAMPLES if blocks else 0)}
-    by_chance = {number_below(blocks) for _ in range(SAMPLES if blocks else 0)}
+    samples = range(SAMPLES if blocks else 0)
+    numbers = {number * blocks // SAMPLES for number in samples}
+    numbers |= {number_below(blocks) for _ in samples}
+    numbers |= {at // BLOCK_BYTES for at in _COPIES if at + BLOCK_BYTES <= size_bytes}
+    numbers |= {number for part in (1, 2, 3) if (number := part * -(-blocks // 4)) < blocks}
     return (
         (0, min(EDGE_BYTES, size_bytes)),
         (tail_at, size_bytes - tail_at),
-        *((number * BLOCK_BYTES, BLOCK_BYTES) for number in sorted(by_stride | by_chance)),
+        *((number * BLOCK_BYTES, BLOCK_BYTES) for number in sorted(numbers)),
     )
 
 
 def reasons_not_empty(regions: Iterable[tuple[int, bytes]]) -> tuple[str, ...]:
     """Return why a disk is not empty, given what it contains at some offsets; empty if it is.
 
-    Any content counts, not only known formats: a database may use the raw disk. No region is
-    taken after the first with data.
+    It is empty if each sector is the same as the first one: zeros, or what a thin volume or an SSD
+    returns for blocks that were never written. Any other content counts, not only known formats: a
+    database may use the raw disk. No region is taken after the first that differs.
     """
+    data_at, first = None, b""
     for offset_bytes, content in regions:
         rest = content.lstrip(b"\0")
-        if rest:
-            found_at = offset_bytes + len(content) - len(rest)
+        if data_at is None and rest:
+            data_at = offset_bytes + len(content) - len(rest)
+        first = first or content[:SECTOR_BYTES]
+        if content != first * (len(content) // SECTOR_BYTES):
             reason = (
-                f"it contains data at byte {found_at}; if none of its data is needed, erase the"
+                f"it contains data at byte {data_at}; if none of its data is needed, erase the"
                 " disk with `blkdiscard --zeroout`, or with dd from /dev/zero"
             )
             return (reason,)
     return ()
+
+
+def reasons_other_disk(disk: Disk, now: Disk | None) -> tuple[str, ...]:
+    """Return why the disk of that name is not the one that was examined; empty if it is."""
+    if now is None:
+        return (f"{disk.name} no longer exists",)
+    if not disk.is_same_as(now):
+        return (f"{disk.name} is now the name of another disk",)
+    if disk.size_bytes != now.size_bytes:
+        return (f"its size was {disk.size_bytes} bytes and is {now.size_bytes} bytes now",)
+    return ()
+
+
+def check_consent(disk: Disk, named: str) -> None:
+    """Raise DiskslaError unless `named` is the serial of the disk, or its WWN without a serial."""
+    kind, identity = ("WWN", disk.wwn) if disk.serial is None else ("serial", disk.serial)
+    if identity is None:
+        raise DiskslaError(
+            f"--destroy-data: {disk.name} has neither serial nor WWN by which it could be named;"
+            " erase the disk with `blkdiscard --zeroout`, or with dd from /dev/zero"
+        )
+    if named != identity:
+        raise DiskslaError(
+            f"--destroy-data: found '{named}'; expected '{identity}', the {kind} of {disk.name},"
+            " if all data on this disk may be destroyed"
+        )
 
 
 def writable_region(size_bytes: int) -> tuple[int, int]:

@@ -27,7 +27,7 @@ from disksla.metrics.self_metrics import BUILD_METRICS, SAMPLER_METRICS, BuildIn
 from disksla.metrics.terms_metrics import TERMS_METRICS
 from disksla.metrics.verification_metrics import VERIFICATION_METRICS
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, TermsSnapshot
-from disksla.text import escape_bytes
+from disksla.text import label_value
 from disksla.verification import VerificationReport
 
 Labels = dict[str, str]
@@ -78,13 +78,13 @@ class SnapshotCollector(Collector):
         """Yield every family that has a sample."""
         snapshot, reports = self._snapshot(), self._reports()
         rows = rows_by_profile()[snapshot.profile]
-        disks = [({"device": escape_bytes(disk.disk.name)}, disk) for disk in snapshot.disks]
+        disks = [({"device": label_value(disk.disk.name)}, disk) for disk in snapshot.disks]
         verified = [
             (labels, report)
             for labels, disk in disks
             if (report := reports.get(disk_key(disk.disk) or "")) is not None
         ]
-        groups = [({"group": escape_bytes(each.shared.name)}, each) for each in snapshot.groups]
+        groups = [({"group": label_value(each.shared.name)}, each) for each in snapshot.groups]
         yield from _families(rows.disk, disks)
         yield from _families(rows.report, verified)
         yield from _families(rows.machine, groups)
@@ -120,15 +120,13 @@ def _samples(metric: Metric[Subject], labels: Labels, subject: Subject) -> Itera
     if isinstance(value, Histogram):
         return _histogram_samples(metric, labels, value)
     if isinstance(value, Mapping):
+        # Values that differ behind the cut are one series: two would be an invalid page.
+        series = {tuple(map(label_value, values)): number for values, number in value.items()}
         return [
-            Sample(metric.name, labels | _own_labels(metric.labels, label_values), number)
-            for label_values, number in value.items()
+            Sample(metric.name, labels | dict(zip(metric.labels, values, strict=True)), number)
+            for values, number in series.items()
         ]
     return (Sample(metric.name, labels, value),)
-
-
-def _own_labels(names: tuple[str, ...], values: tuple[str, ...]) -> Labels:
-    return dict(zip(names, map(escape_bytes, values), strict=True))
 
 
 def _histogram_samples(

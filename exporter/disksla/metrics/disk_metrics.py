@@ -320,6 +320,35 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
         profile="lean",
     ),
     Metric(
+        "disksla_slow_seconds_total",
+        "Seconds in which nothing was throttled, below its promise or stalled, and requests took"
+        " longer than: promise (the latency of the terms, times 1.2; at a load of up to 0.8, with"
+        " requests of up to 16 KiB, two of them in flight at most), or usual (five times what such"
+        " requests of this disk usually take, learned for ten minutes or more and forgotten within"
+        " a day). They are among the seconds of the other verdicts. Absent while it is 0, except"
+        " in the profile full.",
+        _if_sampled(
+            lambda snapshot: keyed(
+                {"promise": snapshot.slow.above_promise_s, "usual": snapshot.slow.above_usual_s}
+            )
+        ),
+        ("than",),
+        profile="lean",
+        is_rare=True,
+    ),
+    Metric(
+        "disksla_usual_latency_seconds",
+        "Seconds that a request of up to 16 KiB usually takes alone, while nothing is throttled:"
+        " the mean of logarithms over the last six hours or so. Absent until it was seen for ten"
+        " minutes.",
+        _if_sampled(
+            lambda snapshot: keyed(
+                {str(each): usual for each, usual in snapshot.usual_latency_s.items()}
+            )
+        ),
+        ("direction",),
+    ),
+    Metric(
         "disksla_throttle_wait_seconds_total",
         "I/O-seconds that requests waited because of throttling: what they took, times the share"
         " of the time in which the disk was throttled. Counted when requests complete; with 32"

@@ -12,7 +12,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-_GZIP_LEVEL = 1
+from disksla.server import accepted, accepts_gzip
+
+GZIP_LEVEL = 1
 """Takes a third of the time of level 6, for a quarter more bytes."""
 
 
@@ -35,29 +37,26 @@ def render_metrics(
     """
     chosen = registry.restricted_registry(names) if names else registry
     headers = {"Vary": "Accept, Accept-Encoding"}
-    if _accepts_openmetrics(accept):
+    if _prefers_openmetrics(accept):
         headers["Content-Type"] = openmetrics.CONTENT_TYPE_LATEST
         body: bytes = openmetrics.generate_latest(chosen, openmetrics.ALLOWUTF8)  # type: ignore[no-untyped-call]
     else:
         headers["Content-Type"] = CONTENT_TYPE_PLAIN_0_0_4
         body = generate_latest(chosen, openmetrics.ALLOWUTF8)
-    if _accepts_gzip(accept_encoding):
+    if accepts_gzip(accept_encoding):
         headers["Content-Encoding"] = "gzip"
-        body = gzip.compress(body, _GZIP_LEVEL, mtime=0)
+        body = gzip.compress(body, GZIP_LEVEL, mtime=0)
     return MetricsPage(body, tuple(headers.items()))
 
 
-def _accepts_gzip(accept_encoding: str) -> bool:
-    """Return whether an Accept-Encoding header lists gzip."""
-    codings = (coding.partition(";")[0].strip().lower() for coding in accept_encoding.split(","))
-    return "gzip" in codings
-
-
-def _accepts_openmetrics(accept: str) -> bool:
-    """Return whether an Accept header lists OpenMetrics 1.0."""
-    for media_range in accept.split(","):
-        media_type, *parameters = (part.strip() for part in media_range.split(";"))
-        versions = [p.removeprefix("version=") for p in parameters if p.startswith("version=")]
-        if media_type == "application/openmetrics-text" and versions in ([], ["1.0.0"]):
-            return True
-    return False
+def _prefers_openmetrics(accept: str) -> bool:
+    """Return whether an Accept header has OpenMetrics 1.0, and does not prefer the text format."""
+    openmetrics_quality = text_quality = 0.0
+    for each in accepted(accept):
+        if each.value == "application/openmetrics-text":
+            versions = {pair for pair in each.parameters if pair.startswith("version=")}
+            if versions <= {"version=1.0.0"}:
+                openmetrics_quality = max(openmetrics_quality, each.quality)
+        elif each.value == "text/plain":
+            text_quality = max(text_quality, each.quality)
+    return openmetrics_quality > 0 and openmetrics_quality >= text_quality

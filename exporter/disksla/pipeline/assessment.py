@@ -127,7 +127,7 @@ def assess(
         account = account.after_gap(
             limits, interval, context.boottime_s, interval.inflight, fewest
         )
-    totals = totals.plus(interval, limits.promise_charges, decided, context.assessed_after)
+    totals = totals.plus(interval, limits, decided, context.assessed_after)
     return Assessment(totals, detector, window_verdict, decided, account)
 
 

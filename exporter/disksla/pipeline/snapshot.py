@@ -20,6 +20,7 @@ from disksla.pipeline.group_state import GroupState
 from disksla.pipeline.peaks import Traffic, highest, traffic_of
 from disksla.pipeline.probe_results import ProbeTotals
 from disksla.pipeline.sampler_stats import SOURCES
+from disksla.pipeline.slow import Direction, SlowTotals
 from disksla.pipeline.state import State
 from disksla.pipeline.totals import VerdictTotals, sum_recent
 from disksla.procfs import Counters
@@ -55,6 +56,10 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """Seconds by verdict and by limit, and what throttling cost."""
     ceiling: Ceiling | None = None
     """Rate at which the disk was last throttled."""
+    slow: SlowTotals = SlowTotals()
+    """How long the disk was slow."""
+    usual_latency_s: Mapping[Direction, float] = {}
+    """Of a small request that is alone; without those that are not known."""
     credits: tuple[CreditLevel, ...] = ()
     """Burst credits by resource; empty if the terms have no burst."""
     probes: Mapping[ProbeKind, ProbeTotals] = {}
@@ -258,6 +263,8 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         ),
         agreement=None if comparison is None else comparison.agreement,
         ceiling=disk_state.detector.ceiling,
+        slow=totals.slow,
+        usual_latency_s=totals.slow.usual_latencies_s(now_s),
         credits=_levels(disk_state, disk_state.assignment.limits, recent, state.clocks),
         groups=tuple(
             name

@@ -10,9 +10,10 @@ import msgspec
 
 from disksla.histogram import Histogram
 from disksla.interval import Interval, load_of
-from disksla.limits import Charge
+from disksla.limits import Limits
 from disksla.pipeline.latency import LatencyMeter
 from disksla.pipeline.peaks import Peak, with_peak
+from disksla.pipeline.slow import SlowTotals
 from disksla.procfs import HostWait
 from disksla.verdict import LIMIT_KINDS, VERDICTS, WindowVerdict
 
@@ -106,6 +107,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     """Assessed time that these totals include."""
     undecided: Undecided = NONE_UNDECIDED
     """Windows that `verdict_totals` does not include yet."""
+    slow: SlowTotals = SlowTotals()
     least_writes: int = 0
     """Data writes at least and at most; the same where they are counted exactly, and without
     flushes. They are at least as many only where no flushes are merged (`Interval`)."""
@@ -129,7 +131,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
     def plus(
         self,
         interval: Interval,
-        promise: tuple[Charge, ...],
+        limits: Limits,
         verdicts: tuple[WindowVerdict, ...],
         assessed: AssessedTime,
     ) -> "DiskTotals":
@@ -157,13 +159,14 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
         windows = (*self.undecided.windows, interval)
         for window, window_verdict in zip(windows, verdicts, strict=False):
             verdict_totals = verdict_totals.plus(window_verdict, window.seconds)
-        host = self.undecided.host
+        host, slow = self.undecided.host, self.slow
         if verdicts:
+            slow = slow.after(windows[: len(verdicts)], verdicts, limits)
             share = _throttled_share(windows, verdicts)
             verdict_totals = verdict_totals.plus_host(host.times(share))
             host = NO_HOST_WAIT
         undecided = Undecided(windows[len(verdicts) :], host)
-        load = load_of(data, promise)
+        load = load_of(data, limits.promise_charges)
         return DiskTotals(
             read_latency=read_latency,
             write_latency=write_latency,
@@ -173,6 +176,7 @@ class DiskTotals(msgspec.Struct, frozen=True, gc=False):
             verdict_totals=verdict_totals,
             complete_to=assessed,
             undecided=undecided,
+            slow=slow,
             least_writes=self.least_writes + data.writes,
             most_writes=self.most_writes + interval.writes,
         )

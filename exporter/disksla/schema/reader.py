@@ -299,7 +299,8 @@ class _Reader:
                 return self.unexpected(shape, node)
 
     def unexpected(self, shape: _Shape, node: Node) -> Any:
-        found = found_text(node, is_secret=shape.has_secrets)
+        # A file that is a text is no file for disksla: it may be a secret to which a link leads.
+        found = found_text(node, is_secret=shape.has_secrets or not self.path)
         return self.fail(node, f"{found}; expected {shape.expected}")
 
     def leaf(self, field_type: FieldType, text: str, node: Node) -> Any:

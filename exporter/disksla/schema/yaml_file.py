@@ -4,6 +4,7 @@ One dialect for all files: plain scalars stay text, anchors, aliases and merge k
 in YAML 1.1, and tags are errors. Every value keeps the line where it was written.
 """
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
@@ -38,12 +39,19 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml's parser, where PyYAML was built with it, is ten times as fast."""
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path, *, follow_link: bool = True) -> BinaryIO:
     """Open a regular file without waiting: a reload must not block on a FIFO.
 
-    Raise OSError, or ValueError for anything but a regular file.
+    Raise OSError, or ValueError for anything but a regular file, or for a link if `follow_link` is
+    false.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags if follow_link else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow_link:
+            raise ValueError("is a link, and links are not followed in this directory") from error
+        raise
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return os.fdopen(descriptor, "rb")
     os.close(descriptor)
@@ -81,7 +89,9 @@ class Document(msgspec.Struct, frozen=True):
     ) -> tuple[Record | None, list[Problem]]:
         """Return the record at the top, or None and every problem in order of lines."""
         value, problems = read_record(self.root, record, overrides)
-        listed = sorted([*self.problems, *problems], key=lambda problem: problem.line)
+        # What is no mapping is no file for disksla: keys in it are not quoted either.
+        own = self.problems if isinstance(self.root.value, dict) else ()
+        listed = sorted([*own, *problems], key=lambda problem: problem.line)
         return (None if listed else value), listed
 
     def place(self, path: Sequence[str | int]) -> str:
@@ -155,13 +165,18 @@ class _Builder:
         self._anchors: dict[str, Node] = {}
         self._path: list[str | int] = []
         self._merged = 0
+        self._is_mapping = False
+        """Whether the document is a mapping. Of any other, nothing is quoted: it may be a secret
+        to which a link leads."""
 
     def document(self) -> Node:
         """Return the node at the top; of an empty file, an empty mapping."""
         self._next()  # the start of the stream
         root = Node(1, None)
         if isinstance(event := self._next(), yaml.DocumentStartEvent):
-            root = self.node(self._next())
+            top = self._next()
+            self._is_mapping = isinstance(top, yaml.MappingStartEvent) and top.tag is None
+            root = self.node(top)
             self._next()  # the end of the document
             event = self._next()
         if not isinstance(event, yaml.StreamEndEvent):
@@ -172,11 +187,12 @@ class _Builder:
         line = _line(event)
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
-                name = event.anchor
+                name = event.anchor if self._is_mapping else "NAME"
                 raise _SyntaxError(line, f"found alias '*{name}'; expected '&{name}' above it")
             return self._anchors[event.anchor]
         if event.tag is not None:
-            raise _SyntaxError(line, f"found tag '{event.tag}'; expected a value without a tag")
+            found = f"tag '{event.tag}'" if self._is_mapping else "a tag"
+            raise _SyntaxError(line, f"found {found}; expected a value without a tag")
         node = Node(line, self.content(event))
         if event.anchor is not None:
             self._anchors[event.anchor] = node

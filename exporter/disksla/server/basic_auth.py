@@ -1,9 +1,10 @@
 """HTTP basic authentication against bcrypt hashes.
 
 bcrypt is slow by design. Hashes are verified one after the other by a thread of their own, so
-that neither scrapes nor the sampler wait for it. Results are cached, and requests beyond a limit
-of pending ones are rejected. No password is stored: the cache holds digests under a random key of
-this process.
+that neither scrapes nor the sampler wait for it. Addresses take turns, and if too many passwords
+wait, one of the address with the most is refused: so an address that tries many delays others by
+one verification each time. Results are cached. No password is stored: the cache holds digests
+under a random key of this process.
 """
 
 import asyncio
@@ -11,29 +12,23 @@ import base64
 import binascii
 import hashlib
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import bcrypt
 
-from disksla.errors import DiskslaError
+from disksla.server.turns import TooManyError, Turns
 
-MAX_PENDING = 16
-"""Passwords waiting to be verified."""
-MAX_PENDING_PER_CLIENT = 4
-"""Of one address, so that one client cannot take all places."""
-MAX_WAITING = 128
-"""Requests waiting for a result; those with the same credentials wait for the same one."""
+MAX_PENDING = 128
+"""Passwords being verified or waiting to be."""
+MAX_SHARING = 128
+"""Requests that wait for the result of another one with the same credentials."""
+MAX_IN_PROGRESS = MAX_PENDING + MAX_SHARING
 MAX_CACHED = 100
 """Results of each kind, accepted and rejected."""
 _BCRYPT_BYTES = 72
 """bcrypt ignores the rest of a password; the Python library raises ValueError for a longer one."""
 _SALT_AND_HASH_OF_NO_PASSWORD = b"." * 53
-
-
-class TooManyAttemptsError(DiskslaError):
-    """Too many passwords are waiting to be verified."""
 
 
 class BasicAuth:
@@ -45,15 +40,14 @@ class BasicAuth:
         self._secret = os.urandom(hashlib.blake2b.MAX_KEY_SIZE)
         self._accepted = _RecentDigests()
         self._rejected = _RecentDigests()
-        self._verifier = ThreadPoolExecutor(1, thread_name_prefix="web-password")
-        self._pending: dict[bytes, asyncio.Future[bool]] = {}
-        self._pending_by_client: Counter[str] = Counter()
-        self._waiting = 0
+        self._turns = Turns("web-password", MAX_PENDING)
+        self._pending: dict[bytes, asyncio.Task[bool]] = {}
+        self._sharing = 0
 
     async def accept(self, users: Mapping[str, bytes], authorization: bytes, client: str) -> bool:
         """Return whether an Authorization header has the password of one of `users`.
 
-        Raise TooManyAttemptsError if too many passwords are waiting to be verified.
+        `client` is whose turn it takes. Raise TooManyError if too many passwords wait already.
         """
         credentials = _credentials(authorization)
         if credentials is None:
@@ -73,35 +67,23 @@ class BasicAuth:
 
     async def _verify(self, digest: bytes, hashed: bytes, password: bytes, client: str) -> bool:
         """Verify a password once for all requests that wait for the same result."""
-        if self._waiting >= MAX_WAITING:
-            raise TooManyAttemptsError
-        pending = self._pending.get(digest) or self._start(digest, hashed, password, client)
-        self._waiting += 1
-        try:
+        if digest not in self._pending:
+            verify = partial(self._verify_hash, password, hashed)
+            pending = asyncio.ensure_future(self._turns.run(client, verify))
+            pending.add_done_callback(lambda _: self._pending.pop(digest))
+            self._pending[digest] = pending
             return await asyncio.shield(pending)  # other requests may wait for it as well
+        if self._sharing >= MAX_SHARING:
+            raise TooManyError
+        self._sharing += 1
+        try:
+            return await asyncio.shield(self._pending[digest])
         finally:
-            self._waiting -= 1
-
-    def _start(
-        self, digest: bytes, hashed: bytes, password: bytes, client: str
-    ) -> asyncio.Future[bool]:
-        of_client = self._pending_by_client[client]
-        if len(self._pending) >= MAX_PENDING or of_client >= MAX_PENDING_PER_CLIENT:
-            raise TooManyAttemptsError
-        loop = asyncio.get_running_loop()
-        pending = loop.run_in_executor(self._verifier, self._verify_hash, password, hashed)
-        self._pending[digest] = pending
-        self._pending_by_client[client] = of_client + 1
-        pending.add_done_callback(lambda _: self._finish(digest, client))
-        return pending
-
-    def _finish(self, digest: bytes, client: str) -> None:
-        del self._pending[digest]
-        self._pending_by_client -= Counter([client])  # which also removes counts of 0
+            self._sharing -= 1
 
     def stop(self) -> None:
         """Verify no more passwords."""
-        self._verifier.shutdown(wait=False, cancel_futures=True)
+        self._turns.stop()
 
 
 class _RecentDigests:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import cast
+from typing import Literal, cast
 
 import h11
 import msgspec
@@ -16,16 +16,24 @@ MAX_HEAD_BYTES = 16 * 1024
 HeaderLines = tuple[tuple[str, str], ...]
 """Names and values of headers, in the order in which they are sent."""
 
+ServiceClass = Literal["health", "scrape", "page", "change"]
+"""Of a request; requests of one class share a worker. `health` is answered at once, by none."""
+
 PLAIN_TEXT: HeaderLines = (("Content-Type", "text/plain; charset=utf-8"),)
 
 _VERSIONS = {b"1.0", b"1.1"}
 _END_OF_HEAD = b"\r\n\r\n"
 _CONTROL_CHARACTERS = bytes({*range(32), 127} - set(b"\t\r\n"))
+_ABSOLUTE_FORM = re.compile(
+    r"https?://(?:\[[0-9A-Fa-f:.]+\]|[\w.~%-]+)(?::\d*)?(?P<rest>[/?].*)?", re.IGNORECASE
+)
+"""A target with scheme and authority, as a proxy or a health check may send it."""
 _ENCODED_BYTE = re.compile(r"%(?!2[Ff])([0-9A-Fa-f]{2})")
 _REASONS = {
     200: "OK",
     400: "Bad Request",
     401: "Unauthorized",
+    403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     429: "Too Many Requests",
@@ -169,7 +177,7 @@ def _to_request(parsed: h11.Request) -> RequestHead:
     """Convert a parsed request. Raise BadRequestError if it is not supported."""
     if parsed.http_version not in _VERSIONS:
         raise BadRequestError(505)
-    target = parsed.target.decode("ascii")
+    target = _origin_form(parsed.target.decode("ascii"))
     if not target.startswith("/") or "#" in target or parsed.method == b"CONNECT":
         raise BadRequestError(400)
     path, _, query = target.partition("?")
@@ -179,6 +187,18 @@ def _to_request(parsed: h11.Request) -> RequestHead:
         name, value = raw_name.decode("ascii"), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return RequestHead(parsed.method.decode("ascii"), path, query, headers)
+
+
+def _origin_form(target: str) -> str:
+    """Return path and query of a target, which may be in absolute form (RFC 9112, section 3.2.2).
+
+    The authority is ignored, as the header Host is: there is one site.
+    """
+    absolute = _ABSOLUTE_FORM.fullmatch(target)
+    if absolute is None:
+        return target
+    rest = absolute["rest"] or ""
+    return rest if rest.startswith("/") else f"/{rest}"
 
 
 def _has_body(request: RequestHead) -> bool:

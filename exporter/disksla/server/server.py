@@ -1,15 +1,17 @@
-"""The HTTP server: asyncio moves bytes, h11 parses requests, two workers compute responses.
+"""The HTTP server: asyncio moves bytes, h11 parses requests, workers compute responses.
 
 A server that gives each connection to a worker, which then reads from the socket, is blocked by as
 many slow clients as it has workers, and timeouts do not help: the clients connect again. Here only
 the event loop waits for clients, and a waiting client costs a few kilobytes:
 
 - A worker gets a request when its head is complete, and returns the whole response. Its work
-  depends on the product's code only.
+  depends on the product's code only. Each class of requests has a worker (`Services`), which
+  clients use in turns; health is answered by the event loop itself.
 - A client has a fixed time (`Timeouts`) to send the head of a request, and to receive the
   response, however it spreads the bytes over that time.
-- If too many clients are waited for, the one that was waited for longest is disconnected, so a new
-  client, such as a scrape, is always accepted. A TLS handshake counts as waiting.
+- If too many clients are waited for, one is disconnected: the one that was waited for longest, of
+  the address with the most (`ClientPool`). So a new client, such as a scrape, is always accepted.
+  A TLS handshake counts as waiting.
 - Access (`AccessControl`) is checked before a worker gets the request. Passwords are verified by
   a thread of their own. Over the Unix socket, file permissions have decided it.
 
@@ -21,31 +23,26 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
+from disksla.server.acceptor import Acceptor, streams_of
 from disksla.server.access import AccessControl, AccessPolicy
-from disksla.server.basic_auth import TooManyAttemptsError
+from disksla.server.admission import RejectedError, admit
+from disksla.server.basic_auth import MAX_IN_PROGRESS
+from disksla.server.classes import DEFAULT_SCRAPE_LIMIT, Application, ScrapeLimit, Services
 from disksla.server.connection import ByteStream, HandshakeError
-from disksla.server.http import (
-    MAX_HEAD_BYTES,
-    PLAIN_TEXT,
-    BadRequestError,
-    HeaderLines,
-    HttpConnection,
-    Reply,
-    RequestHead,
-)
-from disksla.server.listen import BACKLOG, Listen, ListenAddress, bind, bound_address
+from disksla.server.http import MAX_HEAD_BYTES, HttpConnection, Reply, RequestHead, ServiceClass
+from disksla.server.listen import Listen, ListenAddress, bind, bound_address
+from disksla.server.pool import ClientPool
+from disksla.server.waiting import client_of
+from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.unix_socket import UnixSocket
-
-Application = Callable[[RequestHead], Reply]
-"""Called by several threads."""
 
 _LOG = logging.getLogger("disksla.web")
 
@@ -54,17 +51,12 @@ _STOP_S = 1.0
 _MAX_RECEIVING = 200
 _MAX_SENDING = 16
 """Fewer than receiving, since each keeps a response in memory."""
-_MAX_ANSWERING = 128
-"""Requests with a worker or queued for one."""
-_WORKERS = 2
-"""One for a scrape and one for the rest; more would contend with the sampler for the GIL."""
 
 _TLS_INTERNAL_ERROR = bytes.fromhex("15 0303 0002 02 50")
 """A TLS record with the fatal alert 80 (RFC 8446), which Go's servers send in this case."""
 _UNENCRYPTED = Reply(b"This port requires HTTPS; the request was unencrypted.\n", 400)
-_BAD_WEB_CONFIG = Reply(b"Invalid web configuration; see the log of disksla.\n", 500)
 _FAILED = Reply(b"Internal error; see the log of disksla.\n", 500)
-_AUTHENTICATE: HeaderLines = (("WWW-Authenticate", 'Basic realm="disksla"'),)
+_TOO_LATE = Reply(b"The response was not ready in time; retry later.\n", 503)
 
 
 class Timeouts(NamedTuple):
@@ -74,6 +66,8 @@ class Timeouts(NamedTuple):
     """For the TLS handshake."""
     head_s: float = 5.0
     """For the whole head of a request, since the connection was accepted or its first byte."""
+    work_s: float = 30.0
+    """Until the response is known: for the turn of the client, its password and the worker."""
     answer_s: float = 10.0
     """For the client to receive the whole response."""
     idle_s: float = 90.0
@@ -81,17 +75,6 @@ class Timeouts(NamedTuple):
 
 
 DEFAULT_TIMEOUTS = Timeouts()
-
-
-class ScrapeLimit(NamedTuple):
-    """How many scrapes are answered at once."""
-
-    path: str = "/metrics"
-    most: int = 40
-    """The default of node_exporter; 0 for no limit."""
-
-
-DEFAULT_SCRAPE_LIMIT = ScrapeLimit()
 
 
 class WebServer:
@@ -105,21 +88,33 @@ class WebServer:
         access: AccessControl | None = None,
         scrapes: ScrapeLimit = DEFAULT_SCRAPE_LIMIT,
         unix_socket: UnixSocket | None = None,
+        class_of: Callable[[RequestHead], ServiceClass] | None = None,
     ) -> None:
-        """Prepare to serve `application`; `start` binds the addresses and the Unix socket."""
-        self._application = application
+        """Prepare to serve `application`; `start` binds the addresses and the Unix socket.
+
+        By default, all requests but scrapes are of the class `page`.
+        """
         self._listen = listen
         self._timeouts = timeouts
         self._access = access or AccessControl()
         self._unix_socket = unix_socket
-        self._scrapes = scrapes
-        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="web-worker")
-        self._receiving = _ClientPool(_MAX_RECEIVING)
-        self._sending = _ClientPool(_MAX_SENDING)
-        self._answering = 0
-        self._scraping = 0
+        self._services = Services(application, scrapes, class_of)
+        self._receiving = ClientPool(_MAX_RECEIVING)
+        self._sending = ClientPool(_MAX_SENDING)
+        self._acceptor = Acceptor(self._receiving.disconnect_one)
+        self._connections: set[asyncio.Task[None]] = set()
         self._stop: Future[None] = Future()
         self._thread: threading.Thread | None = None
+
+    @property
+    def most_connections(self) -> int:
+        """How many connections are open at most: each needs a descriptor."""
+        return _MAX_RECEIVING + _MAX_SENDING + self._services.most + MAX_IN_PROGRESS
+
+    @property
+    def health(self) -> SourceHealth:
+        """Whether connections can be accepted."""
+        return self._acceptor.health
 
     def start(self) -> tuple[ListenAddress, ...]:
         """Bind, start to serve, and return the bound addresses, with the ports that were chosen.
@@ -159,26 +154,32 @@ class WebServer:
 
     async def _serve(self, listening: Sequence[tuple[socket.socket, AccessControl]]) -> None:
         """Serve on each socket, with its access control, until `stop`."""
-        servers = [
-            await asyncio.start_server(
-                partial(self._handle_connection, access),
-                sock=bound,
-                limit=MAX_HEAD_BYTES,
-                backlog=BACKLOG,
-            )
+        accepting = [
+            asyncio.ensure_future(self._acceptor.accept(bound, partial(self._begin, access)))
             for bound, access in listening
         ]
         await asyncio.wrap_future(self._stop)
-        for server in servers:
-            server.close()
-        self._workers.shutdown(wait=False, cancel_futures=True)
-        for _, access in listening:
+        for task in accepting:
+            task.cancel()
+        await asyncio.wait(accepting)
+        self._services.stop()
+        for bound, access in listening:
+            bound.close()
             access.passwords.stop()
 
-    async def _handle_connection(
-        self, access: AccessControl, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    def _begin(self, access: AccessControl, connection: socket.socket) -> None:
+        """Begin to handle a connection."""
+        task = asyncio.ensure_future(self._handle_connection(access, connection))
+        self._connections.add(task)
+        task.add_done_callback(self._connections.discard)
+
+    async def _handle_connection(self, access: AccessControl, connection: socket.socket) -> None:
         """Answer the requests of one connection, one after the other."""
+        try:
+            reader, writer = await streams_of(connection, MAX_HEAD_BYTES)
+        except OSError:  # the client has closed it already
+            connection.close()
+            return
         policy = access.policy()
         stream = ByteStream(reader, writer)
         if policy.is_open and policy.context is not None:
@@ -197,7 +198,7 @@ class WebServer:
 
     async def _handshake(self, stream: ByteStream, policy: AccessPolicy) -> bool:
         """Do the TLS handshake; return whether the client may send requests."""
-        with self._receiving.add(stream.transport):
+        with self._receiving.add(stream):
             async with asyncio.timeout(self._timeouts.handshake_s):
                 if stream.context is None:
                     await stream.receive()
@@ -225,7 +226,7 @@ class WebServer:
         self, stream: ByteStream, http: HttpConnection, idle_s: float | None
     ) -> None:
         """Receive the head of the next request; wait up to `idle_s` for its first byte."""
-        with self._receiving.add(stream.transport):
+        with self._receiving.add(stream):
             if idle_s is not None and http.is_idle:
                 async with asyncio.timeout(idle_s):
                     http.receive(await stream.receive())
@@ -240,24 +241,26 @@ class WebServer:
         policy = access.policy()
         if not access.covers(stream.context):
             return False  # connected before TLS was configured, or with another certificate
-        try:
-            request = await self._accept_request(access, stream, http, policy)
-        except _RejectedError as rejected:
-            await self._send(stream, http, rejected.response, policy, close=rejected.closes)
-        else:
-            with self._count(request):
-                response = await self._answer(request)
-                await self._send(stream, http, response, policy, close=response is _FAILED)
+        response, close = await self._response(access, stream.peer, http, policy)
+        await self._send(stream, http, response, policy, close=close)
         return http.is_reusable
 
-    async def _answer(self, request: RequestHead) -> Reply:
-        """Return the response of the application, which a worker calls."""
-        loop = asyncio.get_running_loop()
+    async def _response(
+        self, access: AccessControl, peer: str, http: HttpConnection, policy: AccessPolicy
+    ) -> tuple[Reply, bool]:
+        """Return the response to the request that was received; True to close the connection."""
+        client = client_of(peer)
         try:
-            return await loop.run_in_executor(self._workers, self._application, request)
+            async with asyncio.timeout(self._timeouts.work_s):
+                request = await admit(access, http, policy, client)
+                return await self._services.answer(request, client), False
+        except RejectedError as rejected:
+            return rejected.response, rejected.closes
+        except TimeoutError:
+            return _TOO_LATE, True
         except Exception:  # noqa: BLE001 -- a bug must not affect other requests
-            _LOG.exception("cannot answer request", extra=fields(path=request.path))
-            return _FAILED
+            _LOG.exception("cannot answer a request")
+            return _FAILED, True
 
     async def _send(
         self,
@@ -269,90 +272,7 @@ class WebServer:
         close: bool,
     ) -> None:
         head, body = http.encode(response, time.time(), policy.headers, close=close)
-        with self._sending.add(stream.transport):
+        with self._sending.add(stream):
             async with asyncio.timeout(self._timeouts.answer_s):
                 await stream.send(head)
                 await stream.send(body)
-
-    async def _accept_request(
-        self, access: AccessControl, stream: ByteStream, http: HttpConnection, policy: AccessPolicy
-    ) -> RequestHead:
-        """Return the request that was received. Raise _RejectedError if it is not answered."""
-        if policy.config is None:
-            raise _RejectedError(_BAD_WEB_CONFIG)
-        if not access.within_rate(policy.config.rate_limit, time.monotonic()):
-            raise _RejectedError(Reply(b"", 429))
-        try:
-            request = http.next_request()
-        except BadRequestError as error:
-            raise _RejectedError(Reply(b"", error.status)) from error
-        if policy.config.users:
-            await self._authenticate(access, request, policy.config.users, stream.peer)
-        if self._answering >= _MAX_ANSWERING:
-            raise _RejectedError(Reply(b"", 503))
-        if self._is_scrape(request) and 0 < self._scrapes.most <= self._scraping:
-            text = f"{self._scrapes.most} scrapes are already in progress; retry later.\n"
-            raise _RejectedError(Reply(text.encode(), 503))
-        return request
-
-    async def _authenticate(
-        self, access: AccessControl, request: RequestHead, users: Mapping[str, bytes], peer: str
-    ) -> None:
-        """Raise _RejectedError if the request has no password of one of `users`.
-
-        The connection stays open: a new one costs more than another attempt.
-        """
-        authorization = request.headers.get("authorization", "").encode("latin-1")
-        try:
-            is_authenticated = await access.passwords.accept(users, authorization, peer)
-        except TooManyAttemptsError as error:
-            raise _RejectedError(Reply(b"", 503), closes=False) from error
-        if not is_authenticated:
-            response = Reply(b"", 401, (*PLAIN_TEXT, *_AUTHENTICATE))
-            raise _RejectedError(response, closes=False)
-
-    def _is_scrape(self, request: RequestHead) -> bool:
-        return request.path == self._scrapes.path
-
-    @contextmanager
-    def _count(self, request: RequestHead) -> Iterator[None]:
-        """Count a request as being answered."""
-        is_scrape = self._is_scrape(request)
-        self._answering += 1
-        self._scraping += is_scrape
-        try:
-            yield
-        finally:
-            self._answering -= 1
-            self._scraping -= is_scrape
-
-
-class _ClientPool:
-    """Connections whose client is waited for; above `most`, the oldest is disconnected."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._waiting: dict[asyncio.WriteTransport, None] = {}
-
-    @contextmanager
-    def add(self, transport: asyncio.WriteTransport) -> Iterator[None]:
-        """Keep a connection in the pool during the block."""
-        if len(self._waiting) >= self._most:
-            oldest = next(iter(self._waiting))
-            del self._waiting[oldest]
-            oldest.abort()
-        self._waiting[transport] = None
-        try:
-            yield
-        finally:
-            self._waiting.pop(transport, None)
-
-
-class _RejectedError(DiskslaError):
-    """A request is answered without calling the application."""
-
-    def __init__(self, response: Reply, *, closes: bool = True) -> None:
-        super().__init__()
-        self.response = response
-        self.closes = closes
-        """Whether the connection is closed after the response."""

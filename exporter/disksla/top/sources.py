@@ -26,10 +26,12 @@ class AskedDaemon:
         self.title = "asks the daemon" + (f" at {url}" if url is not None else "")
         self._url = url
         self._answered_s = time.monotonic()
+        self.reason = ""
+        """Why it did not answer the last time."""
 
     def read(self) -> DisksDocument | None:
         """Return its disks; None if it does not answer."""
-        document = ask_disks(self._url)
+        document = ask_disks(self._url, self._keep_reason)
         if document is not None:
             self._answered_s = time.monotonic()
         return document
@@ -38,7 +40,10 @@ class AskedDaemon:
     def problem(self) -> str:
         """Why what it said is old; empty while it answers."""
         silent_s = time.monotonic() - self._answered_s
-        return f"NO ANSWER for {silent_s:.0f} s" if silent_s > _LATE_S else ""
+        return f"NO ANSWER for {silent_s:.0f} s: {self.reason}" if silent_s > _LATE_S else ""
+
+    def _keep_reason(self, reason: str) -> None:
+        self.reason = reason
 
     def close(self) -> None:
         """Do nothing: it goes on."""

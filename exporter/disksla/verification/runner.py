@@ -70,6 +70,8 @@ class VerificationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Where to create the scratch file; None to test the device itself."""
     violations: tuple[Violation, ...] = ()
     """Violated preconditions that are known before the disk is accessed."""
+    destroy_data: str | None = None
+    """Serial of the disk, or its WWN, if it may be overwritten although it is not empty."""
     force: bool = False
     """Whether to run the tests although a precondition is violated."""
 
@@ -80,6 +82,10 @@ class _StoppedError(DiskslaError):
 
 def ignore_progress(_step: str, _seconds: float) -> None:
     """Discard progress reports."""
+
+
+def any_target() -> None:
+    """Accept a target that needs no check: a scratch file, or a device that is only read."""
 
 
 def run_verification(
@@ -138,9 +144,15 @@ def _run_suite(
 ) -> Results:
     limits = request.assignment.limits
     try:
-        with _prepared(request, stop, progress) as plan:
+        with _prepared(request, stop, progress) as (plan, check_target):
             return SuiteRunner(
-                plan=plan, fio=fio, monitor=monitor, limits=limits, stop=stop, progress=progress
+                plan=plan,
+                fio=fio,
+                monitor=monitor,
+                limits=limits,
+                stop=stop,
+                progress=progress,
+                check_target=check_target,
             ).run()
     except _StoppedError:
         return request.plan.not_run(_INTERRUPTED), ()
@@ -149,8 +161,8 @@ def _run_suite(
 @contextlib.contextmanager
 def _prepared(
     request: VerificationRequest, stop: threading.Event, progress: Progress
-) -> Iterator[SuitePlan]:
-    """Yield the plan with a target that can be used until the end of the block."""
+) -> Iterator[tuple[SuitePlan, Callable[[], None]]]:
+    """Yield the plan with a target that can be used until the end of the block, and its check."""
 
     def check_stop(_written_bytes: int) -> None:
         if stop.is_set():
@@ -160,12 +172,14 @@ def _prepared(
     if request.directory is not None and plan.span_bytes is not None:
         progress("writing the scratch file", 0.0)
         with scratch_file(request.directory, plan.span_bytes, on_written=check_stop) as path:
-            yield plan._replace(target=str(path))
+            yield plan._replace(target=str(path)), any_target
     elif plan.with_writes:
-        with exclusive_device(request.disk, request.roots):
-            yield plan
+        with exclusive_device(
+            request.disk, request.roots, destroy_data=request.destroy_data
+        ) as device:
+            yield plan, device.check_identity
     else:
-        yield plan
+        yield plan, any_target
 
 
 def check_other_load(
@@ -206,14 +220,19 @@ class SuiteRunner:
         limits: Limits,
         stop: threading.Event,
         progress: Progress = ignore_progress,
+        check_target: Callable[[], None] = any_target,
     ) -> None:
-        """Run nothing yet; `run` ends soon after `stop` is set."""
+        """Run nothing yet; `run` ends soon after `stop` is set.
+
+        `check_target` raises DiskslaError before a run of fio that must not start.
+        """
         self._plan = plan
         self._fio = fio
         self._monitor = monitor
         self._limits = limits
         self._stop = stop
         self._progress = progress
+        self._check_target = check_target
 
     def run(self) -> Results:
         """Run all tests of the plan."""
@@ -253,6 +272,7 @@ class SuiteRunner:
             was_at_base |= bool(resources) and self._monitor.is_at_base(resources)
             self._progress(test.name, passed_s)
 
+        self._check_target()
         before, windows = self._monitor.reading(), self._monitor.window_seconds()
         begun_s = time.monotonic()
         result = self._fio.run(
@@ -294,6 +314,7 @@ class SuiteRunner:
 
         timeout_s = base_estimate_s(self._limits) * _TIMEOUT_RATIO + _TIMEOUT_S
         job = msgspec.structs.replace(self._plan.job(test), runtime_s=timeout_s)
+        self._check_target()
         try:
             self._fio.run(job, limit_s=timeout_s + _TIMEOUT_S, stop=done, on_second=on_second)
         except FioError as failure:

@@ -1,7 +1,8 @@
 """The routes: which path answers what, from a `RequestHead` to a `Reply`, without sockets."""
 
+import gzip
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qs
@@ -9,24 +10,28 @@ from urllib.parse import parse_qs
 import msgspec
 from prometheus_client import ProcessCollector
 
-from disksla.api import DISKS_PATH, disks_document
+from disksla.api import DISKS_PATH, disks_document, disks_query
 from disksla.errors import DiskslaError
 from disksla.history import HistoryView
 from disksla.metrics import BuildInfo, Reports, SnapshotCollector, make_registry
-from disksla.metrics.render import MetricsPage, render_metrics
+from disksla.metrics.render import GZIP_LEVEL, render_metrics
 from disksla.pipeline import Snapshot
-from disksla.server import PLAIN_TEXT, HeaderLines, Reply, RequestHead
+from disksla.server import PLAIN_TEXT, HeaderLines, Reply, RequestHead, ServiceClass, accepts_gzip
 from disksla.system.log import fields
 from disksla.web.disk_card import DISK_PATH
 from disksla.web.disk_page import disk_page
 from disksla.web.page import CONTENT_SECURITY_POLICY, Frame
-from disksla.web.page_cache import PageCache
+from disksla.web.page_cache import NOT_SHARED, PageCache, Sharing
 from disksla.web.runbook import runbook_page
 from disksla.web.status_page import status_page
 
 _LOG = logging.getLogger("disksla.web")
 _READ = ("GET", "HEAD")
 _CHANGE = ("POST", "PUT")
+_JSON: HeaderLines = (("Content-Type", "application/json"),)
+_NO_DISK = Reply(
+    b"There is no monitored disk of this name; see / for the disks.\n", HTTPStatus.NOT_FOUND
+)
 _COMMON_HEADERS: HeaderLines = (
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
@@ -38,8 +43,14 @@ class Controls(NamedTuple):
 
     healthy: Callable[[], bool]
     ready: Callable[[], bool]
-    reload: Callable[[], None]
-    """Raises DiskslaError if it changed nothing."""
+    reload: Callable[[], None] | None
+    """Raises DiskslaError if it changed nothing; None if clients may not reload."""
+
+
+class _Route(NamedTuple):
+    methods: tuple[str, ...]
+    service_class: ServiceClass
+    respond: Callable[[RequestHead], Reply]
 
 
 class App:
@@ -53,13 +64,13 @@ class App:
         *,
         controls: Controls,
         telemetry_path: str = "/metrics",
-        page_cache: PageCache[MetricsPage] | None = None,
+        sharing: Sharing = NOT_SHARED,
         past: Callable[[], HistoryView] = HistoryView,
         host: str = "localhost",
     ) -> None:
         """Serve `snapshot` at `telemetry_path`.
 
-        Without `page_cache`, equal scrapes share no page.
+        By default, equal requests share no page.
         """
         self._snapshot = snapshot
         self._build_info = build_info
@@ -71,18 +82,27 @@ class App:
         """Time of the last request for all metrics."""
         self._registry = make_registry(SnapshotCollector(snapshot, build_info, reports))
         ProcessCollector(registry=self._registry)
-        self._page_cache = page_cache or PageCache[MetricsPage](0.0)
+        self._now_s = sharing.now_s
+        # Two, because a scrape must not wait for another page to be rendered.
+        self._pages, self._scrapes = PageCache[Reply](sharing), PageCache[Reply](sharing)
         self._failing: set[str] = set()
-        self._routes: dict[str, tuple[tuple[str, ...], Callable[[RequestHead], Reply]]] = {
-            "/": (_READ, self._get_status_page),
-            DISK_PATH: (_READ, self._get_disk_page),
-            "/runbook": (_READ, self._get_runbook),
-            DISKS_PATH: (_READ, self._get_disks),
-            "/-/healthy": (_READ, self._get_health),
-            "/-/ready": (_READ, self._get_readiness),
-            "/-/reload": (_CHANGE, self._post_reload),
-            telemetry_path: (_READ, self._get_metrics),
+        self._routes = {
+            "/": _Route(_READ, "page", self._get_status_page),
+            DISK_PATH: _Route(_READ, "page", self._get_disk_page),
+            "/runbook": _Route(_READ, "page", self._get_runbook),
+            DISKS_PATH: _Route(_READ, "page", self._get_disks),
+            "/-/healthy": _Route(_READ, "health", self._get_health),
+            "/-/ready": _Route(_READ, "health", self._get_readiness),
+            "/-/reload": _Route(_CHANGE, "change", self._post_reload),
+            telemetry_path: _Route(_READ, "scrape", self._get_metrics),
         }
+
+    def class_of(self, request: RequestHead) -> ServiceClass:
+        """Return the class of a request; what has no page is answered at once."""
+        route = self._routes.get(request.path)
+        if route is None or request.method not in route.methods:
+            return "health"
+        return route.service_class
 
     def __call__(self, request: RequestHead) -> Reply:
         """Answer one request."""
@@ -90,18 +110,18 @@ class App:
         return Reply(response.body, response.status, (*response.headers, *_COMMON_HEADERS))
 
     def _route(self, request: RequestHead) -> Reply:
-        if request.path not in self._routes:
+        route = self._routes.get(request.path)
+        if route is None:
             return Reply(b"Not found; see / for the pages.\n", HTTPStatus.NOT_FOUND)
-        methods, page = self._routes[request.path]
-        if request.method not in methods:
-            allow = ", ".join(methods)
+        if request.method not in route.methods:
+            allow = ", ".join(route.methods)
             return Reply(
                 f"Method not allowed; {request.path} supports {allow}.\n".encode(),
                 HTTPStatus.METHOD_NOT_ALLOWED,
                 (*PLAIN_TEXT, ("Allow", allow)),
             )
         try:
-            response = page(request)
+            response = route.respond(request)
         except Exception:  # noqa: BLE001 -- one page that fails must not affect the others
             self._log_failure(request.path)
             return Reply(
@@ -125,41 +145,64 @@ class App:
     def _frame(self) -> Frame:
         return Frame(self._host, self._build_info().version, self._telemetry_path)
 
-    def _get_status_page(self, _request: RequestHead) -> Reply:
-        return _html(
-            status_page(self._snapshot(), self._build_info(), self._past(), self._frame())
+    def _get_status_page(self, request: RequestHead) -> Reply:
+        return self._compressed(
+            request,
+            "/",
+            lambda: _html(
+                status_page(self._snapshot(), self._build_info(), self._past(), self._frame())
+            ),
         )
 
     def _get_disk_page(self, request: RequestHead) -> Reply:
         name = "".join(parse_qs(request.query).get("name", ())[:1])
-        page = disk_page(self._snapshot(), name, self._past(), self._frame())
-        if page is None:
-            text = b"There is no monitored disk of this name; see / for the disks.\n"
-            return Reply(text, HTTPStatus.NOT_FOUND)
-        return _html(page)
 
-    def _get_runbook(self, _request: RequestHead) -> Reply:
-        return _html(runbook_page(self._frame()))
+        def render() -> Reply:
+            page = disk_page(self._snapshot(), name, self._past(), self._frame())
+            return _NO_DISK if page is None else _html(page)
 
-    def _get_disks(self, _request: RequestHead) -> Reply:
-        document = disks_document(
-            self._snapshot(), self._past(), self._host, self._build_info().version
-        )
-        return Reply(
-            msgspec.json.encode(document), headers=(("Content-Type", "application/json"),)
-        )
+        return self._compressed(request, f"{DISK_PATH}?{name}", render)
+
+    def _get_runbook(self, request: RequestHead) -> Reply:
+        return self._compressed(request, "/runbook", lambda: _html(runbook_page(self._frame())))
+
+    def _get_disks(self, request: RequestHead) -> Reply:
+        try:
+            query = disks_query(parse_qs(request.query))
+        except DiskslaError as error:
+            return Reply(f"{error}\n".encode(errors="replace"), HTTPStatus.BAD_REQUEST)
+
+        def render() -> Reply:
+            document = disks_document(
+                self._snapshot(), self._past(), self._host, self._build_info().version, query
+            )
+            return Reply(msgspec.json.encode(document), headers=_JSON)
+
+        return self._compressed(request, query, render)
+
+    def _compressed(
+        self, request: RequestHead, key: Hashable, render: Callable[[], Reply]
+    ) -> Reply:
+        """Return a page from the cache, which has it compressed, as the client accepts it."""
+        page = self._pages.get((key, self._build_info()), lambda: _gzipped(render()))
+        if accepts_gzip(request.headers.get("accept-encoding", "")):
+            headers = (*page.headers, ("Vary", "Accept-Encoding"), ("Content-Encoding", "gzip"))
+            return Reply(page.body, page.status, headers)
+        headers = (*page.headers, ("Vary", "Accept-Encoding"))
+        return Reply(gzip.decompress(page.body), page.status, headers)
 
     def _get_metrics(self, request: RequestHead) -> Reply:
         accept = request.headers.get("accept", "")
         encoding = request.headers.get("accept-encoding", "")
         names = tuple(parse_qs(request.query).get("name[]", ()))
         if not names:
-            self._scraped_s = self._page_cache.now_s()
-        page = self._page_cache.get(
-            (accept, encoding, names, self._build_info()),
-            lambda: render_metrics(self._registry, accept, encoding, names),
-        )
-        return Reply(page.body, headers=page.headers)
+            self._scraped_s = self._now_s()
+
+        def render() -> Reply:
+            page = render_metrics(self._registry, accept, encoding, names)
+            return Reply(page.body, headers=page.headers)
+
+        return self._scrapes.get((accept, encoding, names, self._build_info()), render)
 
     def _get_health(self, _request: RequestHead) -> Reply:
         if self._controls.healthy():
@@ -177,15 +220,30 @@ class App:
         """Return when all metrics were last requested; `disksla doctor` reads it."""
         if self._scraped_s is None:
             return "never scraped"
-        return f"last scrape {self._page_cache.now_s() - self._scraped_s:.0f} s ago"
+        return f"last scrape {self._now_s() - self._scraped_s:.0f} s ago"
 
-    def _post_reload(self, _request: RequestHead) -> Reply:
+    def _post_reload(self, request: RequestHead) -> Reply:
+        """Reload, unless it is switched off, or a page of any site in a browser asks for it.
+
+        Browsers send Origin with each POST. The host is not compared: it may be any name of this
+        machine, and where a name of the attacker leads to it, Origin is there too.
+        """
+        if self._controls.reload is None:
+            return Reply(b"cannot reload: it is switched off; send SIGHUP\n", HTTPStatus.FORBIDDEN)
+        if "origin" in request.headers:
+            refusal = b"cannot reload: the request is of a web page; send it without Origin\n"
+            return Reply(refusal, HTTPStatus.FORBIDDEN)
         try:
             self._controls.reload()
         except DiskslaError as error:
             text = f"cannot reload, the configuration is unchanged: {error}\n"
             return Reply(text.encode(errors="replace"), HTTPStatus.INTERNAL_SERVER_ERROR)
         return Reply(b"reloaded\n")
+
+
+def _gzipped(page: Reply) -> Reply:
+    body = gzip.compress(page.body, GZIP_LEVEL, mtime=0)
+    return Reply(body, page.status, page.headers)
 
 
 def _html(page: str) -> Reply:

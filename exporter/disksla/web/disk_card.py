@@ -54,11 +54,16 @@ def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot])
 
 def _head(snapshot: DiskSnapshot, slots: Sequence[Slot]) -> str:
     disk = snapshot.disk
-    href = f"{DISK_PATH}?name={percent_encoded(escape_bytes(disk.name))}"
     facts = [format_size(disk.size_bytes), *disk.mount_points]
     return f"""<article data-key="{escape_html(disk.name)}">
-<h2><a href="{escape_html(href)}">{escape_html(disk.name)}</a> {badge(slots)}
+<h2>{link(disk.name)} {badge(slots)}
 <small>{escape_html(", ".join(facts))}</small></h2>"""
+
+
+def link(name: str) -> str:
+    """Return a link to the page of the disk with this kernel name."""
+    href = f"{DISK_PATH}?name={percent_encoded(escape_bytes(name))}"
+    return f'<a href="{escape_html(href)}">{escape_html(name)}</a>'
 
 
 def badge(slots: Sequence[Slot]) -> str:

@@ -7,7 +7,7 @@ function update(old, fresh) {
   for (const {name, value} of fresh.attributes)
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   for (const {name} of [...old.attributes])
-    if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    if (name !== "open" && !fresh.hasAttribute(name)) old.removeAttribute(name);
   const wanted = [...fresh.childNodes];
   wanted.forEach((node, index) => {
     const rest = [...old.childNodes].slice(index);

@@ -1,8 +1,8 @@
-"""Cache of one rendered page, so that many concurrent scrapes cost little more than one.
+"""Cache of rendered pages, so that many clients cost little more than one.
 
-Rendering the metrics of many disks takes tens of milliseconds of CPU, and nothing changes before
-the next tick. One thread renders at a time; the others wait, and get its page if they asked for
-the same.
+Rendering a page of many disks takes tens of milliseconds of CPU, and nothing changes before the
+next tick. One thread renders at a time; the others wait, and get its page if they asked for the
+same.
 """
 
 import threading
@@ -13,29 +13,44 @@ from typing import Generic, NamedTuple, TypeVar
 Page = TypeVar("Page")
 
 
+class Sharing(NamedTuple):
+    """How long a page is shared after it was rendered."""
+
+    seconds: float = 0.0
+    """0 for not at all."""
+    now_s: Callable[[], float] = time.monotonic
+
+
+NOT_SHARED = Sharing()
+
+
 class _Entry(NamedTuple, Generic[Page]):
-    key: Hashable
-    begun_s: float
+    rendered_s: float
     page: Page
 
 
 class PageCache(Generic[Page]):
-    """The last page, with its key and the time of rendering."""
+    """Pages that were just rendered, by key."""
 
-    def __init__(self, share_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        """Share a page for `share_s` from the start of rendering; 0 disables the cache."""
-        self._share_s = share_s
-        self.now_s = now_s
+    def __init__(self, sharing: Sharing) -> None:
+        """Begin empty."""
+        self._sharing = sharing
         self._rendering = threading.Lock()
-        self._entry: _Entry[Page] | None = None
+        self._entries: dict[Hashable, _Entry[Page]] = {}
 
     def get(self, key: Hashable, render: Callable[[], Page]) -> Page:
         """Return the page with this key, from the cache if it is recent enough."""
         with self._rendering:
-            now_s = self.now_s()
-            entry = self._entry
-            if entry and entry.key == key and now_s - entry.begun_s < self._share_s:
-                return entry.page
-            page = render()
-            self._entry = _Entry(key, now_s, page) if self._share_s else None
-            return page
+            self._drop_old()
+            if key not in self._entries:
+                page = render()
+                self._entries[key] = _Entry(self._sharing.now_s(), page)
+            return self._entries[key].page
+
+    def _drop_old(self) -> None:
+        now_s = self._sharing.now_s()
+        self._entries = {
+            key: entry
+            for key, entry in self._entries.items()
+            if now_s - entry.rendered_s < self._sharing.seconds
+        }

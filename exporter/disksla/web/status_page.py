@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from disksla.histogram import Histogram
-from disksla.history import RECENT_S, HistoryView, headline
+from disksla.history import RECENT_S, HistoryView, Slot, headline
 from disksla.limits import UNKNOWN_TERMS, Limits
 from disksla.metrics import BuildInfo
 from disksla.pipeline import DiskSnapshot, GroupSnapshot, SamplerSnapshot, Snapshot, Traffic
@@ -18,7 +18,7 @@ from disksla.units import (
 )
 from disksla.verdict import LIMITED_VERDICTS, MACHINE_LIMITS, UNKNOWN_LIMIT, VERDICTS
 from disksla.web.charts import verdict_key
-from disksla.web.disk_card import bad_seconds, brief_card, disk_card
+from disksla.web.disk_card import bad_seconds, brief_card, disk_card, link
 from disksla.web.page import DASH, Frame, table, table_row
 
 _ReadAndWrite = tuple[float | None, float | None]
@@ -30,36 +30,55 @@ _MACHINE_COLUMNS = ("Machine", "Disks", "Limits", "Load", "Throttled", "Burst cr
 _MAX_PROBLEMS = 10
 _MAX_CARDS = 12
 """The cards of further disks have no charts; those are on the pages of the disks."""
+_MAX_SHOWN = 20
+"""Disks with a card and a row; of the others, there are links to their pages."""
 _LEAST_BAD_S = 1.0
 _RANK_S = 30.0
 
 
 def status_page(snapshot: Snapshot, build_info: BuildInfo, past: HistoryView, frame: Frame) -> str:
     """Return the page as HTML; names from devices, users and the configuration are escaped."""
+    seconds = {disk.disk.name: past.seconds(disk) for disk in snapshot.disks}
+    bad_s = {name: bad_seconds(slots) for name, slots in seconds.items()}
+    ordered = sorted(snapshot.disks, key=lambda disk: -_rank(bad_s[disk.disk.name]))
+    shown, others = ordered[:_MAX_SHOWN], ordered[_MAX_SHOWN:]
     main = f"""{_problems(snapshot, build_info)}
-{_cards(snapshot, past)}
-{_table_of_disks(snapshot)}
+{_headline([disk.disk.name for disk in ordered], bad_s)}
+{_cards(shown, past, seconds)}
+{_table_of_disks(shown, snapshot.timestamp_s)}
+{_links(others)}
 {_unknown_limit(snapshot.disks)}
 {_machine(snapshot.groups)}
 {_sampler(snapshot.sampler)}"""
     return frame.page(frame.host, main)
 
 
-def _cards(snapshot: Snapshot, past: HistoryView) -> str:
-    """Return what each disk did in the last five minutes, those with problems first."""
-    if not snapshot.disks:
+def _headline(names: Sequence[str], bad_s: Mapping[str, float]) -> str:
+    if not names:
         return "<h1>No disk is monitored; <code>disksla discover</code> shows why.</h1>"
-    seconds = {disk.disk.name: past.seconds(disk) for disk in snapshot.disks}
-    bad_s = {name: bad_seconds(slots) for name, slots in seconds.items()}
-    ordered = sorted(snapshot.disks, key=lambda disk: -_rank(bad_s[disk.disk.name]))
-    cards = [disk_card(disk, past, seconds[disk.disk.name]) for disk in ordered[:_MAX_CARDS]]
-    brief = [brief_card(disk, past, seconds[disk.disk.name]) for disk in ordered[_MAX_CARDS:]]
-    names = [disk.disk.name for disk in ordered]
     answer = headline({name: bad_s[name] for name in names}, "the last five minutes", RECENT_S)
-    return f"""<div role="status"><h1>{escape_html(answer)}</h1></div>
-{_grid("cards", cards)}
-{_grid("cards brief", brief)}
-{verdict_key()}"""
+    return f'<div role="status"><h1>{escape_html(answer)}</h1></div>'
+
+
+def _cards(
+    disks: Sequence[DiskSnapshot], past: HistoryView, seconds: Mapping[str, Sequence[Slot]]
+) -> str:
+    """Return what each disk did in the last five minutes, those with problems first."""
+    if not disks:
+        return ""
+    cards = [disk_card(disk, past, seconds[disk.disk.name]) for disk in disks[:_MAX_CARDS]]
+    brief = [brief_card(disk, past, seconds[disk.disk.name]) for disk in disks[_MAX_CARDS:]]
+    return f"{_grid('cards', cards)}\n{_grid('cards brief', brief)}\n{verdict_key()}"
+
+
+def _links(disks: Sequence[DiskSnapshot]) -> str:
+    """Return links to the pages of disks that are not shown; nothing without any."""
+    if not disks:
+        return ""
+    links = " ".join(link(name) for name in sorted(disk.disk.name for disk in disks))
+    return f"""<details data-key="others"><summary>{len(disks)} other disks, with less or no
+trouble</summary>
+<p>{links}</p></details>"""
 
 
 def _grid(style: str, cards: Sequence[str]) -> str:
@@ -72,10 +91,10 @@ def _rank(bad_s: float) -> int:
     return 0 if bad_s < _LEAST_BAD_S else 1 + int(bad_s / _RANK_S)
 
 
-def _table_of_disks(snapshot: Snapshot) -> str:
-    if not snapshot.disks:
+def _table_of_disks(disks: Sequence[DiskSnapshot], now_s: float) -> str:
+    if not disks:
         return ""
-    rows = (_row(disk, snapshot.timestamp_s) for disk in snapshot.disks)
+    rows = (_row(disk, now_s) for disk in sorted(disks, key=lambda each: each.disk.name))
     return f"""<h2>Limits and rates</h2>
 {table(_COLUMNS, rows)}
 <p class="soft">Rates are read / write. Limits are those of the terms for the size of the disk. Now

@@ -49,7 +49,7 @@ command:
     trap 'exit 0' TERM INT
     while :; do
       disksla detect {{ join " " .arguments }} \
-        --output /var/lib/disksla/terms.d/{{ .file }} || :
+        --output /var/lib/disksla-detect/{{ .file }} || :
       sleep $(( {{ .interval }} + RANDOM % ({{ .interval }} / 5 + 1) )) & wait $!
     done
 {{- end }}

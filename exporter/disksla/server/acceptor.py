@@ -1,0 +1,80 @@
+"""Accepts connections, also where the process has no descriptors left."""
+
+import asyncio
+import errno
+import logging
+import socket
+from collections.abc import Callable
+
+from disksla.system import SourceHealth
+from disksla.system.log import fields
+
+_LOG = logging.getLogger("disksla.web")
+
+_NO_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_RETRY_S = 1.0
+_RECOVERED_S = 10.0
+"""After this time without a failure, connections can be accepted again."""
+
+
+class Acceptor:
+    """Accepts connections from listening sockets; for use from one event loop.
+
+    asyncio's own servers log each failed attempt, up to a thousand at once (Python 3.11).
+    """
+
+    def __init__(self, make_room: Callable[[], bool]) -> None:
+        """`make_room` closes a connection, and returns whether there was one."""
+        self._make_room = make_room
+        self._errors = 0
+        self._problem: str | None = None
+        self._recovery: asyncio.TimerHandle | None = None
+
+    @property
+    def health(self) -> SourceHealth:
+        """How many attempts failed, and why if one did in the last ten seconds."""
+        return SourceHealth("connections", self._errors, self._problem is None, self._problem)
+
+    async def accept(
+        self, listening: socket.socket, handle: Callable[[socket.socket], None]
+    ) -> None:
+        """Accept connections until this is cancelled, and pass them on."""
+        listening.settimeout(0.0)
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(listening)
+            except ConnectionError:  # the client has closed it already
+                continue
+            except OSError as error:
+                await self._failed(error)
+            else:
+                handle(connection)
+                await asyncio.sleep(0)  # let what was accepted before go on
+
+    async def _failed(self, error: OSError) -> None:
+        """Count a failed attempt, and return when another may succeed."""
+        self._errors += 1
+        if self._problem is None:
+            self._problem = f"cannot accept connections: {error.strerror}"
+            _LOG.warning("cannot accept connections", extra=fields(err=error.strerror))
+        if self._recovery is not None:
+            self._recovery.cancel()
+        self._recovery = asyncio.get_running_loop().call_later(_RECOVERED_S, self._recovered)
+        has_room = error.errno in _NO_RESOURCES and self._make_room()
+        await asyncio.sleep(0.0 if has_room else _RETRY_S)
+
+    def _recovered(self) -> None:
+        self._problem = None
+        _LOG.info("connections are accepted again", extra=fields(failed=self._errors))
+
+
+async def streams_of(
+    connection: socket.socket, limit: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Return the streams of an accepted connection. Raise OSError if it cannot be used."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=limit, loop=loop)
+    protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, connection)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

@@ -1,0 +1,70 @@
+"""Classes of requests: each has a worker and a limit of its own, so none waits for another."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from disksla.server.http import PLAIN_TEXT, HeaderLines, Reply, RequestHead, ServiceClass
+from disksla.server.time_share import TimeShare
+from disksla.server.turns import TooManyError, Turns
+
+_MOST = 128
+"""Requests of scrapes that are in progress, where the operator sets no limit."""
+_MOST_PAGES = 16
+_MOST_CHANGES = 4
+_PAGES_SHARE = TimeShare(0.25)
+"""Workers contend for the GIL with each other and with the sampler."""
+_CHANGES_SHARE = TimeShare(0.1)
+_RETRY: HeaderLines = (*PLAIN_TEXT, ("Retry-After", "1"))
+BUSY = Reply(b"Too many requests wait already; retry later.\n", 503, _RETRY)
+
+Application = Callable[[RequestHead], Reply]
+"""Called by one thread for each class, and by the event loop for the class `health`."""
+
+
+class ScrapeLimit(NamedTuple):
+    """How many scrapes are in progress at once."""
+
+    path: str = "/metrics"
+    most: int = 40
+    """The default of node_exporter; 0 for no limit."""
+
+
+DEFAULT_SCRAPE_LIMIT = ScrapeLimit()
+
+
+class Services:
+    """Answers requests by an application, each class by a worker of its own."""
+
+    def __init__(
+        self,
+        application: Application,
+        scrapes: ScrapeLimit,
+        class_of: Callable[[RequestHead], ServiceClass] | None = None,
+    ) -> None:
+        """Prepare the workers; by default, all requests but scrapes are pages."""
+        self._application = application
+        self._class_of = class_of or (
+            lambda request: "scrape" if request.path == scrapes.path else "page"
+        )
+        self._turns = {
+            "scrape": Turns("web-scrapes", scrapes.most or _MOST),
+            "page": Turns("web-pages", _MOST_PAGES, _PAGES_SHARE),
+            "change": Turns("web-changes", _MOST_CHANGES, _CHANGES_SHARE),
+        }
+        self.most = (scrapes.most or _MOST) + _MOST_PAGES + _MOST_CHANGES
+        """Requests that are answered at once."""
+
+    async def answer(self, request: RequestHead, client: str) -> Reply:
+        """Return the response of the application, when it is the turn of the client."""
+        turns = self._turns.get(self._class_of(request))
+        if turns is None:
+            return self._application(request)
+        try:
+            return await turns.run(client, lambda: self._application(request))
+        except TooManyError:
+            return BUSY
+
+    def stop(self) -> None:
+        """Begin no more work."""
+        for turns in self._turns.values():
+            turns.stop()

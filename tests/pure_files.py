@@ -29,15 +29,15 @@ TOUCHING = {
     "config": "settings_file terms_directory",
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files data_writes hotplug inventory",
-    "doctor": "ask_daemon gather",
+    "doctor": "ask_daemon gather_facts",
     "ebs": "client devices helper nvme",
-    "exchange": "http",
+    "exchange": "transport",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",
     "limits": "catalog limits_text machine_tables machine_text",
     "metrics": "build_info render",
     "pipeline": "sampler",
-    "probes": "runner scheduler",
+    "probes": "probe_runner probe_scheduler",
     "procfs": "files iowait_files mountinfo_file",
     "schema": "yaml_file",
     "server": """
@@ -45,8 +45,8 @@ TOUCHING = {
         turns
     """,
     "system": """
-        access clock dmi lock log machine_id perf_events roots scheduler state_file systemd
-        unix_socket
+        clock_state dmi lock log machine_id perf_events roots scheduler state_file systemd
+        unix_socket user_access
     """,
     "top": "sources terminal",
     "verification": "monitor report_text runner store",

@@ -135,11 +135,6 @@ def test_float_field_names_its_unit() -> None:
     assert all(listed.values()), "UNIT_ELSEWHERE lists a place without such a field"
 
 
-def test_metrics_document_is_up_to_date() -> None:
-    generated = run("python", "packaging/metrics_page.py")
-    assert generated == read(ROOT / "docs" / "metrics.md"), "out of date: make docs"
-
-
 def test_catalogue_document_is_up_to_date() -> None:
     generated = run("python", "packaging/catalog_page.py")
     assert generated == read(ROOT / "docs" / "catalog.md"), "out of date: make docs"

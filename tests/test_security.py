@@ -27,7 +27,11 @@ SOCKETS = {
 """Modules that may import socket, and what for."""
 CONNECT = {"connect", "connect_ex", "create_connection", "open_connection"}
 CONNECTING = {
-    "exchange/http.py": {"advice/scraped_machine.py", "commands/detect.py", "commands/report.py"},
+    "exchange/transport.py": {
+        "advice/scraped_machine.py",
+        "commands/detect.py",
+        "commands/report.py",
+    },
     "api/daemon_client.py": {"commands/_daemon.py", "doctor/ask_daemon.py", "top/sources.py"},
 }
 """Modules that open connections, and those that import them: commands, never the daemon.

@@ -40,7 +40,7 @@ from disksla.pipeline import (
 from disksla.pipeline.deadlines import is_alive
 from disksla.pipeline.sampler import Sampler, read_clocks
 from disksla.pipeline.saved_state import decode, encode
-from disksla.probes.scheduler import ProbeScheduler
+from disksla.probes.probe_scheduler import ProbeScheduler
 from disksla.server.access import AccessControl
 from disksla.server.listen import Listen, ListenAddress
 from disksla.server.server import DEFAULT_SCRAPE_LIMIT, ScrapeLimit, WebServer

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from disksla.config.configuration import Configuration
-from disksla.config.device_pattern import DevicePattern
+from disksla.config.fields import DevicePattern
 from disksla.config.settings import DiscoverySettings, DiskEntry, DiskMatch, Settings
 from disksla.disks.data_writes import CREDENTIAL
 from disksla.interval.interval import Clocks

@@ -11,7 +11,7 @@ from disksla.api.disks_document import (
     MachineLimitDocument,
 )
 from disksla.limits.limits import Rates
-from disksla.pipeline.snapshot import Traffic
+from disksla.pipeline.peaks import Traffic
 from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\r\n\u202e\u0301\u200d\ud83d"

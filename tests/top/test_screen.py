@@ -54,7 +54,7 @@ def shown(
     return [text_of(line).rstrip() for line in screen(whole, view or View(), size, look)]
 
 
-@scaled(200)
+@scaled(100)
 @given(st.none() | disks_documents, VIEWS, SIZES, LOOKS)
 def test_any_screen_has_its_size_and_nothing_to_execute(
     whole: DisksDocument | None, view: View, size: Size, look: Look

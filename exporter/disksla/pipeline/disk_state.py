@@ -17,7 +17,7 @@ from disksla.pipeline.assessment import (
     credits_at,
     credits_at_last_sample,
 )
-from disksla.pipeline.data_writes import DataWrites
+from disksla.pipeline.counted_writes import DataWrites
 from disksla.pipeline.odd_counters import more_never_done, why_impossible, without_never_done
 from disksla.pipeline.probe_results import ProbeResult, ProbeTotals
 from disksla.pipeline.totals import DiskTotals

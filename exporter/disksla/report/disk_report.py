@@ -29,7 +29,7 @@ from disksla.report.evidence import (
 )
 from disksla.report.published_sla import allowance, uptime
 from disksla.report.span import gaps, incident_spans, throttled_spans, worst_steps
-from disksla.report.totals import given_of, sum_of, totals_of
+from disksla.report.step_totals import given_of, sum_of, totals_of
 
 FORMAT = 1
 

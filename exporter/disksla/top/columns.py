@@ -6,7 +6,6 @@ from typing import NamedTuple
 from disksla.api import LiveDiskDocument
 from disksla.top.line import Line, Span, Style, cells, clean, fit
 from disksla.top.look import Look
-from disksla.top.number import number, percent
 from disksla.top.order import bytes_per_second, limit_now, names_of_use, verdict_now
 from disksla.top.strip import strip
 from disksla.units import MIB, format_duration
@@ -142,3 +141,32 @@ def _credits(disk: LiveDiskDocument) -> str:
 def _empty_in(disk: LiveDiskDocument) -> str:
     left_s = [each.exhaustion_s for each in disk.credits if each.exhaustion_s is not None]
     return format_duration(min(left_s)) if left_s else "-"
+
+
+_PREFIXES = ("", "k", "M", "G", "T")
+_ABSENT = "-"
+
+
+def number(value: float | None, width: int) -> str:
+    """Return a number with at most two decimals that is at most this wide.
+
+    A long one is in thousands (k), millions (M) and so on, at a width of six or more.
+    """
+    if value is None:
+        return _ABSENT
+    for power, prefix in enumerate(_PREFIXES):
+        text = _decimals(value / 1000**power) + prefix
+        if len(text) <= width:
+            return text
+    return f"{value:.0e}"
+
+
+def percent(ratio: float | None, width: int) -> str:
+    """Return a ratio in percent."""
+    return _ABSENT if ratio is None else f"{number(round(100 * ratio, 1), width - 1)}%"
+
+
+def _decimals(value: float) -> str:
+    if value < 9.995:  # noqa: PLR2004 -- below ten
+        return f"{value:.2f}"
+    return f"{value:.1f}" if value < 99.95 else f"{value:.0f}"  # noqa: PLR2004 -- below 100

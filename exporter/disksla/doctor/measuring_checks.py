@@ -6,9 +6,9 @@ from prometheus_client.core import Sample
 
 from disksla.config import ProbeEntry, is_below
 from disksla.disks import Disk
-from disksla.doctor.disks import monitored_disks
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.disk_checks import monitored_disks
 from disksla.doctor.facts import MachineFacts, UnitFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
 
 _DROP_INS = "/etc/systemd/system/disksla-exporter.service.d"
 _EXAMPLES = "/usr/share/doc/disksla-exporter/examples"

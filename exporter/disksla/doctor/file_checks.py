@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
 from disksla.doctor.facts import AccessFacts, ConfigurationFacts, MachineFacts, StateFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
 from disksla.units import MIB, format_size
 
 LEAST_FREE_BYTES = 32 * MIB

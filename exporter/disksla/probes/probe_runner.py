@@ -23,7 +23,7 @@ from disksla.fio import (
 from disksla.fio.runner import Fio
 from disksla.fio.scratch_file import remove_leftovers, scratch_file
 from disksla.pipeline import ProbeFailure, ProbeResult, Skip
-from disksla.probes.plan import ProbePlan, failed_result, measured_result, skipped_result
+from disksla.probes.probe_plan import ProbePlan, failed_result, measured_result, skipped_result
 from disksla.procfs import Mount, parse_mountinfo
 from disksla.system.lock import measurement_lock
 from disksla.system.roots import Roots

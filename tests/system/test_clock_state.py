@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from disksla.system.clock import read_clock_state
+from disksla.system.clock_state import read_clock_state
 
 
 def test_state_is_read() -> None:

@@ -18,8 +18,8 @@ from disksla.config import (
     why_not_monitored,
 )
 from disksla.disks import Disk
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
 from disksla.doctor.facts import MachineFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
 from disksla.limits import UNKNOWN_TERMS, Assignment, SharedLimits
 from disksla.units import format_duration, format_size
 

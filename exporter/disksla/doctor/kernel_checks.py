@@ -1,10 +1,11 @@
-"""Checks of the kernel: its version, the files that are read, udev and hotplug."""
+"""Checks of the kernel: its version, the files that are read, udev, hotplug and the wall clock."""
 
 import re
 from collections.abc import Iterator
 
-from disksla.doctor.facts import KernelFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
+from disksla.doctor.facts import ClockFacts, KernelFacts
+from disksla.units import format_duration
 
 _FIELDS = 14
 _WITH_DISCARDS = 18
@@ -150,3 +151,25 @@ def _hotplug(kernel: KernelFacts) -> Iterator[CheckResult]:
         )
     else:
         yield ok("kernel.hotplug", "uevents of new and removed disks can be received")
+
+
+def check_clock(clock: ClockFacts) -> Iterator[CheckResult]:
+    """Yield the result: signatures of API requests and ages of terms need the right time."""
+    check = "clock.synchronised"
+    if clock.is_synchronised:
+        error = "" if clock.error_s is None else f", within {format_duration(clock.error_s)}"
+        yield ok(check, f"the clock is synchronised{error}")
+    elif clock.is_synchronised is None:
+        yield note(
+            check,
+            f"it is not known whether the clock is synchronised: {clock.problem}",
+            expected="a clock that NTP sets",
+        )
+    else:
+        yield note(
+            check,
+            "the kernel says that the clock is not synchronised; a clock that is wrong by minutes"
+            " makes the API of the provider reject requests",
+            expected="a clock that NTP sets",
+            fix="timedatectl set-ntp true (or start chronyd)",
+        )

@@ -12,7 +12,7 @@ import pytest
 from population import Draw, draw
 from population.judging import judged, settings_of, terms_of
 
-pytestmark = pytest.mark.no_coverage
+pytestmark = [pytest.mark.no_coverage, pytest.mark.in_check]
 
 SEED = 11
 SECONDS = 30.0

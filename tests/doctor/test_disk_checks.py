@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from disksla.config.settings_file import parse_settings
 from disksla.disks.disk import Disk
-from disksla.doctor.disks import _key
+from disksla.doctor.disk_checks import _key
 from disksla.doctor.facts import ConfigurationFacts
 from disksla.units import GIB
 from support.machine_facts import (

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
 from disksla.limits.catalog import load_catalog, parse_catalog
+from disksla.limits.derivation import DerivationStep, derivation, latency_text
 from disksla.limits.derive import derive_limits
-from disksla.limits.explain import DerivationStep, derivation, latency_text
 from disksla.limits.limits import Rates
 from disksla.limits.rules import BandwidthRule, Clamp, FromIops, IopsRule, Provisioned, Tier, Tiers
 from disksla.limits.terms import Example, Provision, RowSource, Terms

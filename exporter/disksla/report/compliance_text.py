@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from disksla.prometheus import Period
-from disksla.report import wording
+from disksla.report import compliance_wording as wording
 from disksla.report.document import DiskReport, Incident, Report
 
 _WIDTH = 80

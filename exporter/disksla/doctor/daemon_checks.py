@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from disksla.api import BAD_REQUEST, NOT_FOUND, OK, REFUSALS, TOO_MANY, UNAUTHORIZED, UNAVAILABLE
+from disksla.doctor.check_result import CheckResult, note, ok, wrong
 from disksla.doctor.facts import DaemonFacts, MachineFacts
-from disksla.doctor.result import CheckResult, note, ok, wrong
 from disksla.units import format_duration
 
 METRICS = (

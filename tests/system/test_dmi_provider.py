@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from disksla.limits.catalog import load_catalog
 from disksla.system.dmi import ATTRIBUTES
-from disksla.system.provider import provider_of
+from disksla.system.dmi_provider import provider_of
 
 AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 MACHINES = [

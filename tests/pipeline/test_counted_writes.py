@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from disksla.config.custom_terms import SumBurst, SumTerms
 from disksla.config.settings import DiskEntry, DiskMatch, Settings
 from disksla.interval.interval import Interval
-from disksla.pipeline.data_writes import DataWrites
+from disksla.pipeline.counted_writes import DataWrites
 from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.snapshot import DiskSnapshot, take_snapshot
 from disksla.pipeline.state import State, is_idle

@@ -3,7 +3,7 @@
 import pytest
 
 from disksla.config.settings import ProbeEntry, ProbeTarget
-from disksla.probes.scheduler import MAX_JITTER_S, times_of
+from disksla.probes.probe_scheduler import MAX_JITTER_S, times_of
 
 
 @pytest.mark.parametrize(

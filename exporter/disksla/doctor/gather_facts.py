@@ -40,10 +40,10 @@ from disksla.procfs.iowait_files import HostWaitFiles
 from disksla.server import WebConfig, describe
 from disksla.server.config_file import read_web_file
 from disksla.system import provider_of
-from disksla.system.access import has_user, may_access, user_name
-from disksla.system.clock import read_clock_state
+from disksla.system.clock_state import read_clock_state
 from disksla.system.dmi import read_dmi
 from disksla.system.roots import Roots
+from disksla.system.user_access import has_user, may_access, user_name
 
 _UNIT = "disksla-exporter.service"
 _DETECT_UNIT = "disksla-detect.service"

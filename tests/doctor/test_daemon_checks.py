@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.core import Sample
 
 from disksla.doctor import CheckResult
-from disksla.doctor.daemon import METRICS
+from disksla.doctor.daemon_checks import METRICS
 from disksla.doctor.facts import ClockFacts, ConfigurationFacts, MachineFacts
 from metrics_page import OF_DISKS, OF_THE_DAEMON
 from support.machine_facts import DAEMON, HEALTHY, NOW_S, SAMPLES, machine, result, results, sample

@@ -7,10 +7,7 @@ from hypothesis import strategies as st
 from disksla.limits.limits import Rates
 from disksla.prometheus.period import Period
 from disksla.prometheus.step import Facts
-from disksla.report.document import Part, PeriodTotals, Report
-from disksla.report.published_sla import uptime
-from disksla.report.totals import sum_of, totals_of
-from disksla.report.wording import (
+from disksla.report.compliance_wording import (
     period_text,
     promise_sources,
     rates_text,
@@ -19,6 +16,9 @@ from disksla.report.wording import (
     throttled_text,
     uptime_text,
 )
+from disksla.report.document import Part, PeriodTotals, Report
+from disksla.report.published_sla import uptime
+from disksla.report.step_totals import sum_of, totals_of
 from support.report_series import START_S
 
 NOTHING = totals_of([], 60.0)

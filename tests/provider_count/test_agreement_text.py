@@ -1,7 +1,7 @@
 """Sentences on what the provider counts of a disk."""
 
 from disksla.provider_count.agreement import Agreement, agreement_of
-from disksla.provider_count.sentences import explain_provider
+from disksla.provider_count.agreement_text import explain_provider
 
 
 def sentences(agreement: Agreement | None) -> list[str]:

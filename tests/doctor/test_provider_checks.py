@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from disksla.doctor.facts import UnitFacts
-from disksla.doctor.provider import _FIXES
+from disksla.doctor.provider_checks import _FIXES
 from disksla.errors import ExchangeReason
 from support.machine_facts import SETTINGS, configured, machine, result, results, terms_file
 

@@ -19,8 +19,13 @@ from disksla.pipeline import (
     State,
     disk_snapshot,
 )
-from disksla.probes.plan import failed_result, offset_s, plan_probe, skipped_result
-from disksla.probes.runner import ProbeContext, is_suspended, remove_scratch_leftovers, run_probe
+from disksla.probes.probe_plan import failed_result, offset_s, plan_probe, skipped_result
+from disksla.probes.probe_runner import (
+    ProbeContext,
+    is_suspended,
+    remove_scratch_leftovers,
+    run_probe,
+)
 from disksla.probes.skip import OBSERVATION_S, SnapshotPair, observation_s, skip_reasons
 from disksla.system import SourceHealth
 from disksla.system.log import fields

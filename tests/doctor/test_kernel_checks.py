@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.doctor.kernel import kernel_version
-from disksla.doctor.result import CheckResult
+from disksla.doctor.check_result import CheckResult
+from disksla.doctor.kernel_checks import kernel_version
 from support.machine_facts import KERNEL, machine, result, results
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from disksla.exchange.http import trust_as_kubernetes
+from disksla.exchange.transport import trust_as_kubernetes
 
 
 def handshake(client: ssl.SSLContext, server: ssl.SSLContext, name: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from disksla.html import REPORT_STYLE, HtmlPage
 from disksla.package_files import file_beside
 from disksla.prometheus import Period
-from disksla.report import wording
+from disksla.report import compliance_wording as wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.text import escape_html
 from disksla.verdict import VERDICT_STYLE, VERDICTS

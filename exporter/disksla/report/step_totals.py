@@ -7,22 +7,7 @@ throttled by a limit other than the machine's, which is no evidence about the di
 import math
 from collections.abc import Iterable, Sequence
 
-from disksla.prometheus import (
-    IOWAIT_SECONDS,
-    LOAD_COUNT,
-    LOAD_SUM,
-    READ_BYTES,
-    READ_SECONDS,
-    READS,
-    THROTTLED_SECONDS,
-    VERDICT_SECONDS,
-    WAIT_SECONDS,
-    WRITE_SECONDS,
-    WRITES,
-    WRITTEN_BYTES,
-    Key,
-    Step,
-)
+from disksla.prometheus import CounterName, Key, Step
 from disksla.report.document import GivenService, PeriodTotals
 from disksla.verdict import VERDICTS
 
@@ -34,10 +19,12 @@ def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
     """Return the totals of the steps of a disk in a time of `period_s`."""
     sums = _sums(steps)
     throttled = {
-        limit: each_s for (name, limit), each_s in sums.items() if name == THROTTLED_SECONDS
+        limit: each_s
+        for (name, limit), each_s in sums.items()
+        if name == CounterName.THROTTLED_SECONDS
     }
     verdict_seconds: dict[str, float] = {
-        verdict: sums.get((VERDICT_SECONDS, verdict), 0.0) for verdict in VERDICTS
+        verdict: sums.get((CounterName.VERDICT_SECONDS, verdict), 0.0) for verdict in VERDICTS
     }
     assessed_s = _rounded(verdict_seconds.values())
     noncompliant_s = _rounded((verdict_seconds["below"], verdict_seconds["stalled"]))
@@ -52,8 +39,8 @@ def totals_of(steps: Iterable[Step], period_s: float) -> PeriodTotals:
         compliance_ratio=_compliance_ratio(proven_s, noncompliant_s),
         verdict_seconds=verdict_seconds,
         throttled_seconds=dict(sorted(throttled.items())),
-        throttled_iowait_s=sums.get((IOWAIT_SECONDS, "")),
-        throttle_wait_s=sums.get((WAIT_SECONDS, "")),
+        throttled_iowait_s=sums.get((CounterName.IOWAIT_SECONDS, "")),
+        throttle_wait_s=sums.get((CounterName.WAIT_SECONDS, "")),
     )
 
 
@@ -100,10 +87,10 @@ def given_of(steps: Sequence[Step]) -> GivenService:
         return sums.get((name, ""), 0.0)
 
     seconds = math.fsum(step.seconds for step in steps)
-    reads, writes = total(READS), total(WRITES)
-    read_bytes, written_bytes = total(READ_BYTES), total(WRITTEN_BYTES)
-    waited_s = total(READ_SECONDS) + total(WRITE_SECONDS)
-    windows = total(LOAD_COUNT)
+    reads, writes = total(CounterName.READS), total(CounterName.WRITES)
+    read_bytes, written_bytes = total(CounterName.READ_BYTES), total(CounterName.WRITTEN_BYTES)
+    waited_s = total(CounterName.READ_SECONDS) + total(CounterName.WRITE_SECONDS)
+    windows = total(CounterName.LOAD_COUNT)
     requests = reads + writes
     return GivenService(
         over_s=_rounded((seconds,)),
@@ -114,7 +101,7 @@ def given_of(steps: Sequence[Step]) -> GivenService:
         queue_depth=waited_s / seconds,
         latency_s=waited_s / requests if requests else None,
         request_bytes=(read_bytes + written_bytes) / requests if requests else None,
-        load_ratio=total(LOAD_SUM) / windows if windows else None,
+        load_ratio=total(CounterName.LOAD_SUM) / windows if windows else None,
     )
 
 

@@ -11,7 +11,7 @@ from disksla.config.custom_terms import SeparateTerms, SumTerms, TimeSharedTerms
 from disksla.config.settings import PROBE_KINDS, PROBE_REQUEST_BYTES, ProbeEntry, ProbeKind
 from disksla.limits.cost_model import load_ratio
 from disksla.limits.limits import NO_LIMITS, Limits
-from disksla.probes.plan import (
+from disksla.probes.probe_plan import (
     FILL_BYTES_PER_SECOND,
     FILL_REQUEST_BYTES,
     GRACE_S,

@@ -22,7 +22,7 @@ TOUCHING = {
     "commands": """
         _advise_series _context _daemon _exclusive _interrupt _machine_options _options
         _prometheus _provision _recent _recent_text _recorded_lines _sold _verify_report advise
-        catalog check_config detect discover
+        catalog check check_config detect discover
         doctor ebs_statistics explain identify judge limits once probe record replay report serve
         sweep top verify
     """,

@@ -32,12 +32,17 @@ CONNECTING = {
         "commands/detect.py",
         "commands/report.py",
     },
-    "api/daemon_client.py": {"commands/_daemon.py", "doctor/ask_daemon.py", "top/sources.py"},
+    "api/daemon_client.py": {
+        "commands/_daemon.py",
+        "commands/check.py",
+        "doctor/ask_daemon.py",
+        "top/sources.py",
+    },
 }
 """Modules that open connections, and those that import them: commands, never the daemon.
 
 `disksla detect` asks a provider, `disksla report` and `advise` a Prometheus server, and
-`disksla doctor`, `explain` and `top` the daemon.
+`disksla check`, `doctor`, `explain` and `top` the daemon.
 """
 LOCAL = {"ebs/client.py"}
 """Modules that connect to Unix sockets only, of which the daemon imports one."""

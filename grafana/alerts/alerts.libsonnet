@@ -150,8 +150,8 @@
     ]),
     'Requests take five times as long as usual, and no limiter throttles the disk.',
     disk + ' was slow for ' + percent + ' of the last ' + config.throttledWindow + '.'
-    + also(' A small read usually takes ', of('disksla_usual_latency_seconds', 'direction="read"'), 'humanizeDuration', '.')
-    + also(' A small write usually takes ', of('disksla_usual_latency_seconds', 'direction="write"'), 'humanizeDuration', '.')
+    + also(' A small read usually takes ', 'disksla_usual_latency_seconds{@,direction="read"}', 'humanizeDuration', '.')
+    + also(' A small write usually takes ', 'disksla_usual_latency_seconds{@,direction="write"}', 'humanizeDuration', '.')
   ),
 
   // -- throttling -----------------------------------------------------------------------------

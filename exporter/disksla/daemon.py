@@ -263,6 +263,8 @@ class Daemon:
         yield self._jobs.health()
         if (ebs := self._ebs.health) is not None:
             yield ebs
+        if (consumers := self._sampler.consumers.health) is not None:
+            yield consumers
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         if self._manager.is_present:
             yield SourceHealth("systemd", self._manager.errors, works=None)

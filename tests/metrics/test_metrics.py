@@ -14,6 +14,7 @@ from disksla.limits.limits import Limits, Rates, build_limits
 from disksla.limits.machine import SharedLimits
 from disksla.limits.terms import Terms
 from disksla.metrics.collector import SnapshotCollector, make_registry
+from disksla.metrics.consumer_metrics import CONSUMER_METRICS
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Labelled, Metric, Value
@@ -40,7 +41,8 @@ from support.snapshots import (
     view,
 )
 
-DISK_ROWS = {metric.name: metric for metric in (*DISK_METRICS, *PROVIDER_METRICS, *PROBE_METRICS)}
+OF_DISKS = (*DISK_METRICS, *PROVIDER_METRICS, *CONSUMER_METRICS, *PROBE_METRICS)
+DISK_ROWS = {metric.name: metric for metric in OF_DISKS}
 REPORT_ROWS = {metric.name: metric for metric in VERIFICATION_METRICS}
 SAMPLER_ROWS = {metric.name: metric for metric in SAMPLER_METRICS}
 MACHINE_ROWS = {metric.name: metric for metric in MACHINE_METRICS}
@@ -70,15 +72,7 @@ def test_group_without_limits_of_a_kind_has_no_sample_of_it() -> None:
 
 
 def test_names_are_unique() -> None:
-    tables = (
-        DISK_METRICS,
-        PROVIDER_METRICS,
-        PROBE_METRICS,
-        VERIFICATION_METRICS,
-        SAMPLER_METRICS,
-        BUILD_METRICS,
-        MACHINE_METRICS,
-    )
+    tables = (OF_DISKS, VERIFICATION_METRICS, SAMPLER_METRICS, BUILD_METRICS, MACHINE_METRICS)
     assert len(ALL) == sum(map(len, tables))
 
 

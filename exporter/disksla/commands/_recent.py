@@ -11,7 +11,14 @@ from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
 from disksla.console import progress_bar
-from disksla.history import Summary, explain, explain_writes, summary_of_records
+from disksla.history import (
+    Summary,
+    explain,
+    explain_who,
+    explain_writes,
+    period_since,
+    summary_of_records,
+)
 from disksla.history.machine_limit import machine_limit
 from disksla.history.past import RECENT_S
 from disksla.history.slot import slot_between, totals_of
@@ -102,23 +109,27 @@ def _of_states(
         for record in window_records(before, after):
             records[record.device].append(record)
     first, last = _state_before(states, seconds), states[-1]
+    timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
+    now_s = 0.0 if last.clocks is None else last.clocks.monotonic_s
     disks, machine, writes = {}, {}, {}
     for snapshot in take_snapshot(last).disks:
         device = snapshot.disk.name
         limit = machine_limit(last, device)
         named = with_named_limits(records[device], _spans(states, device))
         summary = summary_of_records(named, seconds)
+        machine_s = _machine_s(first, last, device)
+        who = explain_who(snapshot.consumers, now_s - seconds, now_s, summary)
         document = disk_document(
             snapshot,
-            _latency_s(states, device),
-            explain(summary, snapshot.assignment, limit, _machine_s(first, last, device)),
-            {verdict: part.seconds for verdict, part in summary.verdicts.items()},
-            _throttled_seconds(summary),
+            latency_s=_latency_s(states, device),
+            sentences=explain(summary, snapshot.assignment, limit, machine_s, who),
+            verdict_seconds={verdict: part.seconds for verdict, part in summary.verdicts.items()},
+            throttled_seconds=_throttled_seconds(summary),
+            consumers=period_since(snapshot.consumers, now_s - seconds, summary).shares,
         )
         disks[document.device] = document
         machine[document.device] = () if limit is None else (limit.shared,)
         writes[document.device] = explain_writes(records[device], why_not_exact)
-    timestamp_s = 0.0 if last.clocks is None else last.clocks.realtime_s
     period = f"the last {format_duration(seconds)}"
     return RecentDisks(
         period=period,

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.config import Configuration
+from disksla.consumers import ConsumerReading
+from disksla.consumers.io_stat import IoStatReader
 from disksla.disks import Disk
 from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
@@ -22,7 +24,14 @@ from disksla.limits import UNKNOWN_TERMS
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, is_idle, needs_host_wait, needs_inflight, to_look_at
+from disksla.pipeline.state import (
+    State,
+    is_idle,
+    needs_host_wait,
+    needs_inflight,
+    to_look_at,
+    to_watch,
+)
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
@@ -42,9 +51,9 @@ CLOCK_SET_S = 1.0
 log = logging.getLogger("disksla.sampler")
 
 
-Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure
+Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure | ConsumerReading
 """A new list of all block devices, a new configuration, the result of a probe, or a reading of a
-statistics page."""
+statistics page or of consumers."""
 
 
 class _Events(NamedTuple):
@@ -54,9 +63,10 @@ class _Events(NamedTuple):
     disks: tuple[Disk, ...] | None
     probes: tuple[ProbeResult, ...]
     provider: tuple[Reading | Failure, ...]
+    consumers: tuple[ConsumerReading, ...]
 
 
-_NO_EVENTS = _Events(None, None, (), ())
+_NO_EVENTS = _Events(None, None, (), (), ())
 
 
 def read_clocks() -> Clocks:
@@ -99,6 +109,8 @@ class Sampler:
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
         self._data_writes = data_write_counters(roots)
+        self.consumers = IoStatReader(roots, self.post, lambda: to_watch(self.state))
+        """Reads what consumers use of disks, in a thread of its own, while this one runs."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
@@ -115,6 +127,7 @@ class Sampler:
 
     def start(self) -> None:
         """Start the sampler thread."""
+        self.consumers.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -127,6 +140,7 @@ class Sampler:
 
     def run_for(self, duration_s: float) -> None:
         """Sample in the calling thread for this long, or until `stop`."""
+        self.consumers.start()
         until_s = time.monotonic() + duration_s
         self._run(until_s)
 
@@ -145,6 +159,7 @@ class Sampler:
                 self.state = msgspec.structs.replace(self.state, sampler_stats=stats)
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
+        self.consumers.stop()
         self._diskstats.close()
         self._inflight.close()
         self._stat.close()
@@ -219,6 +234,7 @@ class Sampler:
         disks: tuple[Disk, ...] | None = None
         probes: list[ProbeResult] = []
         provider: list[Reading | Failure] = []
+        consumers: list[ConsumerReading] = []
         while not self._events.empty():
             match self._events.get():
                 case Configuration() as configuration:
@@ -227,9 +243,11 @@ class Sampler:
                     probes.append(result)
                 case Reading() | Failure() as message:
                     provider.append(message)
+                case ConsumerReading() as found:
+                    consumers.append(found)
                 case tuple() as disks:
                     pass
-        return _Events(configuration, disks, tuple(probes), tuple(provider))
+        return _Events(configuration, disks, tuple(probes), tuple(provider), tuple(consumers))
 
     def _read_tick(self, state: State, due_s: float, missed_ticks: int, events: _Events) -> Tick:
         clocks = self._clocks()
@@ -247,7 +265,7 @@ class Sampler:
         if needs_host_wait(state):
             host, host_problems = self._host.read()
             problems |= host_problems
-        return Tick(
+        tick = Tick(
             clocks,
             text,
             lateness_s=max(0.0, clocks.monotonic_s - due_s),
@@ -262,6 +280,7 @@ class Sampler:
             probes=events.probes,
             provider=events.provider,
         )
+        return tick.with_readings(events.consumers) if events.consumers else tick
 
     def _read_data_writes(
         self, state: State, text: str | None, clocks: Clocks

@@ -1,0 +1,60 @@
+"""`io.stat` of control groups, kept open and read again and again."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from disksla.consumers.group_tree import Group
+from disksla.consumers.io_files import Amounts, parse_io_stat
+
+_MAX_BYTES = 65536
+
+
+class IoStatFiles:
+    """`io.stat` of groups, kept open: a file stays that of its group, whatever gets its path."""
+
+    def __init__(self) -> None:
+        """Open nothing."""
+        self._descriptors: dict[int, int] = {}
+
+    def open(self, root: Path, groups: Mapping[int, Group]) -> None:
+        """Open the files of these groups, by id, and close those of others."""
+        for group in self._descriptors.keys() - groups.keys():
+            os.close(self._descriptors.pop(group))
+        for group in groups.keys() - self._descriptors.keys():
+            descriptor = _open(f"{root}{groups[group].path}", group)
+            if descriptor is not None:
+                self._descriptors[group] = descriptor
+
+    def read(self) -> tuple[dict[int, dict[str, Amounts]], str | None]:
+        """Return what groups did, without those that have ended, and a text that is another."""
+        counted, problem = {}, None
+        for group, descriptor in [*self._descriptors.items()]:
+            try:
+                text = os.pread(descriptor, _MAX_BYTES, 0).decode(errors="replace")
+                counted[group] = parse_io_stat(text)
+            except OSError:
+                os.close(self._descriptors.pop(group))
+            except ValueError as error:
+                problem = f"io.stat of a control group: {error}"
+        return counted, problem
+
+    def close(self) -> None:
+        """Close all files."""
+        self.open(Path("/"), {})
+
+
+def _open(directory: str, group: int) -> int | None:
+    """Open `io.stat` of a group; None if the group has ended, and another may have its path."""
+    try:
+        above = os.open(directory, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return None
+    try:
+        if os.fstat(above).st_ino != group:
+            return None
+        return os.open("io.stat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=above)
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(above)

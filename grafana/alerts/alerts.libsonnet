@@ -140,6 +140,14 @@
 
   // -- throttling -----------------------------------------------------------------------------
 
+  // The unit, container or pod that used most of a disk, with its share; empty where it is not known.
+  local used(unit, more='') = 'rate(disksla_consumer_%s_total{@%s}[%s])' % [unit, more, config.throttledWindow],
+  local greatest(unit) =
+    '{{ range ' + text.result(
+      'topk(1, sum by (consumer) (%s) / scalar(sum(%s)))'
+      % [used(unit, ', consumer!~"kernel|other|unattributed"'), used(unit)]
+    ) + ' }} Most ' + unit + ' by {{ .Labels.consumer }} ({{ . | value | humanizePercentage }}).{{ end }}',
+
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
   local throttled = disk_alert(
@@ -157,6 +165,7 @@
     + also(
       ' Observed ceiling: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.'
     )
+    + greatest('requests') + greatest('bytes')
   ),
 
   local unexplained = disk_alert(

@@ -38,7 +38,7 @@ def test_io_is_off_by_default(tmp_path: Path) -> None:
 def test_groups_of_a_container_are_not_those_of_the_machine(tmp_path: Path) -> None:
     tree = CgroupTree(tmp_path)
     (tree.root / "cgroup.type").write_text("domain\n")
-    why_not = f"{tree.root} has only the groups of a container; mount that of the host there"
+    why_not = f"{tree.root} has the groups of a container only; mount that of the host there"
     assert find_hierarchy(tmp_path) == (None, why_not)
 
 
@@ -46,8 +46,12 @@ def test_groups_of_a_container_are_not_those_of_the_machine(tmp_path: Path) -> N
     ("directories", "controllers", "why_not"),
     [
         ([], None, "there are no control groups at"),
-        (["fs/cgroup/blkio"], None, "this machine has cgroup v1, which does not count it; boot"),
-        (["fs/cgroup/blkio", "fs/cgroup/unified"], "", "cgroup v1, beside an empty cgroup v2 (hy"),
+        (["fs/cgroup/blkio"], None, "the machine has cgroup v1, which does not count it; boot"),
+        (
+            ["fs/cgroup/blkio", "fs/cgroup/unified"],
+            "",
+            "the machine has cgroup v1 (hybrid), which",
+        ),
         (["fs/cgroup/unified"], "memory", "have no controller io"),
     ],
 )

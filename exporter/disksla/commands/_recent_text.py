@@ -46,5 +46,7 @@ def sentences_of(disk: DiskDocument) -> list[str]:
     """
     sentences = [*disk.sentences, *(each.describe() for each in disk.credits if each.is_known)]
     if disk.why_no_consumers is not None and disk.throttled_seconds and not disk.consumers:
-        sentences.append(f"Who used the disk is not known: {disk.why_no_consumers}.")
+        sentences.append(
+            f"Who used the disk is not known: {disk.why_no_consumers} (docs/consumers.md)."
+        )
     return sentences

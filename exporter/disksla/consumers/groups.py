@@ -19,7 +19,7 @@ LARGEST_SHARE = 0.02
 REMEMBERED_S = 3600.0
 _MOST_ENDED = 10_000
 _CONTAINER_LOGS = Path("var") / "log" / "containers"
-SWITCH_ON = "IOAccounting=yes in one unit of systemd switches it on for all (docs/consumers.md)"
+SWITCH_ON = "IOAccounting=yes in one unit of systemd switches it on for all"
 
 
 class Hierarchy(NamedTuple):
@@ -37,16 +37,16 @@ def find_hierarchy(sysfs: Path) -> Hierarchy:
         if controllers is None:
             continue
         if (root / "cgroup.type").exists():  # the root of all groups has none
-            why = f"{root} has only the groups of a container; mount that of the host there"
+            why = f"{root} has the groups of a container only; mount that of the host there"
             return Hierarchy(None, why)
         if "io" in controllers:
             return Hierarchy(root, None if _has_io(root) else _off())
     if not top.exists():
         return Hierarchy(None, f"there are no control groups at {top}")
     if (top / "blkio").exists():
-        hybrid = ", beside an empty cgroup v2 (hybrid)" if (top / "unified").exists() else ""
-        why = f"this machine has cgroup v1{hybrid}, which does not count it; boot with"
-        return Hierarchy(None, f"{why} systemd.unified_cgroup_hierarchy=1 (docs/consumers.md)")
+        hybrid = " (hybrid)" if (top / "unified").exists() else ""
+        why = f"the machine has cgroup v1{hybrid}, which does not count it; boot with"
+        return Hierarchy(None, f"{why} systemd.unified_cgroup_hierarchy=1")
     return Hierarchy(None, f"the control groups at {top} have no controller io")
 
 

@@ -16,11 +16,13 @@ class IoStatFiles:
     def __init__(self) -> None:
         """Open nothing."""
         self._descriptors: dict[int, int] = {}
+        self._last: dict[int, tuple[bytes, dict[str, Amounts]]] = {}
+        """The last texts, and what they say: most groups do nothing, and are not parsed again."""
 
     def open(self, root: Path, groups: Mapping[int, Group]) -> None:
         """Open the files of these groups, by id, and close those of others."""
         for group in self._descriptors.keys() - groups.keys():
-            os.close(self._descriptors.pop(group))
+            self._close(group)
         for group in groups.keys() - self._descriptors.keys():
             descriptor = _open(f"{root}{groups[group].path}", group)
             if descriptor is not None:
@@ -31,13 +33,19 @@ class IoStatFiles:
         counted, problem = {}, None
         for group, descriptor in [*self._descriptors.items()]:
             try:
-                text = os.pread(descriptor, _MAX_BYTES, 0).decode(errors="replace")
-                counted[group] = parse_io_stat(text)
+                text = os.pread(descriptor, _MAX_BYTES, 0)
+                if group not in self._last or self._last[group][0] != text:
+                    self._last[group] = text, parse_io_stat(text.decode(errors="replace"))
+                counted[group] = self._last[group][1]
             except OSError:
-                os.close(self._descriptors.pop(group))
+                self._close(group)
             except ValueError as error:
                 problem = f"io.stat of a control group: {error}"
         return counted, problem
+
+    def _close(self, group: int) -> None:
+        os.close(self._descriptors.pop(group))
+        self._last.pop(group, None)
 
     def close(self) -> None:
         """Close all files."""

@@ -56,6 +56,8 @@ def growth_at(before: Counted, after: Counted, roles: Roles, number: str) -> Gro
         """Return nothing for a group that has ended, or was not read before."""
         if group not in after or not (group in before or group in roles.made_since):
             return NOTHING
+        if after[group] is before.get(group):  # it did nothing
+            return NOTHING
         rise = after[group].get(number, NOTHING).minus(before.get(group, {}).get(number, NOTHING))
         return Amounts(*(max(0, each) for each in rise))
 

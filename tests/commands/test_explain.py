@@ -184,7 +184,7 @@ def test_a_recording_says_who_used_a_disk_as_the_daemon_does(
         "terms: {budget: sum, iops: 300}}]"),
     )  # fmt: skip
     file = tmp_path / "ticks.jsonl"
-    file.write_bytes(b"".join(map(encode, (header, *ticks))))
+    file.write_bytes(encode(header) + b"".join(map(encode, ticks)))
     [disk] = document(capsys, "--recording", str(file))["disks"]
     [who] = [each for each in disk["sentences"] if "of its requests" in each]
     assert "83 % of its requests came from postgresql.service, 17 % from backup.service." in who

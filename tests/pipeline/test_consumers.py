@@ -90,7 +90,11 @@ def test_the_configuration_switches_it_off() -> None:
     state = take(machine, reading(1001.0, Consumption("vda", A, bytes=1.0)))
     assert samples(state) == []
     assert to_watch(state) == []
-    assert [each.device for each in to_watch(reconfigured(state, Settings()))] == ["vda"]
+    machine.state = reconfigured(state, Settings())
+    assert [each.device for each in to_watch(machine.state)] == ["vda"]
+    state = take(machine, reading(1002.0, Consumption("vda", A, bytes=1.0)))
+    assert samples(state) != []
+    assert samples(reconfigured(state, Settings(consumers=False))) == []
 
 
 def test_disks_with_io_are_watched_and_a_busy_one_is_named_so() -> None:

@@ -298,7 +298,7 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         provider=disk_state.provider,
         provider_is_current=disk_state.provider is not None
         and disk_state.provider.is_current(now_s),
-        consumers=disk_state.consumers,
+        consumers=disk_state.consumers if state.settings.consumers else NO_CONSUMERS,
         why_no_consumers=state.why_no_consumers,
     )
 

@@ -140,13 +140,12 @@
 
   // -- throttling -----------------------------------------------------------------------------
 
-  // The unit, container or pod that used most of a disk, with its share; empty where it is not known.
-  local used(unit, more='') = 'rate(disksla_consumer_%s_total{@%s}[%s])' % [unit, more, config.throttledWindow],
+  // Who used most of a disk, by its greatest program; empty where it is not known.
   local greatest(unit) =
     '{{ range ' + text.result(
-      'topk(1, sum by (consumer) (%s) / scalar(sum(%s)))'
-      % [used(unit, ', consumer!~"kernel|other|unattributed"'), used(unit)]
-    ) + ' }} Most ' + unit + ' by {{ .Labels.consumer }} ({{ . | value | humanizePercentage }}).{{ end }}',
+      'topk by (device) (1, rate(disksla_consumer_%s_total{@}[%s]))'
+      % [unit, config.throttledWindow]
+    ) + ' }} Most ' + unit + ': {{ .Labels.consumer }}.{{ end }}',
 
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.

@@ -8,6 +8,7 @@ from typing import Any
 
 from prometheus_client import ProcessCollector
 
+from disksla.metrics.consumer_metrics import CONSUMER_METRICS
 from disksla.metrics.disk_metrics import DISK_METRICS
 from disksla.metrics.machine_metrics import MACHINE_METRICS
 from disksla.metrics.metric import Metric
@@ -22,6 +23,7 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "metrics.md"
 OF_DISKS: tuple[Metric[Any], ...] = (
     *DISK_METRICS,
     *PROVIDER_METRICS,
+    *CONSUMER_METRICS,
     *PROBE_METRICS,
     *VERIFICATION_METRICS,
 )

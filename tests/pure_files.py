@@ -27,6 +27,7 @@ TOUCHING = {
         sweep top verify
     """,
     "config": "settings_file terms_directory",
+    "consumers": "groups io_stat io_stat_files",
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files data_writes hotplug inventory",
     "doctor": "ask_daemon gather_facts",

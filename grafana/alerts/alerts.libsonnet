@@ -156,6 +156,13 @@
 
   // -- throttling -----------------------------------------------------------------------------
 
+  // Who used most of a disk, by its greatest program; empty where it is not known.
+  local greatest(unit) =
+    '{{ range ' + text.result(
+      'topk by (device) (1, rate(disksla_consumer_%s_total{@}[%s]))'
+      % [unit, config.throttledWindow]
+    ) + ' }} Most ' + unit + ': {{ .Labels.consumer }}.{{ end }}',
+
   // A share of all time, not of the assessed time: after a start, the first minutes do not count as
   // the whole window. Time at a limit of the machine has its own alert: a larger disk does not help.
   local throttled = disk_alert(
@@ -173,6 +180,7 @@
     + also(
       ' Observed ceiling: ', 'disksla_observed_ceiling_bytes_per_second', 'humanize1024', 'B/s.'
     )
+    + greatest('requests') + greatest('bytes')
   ),
 
   local unexplained = disk_alert(

@@ -92,3 +92,14 @@ def test_hotplug() -> None:
     denied = kernel("kernel.hotplug", uevents_problem="cannot listen to uevents")
     assert denied.status == "wrong"
     assert "AF_NETLINK" in (denied.fix or "")
+
+
+def test_who_uses_a_disk_is_known_where_control_groups_count_it() -> None:
+    assert kernel("kernel.consumers").status == "ok"
+    off = "the controller io of the control groups is off; IOAccounting=yes in one unit"
+    found = kernel("kernel.consumers", why_no_consumers=off)
+    assert found.status == "note"
+    assert found.found.endswith("is not known: the controller io of the control groups is off")
+    assert found.fix == "IOAccounting=yes in one unit"
+    without_fix = kernel("kernel.consumers", why_no_consumers="there are no control groups at /x")
+    assert without_fix.fix is None

@@ -10,6 +10,7 @@ from disksla.api.disks_document import (
     LiveDiskDocument,
     MachineLimitDocument,
 )
+from disksla.history.who import ConsumerShare
 from disksla.limits.limits import Rates
 from disksla.pipeline.peaks import Traffic
 from disksla.verdict import LIMIT_KINDS, VERDICTS, Verdict
@@ -62,6 +63,16 @@ def disk(
     )
 
 
+def used(plain: LiveDiskDocument) -> LiveDiskDocument:
+    """Return a disk that three consumers used."""
+    consumers = (
+        ConsumerShare("postgresql@15-main.service", "postgres", 0.62, 0.1),
+        ConsumerShare("shop/checkout-7d9f/app", "", 0.3, 0.8),
+        ConsumerShare("kernel", "", None, 0.1),
+    )
+    return msgspec.structs.replace(plain, consumers=consumers)
+
+
 def document(*disks: LiveDiskDocument) -> DisksDocument:
     """Return the document of a host."""
     return DisksDocument(host="db-1", version="0.2.0", timestamp_s=1764000000.0, disks=disks)
@@ -111,6 +122,10 @@ disks_documents = st.builds(
             machine_limits=st.lists(
                 st.builds(MachineLimitDocument, limits=_TEXTS, load_ratio=_OPTIONAL), max_size=1
             ).map(tuple),
+            consumers=st.lists(
+                st.builds(ConsumerShare, _TEXTS, _TEXTS, _OPTIONAL, _OPTIONAL), max_size=3
+            ).map(tuple),
+            why_no_consumers=st.none() | _TEXTS,
             verdict=st.none() | _VERDICTS,
             limit=st.none() | st.sampled_from(LIMIT_KINDS),
             present=st.builds(Traffic, _NUMBERS, _NUMBERS, _NUMBERS, _NUMBERS),

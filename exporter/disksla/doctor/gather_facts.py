@@ -14,6 +14,7 @@ from disksla import VERSION
 from disksla.config import Configuration, with_kubernetes_volumes
 from disksla.config.settings_file import DEFAULT_DIRECTORY, beyond_catalog, catalog_directory
 from disksla.config.terms_directory import read_with_terms
+from disksla.consumers.groups import find_hierarchy
 from disksla.disks import Disk
 from disksla.disks.data_writes import data_write_counters
 from disksla.disks.hotplug import uevent_monitors
@@ -135,6 +136,7 @@ def _kernel(roots: Roots) -> tuple[KernelFacts, tuple[Disk, ...]]:
         uses_udev=(roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data),
         has_udev_entries=_has_udev_entries(roots.udev_data),
         uevents_problem="; ".join(uevent_problems) or None,
+        why_no_consumers=find_hierarchy(roots.sysfs).why_not,
     )
     return facts, disks
 

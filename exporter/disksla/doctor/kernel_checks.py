@@ -24,6 +24,7 @@ def check_kernel(kernel: KernelFacts) -> Iterator[CheckResult]:
     yield from _pressure(kernel)
     yield from _devices(kernel)
     yield from _hotplug(kernel)
+    yield _consumers(kernel.why_no_consumers)
 
 
 def kernel_version(release: str) -> tuple[int, int] | None:
@@ -173,3 +174,15 @@ def check_clock(clock: ClockFacts) -> Iterator[CheckResult]:
             expected="a clock that NTP sets",
             fix="timedatectl set-ntp true (or start chronyd)",
         )
+
+
+def _consumers(why_not: str | None) -> CheckResult:
+    if why_not is None:
+        return ok("kernel.consumers", "who uses a disk is counted by control groups")
+    found, _, fix = why_not.partition("; ")
+    return note(
+        "kernel.consumers",
+        f"who uses a disk is not known: {found}",
+        expected="cgroup v2 with the controller io (docs/consumers.md)",
+        fix=fix or None,
+    )

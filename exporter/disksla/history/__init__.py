@@ -5,7 +5,7 @@
 - `history`: the last five minutes of each disk by seconds, and the last hour by minutes. The
   daemon updates it once a second.
 - `summary`: slots, or the windows of a recording, by verdict and limit.
-- `sentences`: the answer to "is it me or the disk?".
+- `sentences`: the answer to "is it me or the disk?"; `who`: who used it.
 - `past`: the history of the daemon, as pages and documents show it.
 """
 
@@ -21,3 +21,4 @@ from disksla.history.sentences import (
 )
 from disksla.history.slot import COLUMNS, Slot, columns_of, joined
 from disksla.history.summary import Summary, summary_of_records
+from disksla.history.who import ConsumerShare, explain_who, period_since

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 from disksla.config import Configuration, Matched, changes, match_disks
+from disksla.consumers import ConsumerReading
+from disksla.consumers.io_stat import IoStatReader
 from disksla.disks import Disk
 from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
@@ -22,7 +24,14 @@ from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.changed_lines import DiskstatsLines
 from disksla.pipeline.deadlines import close_deadlines, next_deadline
 from disksla.pipeline.probe_results import ProbeResult
-from disksla.pipeline.state import State, is_idle, needs_host_wait, needs_inflight, to_look_at
+from disksla.pipeline.state import (
+    State,
+    is_idle,
+    needs_host_wait,
+    needs_inflight,
+    to_look_at,
+    to_watch,
+)
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
@@ -42,9 +51,10 @@ CLOCK_SET_S = 1.0
 log = logging.getLogger("disksla.sampler")
 
 
-Event = tuple[Disk, ...] | Configuration | ProbeResult | Reading | Failure
+_Message = ProbeResult | Reading | Failure | ConsumerReading
+Event = tuple[Disk, ...] | Configuration | _Message
 """A new list of all block devices, a new configuration, the result of a probe, or a reading of a
-statistics page."""
+statistics page or of consumers."""
 
 
 class _NewMatch(NamedTuple):
@@ -62,6 +72,7 @@ class _Events(NamedTuple):
     """The block devices of `matched`, if they are new."""
     probes: tuple[ProbeResult, ...] = ()
     provider: tuple[Reading | Failure, ...] = ()
+    consumers: tuple[ConsumerReading, ...] = ()
 
 
 _NO_EVENTS = _Events()
@@ -107,13 +118,13 @@ class Sampler:
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
         self._data_writes = data_write_counters(roots)
+        self.consumers = IoStatReader(roots, self.post, lambda: to_watch(self.state))
+        """Reads what consumers use of disks, in a thread of its own, while this one runs."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
         """Wall time minus time since boot, at the last tick."""
-        self._events: queue.SimpleQueue[_NewMatch | ProbeResult | Reading | Failure] = (
-            queue.SimpleQueue()
-        )
+        self._events: queue.SimpleQueue[_NewMatch | _Message] = queue.SimpleQueue()
         self._matching = threading.Lock()
         """Held by the thread that matches disks and terms."""
         self._matched = match_disks(state.configuration, state.inventory)
@@ -155,6 +166,7 @@ class Sampler:
 
     def start(self) -> None:
         """Start the sampler thread."""
+        self.consumers.start()
         self._thread.start()
 
     def stop(self) -> None:
@@ -167,6 +179,7 @@ class Sampler:
 
     def run_for(self, duration_s: float) -> None:
         """Sample in the calling thread for this long, or until `stop`."""
+        self.consumers.start()
         until_s = time.monotonic() + duration_s
         self._run(until_s)
 
@@ -185,6 +198,7 @@ class Sampler:
                 self.state = msgspec.structs.replace(self.state, sampler_stats=stats)
             interval_s = self.state.settings.sampling.interval_s
             due_s, missed = next_deadline(due_s, time.monotonic(), interval_s)
+        self.consumers.stop()
         self._diskstats.close()
         self._inflight.close()
         self._stat.close()
@@ -257,6 +271,7 @@ class Sampler:
         has_new_disks = False
         probes: list[ProbeResult] = []
         provider: list[Reading | Failure] = []
+        consumers: list[ConsumerReading] = []
         while not self._events.empty():
             match self._events.get():
                 case _NewMatch() as new:
@@ -265,9 +280,11 @@ class Sampler:
                     probes.append(result)
                 case Reading() | Failure() as message:
                     provider.append(message)
+                case ConsumerReading() as found:
+                    consumers.append(found)
         matched = None if new is None else new.matched
         disks = matched.inventory if matched is not None and has_new_disks else None
-        return _Events(matched, disks, tuple(probes), tuple(provider))
+        return _Events(matched, disks, tuple(probes), tuple(provider), tuple(consumers))
 
     def _read_tick(self, state: State, due_s: float, missed_ticks: int, events: _Events) -> Tick:
         clocks = self._clocks()
@@ -285,7 +302,7 @@ class Sampler:
         if needs_host_wait(state):
             host, host_problems = self._host.read()
             problems |= host_problems
-        return Tick(
+        tick = Tick(
             clocks,
             text,
             lateness_s=max(0.0, clocks.monotonic_s - due_s),
@@ -300,6 +317,7 @@ class Sampler:
             probes=events.probes,
             provider=events.provider,
         )
+        return tick.with_readings(events.consumers) if events.consumers else tick
 
     def _read_data_writes(
         self, state: State, text: str | None, clocks: Clocks

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from disksla.config import PROBE_KINDS, ProbeKind, Profile, UnusedEntry, machine_type_of
+from disksla.consumers import NO_CONSUMERS, ConsumerTotals
 from disksla.credits import CreditLevel
 from disksla.disks import Disk
 from disksla.histogram import Histogram
@@ -78,6 +79,10 @@ class DiskSnapshot(msgspec.Struct, frozen=True):
     """What its statistics page says; None if it was never read."""
     provider_is_current: bool = False
     """Whether the page was read lately."""
+    consumers: ConsumerTotals = NO_CONSUMERS
+    """What consumers used of it, while it was watched."""
+    why_no_consumers: str | None = None
+    """Why they are not known; None while they are, or before that is known."""
 
 
 class GroupSnapshot(msgspec.Struct, frozen=True):
@@ -280,6 +285,8 @@ def _disk_snapshot(disk_state: DiskState, state: State) -> DiskSnapshot:
         provider=disk_state.provider,
         provider_is_current=disk_state.provider is not None
         and disk_state.provider.is_current(now_s),
+        consumers=disk_state.consumers if state.settings.consumers else NO_CONSUMERS,
+        why_no_consumers=state.why_no_consumers,
     )
 
 

@@ -92,6 +92,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
         ("Disk", [wording.identity(disk)]),
         ("Compliance", [wording.disk_compliance_text(disk)]),
         ("Throttled", [wording.throttled_text(disk.totals)]),
+        ("Used by", [wording.consumers_text(disk.consumers)] if disk.consumers else []),
         ("Burst credits", [wording.credits_text(level, period) for level in disk.credits]),
         ("Verified", [wording.verification_text(each, period) for each in disk.verifications]),
         ("Provider's own arithmetic", _agreements(disk)),

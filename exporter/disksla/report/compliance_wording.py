@@ -8,6 +8,7 @@ from disksla.limits import UNKNOWN_TERMS, Conditions, Rates
 from disksla.prometheus import Period
 from disksla.report.document import (
     Allowance,
+    ConsumerEvidence,
     CreditsEvidence,
     DiskReport,
     Gap,
@@ -222,6 +223,18 @@ def throttled_text(totals: PeriodTotals) -> str:
     if totals.throttled_iowait_s is None:
         return parts
     return f"{parts}; iowait meanwhile {seconds_text(totals.throttled_iowait_s)} of CPU time"
+
+
+def consumers_text(consumers: Iterable[ConsumerEvidence]) -> str:
+    """Return who used a disk while it was throttled or busy."""
+    parts = []
+    for unit in ("requests", "bytes"):
+        shares = [(getattr(each, f"{unit}_ratio") or 0.0, each.consumer) for each in consumers]
+        ordered = sorted(shares, key=lambda each: (-each[0], each[1]))
+        named = [f"{100 * share:.0f} % {consumer}" for share, consumer in ordered if share]
+        if named:
+            parts.append(f"by {unit} {', '.join(named)}")
+    return f"used while throttled or busy: {'; '.join(parts)}"
 
 
 def limit_text(limit: str) -> str:

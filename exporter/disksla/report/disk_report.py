@@ -20,6 +20,7 @@ from disksla.report.document import (
 )
 from disksla.report.evidence import (
     ProbeStep,
+    consumers_of,
     credits_of,
     probe_steps,
     probes_around,
@@ -88,6 +89,7 @@ def disk_report(history: DiskSeries, basis: ReportCriteria) -> DiskReport:
         allowance=allowance(share, totals.noncompliant_s, period.seconds),
         uptime=uptime(provider, totals.verdict_seconds["stalled"], period.seconds),
         slices=_slices(steps, incidents, period),
+        consumers=consumers_of(history.evidence),
         recorded=history.recorded,
     )
 

@@ -6,18 +6,21 @@ from typing import NamedTuple
 from disksla.api import LiveDiskDocument
 from disksla.top.line import Line, Span, Style, cells, clean, fit
 from disksla.top.look import Look
-from disksla.top.order import bytes_per_second, limit_now, names_of_use, verdict_now
+from disksla.top.order import bytes_per_second, limit_now, most_limited, names_of_use, verdict_now
 from disksla.top.strip import strip
 from disksla.units import MIB, format_duration
 from disksla.verdict import LIMITED_VERDICTS, OF_MACHINE, VERDICTS
 
 _WIDE = 100
 """Terminals of this width or wider have separate columns for reads and writes."""
+_WIDEST = 120
+"""Those of this width or wider also have who uses the disk."""
 _NUMBER = 6
 _LEAST_STRIP = 10
 _MOST_STRIP = 60
 _MOST_NAME = 16
 _MOST_MOUNTED = 32
+_MOST_WHO = 32
 
 
 class Column(NamedTuple):
@@ -64,6 +67,9 @@ def table(disks: Sequence[LiveDiskDocument], width: int) -> Table:
     left = width - 1
     chosen = set()
     columns = _columns(disks, is_wide=width >= _WIDE)
+    if width >= _WIDEST and any(map(_who, disks)):
+        who_width = _widest([_who(disk) for disk in disks], len("who"), _MOST_WHO)
+        columns.append(Column("who", who_width, 10, _who, is_number=False))
     for column in sorted(columns, key=lambda each: each.rank):
         needed = column.width + 1 + (_LEAST_STRIP if column.rank > _STRIP_RANK else 0)
         if needed <= left:
@@ -131,6 +137,21 @@ def _widest(texts: Sequence[str], least: int, most: int) -> int:
 def _limit(disk: LiveDiskDocument) -> str:
     limit = limit_now(disk)
     return "machine" if limit in OF_MACHINE else limit or ""
+
+
+def _who(disk: LiveDiskDocument) -> str:
+    """Return the consumer that used most of the disk, behind its share.
+
+    It is that of the bytes if a limit of bandwidth throttled the disk, else of the requests.
+    """
+    first = next(iter(disk.consumers), None)
+    if first is None:
+        return ""
+    shares = [first.requests, first.bytes]
+    if most_limited(disk) in {"bandwidth", "machine_bandwidth"}:
+        shares.reverse()
+    share = next((each for each in shares if each is not None), 0.0)
+    return f"{100 * share:.0f}% {first.consumer}"
 
 
 def _credits(disk: LiveDiskDocument) -> str:

@@ -42,6 +42,7 @@ FAILED = sample("collector_success", 0.0, collector="data_writes")
         (cached(UNIT, None), "note", "30-count-data-writes.conf"),
         (cached(None, "denied; it needs root"), "note", "only: denied"),
         (cached(PERMITTED, None, FAILED), "note", "journalctl"),
+        (cached(PERMITTED, None, FAILED), "note", "perf_event_paranoid is 3, at which"),
         (cached(UNIT, "no", sample("data_writes_total", device="vdx")), "note", "two bounds"),
     ],
 )

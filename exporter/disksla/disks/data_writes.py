@@ -14,8 +14,9 @@ from pathlib import Path
 
 from disksla.disks.sysfs_attributes import parse_count
 from disksla.errors import DiskslaError
+from disksla.system import describe_refusal
 from disksla.system.log import fields
-from disksla.system.perf_events import EventGroup, parse_cpus
+from disksla.system.perf_events import EventGroup, parse_cpus, read_paranoia
 from disksla.system.roots import Roots
 
 CREDENTIAL = "block_rq_complete"
@@ -46,6 +47,7 @@ class DataWriteCounters:
         self._is_configured = credential.exists()
         if self._is_configured:
             self._files = [credential]
+        self._procfs = roots.procfs
         self._online = roots.sysfs / "devices" / "system" / "cpu" / "online"
         self._online_descriptor: int | None = None
         self.why_not: str | None = None
@@ -69,6 +71,10 @@ class DataWriteCounters:
             return {}, {}
         try:
             counts = self._counts(disks)
+        except PermissionError as error:
+            self.close()
+            self._fail(f"{error}: {describe_refusal(read_paranoia(self._procfs))}")
+            counts = {}
         except (OSError, DiskslaError) as error:
             self.close()
             self._fail(str(error))

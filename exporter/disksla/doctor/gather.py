@@ -42,6 +42,7 @@ from disksla.system import provider_of
 from disksla.system.access import has_user, may_access, user_name
 from disksla.system.clock import read_clock_state
 from disksla.system.dmi import read_dmi
+from disksla.system.perf_events import read_paranoia
 from disksla.system.roots import Roots
 
 _UNIT = "disksla-exporter.service"
@@ -134,6 +135,7 @@ def _kernel(roots: Roots) -> tuple[KernelFacts, tuple[Disk, ...]]:
         uses_udev=(roots.sysfs, roots.udev_data) == (Roots().sysfs, Roots().udev_data),
         has_udev_entries=_has_udev_entries(roots.udev_data),
         uevents_problem="; ".join(uevent_problems) or None,
+        perf_event_paranoid=read_paranoia(roots.procfs),
     )
     return facts, disks
 

@@ -9,6 +9,7 @@ from disksla.disks import Disk
 from disksla.doctor.disks import monitored_disks
 from disksla.doctor.facts import MachineFacts, UnitFacts
 from disksla.doctor.result import CheckResult, note, ok, wrong
+from disksla.system import describe_refusal
 
 _DROP_INS = "/etc/systemd/system/disksla-exporter.service.d"
 _EXAMPLES = "/usr/share/doc/disksla-exporter/examples"
@@ -48,6 +49,8 @@ def _exact_counts(machine: MachineFacts) -> CheckResult:
     reason = ""
     if unit is None and machine.why_not_exact is not None:
         reason = f": {machine.why_not_exact.partition(';')[0]}"
+    if failed:
+        reason = f": the daemon could not; {describe_refusal(machine.kernel.perf_event_paranoid)}"
     return note(
         check,
         f"empty flushes of {names} count as writes, so that the number of data writes is known"

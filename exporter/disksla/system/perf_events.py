@@ -12,6 +12,7 @@ import os
 import platform
 import struct
 from collections.abc import Iterable
+from pathlib import Path
 
 from disksla.errors import DiskslaError
 
@@ -37,8 +38,7 @@ class EventGroup:
         The first event leads the group. A leader of another kind, such as one that never occurs,
         would leave the others stopped (measured on Linux 6.18).
 
-        Raise OSError, which is a PermissionError without CAP_PERFMON and CAP_SYS_ADMIN unless
-        kernel.perf_event_paranoid is below 1.
+        Raise OSError, which is a PermissionError for the reason of `describe_refusal`.
         """
         self._running_ns = -1
         self._descriptors: list[int] = []
@@ -74,6 +74,13 @@ class EventGroup:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors = []
+
+
+def read_paranoia(procfs: Path) -> int | None:
+    """Return kernel.perf_event_paranoid; None if it cannot be read."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((procfs / "sys" / "kernel" / "perf_event_paranoid").read_text("ascii"))
+    return None
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:

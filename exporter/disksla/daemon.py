@@ -263,6 +263,8 @@ class Daemon:
         yield self._jobs.health()
         if (ebs := self._ebs.health) is not None:
             yield ebs
+        if (events := self._sampler.events_health) is not None:
+            yield events
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         if self._manager.is_present:
             yield SourceHealth("systemd", self._manager.errors, works=None)

@@ -34,7 +34,7 @@ machine: {type: m6i.large}
 DISK = Disk(
     "nvme1n1", 259, 0, size_bytes=500 * GIB, serial="vol0a1b", provider="aws", volume="vol-0a1b"
 )
-KERNEL = KernelFacts("6.12.1", diskstats=f"259 0 nvme1n1{' 0' * 17}\n", perf_event_paranoid=3)
+KERNEL = KernelFacts("6.12.1", diskstats=f"259 0 nvme1n1{' 0' * 17}\n")
 
 
 def configuration_of(text: str, *terms_files: TermsFile) -> Configuration:

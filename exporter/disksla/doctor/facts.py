@@ -26,8 +26,6 @@ class KernelFacts(msgspec.Struct, frozen=True):
     """Whether the paths are the default ones, so that uevents are of this machine."""
     has_udev_entries: bool = True
     uevents_problem: str | None = None
-    perf_event_paranoid: int | None = None
-    """kernel.perf_event_paranoid; None if it cannot be read."""
 
 
 class WebFacts(msgspec.Struct, frozen=True):

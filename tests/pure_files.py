@@ -31,7 +31,7 @@ TOUCHING = {
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather",
     "ebs": "client devices helper nvme",
-    "events": "data_writes helper opened opening source",
+    "events": "data_writes helper opened opening request_sampler source",
     "exchange": "http",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",

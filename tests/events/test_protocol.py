@@ -11,6 +11,7 @@ from disksla.events import Batch, End, EventsRequest, Refusal
 from disksla.events.protocol import (
     LONGEST_BYTES,
     MOST_DISKS,
+    Record,
     decode_answer,
     decode_request,
     encode,
@@ -25,7 +26,9 @@ def test_the_longest_request_is_read_as_it_was_written() -> None:
     assert request.numbers[0] == (4095, 2**20)
 
 
-@pytest.mark.parametrize("answer", [Batch(3, 200), End("0-3", 36), End("0"), Refusal("no")])
+@pytest.mark.parametrize(
+    "answer", [Batch(3, 200), End("0-3", Record(1183, 36)), End("0"), Refusal("no")]
+)
 def test_an_answer_is_read_as_it_was_written(answer: Batch | End | Refusal) -> None:
     assert decode_answer(encode(answer)) == answer
 

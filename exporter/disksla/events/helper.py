@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from disksla.errors import DiskslaError
-from disksla.events.opening import Plan, comm_of
+from disksla.events.opening import Plan, record_of
 from disksla.events.protocol import (
     LONGEST_BYTES,
     MOST_DESCRIPTORS,
@@ -88,7 +88,7 @@ def listen(path: Path) -> socket.socket:
 
 def _send_events(connection: socket.socket, plan: Plan) -> None:
     """Open and send the events, CPU by CPU. Raise OSError, DiskslaError."""
-    comm = comm_of(plan.tracepoints)
+    record = record_of(plan.tracepoints)
     for cpu, descriptors in plan.open():
         try:
             for first in range(0, len(descriptors), MOST_DESCRIPTORS):
@@ -96,4 +96,4 @@ def _send_events(connection: socket.socket, plan: Plan) -> None:
                 socket.send_fds(connection, [encode(Batch(cpu, len(part)))], part)
         finally:
             close_all(descriptors)
-    connection.send(encode(End(plan.online, comm)))
+    connection.send(encode(End(plan.online, record)))

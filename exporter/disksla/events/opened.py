@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
-from disksla.events.opening import EventFiles, comm_of, plan
+from disksla.events.opening import EventFiles, plan, record_of
 from disksla.events.protocol import (
     LONGEST_BYTES,
     MOST_DESCRIPTORS,
     Batch,
     End,
     EventsRequest,
+    Record,
     Refusal,
     decode_answer,
     encode,
@@ -37,8 +38,8 @@ class OpenedEvents(NamedTuple):
     request: EventsRequest
     by_cpu: dict[int, tuple[int, ...]]
     """Descriptors of each CPU, in the order of the events."""
-    comm: int | None
-    """Offset of the name of the program in a record."""
+    record: Record | None
+    """Form of their samples; None for events that count."""
 
     def close(self) -> None:
         """Close all."""
@@ -91,7 +92,7 @@ def _receive(
         message = _message(packet, len(descriptors), flags)
         if isinstance(message, End):
             _check_complete(message, request, by_cpu)
-            return OpenedEvents(request, by_cpu, message.comm)
+            return OpenedEvents(request, by_cpu, message.record)
         by_cpu[message.cpu] = (*by_cpu.get(message.cpu, ()), *descriptors)
     raise TimeoutError(f"the helper did not end within {ANSWER_S:.0f} s")
 
@@ -134,9 +135,8 @@ def _check_complete(end: End, request: EventsRequest, by_cpu: dict[int, tuple[in
 
 def _open_here(request: EventsRequest, files: EventFiles) -> OpenedEvents:
     prepared = plan(request, files)
-    comm = comm_of(prepared.tracepoints)
     by_cpu: dict[int, tuple[int, ...]] = {}
-    opened = OpenedEvents(request, by_cpu, comm)
+    opened = OpenedEvents(request, by_cpu, record_of(prepared.tracepoints))
     try:
         for cpu, descriptors in prepared.open():
             by_cpu[cpu] = tuple(descriptors)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from disksla.errors import DiskslaError
-from disksla.events.protocol import EventsRequest
+from disksla.events.protocol import EventsRequest, Record
 from disksla.events.tracepoints import (
     Tracepoint,
     filter_of_data_writes,
@@ -122,19 +122,19 @@ def plan(request: EventsRequest, files: EventFiles) -> Plan:
     return Plan(online, tracepoints, filters, read_paranoia(roots.procfs))
 
 
-def comm_of(tracepoints: tuple[Tracepoint, ...]) -> int | None:
-    """Return where the name of the program is in records of all; None if they are not sampled.
+def record_of(tracepoints: tuple[Tracepoint, ...]) -> Record | None:
+    """Return the form of the samples of two tracepoints; None for one, which only counts.
 
     Raise DiskslaError if they differ.
     """
     if len(tracepoints) == 1:
         return None
-    first, *others = (tracepoint.comm for tracepoint in tracepoints)
-    if first is None or any(comm != first for comm in others):
+    requested, queued = tracepoints
+    if requested.comm is None or requested.comm != queued.comm:
         raise DiskslaError(
             f"found records of {REQUESTED} and {QUEUED} that differ; this kernel is not known"
         )
-    return first
+    return Record(requested.number, requested.comm)
 
 
 def credentials_directory(environment: Mapping[str, str]) -> Path | None:

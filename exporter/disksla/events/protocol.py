@@ -55,13 +55,22 @@ class Batch(msgspec.Struct, frozen=True, tag="batch"):
     descriptors: Annotated[int, msgspec.Meta(ge=1, le=MOST_DESCRIPTORS)]
 
 
+class Record(msgspec.Struct, frozen=True):
+    """Form of the samples of requests."""
+
+    number: Count
+    """Of the tracepoint of requests."""
+    comm: Count
+    """Offset in bytes of the name of the program."""
+
+
 class End(msgspec.Struct, frozen=True, tag="end"):
     """All events are open."""
 
     online: str
     """List of the CPUs that have them, such as 0-3."""
-    comm: Count | None = None
-    """Offset of the name of the program in a record (`Tracepoint`)."""
+    record: Record | None = None
+    """Form of the samples; None for events that count."""
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="failure"):

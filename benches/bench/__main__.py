@@ -16,6 +16,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from bench.consumers import measure_consumers
 from bench.data_writes import measure_data_writes
 from bench.looked import measure_looked
 from bench.loops import loop_devices
@@ -207,8 +208,9 @@ def main() -> int:
     if sys.argv[1:2] == ["data-writes"]:
         measure_data_writes(float(sys.argv[2]) if len(sys.argv) > 2 else 5.0)
         return 0
-    if sys.argv[1:2] == ["looked"]:
-        measure_looked()
+    alone = {"consumers": measure_consumers, "looked": measure_looked}
+    if sys.argv[1:2] and sys.argv[1] in alone:
+        alone[sys.argv[1]]()
         return 0
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
     print("CPU time at 10 Hz, in ms per second:\n")

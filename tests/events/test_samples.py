@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from disksla.errors import DiskslaError
 from disksla.events import RecordForm, RequestSample, Samples
-from disksla.events.periods import MOST_PER_S, PERIODS, period_for
+from disksla.events.periods import MOST_PER_S, PERIODS, buffer_pages, period_for
 
 COMMS = (36, 38)
 """Offset of the name of the program in kernels up to 6.12, and in 6.18."""
@@ -119,3 +119,11 @@ def test_samples_are_limited(events_per_s: float, most_per_s: float) -> None:
     assert events_per_s / period <= most_per_s or period == PERIODS[-1]
     shorter = [each for each in PERIODS if each < period]
     assert not shorter or events_per_s / shorter[-1] > most_per_s
+
+
+@pytest.mark.parametrize(
+    ("cpus", "pages"), [(1, 64), (4, 64), (5, 32), (8, 32), (9, 16), (512, 16)]
+)
+def test_buffers_take_little_memory(cpus: int, pages: int) -> None:
+    assert buffer_pages(cpus) == pages
+    assert pages * 4096 // 88 > MOST_PER_S / 4

@@ -19,7 +19,9 @@ def format_of(kernel: str, name: str) -> Tracepoint:
     return parse_format((FORMATS / kernel / name).read_text())
 
 
-@pytest.mark.parametrize(("kernel", "comm"), [("6.18", 38)])
+@pytest.mark.parametrize(
+    ("kernel", "comm"), [("5.10", 36), ("6.1", 36), ("6.12", 36), ("6.18", 38)]
+)
 def test_formats_of_kernels(kernel: str, comm: int) -> None:
     requested, queued = format_of(kernel, "block_getrq"), format_of(kernel, "block_bio_queue")
     assert requested.comm == queued.comm == comm

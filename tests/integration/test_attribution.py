@@ -52,7 +52,7 @@ def by_cgroup(cgroup: int, comm: str) -> tuple[str, str]:
 class Watch:
     """What was sampled of a disk since it was made."""
 
-    def __init__(self, roots: Roots, device: str, pages: int = 32) -> None:
+    def __init__(self, roots: Roots, device: str, pages: int | None = None) -> None:
         number = Path(f"/dev/{device}").stat().st_rdev
         self._disks = {device: (os.major(number), os.minor(number))}
         self.sampler = RequestSampler(source_of(roots), roots.sysfs, pages=pages)
@@ -79,8 +79,8 @@ class Watch:
 
     def _add(self, used: Consumption) -> None:
         name = used.program or used.consumer
-        self.requests[name] += used.requests or 0
-        self.bytes[name] += used.bytes or 0
+        self.requests[name] += round(used.requests or 0)
+        self.bytes[name] += round(used.bytes or 0)
         if used.consumer != UNATTRIBUTED:
             self.cgroups.add(used.consumer)
 
@@ -102,12 +102,12 @@ def watch(roots: Roots, disk: str) -> Iterator[Watch]:
     found.sampler.close()
 
 
-def named(tmp_path: Path, name: str, program: str) -> Path:
+def named(tmp_path: Path, name: str, program: str) -> str:
     """Return a program under another name, which the kernel shows."""
     path = tmp_path / name
     if not path.exists():
         path.symlink_to(shutil.which(program) or program)
-    return path
+    return str(path)
 
 
 def writes(tmp_path: Path, name: str, disk: str, count: int) -> subprocess.Popen[bytes]:
@@ -151,16 +151,15 @@ while os.read(reads, 1):
 def test_programs_that_alternate(watch: Watch, disk: str, tmp_path: Path) -> None:
     """On one CPU, every other request is of the other program: an even period would see one."""
     rounds, period = 1400, 7
-    busy = Taken(Counter(), 0, (1, 1), (1000 * period, 1000 * period), os.cpu_count() or 1)
-    watch.sampler.adapt(busy, 1.0)
+    watch.sampler.adapt((1000 * period, 1000 * period), 1.0)
     assert watch.sampler.take() is not None
     cpu = min(os.sched_getaffinity(0))
     pipes = [os.pipe() for _ in range(3)]
     (first, to_first), (second, to_second), (back, to_back) = pipes
     programs = []
     for name, ends in (("ping", (first, to_second)), ("pong", (second, to_back))):
-        program = named(tmp_path, name, sys.executable)
-        command = ["taskset", "--cpu-list", str(cpu), program, "-c", ALTERNATE, f"/dev/{disk}"]
+        path = named(tmp_path, name, sys.executable)
+        command = ["taskset", "--cpu-list", str(cpu), path, "-c", ALTERNATE, f"/dev/{disk}"]
         programs.append(subprocess.Popen([*command, *map(str, ends)], pass_fds=ends))
     for end in (first, second, to_second, to_back):
         os.close(end)

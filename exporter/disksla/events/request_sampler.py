@@ -14,13 +14,11 @@ from pathlib import Path
 
 from disksla.errors import DiskslaError
 from disksla.events.opened import OpenedEvents
-from disksla.events.periods import MOST_PER_S, period_for
+from disksla.events.periods import MOST_PER_S, buffer_pages, period_for
 from disksla.events.protocol import EventsRequest
 from disksla.events.samples import RecordForm, RequestSample, Taken
 from disksla.events.source import EventSource, Wish
 
-_PAGES = 32
-"""Of a buffer, for each CPU: 1,489 samples. At most 2,000 come in a second, but in the first."""
 _ENABLE, _DISABLE, _SET_OUTPUT, _SET_PERIOD = 0x2400, 0x2401, 0x2405, 0x40082404
 _POSITIONS = struct.Struct("=QQ")
 """Ends of what the kernel wrote and of what was read, in the first page of a buffer."""
@@ -31,11 +29,11 @@ _NUMBER = struct.Struct("=Q")
 class RequestSampler:
     """Events that sample requests of disks, on all CPUs."""
 
-    def __init__(self, source: EventSource, sysfs: Path, *, pages: int = _PAGES) -> None:
-        """Want nothing yet; `pages` is a power of two."""
+    def __init__(self, source: EventSource, sysfs: Path, *, pages: int | None = None) -> None:
+        """Want nothing yet; `pages` of a buffer are a power of two."""
         self.source = source
         self._online = sysfs / "devices" / "system" / "cpu" / "online"
-        self._size = pages * mmap.PAGESIZE
+        self._pages = pages
         self._wish: Wish | None = None
         self._renewals = 0
         self._events: _Events | None = None
@@ -74,7 +72,7 @@ class RequestSampler:
     def take(self) -> Taken | None:
         """Return what was sampled since the last call, and None if no events are open.
 
-        The samples may be of no more than about a second, or some are lost.
+        Call it four times a second, or samples are lost.
         """
         if self._events is None:
             return None
@@ -85,10 +83,13 @@ class RequestSampler:
             self._give_back()
             return None
 
-    def adapt(self, taken: Taken, seconds: float) -> None:
-        """Set the periods for the next samples by what was counted in so many seconds."""
+    def adapt(self, counted: tuple[int, int], seconds: float) -> None:
+        """Set the periods for the next samples by what was counted in so many seconds.
+
+        Call it right after `take`.
+        """
         if self._events is not None:
-            self._events.adapt(taken.counted, seconds)
+            self._events.adapt(counted, seconds)
 
     def close(self) -> None:
         """Close all."""
@@ -98,7 +99,7 @@ class RequestSampler:
     def _use(self, opened: OpenedEvents) -> None:
         self._give_back()
         try:
-            self._events = _Events(opened, self._size)
+            self._events = _Events(opened, self._pages or buffer_pages(len(opened.by_cpu)))
         except (OSError, DiskslaError) as error:
             self._problem = f"cannot sample requests: {error}"
             self.source.give_back(opened)
@@ -119,14 +120,14 @@ class RequestSampler:
 class _Events:
     """Events that are open, disabled at first, with a buffer for each CPU."""
 
-    def __init__(self, opened: OpenedEvents, size: int) -> None:
+    def __init__(self, opened: OpenedEvents, pages: int) -> None:
         """Map the buffers. Raise OSError, DiskslaError."""
         if opened.record is None:
             raise DiskslaError("found no form of records; expected that of the kernel")
         self.opened = opened
         self._requests = opened.record.number
         self._form = RecordForm(opened.record.comm)
-        self._size = size
+        self._size = pages * mmap.PAGESIZE
         self._kinds = tuple(zip(*opened.by_cpu.values(), strict=True))
         """Descriptors of all CPUs: of requests, and of what carries their bytes."""
         self._enabled = [False, False]
@@ -135,7 +136,7 @@ class _Events:
         self._buffers: list[mmap.mmap] = []
         try:
             for requests, queued in opened.by_cpu.values():
-                self._buffers.append(mmap.mmap(requests, mmap.PAGESIZE + size))
+                self._buffers.append(mmap.mmap(requests, mmap.PAGESIZE + self._size))
                 fcntl.ioctl(queued, _SET_OUTPUT, requests)
         except OSError:
             self.unmap()

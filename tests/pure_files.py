@@ -27,6 +27,7 @@ TOUCHING = {
         report serve sweep top verify
     """,
     "config": "settings_file terms_directory",
+    "consumers": "request_reader",
     "detection": "clouds_file service_account",
     "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather",

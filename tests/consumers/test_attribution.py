@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from disksla.consumers import Attribution, Consumption, attributed
+from disksla.consumers import Attribution, Consumption, added, attributed
 from disksla.events import RequestSample, Taken
 
 REQUESTS, BYTES = 1183, 1184
@@ -123,3 +123,13 @@ def test_nothing_is_unattributed_if_no_sample_is_lost(steps: list[tuple[int, int
         found = taken({sample(REQUESTS, A, 7, "a"): sampled}, (counted, 0))
         before, consumptions = attributed(before, found, DISKS, name, with_bytes=True)
         assert all(each.consumer != "unattributed" for each in consumptions)
+
+
+def test_parts_are_added() -> None:
+    first = (Consumption("vda", "a", "x", 1.0, 512.0), Consumption("vda", "b", "x", 1.0, 512.0))
+    second = (Consumption("vda", "b", "x", 2.0, None), Consumption("vdb", "b", "x", 2.0, 1.0))
+    assert added([first, (), second, first[:1]]) == (
+        Consumption("vda", "a", "x", 2.0, 1024.0),
+        Consumption("vda", "b", "x", 3.0, None),
+        Consumption("vdb", "b", "x", 2.0, 1.0),
+    )

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,11 +14,16 @@ import pytest
 
 from disksla.consumers import Attribution, Consumption, attributed
 from disksla.consumers.attribution import UNATTRIBUTED
-from disksla.events import Taken
+from disksla.consumers.request_reader import RequestReader, Wanted
+from disksla.events import EventsRequest, Record, Taken
+from disksla.events.opened import OpenedEvents, open_events
+from disksla.events.opening import EventFiles
 from disksla.events.request_sampler import RequestSampler
+from disksla.events.source import EventSource
 from disksla.system.roots import Roots
+from support.log_events import events
 from support.loop_device import attached, needs_loop
-from support.opened_events import PATIENCE_S, source_of
+from support.opened_events import NO_HELPER, PATIENCE_S, source_of
 from support.tracefs import sysfs_with_tracefs
 from support.waiting import eventually
 
@@ -198,3 +204,65 @@ def test_paused_events_count_nothing(watch: Watch, disk: str, tmp_path: Path) ->
     time.sleep(SETTLE_S)
     taken = watch.read()
     assert (taken.counted, taken.seen) == ((0, 0), Counter())
+
+
+def test_requests_are_posted_while_a_disk_is_busy(
+    roots: Roots, disk: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("disksla.consumers.request_reader.BUSY_FOR_S", 0.5)
+    number = Path(f"/dev/{disk}").stat().st_rdev
+    disks = {disk: (os.major(number), os.minor(number))}
+    is_busy = threading.Event()
+    is_busy.set()
+    posted: list[tuple[tuple[Consumption, ...], float]] = []
+    reader = RequestReader(
+        RequestSampler(source_of(roots), roots.sysfs),
+        lambda: Wanted(disks, is_busy.is_set(), with_bytes=False),
+        by_cgroup,
+        lambda used, seconds: posted.append((used, seconds)),
+    )
+    reader.start()
+    assert eventually(lambda: bool(posted), PATIENCE_S), reader.sampler.why_not
+    assert writes(tmp_path, "first", disk, 300).wait(PATIENCE_S) == 0
+
+    def requests() -> float:
+        used = (each for part, _ in posted for each in part if each.program == "first")
+        return sum(each.requests or 0.0 for each in used)
+
+    assert eventually(lambda: requests() == 300, PATIENCE_S)
+    assert all(each.bytes is None for part, _ in posted for each in part)
+    is_busy.clear()
+    time.sleep(2.0)  # until the events are disabled
+    assert writes(tmp_path, "first", disk, 100).wait(PATIENCE_S) == 0
+    is_busy.set()
+    before = len(posted)
+    assert eventually(lambda: len(posted) > before + 1, PATIENCE_S)
+    assert requests() == 300
+    reader.stop()
+
+
+def test_records_of_an_unknown_kernel_are_counted_and_said_once(
+    roots: Roots, disk: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    number = Path(f"/dev/{disk}").stat().st_rdev
+    disks = {disk: (os.major(number), os.minor(number))}
+
+    def opener(request: EventsRequest, online: str) -> OpenedEvents:
+        found = open_events(request, online, NO_HELPER, EventFiles(roots))
+        return found._replace(record=Record(1, 30))
+
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 -- descriptors, not files
+    sampler = RequestSampler(EventSource(opener, "consumers", between_s=0.0), roots.sysfs)
+
+    def watch() -> bool:
+        sampler.watch(disks, with_bytes=True)
+        return sampler.why_not is not None
+
+    assert eventually(watch, PATIENCE_S)
+    assert not eventually(lambda: watch() and sampler.take() is not None, 0.3)
+    assert sampler.why_not is not None
+    assert "found the name of a program at offset 30; this kernel is not known" in sampler.why_not
+    assert sampler.health == ("consumers", 1, False, sampler.why_not)
+    assert [event.message for event in events(caplog)] == ["requests not sampled"]
+    sampler.close()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208

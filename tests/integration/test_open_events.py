@@ -4,11 +4,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from disksla.events import EventsRequest
+from disksla.events.helper import listen
+from disksla.events.opened import ask
+from disksla.events.opening import COMPLETED, QUEUED, REQUESTED
 from disksla.system.roots import Roots
 from support.daemon_process import DISKSLA
 from support.loop_device import attached, needs_loop
@@ -107,3 +112,35 @@ def test_disk_that_does_not_exist_is_refused(roots: Roots, tmp_path: Path, text:
     with helping(roots, tmp_path) as path:
         (line,) = unprivileged(path, text, "--refused")
     assert "expected" in line
+
+
+def test_helper_as_systemd_starts_it(roots: Roots, disk: str, tmp_path: Path) -> None:
+    """With a connection as descriptor 3, credentials instead of tracefs, and nothing else."""
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    for name in (COMPLETED, REQUESTED, QUEUED):
+        source = roots.sysfs / "kernel/tracing/events/block" / name / "format"
+        (credentials / name).write_text(source.read_text(encoding="ascii"))
+    number = Path(f"/dev/{disk}").stat().st_rdev
+    device = f"{os.major(number)}:{os.minor(number)}"
+    path = tmp_path / "events.sock"
+    with listen(path) as listening:
+        for events in ("data_writes", "requests"):
+            request = EventsRequest(events, (device,))
+            with ThreadPoolExecutor() as threads:
+                asked = threads.submit(ask, path, request)
+                connection, _ = listening.accept()
+                with connection:
+                    command = f"exec {DISKSLA} open-events 3<&{connection.fileno()}"
+                    ended = subprocess.run(
+                        ["bash", "-c", command],
+                        env={"CREDENTIALS_DIRECTORY": str(credentials)},
+                        pass_fds=[connection.fileno()],
+                        capture_output=True,
+                        check=False,
+                    )
+                opened = asked.result(PATIENCE_S)
+            assert (ended.returncode, ended.stderr) == (0, b"")
+            assert len(opened.by_cpu) == os.cpu_count()
+            assert (opened.record is None) == (events == "data_writes")
+            opened.close()

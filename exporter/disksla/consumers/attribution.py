@@ -5,7 +5,7 @@ is unattributed.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 
@@ -69,6 +69,25 @@ def attributed(
         )
         for key in sorted({**all_requests, **all_sizes})
     )
+
+
+def added(parts: Iterable[tuple[Consumption, ...]]) -> tuple[Consumption, ...]:
+    """Return what each consumer used in parts of a time; what is not known of a part is None."""
+    sums: dict[_Key, Consumption] = {}
+    for each in (consumption for part in parts for consumption in part):
+        key = (each.device, each.consumer, each.program)
+        so_far = sums.get(key)
+        if so_far is not None:
+            requests = _sum(so_far.requests, each.requests)
+            size_bytes = _sum(so_far.bytes, each.bytes)
+            sums[key] = Consumption(*key, requests=requests, bytes=size_bytes)
+        else:
+            sums[key] = each
+    return tuple(sums[key] for key in sorted(sums))
+
+
+def _sum(first: float | None, second: float | None) -> float | None:
+    return None if first is None or second is None else first + second
 
 
 def _lost(

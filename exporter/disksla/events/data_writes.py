@@ -73,8 +73,9 @@ class DataWriteCounters:
         return bool(self._groups)
 
     def close(self) -> None:
-        """Close all; `read` opens nothing any more."""
+        """Close all; `read` has it opened again."""
         self._give_back()
+        self._wish = None
         self.source.stop()
         if self._online_descriptor is not None:
             os.close(self._online_descriptor)

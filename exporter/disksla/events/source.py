@@ -59,16 +59,16 @@ class EventSource:
         self._errors = 0
         self.why_not: str | None = None
         """Why the events were not opened at the last attempt; None if they were."""
-        self._is_helper_missing = True
+        self._has_helper = False
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     @property
     def health(self) -> SourceHealth | None:
-        """How the helper works; None without one."""
-        if self._is_helper_missing and not self._errors:
+        """How events are opened; None if there is no helper, and they need one."""
+        if not self._has_helper and not self._errors:
             return None
-        works = None if self._is_helper_missing else self.why_not is None
+        works = self.why_not is None if self._has_helper else None
         return SourceHealth(self._name, self._errors, works, self.why_not)
 
     def want(self, wish: Wish | None) -> None:
@@ -77,6 +77,7 @@ class EventSource:
             return
         self._wish = wish
         if self._thread is None and wish is not None:
+            self._stopping.clear()
             self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
             self._thread.start()
         self._wishes.put(wish)
@@ -102,13 +103,16 @@ class EventSource:
         self._wishes.put(opened)
 
     def stop(self) -> None:
-        """Close what was not taken, and end the thread."""
+        """Close what was not taken, and end the thread; `want` starts it again."""
         self._wish = None
-        self.take()
-        if self._thread is not None:
-            self._stopping.set()
-            self._wishes.put(None)
-            self._thread.join(STOP_TIMEOUT_S)
+        if self._thread is None:
+            return
+        self._stopping.set()
+        self._wishes.put(None)
+        self._thread.join(STOP_TIMEOUT_S)
+        self._thread = None
+        while not self._opened.empty():
+            self._opened.get()[1].close()
 
     def _run(self) -> None:
         wish: Wish | None = None
@@ -140,16 +144,15 @@ class EventSource:
         try:
             opened = self._open(wish.request, wish.online)
         except (OSError, DiskslaError) as error:
-            self._is_helper_missing = isinstance(error, NoHelperError)
+            self._has_helper = not isinstance(error, NoHelperError)
             self.why_not = str(error)
-            level = logging.INFO if self._is_helper_missing else logging.WARNING
-            if not self._is_helper_missing:
-                self._errors += 1
+            self._errors += self._has_helper
+            level = logging.WARNING if self._has_helper else logging.INFO
             if self.why_not != before:
                 extra = fields(events=wish.request.events, err=error)
                 log.log(level, "events not opened", extra=extra)
             return False
-        self.why_not = None
+        self.why_not, self._has_helper = None, True
         self._opened.put((wish, opened))
         if before is not None:
             log.info("events opened", extra=fields(events=wish.request.events))

@@ -26,7 +26,7 @@ _Key = tuple[str, str, str]
 class Attribution(msgspec.Struct, frozen=True):
     """What may still be sampled of what was counted: less than a period on each CPU."""
 
-    open: tuple[float, float] = (0.0, 0.0)
+    open: tuple[int, int] = (0, 0)
     """Requests and parts of requests with bytes that were counted, but not sampled yet."""
 
 
@@ -42,33 +42,37 @@ def attributed(
 
     `disks` are those that are sampled, by their numbers. Bytes are None unless they are sampled.
     """
-    devices = {major << 20 | minor: device for device, (major, minor) in disks.items()}
-    requests: Counter[_Key] = Counter()
-    sizes: Counter[_Key] = Counter()
-    sampled = [0, 0]
-    for sample, number in taken.seen.items():
-        kind = int(sample.tracepoint != taken.requests)
-        weight = number * taken.periods[kind]
-        sampled[kind] += weight
-        if sample.device in devices:
-            comm = sample.comm.partition(b"\0")[0].decode(errors="replace")
-            key = (devices[sample.device], *names(sample.cgroup, comm))
-            if kind:
-                sizes[key] += weight * sample.sectors * SECTOR_BYTES
-            else:
-                requests[key] += weight
-    after, lost = _lost(before, taken, (sampled[0], sampled[1]))
-    lost_bytes = lost[1] * sizes.total() / sampled[1] if sampled[1] else 0.0
-    all_requests = {**requests, **_unattributed(requests, disks, lost[0])}
-    all_sizes = {**sizes, **_unattributed(sizes, disks, lost_bytes)}
+    used, sampled = _used(taken, disks, names)
+    after, (lost, lost_parts) = _lost(before, taken, sampled)
+    lost_bytes = lost_parts * used[1].total() / sampled[1] if sampled[1] else 0.0
+    requests = _with_unattributed(used[0], disks, lost)
+    sizes = _with_unattributed(used[1], disks, lost_bytes)
     return after, tuple(
         Consumption(
             *key,
-            requests=float(all_requests.get(key, 0)),
-            bytes=float(all_sizes.get(key, 0)) if with_bytes else None,
+            requests=requests.get(key, 0.0),
+            bytes=sizes.get(key, 0.0) if with_bytes else None,
         )
-        for key in sorted({**all_requests, **all_sizes})
+        for key in sorted({**requests, **sizes})
     )
+
+
+def _used(
+    taken: Taken, disks: Mapping[str, tuple[int, int]], names: Names
+) -> tuple[tuple[Counter[_Key], Counter[_Key]], tuple[int, int]]:
+    """Return requests and bytes by key, and of how many events the samples are."""
+    devices = {major << 20 | minor: device for device, (major, minor) in disks.items()}
+    used: tuple[Counter[_Key], Counter[_Key]] = (Counter(), Counter())
+    sampled = [0, 0]
+    for sample, number in taken.seen.items():
+        kind = int(sample.tracepoint != taken.requests)
+        events = number * taken.periods[kind]
+        sampled[kind] += events
+        if sample.device in devices:
+            comm = sample.comm.partition(b"\0")[0].decode(errors="replace")
+            key = (devices[sample.device], *names(sample.cgroup, comm))
+            used[kind][key] += events * (sample.sectors * SECTOR_BYTES if kind else 1)
+    return used, (sampled[0], sampled[1])
 
 
 def added(parts: Iterable[tuple[Consumption, ...]]) -> tuple[Consumption, ...]:
@@ -92,28 +96,30 @@ def _sum(first: float | None, second: float | None) -> float | None:
 
 def _lost(
     before: Attribution, taken: Taken, sampled: tuple[int, int]
-) -> tuple[Attribution, tuple[float, float]]:
+) -> tuple[Attribution, tuple[int, int]]:
     """Return what may still be sampled, and how much more than that was counted."""
     balance = [
         is_open + counted - weight
         for is_open, counted, weight in zip(before.open, taken.counted, sampled, strict=True)
     ]
     most = [(period - 1) * taken.cpus for period in taken.periods]
-    lost = [max(0.0, each - limit) for each, limit in zip(balance, most, strict=True)]
+    lost = [max(0, each - limit) for each, limit in zip(balance, most, strict=True)]
     after = [each - gone for each, gone in zip(balance, lost, strict=True)]
     return Attribution((after[0], after[1])), (lost[0], lost[1])
 
 
-def _unattributed(used: Counter[_Key], disks: Collection[str], amount: float) -> dict[_Key, float]:
-    """Return an amount for each disk by its share of what is known; equal shares without any."""
-    if not amount:
-        return {}
+def _with_unattributed(
+    used: Counter[_Key], disks: Collection[str], amount: float
+) -> dict[_Key, float]:
+    """Return what is used, and an amount of each disk by its share; equal shares without any."""
+    found = {key: float(each) for key, each in used.items()}
     known = dict.fromkeys(disks, 0)
     for (device, *_), each in used.items():
         known[device] += each
     total = sum(known.values())
-    return {
-        (device, UNATTRIBUTED, ""): amount * (each / total if total else 1 / len(known))
-        for device, each in known.items()
-        if each or not total
-    }
+    for device, each in known.items() if amount else ():
+        share = each / total if total else 1 / len(known)
+        key = (device, UNATTRIBUTED, "")
+        if share:
+            found[key] = found.get(key, 0.0) + amount * share
+    return found

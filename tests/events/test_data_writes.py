@@ -112,7 +112,7 @@ def test_credential_without_a_format(roots: Roots, tmp_path: Path) -> None:
     (tmp_path / COMPLETED).write_text("unknown")
     opener = partial(open_events, helper=NO_HELPER, files=EventFiles(roots, tmp_path))
     counters = DataWriteCounters(EventSource(opener, "events", between_s=0.0), roots.sysfs)
-    assert "tracefs at /sys/kernel/tracing" in reason(counters)
+    assert "found none; it needs root, and tracefs at /sys/kernel/tracing" in reason(counters)
     counters.close()
 
 

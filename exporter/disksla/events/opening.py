@@ -44,12 +44,15 @@ class EventFiles(NamedTuple):
     def tracepoint(self, name: str) -> Tracepoint:
         """Return what the kernel says of a tracepoint. Raise DiskslaError."""
         try:
-            return parse_format(self._file(name).read_text(encoding="ascii"))
-        except (OSError, UnicodeDecodeError, DiskslaError) as error:
-            why = self._lockdown() or "it needs root, and tracefs at /sys/kernel/tracing"
-            raise DiskslaError(
-                f"cannot read the format of the tracepoint {name}: {error}; {why}"
-            ) from None
+            text = self._file(name).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = str(error)
+        else:
+            if text.startswith("name: "):
+                return parse_format(text)
+            reason = "found none"  # what the unit passes then
+        why = self._lockdown() or "it needs root, and tracefs at /sys/kernel/tracing"
+        raise DiskslaError(f"cannot read the format of the tracepoint {name}: {reason}; {why}")
 
     def _file(self, name: str) -> Path:
         if self.credentials is not None:

@@ -11,24 +11,10 @@ from hypothesis import strategies as st
 from disksla.errors import DiskslaError
 from disksla.events import RecordForm, RequestSample, Samples
 from disksla.events.periods import MOST_PER_S, PERIODS, buffer_pages, period_for
+from support.request_samples import lost, record
 
 COMMS = (36, 38)
 """Offset of the name of the program in kernels up to 6.12, and in 6.18."""
-
-
-def record(sample: RequestSample, comm: int, pid: int = 1) -> bytes:
-    """Return a sample as perf_event_open(2) describes it, field by field."""
-    raw = struct.pack("=HBBi", sample.tracepoint, 0, 0, pid)
-    raw += struct.pack("=I4xQI", sample.device, 0, sample.sectors)
-    raw = raw.ljust(comm, b"W") + sample.comm
-    raw = raw.ljust(-(-len(raw) // 8) * 8, b"\0")  # of the structure
-    raw = raw.ljust(-(-(len(raw) + 4) // 8) * 8 - 4, b"\0")  # with its length
-    body = struct.pack("=III", pid, pid, len(raw)) + raw + struct.pack("=Q", sample.cgroup)
-    return struct.pack("=IHH", 9, 0, 8 + len(body)) + body
-
-
-def lost(number: int) -> bytes:
-    return struct.pack("=IHHQQ", 2, 0, 24, 7, number)
 
 
 UNKNOWN = struct.pack("=IHHQ", 5, 0, 16, 0)

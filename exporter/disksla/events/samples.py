@@ -85,7 +85,8 @@ class RecordForm:
         found: Counter[tuple[int | bytes, ...]] = Counter()
         at = lost = 0
         while at < len(content):
-            kind, _, length = _HEAD.unpack_from(content.ljust(at + _HEAD.size, b"\0"), at)
+            head = content[at : at + _HEAD.size]
+            kind, _, length = _HEAD.unpack(head.ljust(_HEAD.size, b"\0"))
             if length < _HEAD.size or at + length > len(content):
                 raise DiskslaError(f"found a record of {length} bytes; this kernel is not known")
             record = content[at : at + length]

@@ -75,6 +75,7 @@ def test_any_content_is_read_or_refused(content: bytes) -> None:
     [
         record(RequestSample(1, 2, 3, bytes(16), 4), 48),  # a record that is longer
         record(RequestSample(1, 2, 3, bytes(16), 4), 38)[:-8],
+        record(RequestSample(1, 2, 3, bytes(16), 4), 38).replace(b"\x3c\0\0\0", b"\x38\0\0\0"),
         struct.pack("=IHH", 9, 0, 0) * 11,
         struct.pack("=IHH", 9, 0, 88),
         b"\0" * 88,
@@ -113,3 +114,16 @@ def test_samples_are_limited(events_per_s: float, most_per_s: float) -> None:
 def test_buffers_take_little_memory(cpus: int, pages: int) -> None:
     assert buffer_pages(cpus) == pages
     assert pages * 4096 // 88 > MOST_PER_S / 4
+
+
+def test_lost_samples_and_records_of_other_kinds() -> None:
+    sample = RequestSample(1183, 7 << 20, 8, b"postgres".ljust(16, b"\0"), 4711)
+    content = record(sample, 36) + lost(443) + UNKNOWN + record(sample, 36)
+    assert RecordForm(36).parse(content) == Samples(Counter({sample: 2}), 443)
+
+
+@pytest.mark.parametrize(
+    ("events_per_s", "period"), [(0, 1), (2000, 1), (2001, 3), (30_000, 29), (1e9, PERIODS[-1])]
+)
+def test_period_for_a_rate(events_per_s: float, period: int) -> None:
+    assert period_for(events_per_s, MOST_PER_S) == period

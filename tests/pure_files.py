@@ -23,15 +23,16 @@ TOUCHING = {
         _advise_series _context _daemon _exclusive _interrupt _machine_options _options
         _prometheus _provision _recent _recent_text _recorded_lines _sold _verify_report advise
         catalog check check_config detect discover
-        doctor ebs_statistics explain identify judge limits once probe record replay report serve
-        sweep top verify
+        doctor ebs_statistics explain identify judge limits once open_events probe record replay
+        report serve sweep top verify
     """,
     "config": "settings_file terms_directory",
-    "consumers": "groups io_stat io_stat_files",
+    "consumers": "groups io_stat io_stat_files readers request_reader",
     "detection": "clouds_file service_account",
-    "disks": "csi_volume_files data_writes hotplug inventory",
+    "disks": "csi_volume_files hotplug inventory",
     "doctor": "ask_daemon gather_facts",
     "ebs": "client devices helper nvme",
+    "events": "data_writes helper opened opening request_sampler source",
     "exchange": "transport",
     "fio": "filesystem process raw_device runner sandbox scratch_file",
     "history": "machine_limit",

@@ -287,8 +287,9 @@ class Daemon:
         yield self._jobs.health()
         if (ebs := self._ebs.health) is not None:
             yield ebs
-        if (consumers := self._sampler.consumers.health) is not None:
-            yield consumers
+        yield from self._sampler.consumers.healths
+        if (events := self._sampler.events_health) is not None:
+            yield events
         yield SourceHealth("verification", self._reports.errors, self._reports.success)
         yield self._server.health
         if self._manager.is_present:

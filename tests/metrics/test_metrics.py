@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import ProcessCollector
 
 from disksla.config import UnusedEntry
+from disksla.consumers import NO_CONSUMERS, Consumption
 from disksla.ebs import Reading
 from disksla.ebs.statistics import parse
 from disksla.histogram import Histogram
@@ -68,6 +69,9 @@ def test_names_are_unique() -> None:
     assert len(ALL) == len(METRICS)
 
 
+CONSUMPTION = Consumption("vdc", "postgresql.service", "postgres", requests=9, bytes=36864)
+
+
 def everything() -> Snapshot:
     """Return a disk with burst credits, one of which all is known, an unknown one, and a group."""
     bursting = msgspec.structs.replace(
@@ -88,6 +92,9 @@ def everything() -> Snapshot:
         agreement=Agreement(),
         data_writes=7,
         usual_latency_s={"read": 0.002},
+        consumers=NO_CONSUMERS.plus(
+            (0.0, 1.0), [CONSUMPTION], is_throttled=True, may_be_named=None
+        ),
     )
     terms = TermsSnapshot(
         as_of_timestamp_s={"api": 1763900000.0},

@@ -1,4 +1,4 @@
-"""Who uses a disk: units, containers and pods, by the control groups of the kernel.
+"""Who uses a disk: units, containers and pods, by control groups and by samples of requests.
 
 - `consumption`: what one reading adds, as ticks and recordings have it.
 - `names`: the name of a control group, a pod or a program, as it is shown.
@@ -9,9 +9,13 @@
 - `groups`: scans the directories of the groups, and knows their names by their ids.
 - `io_stat`: the thread that reads `io.stat` while a disk is throttled or busy, by
   `io_stat_files`.
+- `attribution`: requests by consumer and program, from samples of them.
+- `request_reader`: the thread that samples requests while a disk is throttled or busy.
+- `readers`: both threads, whose readings do not overlap.
 - `consumer_totals`: sums by consumer, for metrics and for sentences.
 """
 
+from disksla.consumers.attribution import Attribution, added, attributed
 from disksla.consumers.consumer_totals import (
     MOST_NAMES,
     MOST_SERIES,

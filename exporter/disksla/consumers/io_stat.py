@@ -98,6 +98,11 @@ class IoStatReader:
             return None
         return SourceHealth("consumers", self._errors, self._problem is None, self._problem)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether there are groups with the controller `io`."""
+        return self._root is not None
+
     def start(self) -> None:
         """Start the thread, anew after `stop`."""
         self._stopping.clear()

@@ -16,7 +16,6 @@ from disksla.config.settings_file import DEFAULT_DIRECTORY, beyond_catalog, cata
 from disksla.config.terms_directory import read_with_terms
 from disksla.consumers.groups import find_hierarchy
 from disksla.disks import Disk
-from disksla.disks.data_writes import data_write_counters
 from disksla.disks.hotplug import uevent_monitors
 from disksla.disks.inventory import BlockDevices
 from disksla.doctor.ask_daemon import ask_daemon
@@ -33,6 +32,9 @@ from disksla.doctor.facts import (
 )
 from disksla.doctor.unit import parse_unit
 from disksla.errors import DiskslaError
+from disksla.events import EventsRequest
+from disksla.events.opened import open_events
+from disksla.events.opening import EventFiles
 from disksla.fio.runner import find_fio
 from disksla.limits.catalog import load_catalog, operator_files
 from disksla.limits.machine_tables import providers_with_machines
@@ -44,6 +46,7 @@ from disksla.system import provider_of
 from disksla.system.clock_state import read_clock_state
 from disksla.system.dmi import read_dmi
 from disksla.system.roots import Roots
+from disksla.system.unix_socket import DEFAULT_EVENTS_SOCKET
 from disksla.system.user_access import has_user, may_access, user_name
 
 _UNIT = "disksla-exporter.service"
@@ -159,13 +162,16 @@ def _iostats(roots: Roots, disks: Iterable[Disk]) -> Iterable[tuple[str, str]]:
 
 def _why_not_exact(roots: Roots, disks: Iterable[Disk]) -> str | None:
     """Return why this process cannot count data writes; the events are closed again at once."""
-    numbers = {disk.name: (disk.major, disk.minor) for disk in disks if disk.write_back}
-    counters = data_write_counters(roots)
+    devices = tuple(f"{disk.major}:{disk.minor}" for disk in disks if disk.write_back)
+    if not devices:
+        return None
+    request, files = EventsRequest("data_writes", devices), EventFiles(roots)
     try:
-        _, problems = counters.read(numbers)
-    finally:
-        counters.close()
-    return counters.why_not or next(iter(problems.values()), None)
+        online = (roots.sysfs / "devices/system/cpu/online").read_text(encoding="ascii")
+        open_events(request, online, DEFAULT_EVENTS_SOCKET, files).close()
+    except (OSError, DiskslaError) as error:
+        return str(error)
+    return None
 
 
 def _configuration(places: Places) -> tuple[ConfigurationFacts, list[Path]]:

@@ -13,7 +13,6 @@ from disksla.doctor.facts import MachineFacts, UnitFacts
 _DROP_INS = "/etc/systemd/system/disksla-exporter.service.d"
 _EXAMPLES = "/usr/share/doc/disksla-exporter/examples"
 _RESTART = "systemctl daemon-reload && systemctl restart disksla-exporter"
-_CREDENTIAL = "block_rq_complete"
 
 
 def check_measuring(machine: MachineFacts) -> Iterator[CheckResult]:
@@ -35,29 +34,18 @@ def _exact_counts(machine: MachineFacts) -> CheckResult:
     names = ", ".join(cached)
     if counted & set(cached):
         return ok(check, f"data writes of {names} are counted exactly by the daemon")
-    unit = machine.unit
-    collected = _samples(machine, "collector_success", collector="data_writes")
-    failed = any(not sample.value for sample in collected)
-    has_drop_in = unit is not None and any(
-        value.startswith(_CREDENTIAL) for value in unit.values.get("LoadCredential", ())
-    )
-    if has_drop_in and not failed:
-        return ok(check, f"data writes of {names}: the unit permits to count them exactly")
-    if unit is None and machine.why_not_exact is None:
+    if any(sample.value for sample in _samples(machine, "collector_success", collector="events")):
+        return ok(check, f"data writes of {names} are counted exactly once they are written to")
+    if machine.why_not_exact is None:
         return ok(check, f"data writes of {names} can be counted exactly by this user")
-    reason = ""
-    if unit is None and machine.why_not_exact is not None:
-        reason = f": {machine.why_not_exact.partition(';')[0]}"
     return note(
         check,
         f"empty flushes of {names} count as writes, so that the number of data writes is known"
-        f" between two bounds only{reason}",
+        f" between two bounds only: {machine.why_not_exact}",
         expected="exact counts, by performance events of the kernel",
-        fix="journalctl --unit disksla-exporter --grep data_writes"
-        if failed
-        else _install("30-count-data-writes.conf")
-        if unit is not None
-        else "run the daemon by its unit, with the drop-in 30-count-data-writes.conf",
+        fix="systemctl enable --now disksla-events.socket"
+        if machine.why_not_exact.startswith("no helper")
+        else "journalctl --unit 'disksla-events@*'",
     )
 
 

@@ -9,16 +9,21 @@ import queue
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from disksla.config import Configuration, Matched, changes, match_disks
 from disksla.consumers import ConsumerReading
-from disksla.consumers.io_stat import IoStatReader
+from disksla.consumers.readers import ConsumerReaders
 from disksla.disks import Disk
-from disksla.disks.data_writes import Counts, data_write_counters
 from disksla.ebs import Failure, Reading
+from disksla.events.data_writes import Counts, DataWriteCounters
+from disksla.events.opened import open_events
+from disksla.events.opening import EventFiles
+from disksla.events.source import EventSource
 from disksla.interval import Clocks
 from disksla.pipeline.advance import advance, configure
 from disksla.pipeline.changed_lines import DiskstatsLines
@@ -35,8 +40,10 @@ from disksla.pipeline.state import (
 from disksla.pipeline.tick import Tick
 from disksla.procfs.files import DiskstatsFile, InflightFiles, StatFiles
 from disksla.procfs.iowait_files import HostWaitFiles
+from disksla.system import SourceHealth
 from disksla.system.log import fields
 from disksla.system.roots import Roots
+from disksla.system.unix_socket import DEFAULT_EVENTS_SOCKET
 
 LONGEST_SLEEP_S = 0.25
 STEP_S = 0.01
@@ -100,8 +107,12 @@ class Sampler:
         state: State,
         on_tick: Callable[[Tick], None] = lambda _: None,
         clocks: Callable[[], Clocks] = read_clocks,
+        helper: Path = DEFAULT_EVENTS_SOCKET,
     ) -> None:
-        """Prepare to sample; no file is read before `start` or `run_for`."""
+        """Prepare to sample; no file is read before `start` or `run_for`.
+
+        `helper` is the socket of `disksla open-events`.
+        """
         self.state = state
         self.ticked_at_s = time.monotonic()
         """Monotonic time of the last tick that was completed."""
@@ -117,9 +128,10 @@ class Sampler:
         self._inflight = InflightFiles(roots.sysfs)
         self._stat = StatFiles(roots.sysfs)
         self._host = HostWaitFiles(roots.procfs)
-        self._data_writes = data_write_counters(roots)
-        self.consumers = IoStatReader(roots, self.post, lambda: to_watch(self.state))
-        """Reads what consumers use of disks, in a thread of its own, while this one runs."""
+        opener = partial(open_events, helper=helper, files=EventFiles(roots))
+        self._data_writes = DataWriteCounters(EventSource(opener, "events"), roots.sysfs)
+        self.consumers = ConsumerReaders(roots, opener, self.post, lambda: to_watch(self.state))
+        """Reads who uses disks, in threads of its own, while this one runs."""
         self._on_tick = on_tick
         self._clocks = clocks
         self._wall_offset_s: float | None = None
@@ -208,6 +220,11 @@ class Sampler:
     def why_not_exact(self) -> str | None:
         """Why data writes are not counted exactly; None while they are, or may be."""
         return self._data_writes.why_not
+
+    @property
+    def events_health(self) -> SourceHealth | None:
+        """How the helper that opens events works; None without one."""
+        return self._data_writes.source.health
 
     def _look_until(self, due_s: float) -> bool:
         """Read close samples every STEP_S before the deadline; return False after `stop`.
@@ -327,11 +344,10 @@ class Sampler:
         They are read after the counters of the kernel, and only if these changed or a disk was
         active: each read interrupts all CPUs.
         """
-        if self.why_not_exact is not None:
+        counters, disks = self._data_writes, state.with_write_cache
+        if counters.may_wait(disks) and (not counters.counts or is_idle(state, text)):
             return {}, {}
-        if is_idle(state, text) and self._data_writes.may_wait(state.with_write_cache):
-            return {}, {}
-        counts, problems = self._data_writes.read(state.with_write_cache)
+        counts, problems = counters.read(disks)
         if time.monotonic() - clocks.monotonic_s > LATEST_COUNT_S:
             counts = {}
         return counts, problems

@@ -38,5 +38,10 @@ def test_requests_are_counted_once(tmp_path: Path) -> None:
 def test_bytes_are_sampled_where_there_is_no_io_stat(tmp_path: Path) -> None:
     both = readers(tmp_path, [])
     assert both.wanted() == ({"vdb": (254, 16)}, True, True)
-    assert both.names(1, "postgres") == ("unattributed", "postgres")
     assert [*both.healths] == []
+
+
+def test_program_stands_for_a_group_that_is_not_known(tmp_path: Path) -> None:
+    both = readers(tmp_path, [])
+    assert both.names(1, "postgres") == ("program postgres", "postgres")
+    assert both.names(1, "123") == ("unattributed", "")

@@ -86,8 +86,13 @@ class ConsumerReaders:
         return Wanted(numbers, is_busy, with_bytes=not self._io_stat.is_reading)
 
     def names(self, group: int, comm: str) -> tuple[str, str]:
-        """Return the consumer and the program of a sample."""
-        return self._io_stat.groups.name_of(group) or UNATTRIBUTED, program_of(comm)
+        """Return the consumer and the program of a sample.
+
+        Of a group that is not known, as on cgroup v1, the program stands for the consumer.
+        """
+        program = program_of(comm)
+        by_program = f"program {program}" if program else UNATTRIBUTED
+        return self._io_stat.groups.name_of(group) or by_program, program
 
 
 def _number(disk: WatchedDisk) -> tuple[int, int]:

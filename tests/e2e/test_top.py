@@ -5,7 +5,6 @@ import fcntl
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,8 @@ from support.waiting import eventually
 
 StartDaemon = Callable[..., Daemon]
 
+NO_DAEMON = "--path.procfs=/proc/../proc"
+"""The daemon is not asked about another directory of procfs."""
 _SETTLED_S = 0.3
 """Without output for this long, a frame is complete."""
 SCENARIO = """caption: a disk that is throttled at its limit
@@ -40,19 +41,6 @@ def top(
 ) -> Iterator[TerminalProgram]:
     with on_terminal([DISKSLA, "top", *options], columns, rows, variables) as program:
         yield program
-
-
-@contextlib.contextmanager
-def unused_url() -> Iterator[str]:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-@pytest.fixture
-def silent_url() -> str:
-    """Return an address at which no daemon answers."""
-    with unused_url() as url:
-        return url
 
 
 @needs_fuse
@@ -134,8 +122,8 @@ def _is_gone(program: TerminalProgram, text: str) -> bool:
     return text not in "\n".join(program.screen.lines())
 
 
-def test_without_a_daemon_it_samples(silent_url: str) -> None:
-    with top(f"--url={silent_url}") as program:
+def test_without_a_daemon_it_samples() -> None:
+    with top(NO_DAEMON) as program:
         shown = ("disksla top: samples by itself", "disk")
         assert program.shows(*shown, "sorted by trouble", within_s=PATIENCE_S)
         program.type("n")
@@ -145,10 +133,8 @@ def test_without_a_daemon_it_samples(silent_url: str) -> None:
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_terminal_is_restored_after_a_signal(
-    silent_url: str, number: signal.Signals, status: int
-) -> None:
-    with top(f"--url={silent_url}") as program:
+def test_terminal_is_restored_after_a_signal(number: signal.Signals, status: int) -> None:
+    with top(NO_DAEMON) as program:
         before = program.settings()
         assert program.shows("samples by itself", within_s=PATIENCE_S)
         assert program.settings() != before
@@ -160,15 +146,15 @@ def test_terminal_is_restored_after_a_signal(
         assert "Traceback" not in program.screen.before
 
 
-def test_control_c_is_typed(silent_url: str) -> None:
-    with top(f"--url={silent_url}") as program:
+def test_control_c_is_typed() -> None:
+    with top(NO_DAEMON) as program:
         assert program.shows("samples by itself", within_s=PATIENCE_S)
         program.type("\x03")
         assert program.end(PATIENCE_S) == 0
 
 
-def test_control_z_suspends_as_a_job_of_a_shell(silent_url: str) -> None:
-    script = f"{DISKSLA} top --url={silent_url}; stty -a; echo suspended; read -r _; fg; echo end"
+def test_control_z_suspends_as_a_job_of_a_shell() -> None:
+    script = f"{DISKSLA} top {NO_DAEMON}; stty -a; echo suspended; read -r _; fg; echo end"
     with on_terminal(["bash", "--norc", "-m", "-c", script]) as shell:
         assert shell.shows("samples by itself", within_s=PATIENCE_S)
         shell.type("\x1a")
@@ -189,8 +175,8 @@ def _written(program: TerminalProgram) -> str:
     return program.screen.before
 
 
-def test_it_ends_with_its_terminal(silent_url: str) -> None:
-    with top(f"--url={silent_url}") as program:
+def test_it_ends_with_its_terminal() -> None:
+    with top(NO_DAEMON) as program:
         assert program.shows("samples by itself", within_s=PATIENCE_S)
         copy = os.dup(program.controller)
         sink = os.open(os.devnull, os.O_RDWR)
@@ -224,8 +210,8 @@ def test_terminal_is_restored_after_an_exception() -> None:
         assert "RuntimeError: this source fails" in program.screen.before
 
 
-def test_control_l_draws_again(silent_url: str) -> None:
-    with top(f"--url={silent_url}") as program:
+def test_control_l_draws_again() -> None:
+    with top(NO_DAEMON) as program:
         assert program.shows("samples by itself", "?:help", within_s=PATIENCE_S)
         program.screen.feed("\x1b[2J")
         program.read(_SETTLED_S)
@@ -234,12 +220,11 @@ def test_control_l_draws_again(silent_url: str) -> None:
         assert program.shows("samples by itself", "?:help", within_s=PATIENCE_S)
 
 
-def test_colours_letters_and_ascii(silent_url: str) -> None:
-    url = f"--url={silent_url}"
-    with top(url, NO_COLOR="1") as program:
+def test_colours_letters_and_ascii() -> None:
+    with top(NO_DAEMON, NO_COLOR="1") as program:
         assert program.shows("Device", within_s=PATIENCE_S)
         assert "38;2" not in "".join(program.screen.rows.values())
-    with top(url, LC_ALL="C") as program:
+    with top(NO_DAEMON, LC_ALL="C") as program:
         assert program.shows("Device", within_s=PATIENCE_S)
         program.type("?")
         assert program.shows("Keys", within_s=PATIENCE_S)
@@ -263,8 +248,8 @@ def test_blocks_of_text_in_a_pipe(start_daemon: StartDaemon) -> None:
     assert documents[1]["timestamp_s"] > documents[0]["timestamp_s"]
 
 
-def test_batch_on_a_terminal_and_without_a_daemon(silent_url: str) -> None:
-    with top(f"--url={silent_url}", "-b", "--count=1") as program:
+def test_batch_on_a_terminal_and_without_a_daemon() -> None:
+    with top(NO_DAEMON, "-b", "--count=1") as program:
         assert program.end(PATIENCE_S) == 0
         assert "samples by itself" in program.screen.before
         assert "Device" in program.screen.before
@@ -298,8 +283,8 @@ def test_invalid_options(option: str, message: str) -> None:
     assert message in run("top", option, status=2).stderr
 
 
-def test_closed_pipe_ends_it(silent_url: str) -> None:
-    command = f"{DISKSLA} top --url={silent_url} --interval=100ms | head -1"
+def test_closed_pipe_ends_it() -> None:
+    command = f"{DISKSLA} top {NO_DAEMON} --interval=100ms | head -1"
     ended = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False,
         timeout=PATIENCE_S,

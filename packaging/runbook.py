@@ -1,7 +1,7 @@
 """Render docs/runbook.md as the part of a page that the daemon serves: `make docs`.
 
-Each heading has its text as an anchor. Links to other files are left out, because the daemon does
-not serve them.
+Each heading has its text as an anchor. A link to a file becomes its text, or a link to the page
+that the daemon has instead.
 """
 
 import re
@@ -15,10 +15,12 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "docs" / "runbook.md"
+SERVED = {"status-page.md": "/"}
+"""Pages that the daemon has instead of a file."""
 
 
 def rendered(markdown: str) -> str:
-    """Return Markdown as HTML with anchors, and with links within the page only."""
+    """Return Markdown as HTML with anchors, and with links that a reader of the daemon has."""
     parser = MarkdownIt("commonmark").enable("table")
     tokens = parser.parse(markdown)
     anchors = {}
@@ -44,7 +46,9 @@ def _without_foreign_links(tokens: list[Token], anchors: Mapping[str, str]) -> l
     for token in tokens:
         if token.type == "link_open":
             target = str(token.attrGet("href") or "")
-            is_foreign = not target.startswith(("#", "https://"))
+            target = SERVED.get(target, target)
+            token.attrSet("href", target)
+            is_foreign = not target.startswith(("#", "/", "https://"))
             if target.startswith("#"):
                 token.attrSet("href", anchors[target])
         if not (is_foreign and token.type in {"link_open", "link_close"}):

@@ -22,6 +22,7 @@ from lab.load import Target, run_phase, target_on
 from lab.options import start, write
 from lab.scenario import LabDisk, read_scenario
 from pictures.dashboard import IOPS, missing, scraping, take_dashboard
+from pictures.sources import RECORD, hashes
 from pictures.terminal import DARK, LIGHT, TERMINAL_PICTURES, TerminalPicture, screen_of, svg
 from support.daemon_process import DISKSLA, Daemon
 
@@ -163,6 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 write(str(file))
     for terminal, rows in screens:
         take_terminal(terminal, rows, options.directory)
+    if server is not None:
+        (options.directory / RECORD.name).write_text(hashes(), encoding="utf-8")
     return 0
 
 

@@ -216,6 +216,12 @@ def test_runbook_has_a_section_for_each_alert() -> None:
     assert headings() == [alert["alert"] for alert in ALERTS]
 
 
+def test_runbook_begins_with_a_list_of_its_sections() -> None:
+    beginning, _, _ = RUNBOOK.read_text(encoding="utf-8").partition("\n## ")
+    links = {name: f"#{name.lower()}" for name in headings()}
+    assert dict(re.findall(r"\[(\w+)\]\((#\w+)\)", beginning)) == links
+
+
 def test_runbook_queries_use_existing_series() -> None:
     text = RUNBOOK.read_text(encoding="utf-8")
     examples = re.findall(r"^```promql\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)

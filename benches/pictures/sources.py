@@ -1,0 +1,34 @@
+"""Files that the pictures show, and their hashes when the pictures were taken."""
+
+import hashlib
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+RECORD = _ROOT / "docs" / "pictures" / "sources.sha256"
+"""Of the form that `sha256sum --check` reads from the root of the repository."""
+_SOURCES = (
+    "exporter/disksla/html.*",
+    "exporter/disksla/history/sentences.py",
+    "exporter/disksla/verdict/colours.py",
+    "exporter/disksla/web/*page.*",
+    "exporter/disksla/web/charts.*",
+    "exporter/disksla/web/disk_card.py",
+    "grafana/out/dashboards/disk.json",
+    "tests/top/screens.txt",
+)
+"""Patterns. The last file is what `disksla top` shows of one state."""
+
+
+def hashes() -> str:
+    """Return a line for each file: its SHA-256 and its path."""
+    files = sorted({file for pattern in _SOURCES for file in _ROOT.glob(pattern)})
+    return "".join(
+        f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(_ROOT)}\n"
+        for file in files
+    )
+
+
+def changed(recorded: str, now: str) -> list[str]:
+    """Return the paths of files that were added, removed or changed since."""
+    lines = set(recorded.splitlines()) ^ set(now.splitlines())
+    return sorted({line.partition("  ")[2] for line in lines})

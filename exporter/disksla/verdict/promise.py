@@ -44,8 +44,19 @@ def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: flo
     in_flight = sum(each.inflight for each in windows) / len(windows)
     if depth is None or in_flight < DEEP_SHARE * depth:
         return False
-    one_more = 1 / max(1, whole.requests)
-    return _share_of_promise(whole, limits) < 1 - tolerance - one_more
+    slack = tolerance + 1 / max(1, whole.requests)
+    if _may_be_in_one_unit(whole, limits, slack):
+        return False
+    return _share_of_promise(whole, limits) < 1 - slack
+
+
+def _may_be_in_one_unit(served: Interval, limits: Limits, slack: float) -> bool:
+    """Return whether a load gets what one allocation unit is promised, as a load within it may."""
+    unit = limits.one_unit
+    if unit is None:
+        return False
+    promised = load_of(served, unit.promise_charges) or 0.0
+    return promised >= 1 - slack and (load_of(served, unit.enforced_charges) or 0.0) <= 1 + slack
 
 
 def _share_of_promise(served: Interval, limits: Limits) -> float:

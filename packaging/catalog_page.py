@@ -108,24 +108,29 @@ def _facts(row: Terms) -> Iterator[tuple[str, str]]:
         yield "sizes", range_text(row.sizes.least_bytes, row.sizes.most_bytes, format_size)
     if row.scope == "machine":
         yield "for", "all such disks of a machine together, by their total size"
-    if row.shared_by is not None:
-        yield "shared", shared_text(row.shared_by)
-    if row.allocation_unit_bytes is not None:
-        yield "allocation unit", format_size(row.allocation_unit_bytes)
-    if row.budget is None:
-        yield "limits", "the provider publishes none"
+    yield from _shared(row)
     yield from _rates(row)
     if row.budget is not None:
         yield "budget", budget_text(row.budget)
     if not isinstance(row.cost, PerRequest):
         yield "I/O", _cost(row.cost)
-    if row.client is not None:
-        yield "of this, one client", client_text(row.client)
     if row.burst is not None:
         yield "burst", _burst(row.burst)
     for name, option in row.options.items():
         yield f"option `{name}`", _option(option)
     yield from _conditions(row)
+
+
+def _shared(row: Terms) -> Iterator[tuple[str, str]]:
+    """Yield what file storages have beside disks."""
+    if row.shared_by is not None:
+        yield "shared", shared_text(row.shared_by)
+    if row.client is not None:
+        yield "one client", client_text(row.client)
+    if row.allocation_unit_bytes is not None:
+        yield "allocation unit", format_size(row.allocation_unit_bytes)
+    if row.budget is None:
+        yield "limits", "the provider publishes none"
 
 
 def _conditions(row: Terms) -> Iterator[tuple[str, str]]:
@@ -201,7 +206,9 @@ def _(rule: Multiple, shown: Shown) -> str:  # type: ignore[type-arg]
 @_law.register
 def _(rule: FromBaseline, shown: Shown) -> str:  # type: ignore[type-arg]
     bounds = _bounds(rule.minimum, rule.maximum, shown)
-    return f"{rule.factor:g} x the baseline{bounds}" if rule.factor != 1 else f"the baseline{bounds}"
+    return (
+        f"{rule.factor:g} x the baseline{bounds}" if rule.factor != 1 else f"the baseline{bounds}"
+    )
 
 
 @_law.register
@@ -325,6 +332,11 @@ def _changes(value: Changes) -> Iterator[str]:
         yield f"burst {_burst(value.burst)}"
     if value.latency is not None:
         yield f"latency {_latency(value.latency)}"
+    yield from _other_changes(value)
+
+
+def _other_changes(value: Changes) -> Iterator[str]:
+    """Yield what an option changes besides sizes, rates, burst and latency."""
     if value.budget is not None:
         yield budget_text(value.budget)
     if value.shared_by is not None:

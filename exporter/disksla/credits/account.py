@@ -210,9 +210,7 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
     if bucket.resource == "bytes":
         if bucket.metered is not None:
             least, most = bucket.metered.metered_bytes(
-                Work(
-                    interval.reads, interval.writes, interval.read_bytes, interval.written_bytes
-                )
+                Work(interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
             )
             return Use(least, least, most)
         if bucket.least_request_bytes is None:

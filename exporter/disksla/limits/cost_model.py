@@ -258,9 +258,7 @@ def _ways_to_meter(charge: Charge, cost: Metered) -> list[Charge]:
     write_s = charge.written_byte_s * cost.least_bytes
     return [
         Charge("bandwidth", each_read_s, each_write_s, read_byte_s, written_byte_s)
-        for each_read_s, read_byte_s in dict.fromkeys(
-            ((0.0, charge.read_byte_s), (read_s, 0.0))
-        )
+        for each_read_s, read_byte_s in dict.fromkeys(((0.0, charge.read_byte_s), (read_s, 0.0)))
         for each_write_s, written_byte_s in dict.fromkeys(
             ((0.0, charge.written_byte_s), (write_s, 0.0))
         )

@@ -69,7 +69,9 @@ def client_text(client: ClientLimits) -> str:
     if len(set(rates.values())) == 1 and client.read_bandwidth:
         text = f"{format_listed_bandwidth(client.read_bandwidth)}; {BUDGETS[client.budget]}"
     text += " (metered bytes)" if client.metered else ""
-    return text if client.below_bytes is None else f"{text}, below {format_size(client.below_bytes)}"
+    return (
+        text if client.below_bytes is None else f"{text}, below {format_size(client.below_bytes)}"
+    )
 
 
 class DerivationStep(NamedTuple):

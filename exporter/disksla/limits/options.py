@@ -35,7 +35,8 @@ class Chosen(NamedTuple):
 def chosen_values(terms: Terms, chosen: Mapping[str, str]) -> dict[str, Chosen]:
     """Return the options by name, each with the value that was chosen, or the default.
 
-    Those that a value has follow its option. Raise DiskslaError if an option or a value is unknown.
+    Those that a value has follow its option. Raise DiskslaError if an option or a value is
+    unknown.
     """
     found = dict(_chosen_of(terms, terms.options, chosen))
     for name in chosen:

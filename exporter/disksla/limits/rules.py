@@ -252,9 +252,7 @@ class Multiple(_Rule, Generic[Amount], frozen=True, tag="multiple"):
         return None if rate is None else _settle(self.factor * rate, self.minimum, self.maximum)
 
 
-_Part = (
-    SizeRule[Amount] | FromIops | FromBandwidth | Provisioned[Amount] | Multiple[Amount]
-)
+_Part = SizeRule[Amount] | FromIops | FromBandwidth | Provisioned[Amount] | Multiple[Amount]
 """What a rule of several parts may consist of."""
 
 

@@ -103,7 +103,7 @@ class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one value of an option changes in a row; keys that are absent change nothing."""
 
-    without: tuple[Literal["read_iops", "latency", "burst"], ...] = ()
+    without: tuple[Literal["read_iops", "burst"], ...] = ()
     """Rules of the row that do not apply."""
     budget: BudgetKind | Budgets | None = None
     shared_by: Text | None = None

@@ -14,6 +14,8 @@ DEFAULT_DEPTH = 32
 disk with it."""
 DEEP_SHARE = 0.9
 """Of the depth. Suffices, because a sample may be taken while requests are replaced."""
+WINDOW_S = 0.1
+"""Window of a limiter: a second may have what one more of them lets pass."""
 PIECES = 8
 """Pieces that a large request may be split into: few devices accept less than 128 KiB of 1 MiB."""
 
@@ -55,8 +57,9 @@ def _may_be_in_one_unit(served: Interval, limits: Limits, slack: float) -> bool:
     unit = limits.one_unit
     if unit is None:
         return False
-    promised = load_of(served, unit.promise_charges) or 0.0
-    return promised >= 1 - slack and (load_of(served, unit.enforced_charges) or 0.0) <= 1 + slack
+    least = load_of(served, unit.promise_charges) or 0.0
+    most = load_of(served, unit.enforced_charges) or 0.0
+    return least >= 1 - slack and most <= 1 + slack + WINDOW_S / served.seconds
 
 
 def _share_of_promise(served: Interval, limits: Limits) -> float:

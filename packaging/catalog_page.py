@@ -35,15 +35,7 @@ from disksla.limits.rules import (
     Sum,
     Tiers,
 )
-from disksla.limits.terms import (
-    Changes,
-    LatencyTerms,
-    Option,
-    OptionOfValue,
-    OptionValue,
-    RowSource,
-    Terms,
-)
+from disksla.limits.terms import Changes, LatencyTerms, Option, OptionOfValue, RowSource, Terms
 from disksla.units import format_count, format_duration, format_listed_bandwidth, format_size
 
 _INTRODUCTION = """\
@@ -51,9 +43,11 @@ _INTRODUCTION = """\
 
 Generated from the catalogue by `make docs`; do not edit.
 
-What each type of disk is promised, as a law of its size. `disksla limits TYPE SIZE` prints the
-limits of one disk, with the arithmetic. A type has its id and the names that the API of the
-provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per second.
+What each type of disk and of network file storage is promised, as a law of its size. `disksla
+limits TYPE SIZE` prints the limits of one, with the arithmetic. The limits of a file storage are
+shared by all its clients ([file-storages.md](file-storages.md)). A type has its id and the names
+that the API of the provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per
+second.
 
 A machine has limits over its disks as well. They are in the section *Machines* of a provider,
 where they are known. `disksla limits aws.gp3 1TiB --machine m5.large` prints them from the table
@@ -116,8 +110,7 @@ def _facts(row: Terms) -> Iterator[tuple[str, str]]:
         yield "I/O", _cost(row.cost)
     if row.burst is not None:
         yield "burst", _burst(row.burst)
-    for name, option in row.options.items():
-        yield f"option `{name}`", _option(option)
+    yield from _options(row)
     yield from _conditions(row)
 
 
@@ -200,7 +193,8 @@ def _(rule: BySize, shown: Shown) -> str:  # type: ignore[type-arg]
 @_law.register
 def _(rule: Multiple, shown: Shown) -> str:  # type: ignore[type-arg]
     bounds = _bounds(rule.minimum, rule.maximum, shown)
-    return f"{rule.factor:g} x ({_law(rule.of, shown)}){bounds}"
+    law = _law(rule.of, shown)
+    return (law if rule.factor == 1 else f"{rule.factor:g} x ({law})") + bounds
 
 
 @_law.register
@@ -313,11 +307,21 @@ def _bucket(bucket: object) -> str:
     return _law(capacity, format_size if resource == "bytes" else format_count) + unit
 
 
+def _options(row: Terms) -> Iterator[tuple[str, str]]:
+    """Yield the options of a row, and those that one of their values has."""
+    for name, option in row.options.items():
+        yield f"option `{name}`", _option(option)
+        for word, value in option.values.items():
+            for inner, option_of_value in value.options.items():
+                yield f"option `{inner}` with `{name}={word}`", _option(option_of_value)
+
+
 def _option(option: Option | OptionOfValue) -> str:
-    values = "; ".join(
-        f"`{name}`: {', '.join(_changes(value)) or 'no change'}"
-        for name, value in option.values.items()
-    )
+    """Return an option and its values; those that change the same are named together."""
+    names: dict[str, list[str]] = {}
+    for name, value in option.values.items():
+        names.setdefault(", ".join(_changes(value)) or "no change", []).append(f"`{name}`")
+    values = "; ".join(f"{', '.join(equal)}: {text}" for text, equal in names.items())
     return f"{option.about.rstrip('.')} (`{option.default}` if none is chosen). {values}"
 
 
@@ -345,9 +349,6 @@ def _other_changes(value: Changes) -> Iterator[str]:
         yield f"one client {client_text(value.client)}"
     if value.without:
         yield f"without {', '.join(value.without)}"
-    if isinstance(value, OptionValue):
-        for name, option in value.options.items():
-            yield f"option `{name}` ({_option(option)})"
 
 
 def _latency(latency: LatencyTerms) -> str:

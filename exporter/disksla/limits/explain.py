@@ -193,7 +193,8 @@ def _(rule: Least, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-
 
 @_steps.register
 def _(rule: Multiple, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    return _bounded(f"{rule.factor:g} x ({_steps(rule.of, basis, shown)})", rule, shown)
+    steps = _steps(rule.of, basis, shown)
+    return _bounded(steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})", rule, shown)
 
 
 @_steps.register

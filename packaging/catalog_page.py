@@ -14,6 +14,7 @@ from disksla.limits.explain import (
     client_text,
     group_rates,
     latency_text,
+    metered_text,
     percent_text,
     shared_text,
     unit_text,
@@ -264,11 +265,7 @@ def _cost(cost: CostModel) -> str:
         case Additive():
             return "a request costs a fixed time and a time for each byte"
         case Metered():
-            share = f"1/{cost.read_divisor} of its bytes" if cost.read_divisor > 1 else "its bytes"
-            return (
-                f"bandwidth is metered: a write by its bytes, a read by {share}, each at least"
-                f" {format_size(cost.least_bytes)}"
-            )
+            return f"bandwidth is metered: {metered_text(cost)}"
         case PerRequest():
             return "a request of any size"
         case _:

@@ -172,7 +172,10 @@ def test_one_client_gets_less(
     row, _ = with_options(CATALOG[terms], size, options)
     client = client_of(row, size)
     assert client is not None
-    assert (client.read_bandwidth, client.write_bandwidth) == (read * MIB, write * MIB)
+    assert (client.read_bytes_per_second, client.write_bytes_per_second) == (
+        read * MIB,
+        write * MIB,
+    )
 
 
 def test_one_client_of_a_large_filestore_is_not_stated() -> None:
@@ -182,7 +185,7 @@ def test_one_client_of_a_large_filestore_is_not_stated() -> None:
 
 def test_limits_of_a_client_need_a_file_storage() -> None:
     with pytest.raises(ValueError, match="limits of a client without shared_by"):
-        make_terms(client={"budget": "sum", "read_bandwidth": "1MiB/s"})
+        make_terms(client={"budget": "sum", "read_bytes_per_second": "1MiB/s"})
 
 
 def test_limits_of_a_client_as_text() -> None:

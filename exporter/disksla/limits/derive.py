@@ -1,7 +1,6 @@
 """Derives limits from terms and a size, and effective IOPS from limits and a load."""
 
 import math
-import sys
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -62,7 +61,7 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     providers raise them (`beyond_bounds`).
     """
     provision = provisioned or _NOTHING
-    _check_provisioned(terms, provision)
+    _check_provisioned(terms, size_bytes, provision)
     budget = terms.budget
     if budget is None:
         return NO_LIMITS
@@ -258,8 +257,8 @@ def _rate(rule: _Rule, basis: RuleInput) -> float | None:
     return None if rule is None else rule.rate(basis)
 
 
-def _check_provisioned(row: Terms, provision: Provision) -> None:
-    terms, _ = with_options(row, sys.maxsize, provision.options)
+def _check_provisioned(row: Terms, size_bytes: int, provision: Provision) -> None:
+    terms, _ = with_options(row, size_bytes, provision.options)
     for what, value, rules in (
         ("IOPS", provision.iops, (terms.read_iops, terms.write_iops)),
         ("bandwidth", provision.bytes_per_second, (terms.read_bandwidth, terms.write_bandwidth)),

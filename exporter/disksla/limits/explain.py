@@ -3,6 +3,7 @@
 from functools import singledispatch
 from typing import NamedTuple
 
+from disksla.limits.cost_model import Metered
 from disksla.limits.derive import Shown, bases, bounds_text, derive_limits
 from disksla.limits.machine import GroupRule, PerVcpu
 from disksla.limits.options import with_options
@@ -61,13 +62,21 @@ def shared_text(shared_by: str) -> str:
     return f"by {shared_by}: a machine may get a part of the limits only"
 
 
+def metered_text(cost: Metered) -> str:
+    """Return how a file storage meters requests."""
+    share = f"1/{cost.read_divisor} of its bytes" if cost.read_divisor > 1 else "its bytes"
+    return (
+        f"a write by its bytes, a read by {share}, each at least {format_size(cost.least_bytes)}"
+    )
+
+
 def client_text(client: ClientLimits) -> str:
     """Return what one client of a file storage may get."""
-    rates = {"reads": client.read_bandwidth, "writes": client.write_bandwidth}
+    rates = {"reads": client.read_bytes_per_second, "writes": client.write_bytes_per_second}
     parts = [f"{format_listed_bandwidth(rate)} for {what}" for what, rate in rates.items() if rate]
     text = ", ".join(parts)
-    if len(set(rates.values())) == 1 and client.read_bandwidth:
-        text = f"{format_listed_bandwidth(client.read_bandwidth)}; {BUDGETS[client.budget]}"
+    if len(set(rates.values())) == 1 and client.read_bytes_per_second:
+        text = f"{format_listed_bandwidth(client.read_bytes_per_second)}; {BUDGETS[client.budget]}"
     text += " (metered bytes)" if client.metered else ""
     return (
         text if client.below_bytes is None else f"{text}, below {format_size(client.below_bytes)}"
@@ -130,7 +139,8 @@ def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-
         return f"{shown(rule.rate(basis))} at any size"
     size = f"{basis.size_bytes / GIB:g} GiB"
     if rule.per_unit:
-        size = f"{basis.size_bytes / rule.unit_bytes:g} times {unit_text(rule.unit_bytes)}"
+        unit = unit_text(rule.unit_bytes)
+        size = f"{basis.size_bytes / rule.unit_bytes:g} {'' if unit.isalpha() else 'x '}{unit}"
     rate = f"{shown(rule.slope)} x {size}"
     line = f"{shown(rule.base)} + {rate}" if rule.base else rate
     up = ", rounded up" if rule.round_up else ""

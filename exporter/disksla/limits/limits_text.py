@@ -8,6 +8,7 @@ import msgspec
 from rich.table import Table
 
 from disksla.console import SafeConsole
+from disksla.limits.cost_model import Metered
 from disksla.limits.derive import EffectiveIops, beyond_bounds, beyond_sizes
 from disksla.limits.explain import (
     BUDGETS,
@@ -15,6 +16,7 @@ from disksla.limits.explain import (
     client_text,
     derivation,
     latency_text,
+    metered_text,
     percent_text,
     shared_text,
 )
@@ -95,6 +97,8 @@ def limits_facts(
         yield "promise", f"none: {terms.provider_name} publishes no limits of this type"
     else:
         yield "promise", "none: no limits are known for this type"
+    if terms is not None and isinstance(terms.cost, Metered):
+        yield "metered", metered_text(terms.cost)
     yield from _arithmetic(steps)
     if limits.one_unit is not None:
         yield "one unit", _unit_text(limits.one_unit)

@@ -92,8 +92,8 @@ class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a file storage allows one of its clients."""
 
     budget: BudgetKind
-    read_bandwidth: BytesPerSecond | None = None
-    write_bandwidth: BytesPerSecond | None = None
+    read_bytes_per_second: BytesPerSecond | None = None
+    write_bytes_per_second: BytesPerSecond | None = None
     below_bytes: Bytes | None = None
     """Smallest size for which it is not stated; None if it is stated for any."""
     metered: Flag = False

@@ -7,23 +7,36 @@ from typing import assert_never
 
 from disksla.limits.burst_rules import BurstRule, BurstSeconds, TokenBuckets, UnitBoost
 from disksla.limits.catalog import load_catalog
-from disksla.limits.cost_model import Additive, Chunks, CostModel, PerRequest
-from disksla.limits.derivation import BUDGETS, group_rates, latency_text, percent_text
+from disksla.limits.cost_model import Additive, Chunks, CostModel, Metered, PerRequest
+from disksla.limits.derivation import (
+    BUDGETS,
+    client_text,
+    group_rates,
+    latency_text,
+    metered_text,
+    percent_text,
+    shared_text,
+    unit_text,
+)
 from disksla.limits.derive import Shown, range_text
 from disksla.limits.limits import Budgets
 from disksla.limits.machine import GroupRule, MachineRules
 from disksla.limits.machine_tables import load_machine_rules, read_table
 from disksla.limits.rules import (
     AllocationUnits,
+    BySize,
     Clamp,
     FromBandwidth,
+    FromBaseline,
     FromIops,
     Greatest,
+    Least,
+    Multiple,
     Provisioned,
     Sum,
     Tiers,
 )
-from disksla.limits.terms import LatencyTerms, Option, OptionValue, RowSource, Terms
+from disksla.limits.terms import Changes, LatencyTerms, Option, OptionOfValue, RowSource, Terms
 from disksla.units import format_count, format_duration, format_listed_bandwidth, format_size
 
 _INTRODUCTION = """\
@@ -31,9 +44,11 @@ _INTRODUCTION = """\
 
 Generated from the catalogue by `make docs`; do not edit.
 
-What each type of disk is promised, as a law of its size. `disksla limits TYPE SIZE` prints the
-limits of one disk, with the arithmetic. A type has its id and the names that the API of the
-provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per second.
+What each type of disk and of network file storage is promised, as a law of its size. `disksla
+limits TYPE SIZE` prints the limits of one, with the arithmetic. The limits of a file storage are
+shared by all its clients ([file-storages.md](file-storages.md)). A type has its id and the names
+that the API of the provider has for it: `azure.Premium_LRS` is `azure.premium-ssd`. Rates are per
+second.
 
 A machine has limits over its disks as well. They are in the section *Machines* of a provider,
 where they are known. `disksla limits aws.gp3 1TiB --machine m5.large` prints them from the table
@@ -50,7 +65,7 @@ def reference(rows: Iterable[Terms]) -> str:
     """Return the text of docs/catalog.md, with the machines in the files of the package."""
     by_provider: dict[str, list[Terms]] = {}
     for row in rows:
-        if row.budget is not None:
+        if row.budget is not None or row.is_file_storage:
             by_provider.setdefault(row.provider_name, []).append(row)
     return _INTRODUCTION + "".join(
         _provider(name, by_provider[name]) + _machines(name, by_provider[name][0].provider)
@@ -88,6 +103,7 @@ def _facts(row: Terms) -> Iterator[tuple[str, str]]:
         yield "sizes", range_text(row.sizes.least_bytes, row.sizes.most_bytes, format_size)
     if row.scope == "machine":
         yield "for", "all such disks of a machine together, by their total size"
+    yield from _shared(row)
     yield from _rates(row)
     if row.budget is not None:
         yield "budget", budget_text(row.budget)
@@ -95,9 +111,20 @@ def _facts(row: Terms) -> Iterator[tuple[str, str]]:
         yield "I/O", _cost(row.cost)
     if row.burst is not None:
         yield "burst", _burst(row.burst)
-    for name, option in row.options.items():
-        yield f"option `{name}`", _option(option)
+    yield from _options(row)
     yield from _conditions(row)
+
+
+def _shared(row: Terms) -> Iterator[tuple[str, str]]:
+    """Yield what file storages have beside disks."""
+    if row.shared_by is not None:
+        yield "shared", shared_text(row.shared_by)
+    if row.client is not None:
+        yield "one client", client_text(row.client)
+    if row.allocation_unit_bytes is not None:
+        yield "allocation unit", format_size(row.allocation_unit_bytes)
+    if row.budget is None:
+        yield "limits", "the provider publishes none"
 
 
 def _conditions(row: Terms) -> Iterator[tuple[str, str]]:
@@ -115,7 +142,7 @@ def _conditions(row: Terms) -> Iterator[tuple[str, str]]:
             yield what, f"requests of {format_size(conditions.request_bytes)}{depth}"
 
 
-def _rates(row: Terms | OptionValue) -> Iterator[tuple[str, str]]:
+def _rates(row: Terms | Changes) -> Iterator[tuple[str, str]]:
     for what, read, write, shown in (
         ("IOPS", row.read_iops, row.write_iops, format_count),
         ("bandwidth", row.read_bandwidth, row.write_bandwidth, format_listed_bandwidth),
@@ -137,10 +164,11 @@ def _law(rule: object, _shown: Shown) -> str:
 @_law.register
 def _(rule: Clamp, shown: Shown) -> str:  # type: ignore[type-arg]
     parts = [shown(rule.base)] if rule.base else []
-    parts += [f"{shown(rule.per_gib)} per GiB"] if rule.per_gib else []
+    parts += [f"{shown(rule.slope)} per {unit_text(rule.unit_bytes)}"] if rule.slope else []
     if not parts:
         return shown(rule.minimum or 0.0)
-    return " + ".join(parts) + _bounds(rule.minimum, rule.maximum, shown)
+    up = f", rounded up to {shown(rule.round_to)}" if rule.round_up and rule.round_to else ""
+    return " + ".join(parts) + up + _bounds(rule.minimum, rule.maximum, shown)
 
 
 @_law.register
@@ -153,6 +181,28 @@ def _(rule: AllocationUnits, shown: Shown) -> str:  # type: ignore[type-arg]
 def _(rule: Tiers, shown: Shown) -> str:  # type: ignore[type-arg]
     return "; ".join(
         f"{shown(step.rate)} to {format_size(step.up_to_bytes)}" for step in rule.steps
+    )
+
+
+@_law.register
+def _(rule: BySize, shown: Shown) -> str:  # type: ignore[type-arg]
+    return "; ".join(
+        f"{_law(step.rate, shown)} from {format_size(step.from_bytes)}" for step in rule.steps
+    )
+
+
+@_law.register
+def _(rule: Multiple, shown: Shown) -> str:  # type: ignore[type-arg]
+    bounds = _bounds(rule.minimum, rule.maximum, shown)
+    law = _law(rule.of, shown)
+    return (law if rule.factor == 1 else f"{rule.factor:g} x ({law})") + bounds
+
+
+@_law.register
+def _(rule: FromBaseline, shown: Shown) -> str:  # type: ignore[type-arg]
+    bounds = _bounds(rule.minimum, rule.maximum, shown)
+    return (
+        f"{rule.factor:g} x the baseline{bounds}" if rule.factor != 1 else f"the baseline{bounds}"
     )
 
 
@@ -193,6 +243,11 @@ def _(rule: Greatest, shown: Shown) -> str:  # type: ignore[type-arg]
 
 
 @_law.register
+def _(rule: Least, shown: Shown) -> str:  # type: ignore[type-arg]
+    return "the least of: " + "; ".join(_law(each, shown) for each in rule.of)
+
+
+@_law.register
 def _(rule: Sum, shown: Shown) -> str:  # type: ignore[type-arg]
     return " plus ".join(f"({_law(each, shown)})" for each in rule.of)
 
@@ -209,6 +264,8 @@ def _cost(cost: CostModel) -> str:
             return f"a request is one I/O for each {format_size(cost.chunk_bytes)}"
         case Additive():
             return "a request costs a fixed time and a time for each byte"
+        case Metered():
+            return f"bandwidth is metered: {metered_text(cost)}"
         case PerRequest():
             return "a request of any size"
         case _:
@@ -223,6 +280,7 @@ def _burst(rule: BurstRule) -> str:
             f" {format_duration(rule.refill_s)}"
         )
     limit = "" if rule.up_to_bytes is None else f"up to {format_size(rule.up_to_bytes)}: "
+    limit += "if the size gives more than was bought: " if rule.above_provisioned else ""
     rates = "; ".join(
         f"{what} {_law(law, shown)}"
         for what, law, shown in (
@@ -246,15 +304,25 @@ def _bucket(bucket: object) -> str:
     return _law(capacity, format_size if resource == "bytes" else format_count) + unit
 
 
-def _option(option: Option) -> str:
-    values = "; ".join(
-        f"`{name}`: {', '.join(_changes(value)) or 'no change'}"
-        for name, value in option.values.items()
-    )
+def _options(row: Terms) -> Iterator[tuple[str, str]]:
+    """Yield the options of a row, and those that one of their values has."""
+    for name, option in row.options.items():
+        yield f"option `{name}`", _option(option)
+        for word, value in option.values.items():
+            for inner, option_of_value in value.options.items():
+                yield f"option `{inner}` with `{name}={word}`", _option(option_of_value)
+
+
+def _option(option: Option | OptionOfValue) -> str:
+    """Return an option and its values; those that change the same are named together."""
+    names: dict[str, list[str]] = {}
+    for name, value in option.values.items():
+        names.setdefault(", ".join(_changes(value)) or "no change", []).append(f"`{name}`")
+    values = "; ".join(f"{', '.join(equal)}: {text}" for text, equal in names.items())
     return f"{option.about.rstrip('.')} (`{option.default}` if none is chosen). {values}"
 
 
-def _changes(value: OptionValue) -> Iterator[str]:
+def _changes(value: Changes) -> Iterator[str]:
     if value.least_size_bytes is not None:
         yield f"from {format_size(value.least_size_bytes)}"
     if value.as_size_bytes is not None:
@@ -265,6 +333,19 @@ def _changes(value: OptionValue) -> Iterator[str]:
         yield f"burst {_burst(value.burst)}"
     if value.latency is not None:
         yield f"latency {_latency(value.latency)}"
+    yield from _other_changes(value)
+
+
+def _other_changes(value: Changes) -> Iterator[str]:
+    """Yield what an option changes besides sizes, rates, burst and latency."""
+    if value.budget is not None:
+        yield budget_text(value.budget)
+    if value.shared_by is not None:
+        yield f"shared by {value.shared_by}"
+    if value.client is not None:
+        yield f"one client {client_text(value.client)}"
+    if value.without:
+        yield f"without {', '.join(value.without)}"
 
 
 def _latency(latency: LatencyTerms) -> str:

@@ -128,8 +128,8 @@ class Soak:
         """Compare what both daemons say of each disk now."""
         for name, disk in self.state.monitored.items():
             other = young.state.monitored[name]
-            # The machine simulates no time that stalled requests took. So they look as if they were
-            # never done, which is known while the count of requests in flight does not fall.
+            # The machine simulates no time that stalled requests took. So they look as if they
+            # were never done, which is known while the count of those in flight does not fall.
             if disk.never_done or other.never_done:
                 self._never_done.add(name)
             if name in self._never_done:

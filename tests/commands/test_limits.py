@@ -45,7 +45,7 @@ def test_some_providers_write_gb_for_gib(terms: str, capsys: pytest.CaptureFixtu
 
 EXPECTED = Path(__file__).parent / "limits"
 AS_JSON = {"separate", "credits", "without-limits", "beyond-the-catalogue", "option"}
-AS_JSON |= {"machine", "machine-of-other-types", "vcpus"}
+AS_JSON |= {"file-storage", "machine", "machine-of-other-types", "vcpus"}
 GP3 = "aws.gp3 1TiB --iops 16000 --bandwidth 500MiB/s"
 
 
@@ -71,6 +71,9 @@ GP3 = "aws.gp3 1TiB --iops 16000 --bandwidth 500MiB/s"
         "machine-without-bandwidth": "gcp.pd-ssd 10TiB --machine a3-highgpu-8g",
         "machine-with-a-cache": "azure.premium-ssd 1TiB --machine D2s_v3",
         "machine-of-other-types": "gcp.hyperdisk-balanced 1TiB --machine n2-standard-8",
+        "file-storage": "aws.efs 200GiB --option mode=bursting",
+        "file-storage-unpublished": "yandex.filestore-ssd 100GiB",
+        "file-storage-custom": "gcp.filestore 2TiB --option performance=custom --iops 8000",
         "vcpus": "yandex.network-ssd 1280GiB --vcpus 10",
     }.items(),
 )

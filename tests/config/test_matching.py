@@ -240,6 +240,14 @@ def test_disk_without_entry_is_of_unknown_type(rotational: bool | None) -> None:
     assert assignment.limits == NO_LIMITS
 
 
+def test_file_storage_is_no_terms_of_a_block_device() -> None:
+    entry = DiskEntry(match=DiskMatch(device="vda"), terms="yandex.filestore-ssd")
+    assignment = assign(a_disk(), settings_with_entries(entry), CATALOG)
+    assert assignment.limits == NO_LIMITS
+    assert assignment.problem is not None
+    assert assignment.problem.endswith("a file storage is no block device")
+
+
 @pytest.mark.parametrize(("catalog", "why"), [(CATALOG, "IOPS"), (Catalog([]), "unknown terms")])
 def test_assign_without_limits_gives_reason(catalog: Catalog, why: str) -> None:
     entry = DiskEntry(match=DiskMatch(device="vda"), terms="vk.ceph-ssd", iops=5000.0)

@@ -54,6 +54,16 @@ def test_configuration_has_rows_of_the_operator(tmp_path: Path) -> None:
     assert [entry.terms for entry in configuration.settings.disks] == ["acme.disk"]
 
 
+def test_file_storage_is_no_terms_of_a_disk(tmp_path: Path) -> None:
+    file = tmp_path / "disksla.yml"
+    file.write_text("disks: [{match: {device: vda}, terms: aws.efs}]\n")
+    with pytest.raises(
+        DiskslaError,
+        match=r"disks\[0\]: found aws\.efs, a network file storage; expected a type of disk",
+    ):
+        read_configuration(file)
+
+
 def test_entries_beyond_the_catalogue_are_named(tmp_path: Path) -> None:
     file = tmp_path / "disksla.yml"
     file.write_text("""

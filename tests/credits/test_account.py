@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from disksla.credits.account import SHORTEST_S, CreditAccount, open_account, use_of
 from disksla.credits.bounds import NO_USE, Use, from_bounds
 from disksla.interval.interval import Interval
+from disksla.limits.cost_model import Metered
 from disksla.limits.limits import NO_LIMITS, Bucket, Burst, Limits, Rates, build_limits
 from disksla.verdict.throttle import Throttle
 from support.examples import scaled
@@ -289,3 +290,16 @@ def test_bounds_contain_the_level_where_flushes_are_counted_as_writes(
         account = account.after_window(limits, window, None, number / 10, fewest)
         (now,) = account.bucket_credits
         assert now.lower_credits - 1e-6 <= level <= now.upper_credits + 1e-6
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 2**20)), min_size=1, max_size=20))
+def test_metered_use_contains_that_of_each_request(requests: list[tuple[bool, int]]) -> None:
+    """As EFS meters: a third of a read, a write whole, each at least 4 KiB."""
+    bucket = Bucket("bytes", 2**41, 1e7, 1e7, 1e8, metered=Metered(4096, 3))
+    reads = [size for is_read, size in requests if is_read]
+    writes = [size for is_read, size in requests if not is_read]
+    interval = Interval(0.0, 0.1, len(reads), len(writes), sum(reads), sum(writes), 0, 0, 0)
+    use = use_of(bucket, interval, NO_LIMITS)
+    metered = sum(max(each / 3, 4096) for each in reads) + sum(max(each, 4096) for each in writes)
+    assert use.least - 1e-6 <= metered <= use.most + 1e-6
+    assert use.least == use.likely

@@ -334,3 +334,13 @@ def test_small_hdd_bursts_for_half_an_hour_of_twelve_hours(size_gib: int) -> Non
     now = advance(now, bucket, 12 * 3600, NO_USE)
     assert now.lower_credits > 0.995 * bucket.capacity
     assert now.upper_credits == bucket.capacity
+
+
+def test_baseline_above_the_fill_needs_no_credits_of_an_empty_bucket() -> None:
+    """EFS below 20 GiB: its baseline is 1 MiB/s, and less is filled. An empty bucket stays so."""
+    bucket = Bucket("bytes", 100e6, 0.1e6, 1e6, 60e6)
+    now = from_bounds(bucket, 0.0, 0.0, 0.0, 4096.0)
+    for _ in range(1000):
+        now = advance(now, bucket, 0.1, Use.exactly(0.1e6), requests=25)
+    assert now.lower_credits == 0
+    assert now.upper_credits <= bucket.fill_per_second * 0.1 + 1

@@ -73,7 +73,7 @@ def chosen(row: Terms) -> Provision:
     return Provision(5000.0 if is_chosen[0] else None, 1e8 if is_chosen[1] else None)
 
 
-LIMITED = [row for row in CATALOG.rows if row.budget]
+LIMITED = [row for row in CATALOG.rows if row.budget and not row.is_file_storage]
 
 
 @pytest.mark.parametrize("row", LIMITED, ids=lambda row: row.id)
@@ -100,7 +100,8 @@ def test_limits_do_not_decrease_with_size(
 
 
 def test_only_generic_terms_have_no_limits() -> None:
-    assert {row.provider for row in CATALOG.rows if not row.budget} == {"generic"}
+    disks = [row for row in CATALOG.rows if not row.is_file_storage]
+    assert {row.provider for row in disks if not row.budget} == {"generic"}
     for row in LIMITED:
         assert derive_limits(row, 2**40, chosen(row)).rates.read_iops is not None
 

@@ -6,17 +6,23 @@ from hypothesis import strategies as st
 
 from disksla.limits.rules import (
     AllocationUnits,
+    BySize,
     Clamp,
     FromBandwidth,
+    FromBaseline,
     FromIops,
     Greatest,
+    Least,
+    Multiple,
     Provisioned,
     RuleInput,
     SizeRule,
+    SizeStep,
     Sum,
     Tier,
     Tiers,
     allocation_units,
+    provisioned_parts,
 )
 from disksla.units import GIB, KIB, MIB
 
@@ -112,7 +118,7 @@ def test_tiers_reject_no_steps() -> None:
 
 
 def test_clamp_rejects_zero_result() -> None:
-    with pytest.raises(ValueError, match="found none of base, per_gib and minimum"):
+    with pytest.raises(ValueError, match="found none of base, per_gib, per_unit and minimum"):
         Clamp(maximum=100)
 
 
@@ -166,10 +172,8 @@ def test_greatest_of_two_laws() -> None:
             FromIops(bytes_per_io=16 * KIB, maximum=1000 * MIB),
         )
     )
-    rates = [
-        rule.rate(RuleInput(GIB, other=iops)) / MIB for iops in (1000, 2000, 32000, 48000, 64000)
-    ]
-    assert rates == [250, 500, 500, 750, 1000]
+    rates = [rule.rate(RuleInput(GIB, other=iops)) for iops in (1000, 2000, 32000, 48000, 64000)]
+    assert rates == [mib * MIB for mib in (250, 500, 500, 750, 1000)]
 
 
 def test_base_by_size_plus_what_was_bought() -> None:
@@ -184,6 +188,54 @@ def test_base_by_size_plus_what_was_bought() -> None:
     assert bandwidth.rate(RuleInput(100 * GIB, other=13200, other_provisioned=6400)) == 220 * MIB
     assert bandwidth.rate(RuleInput(100 * GIB, other=6800)) == 120 * MIB
     assert Sum[float](of=(Provisioned(minimum=1.0),)).rate(RuleInput(GIB)) is None
+
+
+def test_by_size_may_step_down() -> None:
+    rule = BySize[float](
+        steps=(SizeStep(GIB, Clamp(per_gib=12)), SizeStep(10 * GIB, Clamp(per_gib=9)))
+    )
+    rates = [rule.rate(RuleInput(int(size * GIB))) for size in (0.5, 1, 9, 10, 20)]
+    assert rates == [6, 12, 108, 90, 180]
+
+
+@pytest.mark.parametrize("sizes", [(), (2, 1), (1, 1)])
+def test_by_size_rejects_steps_out_of_order(sizes: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="expected growing sizes"):
+        BySize[float](steps=tuple(SizeStep(size, 1.0) for size in sizes))
+
+
+def test_rounding_up_of_whole_numbers_adds_nothing() -> None:
+    rule = Clamp(per_gib=0.06 * MIB, round_to=MIB, round_up=True)
+    rates = [rule.rate(RuleInput(size * GIB)) / MIB for size in (1, 50, 51, 100, 150, 2048)]
+    assert rates == [1, 3, 4, 6, 9, 123]
+
+
+def test_clamp_has_one_rate_by_size() -> None:
+    assert Clamp(per_unit=64, unit_bytes=10**12).rate(RuleInput(3 * 10**12)) == 192
+    with pytest.raises(ValueError, match="found per_gib beside per_unit or unit_bytes"):
+        Clamp(per_gib=1, per_unit=1)
+    with pytest.raises(ValueError, match="found per_gib beside per_unit or unit_bytes"):
+        Clamp(per_gib=1, unit_bytes=10**12)
+
+
+def test_multiple_and_least_of_what_was_bought() -> None:
+    bought = Provisioned[float](minimum=1)
+    triple = Multiple[float](factor=3, of=bought, minimum=30, maximum=300)
+    rates = [triple.rate(RuleInput(GIB, provisioned=value)) for value in (1, 20, 1000)]
+    assert rates == [30, 60, 300]
+    assert triple.rate(RuleInput(GIB)) is None
+    parts = (bought, Clamp[float](base=5))
+    for rule, expected in ((Least(of=parts), 2), (Greatest(of=parts), 5)):
+        assert rule.rate(RuleInput(GIB, provisioned=2)) == expected
+        assert rule.rate(RuleInput(GIB)) is None
+    nested = Sum[float](of=(Clamp(base=5), triple))
+    assert provisioned_parts(nested) == [bought]
+
+
+def test_burst_from_the_baseline() -> None:
+    rule = FromBaseline[float](factor=3, minimum=10000, maximum=102400)
+    rates = [rule.rate(RuleInput(GIB, other=base)) for base in (3000, 4000, 50000)]
+    assert rates == [10000, 12000, 102400]
 
 
 @pytest.mark.parametrize("default", [99, 1001])

@@ -64,7 +64,7 @@ def test_terms_without_limits() -> None:
         ({"read_iops": {"minimum": 1}}, "^1: read_iops.rule: missing; expected one of: clamp, "),
         (
             {"read_iops": {**CLAMP, "steps": []}},
-            "steps: not valid with `rule: clamp`, only with tiers; expected",
+            "steps: not valid with `rule: clamp`, only with tiers or by-size; expected",
         ),
         (
             {"latency": {"seconds": "0ms", "kind": "guaranteed"}},

@@ -14,7 +14,7 @@ from disksla.limits.machine_tables import load_machine_rules
 from disksla.units import GIB, KIB, MIB
 
 CATALOG = load_catalog()
-YANDEX = [row.id for row in CATALOG.rows if row.provider == "yandex"]
+YANDEX = [row.id for row in CATALOG.rows if row.provider == "yandex" and row.budget]
 REQUESTS_KIB = (4, 16, 64, 256, 1024, 4096)
 
 

@@ -13,11 +13,19 @@ from hypothesis import strategies as st
 from disksla.config.custom_terms import SumTerms
 from disksla.config.settings import Settings
 from disksla.interval.interval import Interval
-from disksla.limits.limits import NO_LIMITS, Conditions, Limits, PromisedShare, Rates, build_limits
+from disksla.limits.limits import (
+    NO_LIMITS,
+    Conditions,
+    Limits,
+    OneUnit,
+    PromisedShare,
+    Rates,
+    build_limits,
+)
 from disksla.pipeline.tick import Tick
 from disksla.pipeline.window_records import WindowRecord
 from disksla.procfs import CloseSample
-from disksla.units import KIB, MIB
+from disksla.units import GIB, KIB, MIB
 from disksla.verdict.ceiling import Ceiling
 from disksla.verdict.pauses import LONGEST_WINDOW_S
 from disksla.verdict.signs import SIGNS, Sign
@@ -313,6 +321,21 @@ def test_deep_queue_that_is_served_at_less_is_below(
     mean: int, inflight: int, expected: str
 ) -> None:
     assert set(verdicts(uneven(mean, 60, inflight=inflight), LIMITS)[:50]) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("mean", "expected"), [(60, "below"), (95, "below"), (105, "unproven"), (120, "below")]
+)
+def test_load_that_gets_what_one_allocation_unit_is_promised_is_not_below(
+    mean: int, expected: str
+) -> None:
+    """Of four units, each with 1000 IOPS: a load within one may get no more."""
+    of_all = build_limits(Rates(4000.0, 4000.0, 400e6, 400e6), "sum")
+    unit = OneUnit(GIB, LIMITS.rates, LIMITS.promise_charges, LIMITS.enforced_charges)
+    limits = msgspec.structs.replace(of_all, one_unit=unit)
+    windows = [window(mean + (20 if number % 2 else -20), 32) for number in range(60)]
+    assert set(verdicts(windows, limits)[:50]) == {expected}
+    assert set(verdicts(windows, of_all)[:50]) == {"below"}
 
 
 def test_nothing_is_below_without_a_promise() -> None:

@@ -26,7 +26,7 @@ def outcomes_of_provider(catalog: Catalog, present: Candidate, needs: Needs) -> 
     others = (
         outcome
         for terms in catalog.rows
-        if terms.provider == provider and terms.budget is not None
+        if terms.provider == provider and terms.budget is not None and not terms.is_file_storage
         for outcome in outcomes_of_type(terms, present.size_bytes, needs)
         if outcome.candidate != present
     )

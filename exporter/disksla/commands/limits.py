@@ -28,7 +28,7 @@ from disksla.limits.machine_text import (
     machine_note,
     print_machine,
 )
-from disksla.limits.options import effective_options
+from disksla.limits.options import client_of, effective_options, with_options
 from disksla.units import parse_size_bytes
 
 
@@ -115,11 +115,15 @@ def _number(text: str) -> float:
 def _document(
     terms: Terms, query: LimitsQuery, limits: Limits, iops: EffectiveIops | None
 ) -> dict[str, Any]:
-    document = {
+    chosen, _ = with_options(terms, query.size_bytes, query.provision.options)
+    document: dict[str, Any] = {
         "terms": terms.id,
         "provider": terms.provider,
         "title": terms.title,
         "scope": terms.scope,
+        "shared_by": chosen.shared_by,
+        "client": client_of(chosen, query.size_bytes),
+        "allocation_unit_bytes": terms.allocation_unit_bytes,
         "size_bytes": query.size_bytes,
         "provisioned": {
             "iops": query.provision.iops,

@@ -18,6 +18,7 @@ from disksla.limits import (
     MachineChoice,
     Provision,
     SharedLimits,
+    Terms,
     beyond_bounds,
     beyond_sizes,
     derive_limits,
@@ -188,7 +189,7 @@ def _limits_of_row(
     """Return the limits of an entry, notes on them, and why there are none if there are none."""
     try:
         row, provision = catalog[terms], provision_of(entry)
-        limits = derive_limits(row, size_bytes, provision)
+        limits = limits_of_disk(row, size_bytes, provision)
     except DiskslaError as error:
         return NO_LIMITS, [], str(error)
     notes = [*beyond_sizes(row, size_bytes), *beyond_bounds(row, size_bytes, provision)]
@@ -241,6 +242,19 @@ def type_limits(assignments: Iterable[Assignment]) -> tuple[SharedLimits, ...]:
         SharedLimits(terms, f"all {terms} disks together", "", limits, (terms,), of_type=True)
         for terms, limits in of_type.items()
     )
+
+
+def limits_of_disk(row: Terms, size_bytes: int, provision: Provision) -> Limits:
+    """Return the limits of a block device under these terms.
+
+    Raise DiskslaError where they cannot be derived, or are those of a file storage.
+    """
+    if row.is_file_storage:
+        raise DiskslaError(
+            f"found {row.id}, a network file storage; expected a type of disk: a file storage is"
+            " no block device"
+        )
+    return derive_limits(row, size_bytes, provision)
 
 
 def provision_of(entry: DiskEntry) -> Provision:

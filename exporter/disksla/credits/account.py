@@ -15,7 +15,7 @@ from disksla.credits.bounds import (
     initial,
 )
 from disksla.interval import Interval
-from disksla.limits import Bucket, Limits, Resource, load_ratio
+from disksla.limits import Bucket, Limits, Resource, Work, load_ratio
 from disksla.verdict import LimitKind, Throttle
 
 SHORTEST_S = 0.09
@@ -208,6 +208,11 @@ def use_of(bucket: Bucket, interval: Interval, limits: Limits) -> Use:
         chunks = total_bytes / bucket.chunk_bytes
         return Use(min(requests, chunks), max(requests, chunks), requests + chunks)
     if bucket.resource == "bytes":
+        if bucket.metered is not None:
+            least, most = bucket.metered.metered_bytes(
+                Work(interval.reads, interval.writes, interval.read_bytes, interval.written_bytes)
+            )
+            return Use(least, least, most)
         if bucket.least_request_bytes is None:
             return Use.exactly(total_bytes)
         most = total_bytes + requests * bucket.least_request_bytes

@@ -303,6 +303,8 @@ def _highest(before: Credits, bucket: Bucket, observed: _Observed) -> tuple[floa
         )
     filled = bucket.fill_per_second * observed.longest_s
     high = before.high_credits + filled - spent
+    if bucket.drain == "use" and bucket.base_per_second > bucket.fill_per_second:
+        high = max(high, 0.0)  # at an empty bucket, the baseline may be more than is filled
     most_high = bucket.capacity + _inflight_drain(bucket, observed)
     if observed.throttled_at == "base":
         inflight_drain = min(_inflight_drain(bucket, observed), bucket.capacity)

@@ -26,6 +26,7 @@ from disksla.limits.limits import (
     Conditions,
     LatencyKind,
     Limits,
+    OneUnit,
     PromisedShare,
     Rates,
     Resource,

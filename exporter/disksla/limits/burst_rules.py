@@ -1,13 +1,13 @@
 """Burst rules: how burst rates and credits follow from the size and the baseline of a disk."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from disksla.limits.cost_model import Chunks, CostModel
+from disksla.limits.cost_model import Chunks, CostModel, Metered
 from disksla.limits.limits import Bucket, Burst, DrainKind, Rates, Resource
-from disksla.limits.rules import RuleInput, SizeRule, allocation_units
-from disksla.schema import Bytes, BytesPerSecond, Number, Seconds, number, whole_number
+from disksla.limits.rules import PeakRule, RuleInput, SizeRule, allocation_units
+from disksla.schema import Bytes, BytesPerSecond, Flag, Number, Seconds, number, whole_number
 
 _PERCENT = 100
 
@@ -72,6 +72,8 @@ class BytesBucketRule(_BucketRule, frozen=True, tag="bytes"):
     fill_per_second: SizeRule[BytesPerSecond] | None = None
     least_request_bytes: Bytes | None = None
     """Bytes that a request uses at least, unless it continues the one before."""
+    initial: Bytes | None = None
+    """Level of a new file storage, in place of a share."""
 
 
 class ServiceBucketRule(_BucketRule, frozen=True, tag="service_seconds"):
@@ -88,12 +90,14 @@ BucketRule = IopsBucketRule | BytesBucketRule | ServiceBucketRule
 class _HigherRates(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Rates above the baseline; one that is absent stays at its baseline."""
 
-    read_iops: SizeRule[Number] | None = None
-    write_iops: SizeRule[Number] | None = None
-    read_bandwidth: SizeRule[BytesPerSecond] | None = None
-    write_bandwidth: SizeRule[BytesPerSecond] | None = None
+    read_iops: PeakRule[Number] | None = None
+    write_iops: PeakRule[Number] | None = None
+    read_bandwidth: PeakRule[BytesPerSecond] | None = None
+    write_bandwidth: PeakRule[BytesPerSecond] | None = None
     up_to_bytes: Bytes | None = None
     """Largest disk that has them; None for any. A disk whose baseline is as high has none."""
+    above_provisioned: Flag = False
+    """Only where the baseline of writes is higher than the bandwidth that the customer bought."""
 
 
 class TokenBuckets(_HigherRates, frozen=True, tag_field="type", tag="token-buckets"):
@@ -111,20 +115,40 @@ class WithoutCredits(_HigherRates, frozen=True, tag_field="type", tag="without-c
 BurstRule = UnitBoost | TokenBuckets | WithoutCredits
 
 
+class Bought(NamedTuple):
+    """The values that a customer chose; None where none was chosen."""
+
+    iops: float | None = None
+    bytes_per_second: float | None = None
+
+
+_NOTHING = Bought()
+
+
 def burst_for(
-    rule: BurstRule, size_bytes: int, base: Rates, cost: CostModel | None = None
+    rule: BurstRule,
+    size_bytes: int,
+    base: Rates,
+    cost: CostModel | None = None,
+    bought: Bought = _NOTHING,
 ) -> Burst | None:
     """Return the burst of a disk of this size with these baseline rates; None if it has none."""
     if isinstance(rule, UnitBoost):
         return _unit_boost(rule, size_bytes, base)
     if rule.up_to_bytes is not None and size_bytes > rule.up_to_bytes:
         return None
+    if rule.above_provisioned and (base.write_bytes_per_second or 0.0) <= (
+        bought.bytes_per_second or 0.0
+    ):
+        return None
     basis = RuleInput(size_bytes)
+    iops = basis._replace(provisioned=bought.iops)
+    bandwidth = basis._replace(provisioned=bought.bytes_per_second)
     rates = Rates(
-        _raised(base.read_iops, rule.read_iops, basis),
-        _raised(base.write_iops, rule.write_iops, basis),
-        _raised(base.read_bytes_per_second, rule.read_bandwidth, basis),
-        _raised(base.write_bytes_per_second, rule.write_bandwidth, basis),
+        _raised(base.read_iops, rule.read_iops, iops),
+        _raised(base.write_iops, rule.write_iops, iops),
+        _raised(base.read_bytes_per_second, rule.read_bandwidth, bandwidth),
+        _raised(base.write_bytes_per_second, rule.write_bandwidth, bandwidth),
     )
     if rates == base:
         return None
@@ -177,20 +201,24 @@ def _bucket(
     rule: BucketRule, basis: RuleInput, base: Rates, peak: Rates, cost: CostModel | None
 ) -> Bucket | None:
     """Return the bucket of one resource; None if the burst rate is not above the baseline."""
-    base_per_second, peak_per_second = _base_and_peak(rule.resource, base, peak)
+    meter = cost if rule.resource == "bytes" and isinstance(cost, Metered) else None
+    base_per_second, peak_per_second = _base_and_peak(rule.resource, base, peak, meter)
     if peak_per_second <= base_per_second:
         return None
+    capacity = (
+        (peak_per_second - base_per_second) * rule.capacity.seconds
+        if isinstance(rule.capacity, BurstSeconds)
+        else rule.capacity.rate(basis)
+    )
     return Bucket(
         resource=rule.resource,
-        capacity=(peak_per_second - base_per_second) * rule.capacity.seconds
-        if isinstance(rule.capacity, BurstSeconds)
-        else rule.capacity.rate(basis),
+        capacity=capacity,
         fill_per_second=base_per_second
         if rule.fill_per_second is None
         else rule.fill_per_second.rate(basis),
         base_per_second=base_per_second,
         peak_per_second=peak_per_second,
-        initial_share=rule.initial_share,
+        initial_share=_initial_share(rule, capacity),
         drain=rule.drain,
         baseline_depth_s=rule.baseline_depth_s,
         chunk_bytes=cost.chunk_bytes
@@ -199,18 +227,30 @@ def _bucket(
         least_request_bytes=rule.least_request_bytes
         if isinstance(rule, BytesBucketRule)
         else None,
+        metered=meter,
     )
 
 
-def _base_and_peak(resource: Resource, base: Rates, peak: Rates) -> tuple[float, float]:
+def _initial_share(rule: BucketRule, capacity: float) -> float | None:
+    """Return the level of a new disk as a share of the capacity; None if unknown."""
+    if isinstance(rule, BytesBucketRule) and rule.initial is not None:
+        return min(1.0, rule.initial / capacity)
+    return rule.initial_share
+
+
+def _base_and_peak(
+    resource: Resource, base: Rates, peak: Rates, meter: Metered | None
+) -> tuple[float, float]:
     """Return both rates of a resource; of reads and writes, the higher rate counts."""
     if resource == "iops":
         return _higher(base.read_iops, base.write_iops), _higher(peak.read_iops, peak.write_iops)
     if resource == "bytes":
-        return (
-            _higher(base.read_bytes_per_second, base.write_bytes_per_second),
-            _higher(peak.read_bytes_per_second, peak.write_bytes_per_second),
+        divisor = 1 if meter is None else meter.read_divisor
+        low, high = (
+            _higher((each.read_bytes_per_second or 0.0) / divisor, each.write_bytes_per_second)
+            for each in (base, peak)
         )
+        return low, high
     pairs = zip(msgspec.structs.astuple(base), msgspec.structs.astuple(peak), strict=True)
     return 1.0, max((high / low for low, high in pairs if low and high), default=1.0)
 
@@ -219,7 +259,7 @@ def _higher(read: float | None, write: float | None) -> float:
     return max(read or 0.0, write or 0.0)
 
 
-def _raised(base: float | None, rule: SizeRule[float] | None, basis: RuleInput) -> float | None:
+def _raised(base: float | None, rule: PeakRule[float] | None, basis: RuleInput) -> float | None:
     if base is None or rule is None:
         return base
-    return max(base, rule.rate(basis))
+    return max(base, rule.rate(basis._replace(other=base)) or 0.0)

@@ -2,11 +2,11 @@
 
 import math
 from itertools import product
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from disksla.schema import Bytes
+from disksla.schema import Bytes, whole_number
 
 LimitName = Literal["iops", "bandwidth", "service"]
 
@@ -42,7 +42,26 @@ class Additive(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="add
             raise ValueError("found sizes out of order; expected small_bytes < large_bytes")
 
 
-CostModel = PerRequest | Chunks | Additive
+class Metered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="metered"):
+    """A request uses bandwidth and credits by its metered bytes, at least a number of them.
+
+    A write is metered whole, of a read one byte in `read_divisor`. The limit of writes is in
+    metered bytes, that of reads in bytes that are read.
+    """
+
+    least_bytes: Bytes
+    read_divisor: Annotated[int, whole_number(1, 1000)] = 1
+
+    def metered_bytes(self, work: "Work") -> tuple[float, float]:
+        """Return the least and the most metered bytes of requests whose sizes may differ."""
+        parts = (
+            (work.read_bytes / self.read_divisor, work.reads * self.least_bytes),
+            (work.written_bytes, work.writes * self.least_bytes),
+        )
+        return sum(max(part) for part in parts), sum(sum(part) for part in parts)
+
+
+CostModel = PerRequest | Chunks | Additive | Metered
 
 
 class DirectionLimits(NamedTuple):
@@ -219,6 +238,31 @@ def chunked(charges: tuple[Charge, ...], chunk_bytes: int) -> tuple[Charge, ...]
             )
         )
     )
+
+
+def metered(charges: tuple[Charge, ...], cost: Metered) -> tuple[Charge, ...]:
+    """Return charges of bandwidth that count at least some bytes of each request.
+
+    Only the totals of a window are known, so its metered bytes are the greater of its bytes and
+    of the least bytes of its requests, for reads and for writes. They are at least that many.
+    """
+    return tuple(
+        counted
+        for charge in charges
+        for counted in (_ways_to_meter(charge, cost) if charge.limit == "bandwidth" else [charge])
+    )
+
+
+def _ways_to_meter(charge: Charge, cost: Metered) -> list[Charge]:
+    read_s = charge.read_byte_s * cost.read_divisor * cost.least_bytes
+    write_s = charge.written_byte_s * cost.least_bytes
+    return [
+        Charge("bandwidth", each_read_s, each_write_s, read_byte_s, written_byte_s)
+        for each_read_s, read_byte_s in dict.fromkeys(((0.0, charge.read_byte_s), (read_s, 0.0)))
+        for each_write_s, written_byte_s in dict.fromkeys(
+            ((0.0, charge.written_byte_s), (write_s, 0.0))
+        )
+    ]
 
 
 def _ways_to_count(charge: Charge, chunk_bytes: int) -> list[Charge]:

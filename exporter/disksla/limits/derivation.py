@@ -3,23 +3,34 @@
 from functools import singledispatch
 from typing import NamedTuple
 
+from disksla.limits.cost_model import Metered
 from disksla.limits.derive import Shown, bases, bounds_text, derive_limits
 from disksla.limits.machine import GroupRule, PerVcpu
 from disksla.limits.options import with_options
 from disksla.limits.rules import (
     AllocationUnits,
+    BySize,
     Clamp,
     FromBandwidth,
     FromIops,
     Greatest,
+    Least,
+    Multiple,
     Provisioned,
     RuleInput,
     Sum,
     Tiers,
     allocation_units,
 )
-from disksla.limits.terms import Provision, Terms
-from disksla.units import GIB, format_count, format_duration, format_listed_bandwidth, format_size
+from disksla.limits.terms import ClientLimits, Provision, Terms
+from disksla.units import (
+    BYTES_PER_UNIT,
+    GIB,
+    format_count,
+    format_duration,
+    format_listed_bandwidth,
+    format_size,
+)
 
 BUDGETS = {
     "separate": "reads and writes have separate limits",
@@ -44,6 +55,32 @@ def latency_text(
         parts.append(f"{format_duration(write_s)} for writes")
     time = "" if time_share is None else f" for {percent_text(time_share)} of the time"
     return f"{', '.join(parts)}{time}, {kind}"
+
+
+def shared_text(shared_by: str) -> str:
+    """Return who shares the limits of a file storage."""
+    return f"by {shared_by}: a machine may get a part of the limits only"
+
+
+def metered_text(cost: Metered) -> str:
+    """Return how a file storage meters requests."""
+    share = f"1/{cost.read_divisor} of its bytes" if cost.read_divisor > 1 else "its bytes"
+    return (
+        f"a write by its bytes, a read by {share}, each at least {format_size(cost.least_bytes)}"
+    )
+
+
+def client_text(client: ClientLimits) -> str:
+    """Return what one client of a file storage may get."""
+    rates = {"reads": client.read_bytes_per_second, "writes": client.write_bytes_per_second}
+    parts = [f"{format_listed_bandwidth(rate)} for {what}" for what, rate in rates.items() if rate]
+    text = ", ".join(parts)
+    if len(set(rates.values())) == 1 and client.read_bytes_per_second:
+        text = f"{format_listed_bandwidth(client.read_bytes_per_second)}; {BUDGETS[client.budget]}"
+    text += " (metered bytes)" if client.metered else ""
+    return (
+        text if client.below_bytes is None else f"{text}, below {format_size(client.below_bytes)}"
+    )
 
 
 class DerivationStep(NamedTuple):
@@ -98,11 +135,16 @@ def _steps(rule: object, _basis: RuleInput, _shown: Shown) -> str:
 
 @_steps.register
 def _(rule: Clamp, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
-    if not rule.per_gib:
+    if not rule.slope:
         return f"{shown(rule.rate(basis))} at any size"
-    rate = f"{shown(rule.per_gib)} x {basis.size_bytes / GIB:g} GiB"
+    size = f"{basis.size_bytes / GIB:g} GiB"
+    if rule.per_unit:
+        unit = unit_text(rule.unit_bytes)
+        size = f"{basis.size_bytes / rule.unit_bytes:g} {'' if unit.isalpha() else 'x '}{unit}"
+    rate = f"{shown(rule.slope)} x {size}"
     line = f"{shown(rule.base)} + {rate}" if rule.base else rate
-    return _bounded(f"{line} = {shown(rule.line(basis.size_bytes))}", rule, shown)
+    up = ", rounded up" if rule.round_up else ""
+    return _bounded(f"{line} = {shown(rule.line(basis.size_bytes))}{up}", rule, shown)
 
 
 @_steps.register
@@ -117,6 +159,13 @@ def _(rule: AllocationUnits, basis: RuleInput, shown: Shown) -> str:  # type: ig
 def _(rule: Tiers, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     step = rule.step(basis.size_bytes)
     return f"{shown(step.rate)} up to {format_size(step.up_to_bytes)}"
+
+
+@_steps.register
+def _(rule: BySize, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+    step = rule.step(basis.size_bytes)
+    text = _steps(step.rate, basis, shown) if isinstance(step.rate, Clamp) else shown(step.rate)
+    return f"{text} from {format_size(step.from_bytes)}"
 
 
 @_steps.register
@@ -148,11 +197,30 @@ def _(rule: Greatest, basis: RuleInput, shown: Shown) -> str:  # type: ignore[ty
 
 
 @_steps.register
+def _(rule: Least, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+    return "the least of: " + "; ".join(_steps(each, basis, shown) for each in rule.of)
+
+
+@_steps.register
+def _(rule: Multiple, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
+    steps = _steps(rule.of, basis, shown)
+    return _bounded(steps if rule.factor == 1 else f"{rule.factor:g} x ({steps})", rule, shown)
+
+
+@_steps.register
 def _(rule: Sum, basis: RuleInput, shown: Shown) -> str:  # type: ignore[type-arg]
     return " plus ".join(f"({_steps(each, basis, shown)})" for each in rule.of)
 
 
-def _bounded(line: str, rule: Clamp[float] | FromIops, shown: Shown) -> str:
+def unit_text(unit_bytes: int) -> str:
+    """Return a unit of size as a provider writes it, such as 'TiB', 'GB' or '10 TiB'."""
+    for unit, size_bytes in BYTES_PER_UNIT.items():
+        if size_bytes == unit_bytes and len(unit) > 1:
+            return unit
+    return format_size(unit_bytes)
+
+
+def _bounded(line: str, rule: Clamp[float] | FromIops | Multiple[float], shown: Shown) -> str:
     least = "" if rule.minimum is None else f", at least {shown(rule.minimum)}"
     return line + least + _at_most(rule.maximum, shown)
 

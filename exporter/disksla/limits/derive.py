@@ -7,11 +7,14 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.limits.burst_rules import burst_for
+from disksla.limits.burst_rules import Bought, burst_for
 from disksla.limits.cost_model import Charge, Work
 from disksla.limits.limits import (
     NO_LIMITS,
+    BudgetKind,
+    Budgets,
     Limits,
+    OneUnit,
     PromisedShare,
     Rates,
     build_limits,
@@ -19,12 +22,12 @@ from disksla.limits.limits import (
 )
 from disksla.limits.options import with_options
 from disksla.limits.rules import (
+    AllocationUnits,
     BandwidthRule,
     FromBandwidth,
     IopsRule,
-    Provisioned,
     RuleInput,
-    Sum,
+    provisioned_parts,
 )
 from disksla.limits.terms import Provision, Terms
 from disksla.units import format_count, format_listed_bandwidth, format_size
@@ -58,7 +61,7 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
     providers raise them (`beyond_bounds`).
     """
     provision = provisioned or _NOTHING
-    _check_provisioned(terms, provision)
+    _check_provisioned(terms, size_bytes, provision)
     budget = terms.budget
     if budget is None:
         return NO_LIMITS
@@ -67,14 +70,38 @@ def derive_limits(terms: Terms, size_bytes: int, provisioned: Provision | None =
             f"cannot derive limits of {terms.id}: found a size of {size_bytes} bytes"
         )
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
+    limits = _limits(terms, terms.budget or budget, size_bytes, provision)
+    unit_bytes = _unit_bytes(terms)
+    if unit_bytes is None or size_bytes <= unit_bytes:
+        return limits
+    unit = _limits(terms, terms.budget or budget, unit_bytes, provision)
+    return msgspec.structs.replace(
+        limits,
+        one_unit=OneUnit(unit_bytes, unit.rates, unit.promise_charges, unit.enforced_charges),
+    )
+
+
+def _unit_bytes(terms: Terms) -> int | None:
+    """Return the size of an allocation unit; None if the limits do not grow with units."""
+    rules = (terms.read_iops, terms.write_iops, terms.read_bandwidth, terms.write_bandwidth)
+    return next((rule.unit_bytes for rule in rules if isinstance(rule, AllocationUnits)), None)
+
+
+def _limits(
+    terms: Terms, budget: BudgetKind | Budgets, size_bytes: int, provision: Provision
+) -> Limits:
+    """Return the limits of a row whose options are applied."""
     rates = _rates(terms, size_bytes, provision)
+    bought = Bought(provision.iops, provision.bytes_per_second)
     latency = terms.latency
     limits = build_limits(
         rates,
         budget,
         latency_s=latency.seconds if latency else None,
         latency_kind=latency.kind if latency else None,
-        burst=burst_for(terms.burst, size_bytes, rates, terms.cost) if terms.burst else None,
+        burst=burst_for(terms.burst, size_bytes, rates, terms.cost, bought)
+        if terms.burst
+        else None,
         cost=terms.cost,
     )
     return msgspec.structs.replace(
@@ -153,9 +180,9 @@ def provision_bounds(
     terms, size_bytes = with_options(terms, size_bytes, provision.options)
     iops_basis, _, bandwidth_basis, _ = bases(terms, size_bytes, provision)
     return ProvisionBounds(
-        next((part.bounds(iops_basis) for part in _provisioned_parts(terms.read_iops)), None),
+        next((part.bounds(iops_basis) for part in provisioned_parts(terms.read_iops)), None),
         next(
-            (part.bounds(bandwidth_basis) for part in _provisioned_parts(terms.read_bandwidth)),
+            (part.bounds(bandwidth_basis) for part in provisioned_parts(terms.read_bandwidth)),
             None,
         ),
     )
@@ -174,7 +201,7 @@ def beyond_bounds(
     )
     found = []
     for what, rule, basis, value in values:
-        for part in _provisioned_parts(rule):
+        for part in provisioned_parts(rule):
             least, most = part.bounds(basis)
             if value is not None and not least <= value <= most:
                 found.append(
@@ -219,7 +246,7 @@ def _rates(terms: Terms, size_bytes: int, provision: Provision) -> Rates:
     for (what, rule), basis in zip(rules, bases(terms, size_bytes, provision), strict=True):
         rate = _rate(rule, basis)
         if rule is not None and rate is None:
-            bounds = _provisioned_parts(rule)[0].bounds(basis)
+            bounds = provisioned_parts(rule)[0].bounds(basis)
             expected = bounds_text(_SHOWN[what], bounds)
             raise DiskslaError(f"{terms.id} needs provisioned {what}; expected {expected}")
         rates.append(rate)
@@ -230,17 +257,13 @@ def _rate(rule: _Rule, basis: RuleInput) -> float | None:
     return None if rule is None else rule.rate(basis)
 
 
-def _provisioned_parts(rule: _Rule) -> list[Provisioned[float]]:
-    parts = rule.of if isinstance(rule, Sum) else (rule,)
-    return [part for part in parts if isinstance(part, Provisioned)]
-
-
-def _check_provisioned(terms: Terms, provision: Provision) -> None:
+def _check_provisioned(row: Terms, size_bytes: int, provision: Provision) -> None:
+    terms, _ = with_options(row, size_bytes, provision.options)
     for what, value, rules in (
         ("IOPS", provision.iops, (terms.read_iops, terms.write_iops)),
         ("bandwidth", provision.bytes_per_second, (terms.read_bandwidth, terms.write_bandwidth)),
     ):
-        if value is not None and not any(_provisioned_parts(rule) for rule in rules):
+        if value is not None and not any(provisioned_parts(rule) for rule in rules):
             raise DiskslaError(
                 f"found provisioned {what}; expected none: the size determines the {what} of"
                 f" {terms.id}"

@@ -11,9 +11,11 @@ from disksla.limits.cost_model import (
     Chunks,
     CostModel,
     DirectionLimits,
+    Metered,
     PerRequest,
     chunked,
     enforced_cost,
+    metered,
     published_cost,
     separate_charges,
     service_charges,
@@ -59,7 +61,7 @@ class Bucket(msgspec.Struct, frozen=True):
 
     | drain | dK/dt, between 0 and the capacity | while K > 0 | at K = 0 |
     |---|---|---|---|
-    | `use` | fill - u | u <= p | u <= fill, which is the base |
+    | `use` | fill - u | u <= p | u <= b; the fill, unless it is lower |
     | `excess` | fill - max(0, u - b) | u <= p | u <= b + fill |
     | `constant` | fill - (p - b) in a window with u > b, else fill | u <= p | u <= b |
 
@@ -85,6 +87,8 @@ class Bucket(msgspec.Struct, frozen=True):
     """A request is one I/O per chunk; None if it is one I/O of any size."""
     least_request_bytes: int | None = None
     """Bytes that a request uses at least, unless it continues the one before; None for none."""
+    metered: Metered | None = None
+    """How the bytes of requests are metered; None if each byte counts."""
 
     @property
     def seconds(self) -> float:
@@ -131,6 +135,15 @@ USUAL_IOPS_CONDITIONS = Conditions(4 * KIB, 32)
 """Where the provider states none: providers and fio users test IOPS like this."""
 
 
+class OneUnit(msgspec.Struct, frozen=True):
+    """What one of several allocation units is promised: a load within it may get no more."""
+
+    size_bytes: int
+    rates: Rates
+    promise_charges: tuple[Charge, ...]
+    enforced_charges: tuple[Charge, ...]
+
+
 class Limits(msgspec.Struct, frozen=True):
     """Everything promised for one disk; the default is no promise at all."""
 
@@ -160,6 +173,8 @@ class Limits(msgspec.Struct, frozen=True):
     """By ascending request size; empty where the full IOPS are promised for every size."""
     iops_conditions: Conditions | None = None
     bandwidth_conditions: Conditions | None = None
+    one_unit: OneUnit | None = None
+    """None unless the limits grow with allocation units and there are several."""
 
     @property
     def buckets(self) -> tuple[Bucket, ...]:
@@ -233,6 +248,8 @@ def _charges(rates: Rates, budgets: Budgets, cost: CostModel) -> tuple[Charge, .
         for charge in (separate if kind == "separate" else shared)
         if charge.limit == limit
     )
+    if isinstance(cost, Metered):
+        return metered(charges, cost)
     return chunked(charges, cost.chunk_bytes) if isinstance(cost, Chunks) else charges
 
 

@@ -8,16 +8,21 @@ import msgspec
 from rich.table import Table
 
 from disksla.console import SafeConsole
+from disksla.limits.cost_model import Metered
 from disksla.limits.derivation import (
     BUDGETS,
     DerivationStep,
+    client_text,
     derivation,
     latency_text,
+    metered_text,
     percent_text,
+    shared_text,
 )
 from disksla.limits.derive import EffectiveIops, beyond_bounds, beyond_sizes
-from disksla.limits.limits import Bucket, Budgets, Burst, Limits, Rates
-from disksla.limits.options import effective_options
+from disksla.limits.limits import Bucket, Budgets, Burst, Limits, OneUnit, Rates
+from disksla.limits.options import chosen_values, client_of, with_options
+from disksla.limits.rules import allocation_units
 from disksla.limits.terms import Confidence, Provision, Terms
 from disksla.units import (
     GIB,
@@ -52,6 +57,11 @@ def limits_document(limits: Limits) -> dict[str, Any]:
         "latency_time_share": limits.latency_time_share,
         "promised_time_share": limits.promised_time_share,
         "burst": burst_document(limits.burst) if limits.burst else None,
+        "one_unit": limits.one_unit
+        and {
+            "size_bytes": limits.one_unit.size_bytes,
+            **msgspec.structs.asdict(limits.one_unit.rates),
+        },
     }
 
 
@@ -81,11 +91,17 @@ def limits_facts(
     limits: Limits, terms: Terms | None = None, steps: Iterable[DerivationStep] = ()
 ) -> Iterator[tuple[str, str]]:
     """Yield the facts besides rates: budget, arithmetic, latency, conditions and credits."""
-    if limits.budget is None:
-        yield "promise", "none: no limits are known for this type"
-    else:
+    if limits.budget is not None:
         yield from _budgets(limits.budget)
+    elif terms is not None and terms.is_file_storage:
+        yield "promise", f"none: {terms.provider_name} publishes no limits of this type"
+    else:
+        yield "promise", "none: no limits are known for this type"
+    if terms is not None and isinstance(terms.cost, Metered):
+        yield "metered", metered_text(terms.cost)
     yield from _arithmetic(steps)
+    if limits.one_unit is not None:
+        yield "one unit", _unit_text(limits.one_unit)
     if limits.latency_s is not None or limits.write_latency_s is not None:
         yield (
             "latency",
@@ -106,6 +122,26 @@ def limits_facts(
         yield "burst", _LENGTHS[limits.burst.length]
 
 
+def _unit_text(unit: OneUnit) -> str:
+    """Return what one allocation unit is promised."""
+    rates = unit.rates
+    iops = _of_both(rates.read_iops, rates.write_iops, format_count)
+    bandwidth = _of_both(
+        rates.read_bytes_per_second, rates.write_bytes_per_second, format_listed_bandwidth
+    )
+    return (
+        f"an allocation unit of {format_size(unit.size_bytes)} is promised {iops} IOPS and"
+        f" {bandwidth}; a load within one unit may get no more"
+    )
+
+
+def _of_both(read: float | None, write: float | None, shown: Callable[[float], str]) -> str:
+    """Return the rates of reads and of writes, once if they are the same."""
+    if read == write:
+        return _or_none(read, shown)
+    return f"{_or_none(read, shown)} / {_or_none(write, shown)} (reads / writes)"
+
+
 def _budgets(budget: Budgets) -> Iterator[tuple[str, str]]:
     if budget.iops == budget.bandwidth:
         yield "budget", BUDGETS[budget.iops]
@@ -117,10 +153,16 @@ def _budgets(budget: Budgets) -> Iterator[tuple[str, str]]:
 def burst_document(burst: Burst) -> dict[str, Any]:
     """Return a burst for JSON; the fields of a single bucket are repeated at the top level."""
     buckets = [
-        {"resource": bucket.resource, "capacity": bucket.capacity, "fill": bucket.fill_per_second}
+        {
+            "resource": bucket.resource,
+            "capacity": bucket.capacity,
+            "fill": bucket.fill_per_second,
+            "initial_share": bucket.initial_share,
+        }
         for bucket in burst.buckets
     ]
-    single = buckets[0] if len(buckets) == 1 else dict.fromkeys(("resource", "capacity", "fill"))
+    keys = ("resource", "capacity", "fill", "initial_share")
+    single = buckets[0] if len(buckets) == 1 else dict.fromkeys(keys)
     return {
         **msgspec.structs.asdict(burst.rates),
         **single,
@@ -183,7 +225,11 @@ def _credits_text(bucket: Bucket) -> str:
     lasts = f"{format_duration(bucket.seconds)} at the burst rate"
     if math.isinf(bucket.seconds):
         lasts = "never empty"
-    return f"{capacity}, {lasts}, {format_duration(refill_s)} to refill"
+    text = f"{capacity}, {lasts}, {format_duration(refill_s)} to refill"
+    if bucket.initial_share is None:
+        return text
+    full = "full" if bucket.initial_share == 1 else f"{bucket.initial_share:.0%} full"
+    return f"{text}, {full} at the start"
 
 
 class Mix(NamedTuple):
@@ -234,8 +280,16 @@ def _facts(
         yield "effective IOPS", _effective_text(query.mix, iops)
     if terms.scope == "machine":
         yield "for", "all such disks of a machine together: use their total size"
-    for name, value in effective_options(terms, query.provision.options).items():
-        option = terms.options[name]
+    chosen, _ = with_options(terms, query.size_bytes, query.provision.options)
+    if chosen.shared_by is not None:
+        yield "shared", shared_text(chosen.shared_by)
+    client = client_of(chosen, query.size_bytes)
+    if client is not None:
+        yield "one client", client_text(client)
+    if terms.allocation_unit_bytes is not None:
+        units = allocation_units(query.size_bytes, terms.allocation_unit_bytes)
+        yield "allocation units", f"{units} of {format_size(terms.allocation_unit_bytes)}"
+    for name, (option, value, _) in chosen_values(terms, query.provision.options).items():
         values = ", ".join(dict.fromkeys((option.default, *option.values)))
         yield name, f"{value}: {option.about.rstrip('.')} ({values})"
     yield from limits_facts(limits, terms, derivation(terms, query.size_bytes, query.provision))

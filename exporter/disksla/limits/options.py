@@ -1,27 +1,65 @@
 """Options of a disk: what is chosen besides its type and its size, such as a performance tier."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from disksla.errors import DiskslaError
-from disksla.limits.terms import Option, Terms
+from disksla.limits.terms import Changes, ClientLimits, Option, OptionOfValue, OptionValue, Terms
 from disksla.schema import close_match
 from disksla.units import format_size
 
-_CHANGED = ("read_iops", "write_iops", "read_bandwidth", "write_bandwidth", "latency", "burst")
+_CHANGED = (
+    "read_iops",
+    "write_iops",
+    "read_bandwidth",
+    "write_bandwidth",
+    "latency",
+    "burst",
+    "budget",
+    "shared_by",
+    "client",
+)
+
+
+class Chosen(NamedTuple):
+    """An option and its value."""
+
+    option: Option | OptionOfValue
+    value: str
+    changes: Changes | None
+    """None for a default that changes nothing."""
+
+
+def chosen_values(terms: Terms, chosen: Mapping[str, str]) -> dict[str, Chosen]:
+    """Return the options by name, each with the value that was chosen, or the default.
+
+    Those that a value has follow its option. Raise DiskslaError if an option or a value is
+    unknown.
+    """
+    found = dict(_chosen_of(terms, terms.options, chosen))
+    for name in chosen:
+        if name not in found:
+            known = ", ".join(found) or "none"
+            raise DiskslaError(f"found option '{name}' of {terms.id}; expected one of: {known}")
+    return found
 
 
 def effective_options(terms: Terms, chosen: Mapping[str, str]) -> dict[str, str]:
-    """Return the value of each option: the one that was chosen, or the default.
+    """Return the value of each option, as `chosen_values` does."""
+    return {name: each.value for name, each in chosen_values(terms, chosen).items()}
 
-    Raise DiskslaError if an option or a value is unknown.
-    """
-    for name in chosen:
-        if name not in terms.options:
-            known = ", ".join(terms.options) or "none"
-            raise DiskslaError(f"found option '{name}' of {terms.id}; expected one of: {known}")
-    return {name: _value(terms, name, option, chosen) for name, option in terms.options.items()}
+
+def _chosen_of(
+    terms: Terms, options: Mapping[str, Option | OptionOfValue], chosen: Mapping[str, str]
+) -> Iterator[tuple[str, Chosen]]:
+    for name, option in options.items():
+        value = _value(terms, name, option, chosen)
+        changes = option.values.get(value)
+        yield name, Chosen(option, value, changes)
+        if isinstance(changes, OptionValue):
+            yield from _chosen_of(terms, changes.options, chosen)
 
 
 def with_options(terms: Terms, size_bytes: int, chosen: Mapping[str, str]) -> tuple[Terms, int]:
@@ -31,8 +69,7 @@ def with_options(terms: Terms, size_bytes: int, chosen: Mapping[str, str]) -> tu
     """
     changes: dict[str, object] = {}
     counted_bytes = size_bytes
-    for name, word in effective_options(terms, chosen).items():
-        value = terms.options[name].values.get(word)
+    for name, (_, word, value) in chosen_values(terms, chosen).items():
         if value is None:
             continue
         if value.least_size_bytes is not None and size_bytes < value.least_size_bytes:
@@ -42,11 +79,25 @@ def with_options(terms: Terms, size_bytes: int, chosen: Mapping[str, str]) -> tu
             )
         counted_bytes = max(counted_bytes, value.as_size_bytes or 0)
         fields = msgspec.structs.asdict(value)
+        changes |= dict.fromkeys(value.without)
         changes |= {key: fields[key] for key in _CHANGED if fields[key] is not None}
     return msgspec.structs.replace(terms, **changes), counted_bytes
 
 
-def _value(terms: Terms, name: str, option: Option, chosen: Mapping[str, str]) -> str:
+def client_of(terms: Terms, size_bytes: int) -> ClientLimits | None:
+    """Return what one client of a file storage of this size may get; None if it is not stated.
+
+    The options of `terms` are applied.
+    """
+    client = terms.client
+    if client is None or (client.below_bytes is not None and size_bytes >= client.below_bytes):
+        return None
+    return client
+
+
+def _value(
+    terms: Terms, name: str, option: Option | OptionOfValue, chosen: Mapping[str, str]
+) -> str:
     """Return the value of an option."""
     value = chosen.get(name, option.default)
     if value not in option.values and value != option.default:

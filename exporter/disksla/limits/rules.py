@@ -16,6 +16,8 @@ Amount = TypeVar("Amount", bound=float)
 """What a rule returns, with the field type of its numbers."""
 
 _NO_AMOUNT: Any = 0.0
+_DIGITS = 9
+"""Of a number of units, before it is rounded."""
 
 
 class RuleInput(NamedTuple):
@@ -41,26 +43,44 @@ class _Rule(
 
 
 class Clamp(_Rule, Generic[Amount], frozen=True, tag="clamp"):
-    """base + rate x size, rounded half up, between a minimum and a maximum."""
+    """base + rate x size, rounded half up or up, between a minimum and a maximum.
+
+    The rate is `per_gib`, or `per_unit` of another size such as 1TiB; a part of it counts in part.
+    """
 
     base: Amount = _NO_AMOUNT
     per_gib: Amount = _NO_AMOUNT
+    per_unit: Amount = _NO_AMOUNT
+    unit_bytes: Bytes = GIB
     minimum: Amount | None = None
     maximum: Amount | None = None
     round_to: Amount | None = None
+    round_up: Flag = False
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the result is always zero."""
-        if not (self.base or self.per_gib or self.minimum):
-            raise ValueError("found none of base, per_gib and minimum; expected at least one")
+        """Raise ValueError if the result is always zero, or the rate has two units."""
+        if not (self.base or self.slope or self.minimum):
+            raise ValueError(
+                "found none of base, per_gib, per_unit and minimum; expected at least one"
+            )
+        if self.per_gib and (self.per_unit or self.unit_bytes != GIB):
+            raise ValueError("found per_gib beside per_unit or unit_bytes; expected one of them")
+
+    @property
+    def slope(self) -> Amount:
+        """The rate for each unit of size."""
+        return self.per_gib or self.per_unit
 
     def rate(self, basis: RuleInput) -> float:
         """Return the limit of a disk of this size."""
-        return _settle(self.line(basis.size_bytes), self.minimum, self.maximum, self.round_to)
+        rate = self.line(basis.size_bytes)
+        if self.round_to is not None:
+            rate = _rounded(rate, self.round_to, up=self.round_up)
+        return _settle(rate, self.minimum, self.maximum)
 
     def line(self, size_bytes: float) -> float:
         """Return base + rate x size, without rounding and bounds."""
-        return self.base + self.per_gib * size_bytes / GIB
+        return self.base + self.slope * size_bytes / self.unit_bytes
 
 
 class AllocationUnits(_Rule, Generic[Amount], frozen=True, tag="allocation-units"):
@@ -108,6 +128,37 @@ class Tiers(_Rule, Generic[Amount], frozen=True, tag="tiers"):
         return self.step(basis.size_bytes).rate
 
 
+class SizeStep(msgspec.Struct, Generic[Amount], frozen=True, forbid_unknown_fields=True):
+    """The limit of file storages or disks from a size on."""
+
+    from_bytes: Bytes
+    rate: Amount | Clamp[Amount]
+
+
+class BySize(_Rule, Generic[Amount], frozen=True, tag="by-size"):
+    """Another limit from each size on, which may be a lower one.
+
+    Below the first size, the limit of the first step applies.
+    """
+
+    steps: tuple[SizeStep[Amount], ...]
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the steps are missing or out of order."""
+        sizes = [step.from_bytes for step in self.steps]
+        if not sizes or sizes != sorted(set(sizes)):
+            raise ValueError("found no steps, or out of order; expected growing sizes")
+
+    def step(self, size_bytes: float) -> SizeStep[Amount]:
+        """Return the step that applies to this size."""
+        reached = [step for step in self.steps if step.from_bytes <= size_bytes]
+        return reached[-1] if reached else self.steps[0]
+
+    def rate(self, basis: RuleInput) -> float:
+        """Return the limit of a disk of this size."""
+        return _bound(self.step(basis.size_bytes).rate, basis)
+
+
 class FromIops(_Rule, frozen=True, tag="from-iops"):
     """A bandwidth that is a multiple of the IOPS, rounded half up, between bounds.
 
@@ -123,7 +174,10 @@ class FromIops(_Rule, frozen=True, tag="from-iops"):
     def rate(self, basis: RuleInput) -> float:
         """Return the bandwidth of a disk with these IOPS."""
         iops = basis.of_other(of_provisioned=self.of_provisioned)
-        return _settle(iops * self.bytes_per_io, self.minimum, self.maximum, self.round_to)
+        rate = iops * self.bytes_per_io
+        if self.round_to is not None:
+            rate = _rounded(rate, self.round_to)
+        return _settle(rate, self.minimum, self.maximum)
 
 
 class FromBandwidth(_Rule, frozen=True, tag="from-bandwidth"):
@@ -142,7 +196,7 @@ class FromBandwidth(_Rule, frozen=True, tag="from-bandwidth"):
         return _settle(bandwidth / self.bytes_per_io, None, self.maximum)
 
 
-SizeRule = Clamp[Amount] | AllocationUnits[Amount] | Tiers[Amount]
+SizeRule = Clamp[Amount] | AllocationUnits[Amount] | Tiers[Amount] | BySize[Amount]
 
 
 class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
@@ -184,35 +238,91 @@ class Provisioned(_Rule, Generic[Amount], frozen=True, tag="provisioned"):
         return least, max(least, most)
 
 
-class Greatest(_Rule, Generic[Amount], frozen=True, tag="greatest"):
+class Multiple(_Rule, Generic[Amount], frozen=True, tag="multiple"):
+    """A multiple of another limit, between bounds."""
+
+    factor: Number
+    of: SizeRule[Amount] | FromIops | Provisioned[Amount]
+    minimum: Amount | None = None
+    maximum: Amount | None = None
+
+    def rate(self, basis: RuleInput) -> float | None:
+        """Return the multiple; None if the other limit must be chosen."""
+        rate = self.of.rate(basis)
+        return None if rate is None else _settle(self.factor * rate, self.minimum, self.maximum)
+
+
+_Part = SizeRule[Amount] | FromIops | FromBandwidth | Provisioned[Amount] | Multiple[Amount]
+"""What a rule of several parts may consist of."""
+
+
+class _Parts(_Rule, Generic[Amount], frozen=True):
+    """Base of rules of several parts."""
+
+    of: tuple[_Part[Amount], ...]
+
+    def rates(self, basis: RuleInput) -> list[float] | None:
+        """Return the limit of each part; None if one must be chosen."""
+        rates = [rule.rate(basis) for rule in self.of]
+        return None if None in rates else [rate for rate in rates if rate is not None]
+
+
+class Greatest(_Parts[Amount], Generic[Amount], frozen=True, tag="greatest"):
     """The greatest of several limits."""
 
-    of: tuple[SizeRule[Amount] | FromIops, ...]
+    def rate(self, basis: RuleInput) -> float | None:
+        """Return the greatest limit; None if a part must be chosen."""
+        rates = self.rates(basis)
+        return None if rates is None else max(rates)
 
-    def rate(self, basis: RuleInput) -> float:
-        """Return the greatest limit."""
-        return max(rule.rate(basis) for rule in self.of)
+
+class Least(_Parts[Amount], Generic[Amount], frozen=True, tag="least"):
+    """The least of several limits."""
+
+    def rate(self, basis: RuleInput) -> float | None:
+        """Return the least limit; None if a part must be chosen."""
+        rates = self.rates(basis)
+        return None if rates is None else min(rates)
 
 
-class Sum(_Rule, Generic[Amount], frozen=True, tag="sum"):
+class Sum(_Parts[Amount], Generic[Amount], frozen=True, tag="sum"):
     """Several limits that add up: a base by size, and what the customer bought in addition."""
-
-    of: tuple[SizeRule[Amount] | FromIops | FromBandwidth | Provisioned[Amount], ...]
 
     def rate(self, basis: RuleInput) -> float | None:
         """Return the sum; None if a part must be chosen."""
-        rates = [rule.rate(basis) for rule in self.of]
-        return None if None in rates else sum(rate for rate in rates if rate is not None)
+        rates = self.rates(basis)
+        return None if rates is None else sum(rates)
 
 
-IopsRule = SizeRule[Number] | Provisioned[Number] | FromBandwidth | Sum[Number]
+class FromBaseline(_Rule, Generic[Amount], frozen=True, tag="from-baseline"):
+    """A burst rate that is a multiple of the baseline, between bounds."""
+
+    factor: Number
+    minimum: Amount | None = None
+    maximum: Amount | None = None
+
+    def rate(self, basis: RuleInput) -> float:
+        """Return the burst rate; `basis.other` is the baseline."""
+        return _settle(self.factor * (basis.other or 0.0), self.minimum, self.maximum)
+
+
+_SeveralRules = Greatest[Amount] | Least[Amount] | Sum[Amount] | Multiple[Amount]
+IopsRule = SizeRule[Number] | Provisioned[Number] | FromBandwidth | _SeveralRules[Number]
 BandwidthRule = (
     SizeRule[BytesPerSecond]
     | Provisioned[BytesPerSecond]
     | FromIops
-    | Greatest[BytesPerSecond]
-    | Sum[BytesPerSecond]
+    | _SeveralRules[BytesPerSecond]
 )
+PeakRule = SizeRule[Amount] | Least[Amount] | FromBaseline[Amount]
+"""A rule for a burst rate."""
+
+
+def provisioned_parts(rule: object) -> list[Provisioned[float]]:
+    """Return the parts of a rule that the customer chooses."""
+    parts = rule.of if isinstance(rule, _Parts) else (rule,)
+    alone = [part.of if isinstance(part, Multiple) else part for part in parts]
+    return [part for part in alone if isinstance(part, Provisioned)]
 
 
 def allocation_units(size_bytes: float, unit_bytes: int) -> int:
@@ -225,12 +335,17 @@ def _bound(bound: Any, basis: RuleInput) -> float:
     return bound if isinstance(bound, float | int) else bound.rate(basis)
 
 
-def _settle(
-    rate: float, minimum: float | None, maximum: float | None, round_to: float | None = None
-) -> float:
-    """Return a rate after rounding half up, never to zero, and within its bounds."""
-    if round_to is not None:
-        rate = max(math.floor(rate / round_to + 0.5), 1) * round_to
+def _rounded(rate: float, round_to: float, *, up: bool = False) -> float:
+    """Return a rate as a multiple, rounded half up or up, never to zero.
+
+    0.04 x 100 is 4, and not the next higher number that a computer has.
+    """
+    units = round(rate / round_to, _DIGITS)
+    return max(math.ceil(units) if up else math.floor(units + 0.5), 1) * round_to
+
+
+def _settle(rate: float, minimum: float | None, maximum: float | None) -> float:
+    """Return a rate within its bounds."""
     if minimum is not None:
         rate = max(rate, minimum)
     return rate if maximum is None else min(rate, maximum)

@@ -88,9 +88,26 @@ class Sizes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most_bytes: Bytes | None = None
 
 
-class OptionValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ClientLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a file storage allows one of its clients."""
+
+    budget: BudgetKind
+    read_bytes_per_second: BytesPerSecond | None = None
+    write_bytes_per_second: BytesPerSecond | None = None
+    below_bytes: Bytes | None = None
+    """Smallest size for which it is not stated; None if it is stated for any."""
+    metered: Flag = False
+    """Whether its bytes count by the cost model."""
+
+
+class Changes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one value of an option changes in a row; keys that are absent change nothing."""
 
+    without: tuple[Literal["read_iops", "burst"], ...] = ()
+    """Rules of the row that do not apply."""
+    budget: BudgetKind | Budgets | None = None
+    shared_by: Text | None = None
+    client: ClientLimits | None = None
     least_size_bytes: Bytes | None = None
     """Smallest disk that may have it."""
     as_size_bytes: Bytes | None = None
@@ -103,13 +120,30 @@ class OptionValue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     burst: BurstRule | None = None
 
 
-class Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Something that is chosen for a disk besides its type and its size."""
+class _Option(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of options."""
 
     about: Text
     """What it is, and the name that the cloud's API has for it."""
     default: Text
     """The value of a disk for which none was chosen."""
+
+
+class OptionOfValue(_Option, frozen=True):
+    """An option that only one value of another option has."""
+
+    values: Mapping[str, Changes]
+
+
+class OptionValue(Changes, frozen=True):
+    """What one value of an option changes, and what more can be chosen with it."""
+
+    options: Mapping[str, OptionOfValue] = {}
+
+
+class Option(_Option, frozen=True):
+    """Something that is chosen for a disk besides its type and its size."""
+
     values: Mapping[str, OptionValue]
     """By name. The default need not be among them; then it changes nothing."""
 
@@ -165,6 +199,11 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     sizes: Sizes = Sizes()
     scope: Scope = "disk"
     """`machine`: all disks of the type on a machine together have the limit of their size."""
+    shared_by: Text | None = None
+    """Who shares the limits, of a network file storage; None for disks."""
+    client: ClientLimits | None = None
+    allocation_unit_bytes: Bytes | None = None
+    """Of a type without limits; rules have it otherwise."""
     budget: BudgetKind | Budgets | None = None
     cost: CostModel = PerRequest()
     read_iops: IopsRule | None = None
@@ -186,6 +225,11 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
         """The id, the former names, and PROVIDER.NAME for each name in the API; each once."""
         api_names = (f"{self.provider}.{name}" for name in self.api_names)
         return dict.fromkeys((self.id, *self.aliases, *api_names))
+
+    @property
+    def is_file_storage(self) -> bool:
+        """Whether it is a network file storage, which is no block device."""
+        return self.shared_by is not None
 
     @property
     def _budgets(self) -> tuple[BudgetKind | None, BudgetKind | None]:
@@ -229,6 +273,11 @@ class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                     ),
                 )
                 for budget, read, write in zip(self._budgets, reads, writes, strict=True)
+            ),
+            (
+                "client",
+                self.client is not None and not self.is_file_storage,
+                "found limits of a client without shared_by; expected both",
             ),
             (
                 "cost",

@@ -14,6 +14,8 @@ DEFAULT_DEPTH = 32
 disk with it."""
 DEEP_SHARE = 0.9
 """Of the depth. Suffices, because a sample may be taken while requests are replaced."""
+WINDOW_S = 0.1
+"""Window of a limiter: a second may have what one more of them lets pass."""
 PIECES = 8
 """Pieces that a large request may be split into: few devices accept less than 128 KiB of 1 MiB."""
 
@@ -44,8 +46,20 @@ def is_below_promise(windows: Sequence[Interval], limits: Limits, tolerance: flo
     in_flight = sum(each.inflight for each in windows) / len(windows)
     if depth is None or in_flight < DEEP_SHARE * depth:
         return False
-    one_more = 1 / max(1, whole.requests)
-    return _share_of_promise(whole, limits) < 1 - tolerance - one_more
+    slack = tolerance + 1 / max(1, whole.requests)
+    if _may_be_in_one_unit(whole, limits, slack):
+        return False
+    return _share_of_promise(whole, limits) < 1 - slack
+
+
+def _may_be_in_one_unit(served: Interval, limits: Limits, slack: float) -> bool:
+    """Return whether a load gets what one allocation unit is promised, as a load within it may."""
+    unit = limits.one_unit
+    if unit is None:
+        return False
+    least = load_of(served, unit.promise_charges) or 0.0
+    most = load_of(served, unit.enforced_charges) or 0.0
+    return least >= 1 - slack and most <= 1 + slack + WINDOW_S / served.seconds
 
 
 def _share_of_promise(served: Interval, limits: Limits) -> float:

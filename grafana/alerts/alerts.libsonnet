@@ -13,8 +13,9 @@
   local duration = text.duration,
   local also = text.also,
 
-  local identity = ['serial', 'model', 'terms'],
-  local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}',
+  local identity = ['serial', 'model', 'terms'] + promql.claim,
+  local disk = 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
+               + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
   local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . }}{{ end }}'
                 + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
                 + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',
@@ -150,8 +151,8 @@
     ]),
     'Requests take five times as long as usual, and no limiter throttles the disk.',
     disk + ' was slow for ' + percent + ' of the last ' + config.throttledWindow + '.'
-    + also(' A small read usually takes ', of('disksla_usual_latency_seconds', 'direction="read"'), 'humanizeDuration', '.')
-    + also(' A small write usually takes ', of('disksla_usual_latency_seconds', 'direction="write"'), 'humanizeDuration', '.')
+    + also(' A small read usually takes ', 'disksla_usual_latency_seconds{@, direction="read"}', 'humanizeDuration', '.')
+    + also(' A small write usually takes ', 'disksla_usual_latency_seconds{@, direction="write"}', 'humanizeDuration', '.')
   ),
 
   // -- throttling -----------------------------------------------------------------------------

@@ -18,8 +18,9 @@
 
     // Selects the series of disksla, and the series `up` of each daemon.
     diskslaSelector: 'job="disksla"',
-    // Labels that identify a daemon; add 'cluster' where one store holds several clusters.
-    hostLabels: ['job', 'instance'],
+    // Labels that identify a daemon. Targets need no label `cluster`; it tells hosts of the same name
+    // apart where one store holds several clusters.
+    hostLabels: ['cluster', 'job', 'instance'],
 
     // Evaluation intervals. Shares of a quarter of an hour or more, and the state of disks, change slowly;
     // sums by terms, compliance, and alerts that wait for long even more so. All are shorter than 5 min:

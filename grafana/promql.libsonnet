@@ -21,9 +21,17 @@ function(config) {
     local one(vector) = 'topk by (' + identity + ') (1, ' + vector + ')';
     one(self.of(metric)) + '\nor on (' + identity + ')\n' + one(self.recent(metric)),
 
+  // Labels that name the claim of Kubernetes, where a disk is one. Others have none, or the namespace of
+  // the target.
+  claim: ['namespace', 'persistentvolumeclaim'],
   // disksla_disk_info with exactly one series for each disk, even while its labels change, and while a
-  // scrape fails.
+  // scrape fails; with the claim.
   info: 'instance_device:disksla_disk_info:topk',
+  disk_info: self.one_info('disksla_disk_info', self.disk),
+  info_with_claim:
+    '(\n' + self.disk_info + '\n) * on (' + self.disk + ') group_left (' + labels(self.claim) + ') (\n'
+    + self.one_info('disksla_kubernetes_volume_info', self.disk) + '\n)\nor on (' + self.disk + ') (\n'
+    + self.disk_info + '\n)\n',
   // Add these labels of disksla_disk_info to a vector.
   with_info(added, matcher='')::
     '* on (' + self.disk + ') group_left (' + labels(added) + ') ' + self.info

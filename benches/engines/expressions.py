@@ -4,18 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from grafana.dashboard_lint import filled_in, targets_of
+from grafana.dashboard_lint import ANY_VALUE, filled_in, targets_of
 from grafana.metric_names import queries
 from render import OUT
 
 JOB = "disksla"
-_EVERY_DISK = {
-    "$__rate_interval": "4m",
-    "$__range": "3h",
-    "$job": JOB,
-    "$instance": ".+",
-    "$device": ".+",
-}
+_EVERY_DISK = {**ANY_VALUE, "$__rate_interval": "4m", "$__range": "3h", "$job": JOB}
 
 
 class Expression(NamedTuple):

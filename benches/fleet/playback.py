@@ -22,7 +22,7 @@ from disksla.pipeline.state import State
 from disksla.verification.report import VerificationReport
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0"
-ABOUT = BuildInfo("0.1.0", "3.11.2", "6.1.0-26-amd64", True, 0.0)
+ABOUT = BuildInfo("0.1.0", "unknown", "3.11.2", "6.1.0-26-amd64", True, 0.0)
 UNITS = 10**9
 """Integers stand for counters as this many parts of one."""
 _US = 10**6

@@ -16,7 +16,7 @@ def said(**changes: Any) -> list[dict[str, Any]]:
         "volume": "pg-data",
         "is_local": False,
     }
-    terms = changes.pop("terms", "configuration")
+    terms = changes.pop("terms", "custom")
     return [{"identity": identity | changes, "terms": terms}]
 
 

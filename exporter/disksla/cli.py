@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Collection, Sequence
 
-from disksla import VERSION
+from disksla import REVISION, VERSION
 from disksla.errors import DiskslaError
 from disksla.system.log import error_lines
 from disksla.text import escape_control
@@ -51,7 +51,9 @@ def build_parser(chosen: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         " what it was sold as.",
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"disksla {VERSION}")
+    parser.add_argument(
+        "--version", action="version", version=f"disksla {VERSION} (commit {REVISION})"
+    )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, caption in COMMANDS.items():
         description = f"{caption[0].upper()}{caption[1:]}."

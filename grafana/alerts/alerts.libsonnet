@@ -13,8 +13,9 @@
   local duration = text.duration,
   local also = text.also,
 
-  local identity = ['serial', 'model', 'terms'],
-  local disk = 'Disk {{ $labels.device }} on {{ $labels.instance }}',
+  local identity = ['serial', 'model', 'terms'] + promql.claim,
+  local disk = 'Disk {{ $labels.device }}{{ with $labels.persistentvolumeclaim }}'
+               + ' (claim {{ $labels.namespace }}/{{ . }}){{ end }} on {{ $labels.instance }}',
   local about = ' Serial {{ or $labels.serial "unknown" }}{{ with $labels.terms }}, terms {{ . }}{{ end }}'
                 + '{{ range ' + text.result('disksla_mount_info{@}') + ' | sortByLabel "mountpoint" }}'
                 + ', mounted at {{ .Labels.mountpoint }}{{ end }}.',

@@ -12,7 +12,11 @@ function(config) {
   local group = 'On {{ $labels.instance }}{{ with $labels.machine }} ({{ . }}){{ end }},'
                 + ' {{ $labels.title }} ',
   local devices =
-    ' Disks: ' + text.list('disksla_machine_disk_info{@}', 'device', '{{ .Labels.device }}') + '.',
+    ' Disks: ' + text.list(
+      promql.info + ' and on (' + promql.disk + ') disksla_machine_disk_info{@}',
+      'device',
+      '{{ .Labels.device }}{{ with .Labels.persistentvolumeclaim }} (claim {{ $each.Labels.namespace }}/{{ . }}){{ end }}'
+    ) + '.',
   // Of reads or of writes, whichever is higher. Where they share a limit, it is published for both.
   local limits =
     text.also(' Limit: ', 'max without (direction) (disksla_machine_limit_iops{@})', 'humanize', ' IOPS.')

@@ -6,9 +6,12 @@ function(config) {
   local trimmed = import '../trimmed.libsonnet',
   local instance = '{{ $labels.instance }}',
   local variable(name) = 'var-' + name + '={{ $labels.' + name + ' | urlquery }}',
+  // Prometheus adds its external labels, such as a cluster, after the annotations.
+  local cluster =
+    '{{ with or $labels.cluster $externalLabels.cluster }}&var-cluster={{ . | urlquery }}{{ end }}',
   local dashboards = {
-    disk: uids.disk + '?' + std.join('&', [variable(name) for name in ['job', 'instance', 'device']]),
-    machine: uids.fleet + '?' + std.join('&', [variable(name) for name in ['job', 'instance']]),
+    disk: uids.disk + '?' + std.join('&', [variable(name) for name in ['job', 'instance', 'device']]) + cluster,
+    machine: uids.fleet + '?' + std.join('&', [variable(name) for name in ['job', 'instance']]) + cluster,
     host: self.machine,
   },
   local identities = {

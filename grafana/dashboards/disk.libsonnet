@@ -164,21 +164,26 @@ local state = import '../state.libsonnet';
             Terms of the disk: what it was sold as. Without terms in the configuration, only the
             observed ceiling is known.
           |||, gauge('disk_info'), 'terms')
-          + lib.size(6, 4) + lib.noData('unknown disk'),
+          + lib.size(5, 4) + lib.noData('unknown disk'),
           lib.text('Mounted at', |||
             Where the file systems of the disk and of its partitions are mounted. Bind mounts, pods
             and containers are left out.
           |||, gauge('mount_info'), 'mountpoint')
-          + lib.size(6, 4) + lib.noData('not mounted'),
+          + lib.size(5, 4) + lib.noData('not mounted'),
+          lib.text('Claim', |||
+            Namespace and name of the PersistentVolumeClaim of Kubernetes that the disk is.
+          |||, 'label_join(%s, "claim", "/", "namespace", "persistentvolumeclaim")'
+               % gauge('kubernetes_volume_info', ', persistentvolumeclaim!=""'), 'claim')
+          + lib.size(5, 4) + lib.noData('no claim'),
           lib.text('Serial number', |||
             Identifies the disk to the provider; quote it in a support ticket.
           |||, gauge('disk_info', ', serial!=""'), 'serial')
-          + lib.size(6, 4) + lib.noData('the disk has none'),
+          + lib.size(5, 4) + lib.noData('the disk has none'),
           lib.stat('Burst credits', |||
             Estimate of the burst credits left, as a share of the capacity. The row below shows the
             bounds too.
           |||, 'percentunit', [lib.now(lib.creditsLeft(), '{{resource}}')])
-          + lib.size(6, 4) + lib.noData('no credits in these terms')
+          + lib.size(4, 4) + lib.noData('no credits in these terms')
           + lib.steps([[null, 'red'], [config.creditsEmptyShare, 'orange'], [0.25, 'green']]),
         ],
         [

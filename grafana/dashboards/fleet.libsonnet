@@ -9,7 +9,7 @@
       local promql = lib.promql;
       local disk = lib.disk;
       // The state of each disk; the fraction is the share of the time.
-      local states = promql.state + '{' + disk + '}';
+      local states = promql.state + '{' + disk + ', ' + lib.claim + '}';
       local share(verdict) =
         'rate(disksla_verdict_seconds_total{' + disk + ', verdict="' + verdict + '"}['
         + config.rateWindow + '])';
@@ -38,12 +38,16 @@
       );
       local details = ['terms', 'model', 'serial'];
       // One of the mount points of each disk, so that it has one row.
-      local mounted = 'topk by (%s) (1, disksla_mount_info{%s})' % [lib.perDisk, disk];
+      local one_of(metric) = 'topk by (%s) (1, disksla_%s{%s})' % [lib.perDisk, metric, disk];
+      local mounted = one_of('mount_info');
+      local claimed = one_of('kubernetes_volume_info');
 
-      local least = 'bottomk(%d, %s < %g)' % [
+      local least = 'bottomk(%d, %s < %g and on (%s) %s)' % [
         config.dashboardWorst,
         compliance_of_disk('1d'),
         config.dashboardCompliance,
+        lib.perDisk,
+        states,
       ];
       local ofLeast(expr, details=[]) = lib.column(
         'max by (' + std.join(', ', [lib.perDisk] + details) + ') ('
@@ -55,7 +59,7 @@
 
       // Recorded over all hosts, so these series have no `instance`.
       local shareOfTerms = promql.verdict_share('provider_terms_verdict');
-      local byTerms(name, more='') = name + '{job=~"$job"' + more + '}';
+      local byTerms(name, more='') = name + '{' + lib.jobs + more + '}';
       local disksOfTerms = byTerms('provider_terms:disksla_disks:count');
       local termsRate(counter) = lib.query(
         'sum by (provider, terms) ('
@@ -126,9 +130,11 @@
               ofWorst('min by (%s) (%s)' % [lib.perDisk, lib.creditsLeft()]),
               ofWorst(info, details),
               ofWorst(mounted, ['mountpoint']),
+              ofWorst(claimed, promql.claim),
             ],
-            details=details + ['mountpoint'],
-            order=['device', 'state', 'mountpoint', 'instance', 'terms', 'below', 'throttled', 'stalled']
+            details=details + ['mountpoint'] + promql.claim,
+            order=['device', 'state', 'persistentvolumeclaim', 'namespace', 'mountpoint', 'instance']
+                  + ['terms', 'below', 'throttled', 'stalled']
                   + ['1 d', '30 d', 'credits left', 'model', 'serial']
           )
           + lib.size(24, 12) + lib.rowToDisk()
@@ -157,9 +163,11 @@
             [
               ofLeast(compliance_of_disk(window))
               for window in ['1h', '1d', '30d']
-            ] + [ofLeast(states), ofLeast(info, details), ofLeast(mounted, ['mountpoint'])],
-            details=details + ['mountpoint'],
-            order=['device', '1 d', '1 h', '30 d', 'mountpoint', 'instance', 'state', 'terms', 'model', 'serial']
+            ] + [ofLeast(states), ofLeast(info, details), ofLeast(mounted, ['mountpoint'])]
+            + [ofLeast(claimed, promql.claim)],
+            details=details + ['mountpoint'] + promql.claim,
+            order=['device', '1 d', '1 h', '30 d', 'persistentvolumeclaim', 'namespace', 'mountpoint']
+                  + ['instance', 'state', 'terms', 'model', 'serial']
           )
           + lib.size(24, 8) + lib.rowToDisk() + lib.sortedBy('1 d') + lib.unit('percentunit')
           + lib.overrides([
@@ -204,7 +212,7 @@
             ]
             + [
               lib.column('min by (provider, terms) (%s)'
-                         % compliance('provider_terms', window, 'job=~"$job"'))
+                         % compliance('provider_terms', window, lib.jobs))
               for window in ['1h', '1d', '30d']
             ],
             order=['terms', '30 d', '1 d', '1 h', 'disks', 'below', 'throttled', 'provider']
@@ -249,7 +257,7 @@
             Disks whose terms are not known, or have no limits. disksla can detect that they are
             throttled, but not that they are below their promise. Add their terms to the
             configuration.
-          |||, promql.info + '{' + disk + ', ' + promql.without_limits + '}')
+          |||, promql.info + '{' + disk + ', ' + lib.claim + ', ' + promql.without_limits + '}')
           + lib.alarming('blue') + lib.size(4, 6),
           lib.stat('Exporters down', |||
             Daemons whose last scrape failed. Their disks are not in the numbers above.
@@ -271,9 +279,11 @@
           ])
           + lib.size(6, 6) + lib.noData('no exporter is scraped'),
           lib.bars('Versions', |||
-            Number of daemons by version of disksla.
-          |||, 'short', '${__field.labels.version}', [
-            lib.now('count by (version) (disksla_build_info{%s})' % lib.host, '{{version}}'),
+            Number of daemons by version of disksla, and the commit that was built.
+          |||, 'short', '${__field.labels.version} ${__field.labels.revision}', [
+            lib.now(
+              'count by (version, revision) (disksla_build_info{%s})' % lib.host, '{{version}} {{revision}}'
+            ),
           ])
           + lib.size(6, 6) + lib.noData('no exporter is scraped'),
         ],

@@ -158,9 +158,13 @@ function(config) {
   // Why a panel may be empty whose series the smallest profile does not have.
   lean: 'the profile is lean',
 
-  // Matchers of all queries.
-  host: 'job=~"$job", instance=~"$instance"',
+  // Matchers of all queries; those of clusters match targets without this label too.
+  cluster: 'cluster=~"$cluster"',
+  jobs: self.cluster + ', job=~"$job"',
+  host: self.jobs + ', instance=~"$instance"',
   disk: self.host + ', device=~"$device"',
+  // Matchers of claims of Kubernetes, which match disks without one too.
+  claim: std.join(', ', [label + '=~"$' + label + '"' for label in promql.claim]),
   // Labels that identify a disk.
   perDisk: promql.disk,
 
@@ -414,6 +418,7 @@ function(config) {
     title: 'Show this disk',
     url: '/d/' + uids.disk + '?' + std.join('&', [
       '${datasource:queryparam}',
+      '${cluster:queryparam}',
       '${job:queryparam}',
       'var-instance=${' + field + '.instance}',
       'var-device=${' + field + '.device}',
@@ -425,7 +430,7 @@ function(config) {
 
   // -- dashboards -------------------------------------------------------------------------------
 
-  local variable(name, query, many) = {
+  local variable(name, query, many, all='.+') = {
     name: name,
     label: name,
     type: 'query',
@@ -437,13 +442,22 @@ function(config) {
     hide: 0,
     multi: many,
     includeAll: many,
-    allValue: '.+',
+    allValue: all,
     current: if many then { selected: true, text: ['All'], value: ['$__all'] } else {},
     options: [],
   },
 
-  // `rows` are lists of panels, from left to right. `one`: the dashboard shows a single disk.
-  dashboard(uid, title, description, rows, one=false, from='now-1h'): {
+  // Targets and disks without such a label are among all.
+  local optional(name, metric) = variable(name, 'label_values(' + metric + ', ' + name + ')', true, all='.*'),
+  // Series that have hosts and disks. While all claims are selected, these are all disks.
+  local disks(matchers) =
+    '{__name__=~"disksla_disk_info|disksla_kubernetes_volume_info", ' + matchers + '}',
+
+  // `rows` are lists of panels, from left to right. `one`: the dashboard shows a single disk. `claims`:
+  // disks can be selected by their claim.
+  dashboard(uid, title, description, rows, one=false, claims=true, from='now-1h'): {
+    local selected = if claims then ', ' + $.claim else '',
+
     uid: uid,
     title: title,
     description: description,
@@ -468,7 +482,7 @@ function(config) {
       expr: 'ALERTS{alertstate="firing", alertname=~"(Disk|Machine).+", %s, device=~"$device|"}' % $.host,
       step: '60s',
       titleFormat: '{{alertname}}',
-      textFormat: '{{instance}} {{device}}',
+      textFormat: '{{instance}} {{device}} {{persistentvolumeclaim}}',
       tagKeys: 'severity',
     }] },
     templating: { list: [
@@ -485,9 +499,17 @@ function(config) {
         current: {},
         options: [],
       },
-      variable('job', 'label_values(disksla_disk_info, job)', true),
-      variable('instance', 'label_values(disksla_disk_info{job=~"$job"}, instance)', !one),
-      variable('device', 'label_values(disksla_disk_info{%s}, device)' % $.host, !one),
+      optional('cluster', 'disksla_disk_info'),
+      variable('job', 'label_values(disksla_disk_info{' + $.cluster + '}, job)', true),
+    ] + (if claims then [
+           optional('namespace', 'disksla_kubernetes_volume_info{' + $.jobs + '}'),
+           optional(
+             'persistentvolumeclaim',
+             'disksla_kubernetes_volume_info{' + $.jobs + ', namespace=~"$namespace"}'
+           ),
+         ] else []) + [
+      variable('instance', 'label_values(' + disks($.jobs + selected) + ', instance)', !one),
+      variable('device', 'label_values(' + disks($.host + selected) + ', device)', !one),
     ] },
     links: [
       {
@@ -495,7 +517,7 @@ function(config) {
         title: other[1],
         tooltip: other[2],
         // Not host and disk: all of them on *Disk*, or one on *Fleet*, are of no use.
-        url: '/d/' + other[0] + '?${datasource:queryparam}&${job:queryparam}',
+        url: '/d/' + other[0] + '?${datasource:queryparam}&${cluster:queryparam}&${job:queryparam}',
         icon: 'dashboard',
         tags: [],
         asDropdown: false,

@@ -237,6 +237,6 @@
           + lib.size(12, 9) + lib.unfilled + lib.seriesToDisk + lib.lineAt(1, 'green')
           + lib.noData('never verified'),
         ],
-      ], from='now-24h'),
+      ], claims=false, from='now-24h'),
   },
 }

@@ -9,7 +9,7 @@
   local ratio_of(above, below) = above + ' / (' + below + ' > 0)',
 
   local info = [
-    rule(promql.info, promql.one_info('disksla_disk_info', promql.disk) + '\n'),
+    rule(promql.info, promql.info_with_claim),
   ],
 
   // Compliance. Increases over `stepWindow` are recorded once and added up, so that an hour reads
@@ -87,7 +87,7 @@
   local fleet = [
     rule(
       'provider_terms:disksla_disks:count',
-      'count without (%s) (%s)' % [std.join(', ', identity), promql.info]
+      'count without (%s) (\n%s\n)\n' % [std.join(', ', identity), promql.disk_info]
     ),
     rule(verdict_seconds, by_terms(promql.verdict_rate(''))),
     // Shares of the assessed seconds: gaps are in neither part of the ratio.

@@ -16,7 +16,7 @@ local state = import '../state.libsonnet';
       interval: config.slowRuleInterval,
       rules: [{
         record: promql.state,
-        expr: state.expr(
+        expr: '(\n' + state.expr(
           share,
           active='sum without (verdict) (' + promql.verdict_rate('verdict!="idle"') + ')',
           at_known_limit=promql.throttled_rate('limit!="unknown"') + ' > 0',
@@ -29,7 +29,7 @@ local state = import '../state.libsonnet';
           at_machine_limit=promql.throttled_rate(promql.by_machine) + ' > 0.5 * ' + share('throttled'),
           noticeable=config.noticeableShare,
           disk=promql.disk
-        ),
+        ) + ')\n' + promql.with_info(promql.claim) + '\n',
       }],
     }],
   },

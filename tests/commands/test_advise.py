@@ -162,7 +162,7 @@ def test_a_disk_may_be_named(capsys: Captured) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "cannot advise on loop0: its terms are configuration, so that its provider"),
+        ((), "cannot advise on loop0: its terms are custom, so that its provider"),
         (("--size", "1GiB"), "found --size or provisioned values; expected them with --terms"),
         (("--terms", "aws.io1"), "aws.io1 needs provisioned IOPS"),
         (("--terms", "aws.gp9"), "unknown terms 'aws.gp9'"),

@@ -148,7 +148,7 @@ def test_terms_of_a_disk_of_this_machine(
     command = ["judge", path, "--device", "vdb", f"--config.file={config}", *paths, "--json"]
     assert main(command) == 1
     report = json.loads(capsys.readouterr().out)
-    assert (report["device"], report["terms"]) == ("vdb", "configuration")
+    assert (report["device"], report["terms"]) == ("vdb", "custom")
     assert report["summary"] == "0 of 4 tests present; 1 other load: failed"
     for options, message in (
         (["--size", "1GiB"], "--size needs --terms"),

@@ -51,11 +51,9 @@ def test_limits_by_vcpus_need_their_number(tmp_path: Path) -> None:
 
 def test_limits_that_are_written_out_replace_those_of_the_tables(tmp_path: Path) -> None:
     text = f"{YANDEX}machine: {{type: special, limits: {{budget: sum, iops: 900}}}}\n"
-    assert limits_in(tmp_path, text, 2) == {
-        "configuration special": Rates(900.0, 900.0, None, None)
-    }
+    assert limits_in(tmp_path, text, 2) == {"custom special": Rates(900.0, 900.0, None, None)}
     assert limits_in(tmp_path, f"{OWN}machine: {{limits: {{budget: sum, iops: 900}}}}").keys() == {
-        "configuration "
+        "custom "
     }
 
 

@@ -225,7 +225,7 @@ def test_first_matching_entry_is_found() -> None:
 def test_assign_custom_terms() -> None:
     entry = DiskEntry(match=DiskMatch(device="vda", model="m"), terms=SumTerms(iops=300.0))
     assignment = assign(a_disk(model="m"), settings_with_entries(entry), CATALOG)
-    assert assignment.terms == "configuration"
+    assert assignment.terms == "custom"
     assert assignment.reason == "disks[0] of the configuration matches device vda and model m"
     assert assignment.limits.rates.read_iops == 300
     assert assignment.limits.rates.read_bytes_per_second is None

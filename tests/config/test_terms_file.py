@@ -78,7 +78,7 @@ def test_written_out_terms_are_kept() -> None:
     text = "disks: [{match: {device: vda}, terms: {budget: sum, iops: 300}}]"
     file = file_of(text)
     assignment = assign(a_disk(), Settings(), CATALOG, (file,))
-    assert (assignment.terms, assignment.source) == ("configuration", "file")
+    assert (assignment.terms, assignment.source) == ("custom", "file")
     assert assignment.limits.rates.read_iops == 300
 
 

@@ -136,11 +136,11 @@ def check_alert(receiver: Pager, daemon: Daemon, device: str) -> None:
         "instance": daemon.address,
         "device": device,
         "severity": "warning",
-        "terms": "configuration",
+        "terms": "custom",
     }
     description = alert["annotations"]["description"]
     assert description.startswith(f"Disk {device} on {daemon.address} was below its promise for")
-    assert " Serial unknown, terms configuration" in description
+    assert " Serial unknown, terms custom" in description
     assert "Reads promised: 1k/s." in description
     runbook = f"http://{daemon.address}/runbook#DiskBelowPromise"
     assert alert["annotations"]["runbook_url"] == runbook

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from grafana.alert_series import (
+    CLAIM,
     DISK,
     GROUP,
     HOST,
@@ -23,6 +24,7 @@ from grafana.alert_series import (
     assessed,
     credits_left,
     errors,
+    in_namespace,
     info,
     last_attempt,
     machine,
@@ -39,6 +41,7 @@ from grafana.alert_series import (
     throttling_symptoms,
     verdicts,
     verified,
+    volume,
 )
 from grafana.promtool import Alert
 
@@ -179,7 +182,22 @@ THROTTLED = Case(
         "and by the machine": Firing(
             assessed(by_machine=30, throttled=54, idle=6),
             f"{PREFIX} was throttled for 40% of the last 30m.",
-        )
+        ),
+        "of a claim": Firing(
+            {**assessed(throttled=30, met=30), volume(): Gauge(1)},
+            "Disk vdb (claim db/data-pg-0) on db1:10056 was throttled for 50% of the last 30m.",
+            CLAIM,
+        ),
+        "of a claim, and with a namespace of the target": Firing(
+            in_namespace("disksla", {**assessed(throttled=30, met=30), volume(): Gauge(1)}),
+            "Disk vdb (claim db/data-pg-0) on db1:10056 was throttled for 50% of the last 30m.",
+            CLAIM,
+        ),
+        "of no claim, and with a namespace of the target": Firing(
+            in_namespace("disksla", assessed(throttled=30, met=30)),
+            f"{PREFIX} was throttled for 50% of the last 30m.",
+            {"namespace": "disksla"},
+        ),
     },
     also_good={
         "in its first minutes": {
@@ -303,7 +321,13 @@ MACHINE_LIMIT = Case(
             " Limit: 3.6k IOPS. Limit: 90MiB/s."
             " A larger disk does not help.",
             {"budget": "separate", "machine": ""},
-        )
+        ),
+        "with a claim": Firing(
+            {**machine(), **machine_throttled(0, 60), volume(): Gauge(1)},
+            f"{MACHINE_PREFIX} were at the limit of the machine for 100% of the last 1h."
+            " By limit: bandwidth 100%. Disks: vdb (claim db/data-pg-0), vdc."
+            " Limit: 3.6k IOPS. Limit: 90MiB/s. A larger disk does not help.",
+        ),
     },
     also_good={
         "in its first minutes": {

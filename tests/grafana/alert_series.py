@@ -13,6 +13,7 @@ MINUTES = 100
 HOST = {"job": "disksla", "instance": "db1:10056"}
 DISK = {**HOST, "device": "vdb"}
 IDENTITY = {"serial": "6ea73b81-555e-4a74-9", "model": "QEMU HARDDISK", "terms": "vk.ef-nvme"}
+CLAIM = {"namespace": "db", "persistentvolumeclaim": "data-pg-0"}
 GROUP = {**HOST, "group": "ebs"}
 MACHINE = {
     "machine": "m6i.large",
@@ -149,6 +150,21 @@ def info(**other: str) -> str:
     return of_disk("disk_info", **{**IDENTITY, **rest, **other})
 
 
+def volume() -> str:
+    about = {"csi_driver": "ebs.csi.aws.com", "volume_handle": "vol-0a1b", "storage_class": "fast"}
+    return of_disk("kubernetes_volume_info", **about, **CLAIM)
+
+
+def in_namespace(namespace: str, world: World) -> World:
+    """Return the series as the Prometheus operator labels them, with `honorLabels`."""
+    return {
+        name
+        if "namespace=" in name
+        else name.replace("{", f'{{namespace="{namespace}",', 1): values
+        for name, values in world.items()
+    }
+
+
 def verdicts(by_machine: float | None = None, **per_minute: float) -> World:
     """Return seconds by verdict, and those throttled by limit.
 
@@ -270,6 +286,8 @@ def machine(budget: str = "sum", **other: str) -> World:
         of_group("info", **about): Gauge(1),
         of_group("disk_info", device="vdc"): Gauge(1),
         of_group("disk_info", device="vdb"): Gauge(1),
+        info(): Gauge(1),
+        info(device="vdc"): Gauge(1),
         of_group("limit_iops", direction="read"): Gauge(3600),
         of_group("limit_iops", direction="write"): Gauge(3600),
         of_group("limit_bytes_per_second", direction="read"): Gauge(90 * 2**20),

@@ -29,6 +29,9 @@ GRID_COLUMNS = 24
 ANY_VALUE = {
     "$__rate_interval": "5m",
     "$__range": "1h",
+    "$cluster": ".*",
+    "$namespace": ".*",
+    "$persistentvolumeclaim": ".*",
     "$job": ".+",
     "$instance": ".+",
     "$device": ".+",
@@ -69,6 +72,7 @@ def filled_in(expr: str, values: Mapping[str, str] = ANY_VALUE) -> str:
 
 LINK_PARAMETERS = (
     "${datasource:queryparam}",
+    "${cluster:queryparam}",
     "${job:queryparam}",
     "var-instance=",
     "var-device=",
@@ -77,6 +81,8 @@ LINK_PARAMETERS = (
 """Parameters of a link to the dashboard of a disk."""
 ONE_DISK = "disksla-disk"
 """Dashboard of one disk: one host and one device are selected."""
+WITHOUT_CLAIMS = "disksla-probes"
+"""Dashboard whose disks are not selected by their claim."""
 OVER_ALL_HOSTS = "provider_terms"
 """Series recorded over all hosts have no label `instance`."""
 
@@ -95,20 +101,23 @@ def template_datasource(dashboard: Dashboard) -> Iterator[str]:
 
 def template_variables(dashboard: Dashboard) -> Iterator[str]:
     variables = {variable["name"]: variable for variable in dashboard["templating"]["list"]}
-    for name in ("job", "instance", "device"):
+    claim = () if dashboard["uid"] == WITHOUT_CLAIMS else ("namespace", "persistentvolumeclaim")
+    optional = ("cluster", *claim)
+    for name in (*optional, "job", "instance", "device"):
         if name not in variables:
             yield f"variable {name} is missing"
             continue
         variable = variables[name]
-        several = name == "job" or dashboard["uid"] != ONE_DISK
+        several = name not in {"instance", "device"} or dashboard["uid"] != ONE_DISK
+        every = ".*" if name in optional else ".+"
         if variable["type"] != "query" or variable["datasource"]["uid"] != "${datasource}":
             yield f"variable {name} does not use the selected data source"
         if variable["label"] != name:
             yield f"the label of variable {name} is not {name}"
         if (variable["multi"], variable["includeAll"]) != (several, several):
             yield f"variable {name}: multi and includeAll are not {several}"
-        if variable["allValue"] != ".+":
-            yield f"allValue of variable {name} is not .+"
+        if variable["allValue"] != every:
+            yield f"allValue of variable {name} is not {every}"
 
 
 def template_on_time_change_reload(dashboard: Dashboard) -> Iterator[str]:
@@ -167,8 +176,8 @@ def target_rate_interval(dashboard: Dashboard) -> Iterator[str]:
 def target_job_instance(dashboard: Dashboard) -> Iterator[str]:
     for panel, target in targets_of(dashboard):
         for name, matchers in SELECTOR.findall(target["expr"]):
-            expected = ["job"] if name.startswith(OVER_ALL_HOSTS) else ["job", "instance"]
-            for label in expected:
+            of_host = [] if name.startswith(OVER_ALL_HOSTS) else ["instance"]
+            for label in ("cluster", "job", *of_host):
                 if f'{label}=~"${label}"' not in matchers:
                     yield f"{panel['title']}: {name} has no matcher for ${label}"
 
@@ -251,9 +260,9 @@ def links(dashboard: Dashboard) -> Iterator[str]:
         if page.startswith("/d/") and not link["keepTime"]:
             yield f"link {link['title']}: drops the time range"
         if page.startswith("/d/") and (
-            link["includeVars"] or query != "&".join(LINK_PARAMETERS[:2])
+            link["includeVars"] or query != "&".join(LINK_PARAMETERS[:3])
         ):
-            yield f"link {link['title']}: does not pass data source and job alone"
+            yield f"link {link['title']}: does not pass data source, cluster and job alone"
     for panel in panels_of(dashboard):
         for link in _data_links(panel):
             if not all(parameter in link["url"] for parameter in LINK_PARAMETERS):

@@ -70,6 +70,18 @@ def make_disk(
     )
 
 
+def claimed(disk: DiskSnapshot, claim: str) -> DiskSnapshot:
+    """Return the disk as the volume of a claim in the namespace `db`."""
+    volume = msgspec.structs.replace(
+        disk.disk,
+        csi_driver="ebs.csi.aws.com",
+        volume_handle=f"vol-{claim}",
+        claim=claim,
+        namespace="db",
+    )
+    return msgspec.structs.replace(disk, disk=volume)
+
+
 def probed(disk: DiskSnapshot) -> DiskSnapshot:
     """Return the disk with results of probes."""
     probes = probed_disk_view().probes
@@ -103,13 +115,18 @@ def make_group(*devices: str, name: str = "ebs", **shares: float) -> GroupSnapsh
 
 FLEET: dict[str, Snapshot] = {
     "db-1:10056": view(
-        compared(probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3))),
+        claimed(
+            compared(probed(make_disk("vda", met=0.2, throttled=0.1, below=0.3))), "data-pg-0"
+        ),
         make_disk("vdb", BURST_LIMITS, (EMPTY,), throttled=0.8, met=0.1),
         make_disk("vdc", throttled=0.4, unproven=0.5),
-        make_disk("vdd", met=0.1, stalled=0.2),
+        claimed(make_disk("vdd", met=0.1, stalled=0.2), "data-pg-1"),
     ),
     "db-2:10056": view(
-        make_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), groups=("ebs",), unproven=0.5),
+        claimed(
+            make_disk("vda", BURST_LIMITS, (IOPS_CREDITS,), groups=("ebs",), unproven=0.5),
+            "data-pg-0",
+        ),
         make_disk("vdb", BURST_LIMITS, (FULL,), limit="unknown", throttled=0.5),
         make_disk("vdc"),
         make_disk(

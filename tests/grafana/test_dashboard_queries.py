@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grafana.dashboard_lint import filled_in, targets_of
+from grafana.dashboard_lint import ANY_VALUE, filled_in, targets_of
 from grafana.promtool import needs_promtool
 from grafana.sample_history import JOB, STATES, openmetrics
 from render import OUT
@@ -33,13 +33,7 @@ LAST_RECORDS = (
     "instance_device:disksla_sla_compliance:ratio30d",
     "instance_device:disksla_state:worst5m",
 )
-ANYWHERE = {
-    "$__rate_interval": "1m",
-    "$__range": "30m",
-    "$job": JOB,
-    "$instance": ".+",
-    "$device": ".+",
-}
+ANYWHERE = {**ANY_VALUE, "$__rate_interval": "1m", "$__range": "30m", "$job": JOB}
 SELECTED = {
     "fleet": [ANYWHERE],
     "probes": [ANYWHERE],
@@ -125,6 +119,36 @@ def test_fleet_counts_each_disk_once(fleet: Prometheus) -> None:
         found = result(fleet, first_target("fleet", title), ANYWHERE)
         assert found[0]["value"][1] == str(count), title
     assert sum(counted.values()) == len(STATES)
+
+
+def test_disks_are_selected_by_their_claim(fleet: Prometheus) -> None:
+    """Not by host and device: those of several claims would be combined."""
+    selected = {**ANYWHERE, "$namespace": "db", "$persistentvolumeclaim": "data-pg-1"}
+    for title in ("Worst disks", "Least compliant disks of the last day"):
+        found = result(fleet, first_target("fleet", title), selected)
+        disks = {(one["metric"]["instance"], one["metric"]["device"]) for one in found}
+        assert disks == {("db-1:10056", "vdd")}, title
+
+
+def test_claim_of_a_disk(fleet: Prometheus) -> None:
+    selected = {**ANYWHERE, "$instance": "db-1:10056", "$device": "vdd"}
+    [found] = result(fleet, first_target("disk", "Claim"), selected)
+    assert found["metric"]["claim"] == "db/data-pg-1"
+
+
+def test_variables_select_the_disk_of_a_claim(fleet: Prometheus) -> None:
+    """As Grafana does: the series of `label_values`, with what was selected before."""
+    selected = {**ANYWHERE, "$persistentvolumeclaim": "data-pg-1"}
+    for name, expected in (("instance", "db-1:10056"), ("device", "vdd")):
+        [query] = [
+            each["query"]["query"]
+            for each in DASHBOARDS["disk"]["templating"]["list"]
+            if each["name"] == name
+        ]
+        selector, _, label = query.removeprefix("label_values(").removesuffix(")").rpartition(", ")
+        found = fleet.query(filled_in(selector, selected))
+        assert {one["metric"][label] for one in found} == {expected}
+        selected[f"${name}"] = expected
 
 
 def test_machines_at_their_limit(fleet: Prometheus) -> None:

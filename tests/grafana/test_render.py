@@ -42,7 +42,7 @@ def test_error_in_settings_names_the_cause() -> None:
 @pytest.mark.parametrize(
     "config",
     [
-        "{ hostLabels: ['cluster', 'job', 'instance'] }",
+        "{ hostLabels: ['region', 'job', 'instance'] }",
         "{ diskslaSelector: '' }",
         """{ diskslaSelector: 'job=~"disksla-.+", team="db"' }""",
         "{ rateWindow: '2m', stepWindow: '10m', ruleInterval: '30s', throttledWindow: '1h' }",

@@ -32,7 +32,7 @@ RUNBOOK = Path(__file__).resolve().parents[2] / "docs" / "runbook.md"
 SLOWEST_SCRAPE_S = 60
 COUNTER_FUNCTIONS = {"rate", "increase", "irate", "resets"}
 LOOKBACK_S = 300
-LONGEST_TEMPLATE = 1000
+LONGEST_TEMPLATE = 1200
 LONGEST_FIRST_SENTENCE = 120
 """Characters without templates; the values of templates are as long again at most."""
 LONGEST_DESCRIPTION = 320
@@ -107,7 +107,8 @@ def test_aggregation_keeps_labels_of_the_site(query: str) -> None:
 def test_scraped_series_have_the_selector(query: str) -> None:
     names = re.findall(r"(?<![\w:])(?:disksla_\w+|up|process_\w+)(?![\w:])", query)
     selected = re.findall(
-        r'(?<![\w:])(\w+)\{(?:job="disksla"|job="", instance="", (?:device|group)="")', query
+        r'(?<![\w:])(\w+)\{(?:job="disksla"|cluster="", job="", instance="", (?:device|group)="")',
+        query,
     )
     assert names == selected
 
@@ -202,10 +203,14 @@ def test_dashboard_url_selects_the_disk() -> None:
     links = links_of("{ grafanaUrl: 'https://grafana.test', runbookUrl: '' }")
     host = "var-job={{ $labels.job | urlquery }}&var-instance={{ $labels.instance | urlquery }}"
     disk = f"disksla-disk?{host}&var-device={{{{ $labels.device | urlquery }}}}"
+    cluster = (
+        "{{ with or $labels.cluster $externalLabels.cluster }}"
+        "&var-cluster={{ . | urlquery }}{{ end }}"
+    )
     for name, found in links.items():
         is_of_disk = name.startswith("Disk") and not name.startswith("DiskSla")
         page = disk if is_of_disk else f"disksla-fleet?{host}"
-        assert found == {"dashboard_url": f"https://grafana.test/d/{page}"}
+        assert found == {"dashboard_url": f"https://grafana.test/d/{page}{cluster}"}
 
 
 def headings() -> list[str]:

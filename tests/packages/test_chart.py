@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from support.waiting import eventually
 ROOT = Path(__file__).resolve().parent.parent.parent
 CHART = ROOT / "packaging" / "helm" / "disksla"
 MANIFESTS = ROOT / "packaging" / "kubernetes"
+MIXIN = ROOT / "grafana" / "out"
 HERE = Path(__file__).parent / "chart"
 TOOLS = ROOT / ".cache" / "tools" / "usr" / "bin"
 VALIDATE = ROOT / ".cache" / "kubernetes-validate" / "bin" / "kubernetes-validate"
@@ -128,6 +130,9 @@ def test_schemas_of_kubernetes(
         "image.digest=latest",
         "terms.a/b=1",
         "rback.create=false",
+        "cluster.name=x",
+        "prometheusRule.enable=true",
+        "dashboards.label.a=b",
     ],
 )
 def test_wrong_value_is_rejected(helm: str, option: str) -> None:
@@ -176,6 +181,55 @@ def test_one_container_has_a_capability_and_only_if_wanted(helm: str, capability
     assert all(each["readOnly"] for each in events["volumeMounts"] if each != socket)
     daemon["volumeMounts"].remove(socket)
     assert containers("events.enabled=false") == [daemon, *others]
+
+
+def test_rules_are_those_of_the_mixin(helm: str) -> None:
+    found = documents(render(helm, "--set=prometheusRule.enabled=true,prometheusRule.labels.a=b"))
+    files = [MIXIN / f"prometheus_{name}.yaml" for name in ("rules", "alerts")]
+    expected = [yaml.safe_load(file.read_text(encoding="utf-8"))["groups"] for file in files]
+    assert found["PrometheusRule"]["spec"] == {"groups": expected[0] + expected[1]}
+    assert found["PrometheusRule"]["metadata"]["labels"]["a"] == "b"
+
+
+def test_dashboards_are_those_of_the_mixin(helm: str) -> None:
+    """Each in a ConfigMap with the label that the sidecar of kube-prometheus-stack looks for."""
+    options = ("--set=dashboards.enabled=true,dashboards.annotations.grafana_folder=Disks",)
+    only = ("--show-only", "templates/dashboards.yaml")
+    for namespace in ("disksla", "monitoring"):
+        text = render(
+            helm, *options, *only, "--namespace=disksla", f"--set=dashboards.namespace={namespace}"
+        )
+        found = list(yaml.safe_load_all(text))
+        for each in found:
+            assert each["metadata"]["namespace"] == namespace
+            assert each["metadata"]["labels"]["grafana_dashboard"] == "1"
+            assert each["metadata"]["annotations"] == {"grafana_folder": "Disks"}
+        assert {name: text for each in found for name, text in each["data"].items()} == {
+            f"disksla-{file.name}": file.read_text(encoding="utf-8")
+            for file in (MIXIN / "dashboards").iterdir()
+        }
+
+
+def test_package_of_the_chart_has_rules_and_dashboards(helm: str, tmp_path: Path) -> None:
+    """They are a link in the sources."""
+    command: list[str | Path] = [helm, "package", CHART, "--destination", tmp_path]
+    subprocess.run(command, check=True, capture_output=True)
+    [package] = tmp_path.iterdir()
+    with tarfile.open(package) as archive:
+        names = {name.removeprefix("disksla/mixin/") for name in archive.getnames()}
+    mixin = {str(file.relative_to(MIXIN)) for file in MIXIN.rglob("*") if file.is_file()}
+    assert mixin <= names
+
+
+def test_cluster_is_a_label_of_all_series(helm: str) -> None:
+    for kind, key in (("podMonitor", "podMetricsEndpoints"), ("serviceMonitor", "endpoints")):
+        for cluster in ("", "eu-1"):
+            found = documents(render(helm, f"--set={kind}.enabled=true,cluster={cluster}"))
+            [endpoint] = found[f"{kind[0].upper()}{kind[1:]}"]["spec"][key]
+            relabelled = {each["targetLabel"]: each for each in endpoint["relabelings"]}
+            added = {"cluster": {"targetLabel": "cluster", "replacement": cluster}}
+            assert relabelled.keys() == {"instance", *(added if cluster else ())}
+            assert not cluster or relabelled["cluster"] == added["cluster"]
 
 
 def test_account_of_the_operator(helm: str) -> None:

@@ -72,7 +72,9 @@ def test_rpm_url(tree: Path, url: str) -> None:
 
 
 def test_image_label(tree: Path, url: str) -> None:
-    arguments = run(tree, "image", "podman", """printf '<%s>\\n' "$@" """).splitlines()
+    printed = run(tree, "image", "podman", """printf '<%s>\\n' "$@" """).splitlines()
+    arguments = [line for line in printed if line.startswith("<")]
+    assert "<org.opencontainers.image.revision=unknown>" in arguments
     assert arguments[-2:] == ["<dist>", "<.>"]
     assert (f"<org.opencontainers.image.url={URL}>" in arguments) == bool(url)
     assert any("image.url" in argument for argument in arguments) == bool(url)

@@ -84,6 +84,12 @@ def test_release_rejects_what_is_not_a_version(clone: Path, words: tuple[str, ..
     assert "expected MAJOR.MINOR.PATCH" in refused.stderr
 
 
+def test_release_rejects_a_version_that_is_not_higher(clone: Path) -> None:
+    assert release(clone, "1.10.0").returncode == 0
+    for version in ("1.10.0", "1.9.9"):
+        assert "expected one higher than 1.10.0" in release(clone, version).stderr
+
+
 def test_release_rejects_a_changed_tree(clone: Path) -> None:
     (clone / "setup.cfg").write_text("[metadata]\n", encoding="utf-8")
     assert "the working tree has changes" in release(clone, "1.2.3").stderr

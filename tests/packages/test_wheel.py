@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PARTS = ("exporter", "packaging", "setup.cfg", "pyproject.toml", "README.md", "LICENSE")
 
 
-def build(tree: Path, umask: int) -> Path:
+def build(tree: Path, umask: int, **variables: str) -> Path:
     """Build the wheel from a copy of this tree made under an umask, and return its path."""
     for part in PARTS:
         if (ROOT / part).is_dir():
@@ -25,7 +25,12 @@ def build(tree: Path, umask: int) -> Path:
     stale = tree / "build" / "lib" / "disksla"
     stale.mkdir(parents=True)
     (stale / "deleted.py").touch()
-    environment = {**os.environ, "SOURCE_DATE_EPOCH": "1790000000", "BUILD_PYTHON": sys.executable}
+    environment = {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": "1790000000",
+        "BUILD_PYTHON": sys.executable,
+        **variables,
+    }
     subprocess.run(
         [tree / "packaging" / "wheel", "dist"],
         check=True,
@@ -58,3 +63,19 @@ def test_wheel_has_all_files_of_the_package(wheels: tuple[Path, Path]) -> None:
     with zipfile.ZipFile(wheels[0]) as wheel:
         found = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert found == expected
+
+
+def test_wheel_names_the_version_and_the_commit(wheels: tuple[Path, Path], tmp_path: Path) -> None:
+    """Without git, as here, the caller gives them or they are unknown."""
+    with zipfile.ZipFile(wheels[0]) as wheel:
+        assert b'REVISION = "unknown"\n' in wheel.read("disksla/__init__.py")
+    given = {"BUILD_VERSION": "3.4.5.post6", "BUILD_REVISION": "0123456789ab-dirty"}
+    wheel_path = build(tmp_path, umask=0o022, **given)
+    assert wheel_path.name == "disksla_exporter-3.4.5.post6-py3-none-any.whl"
+    sources = (tmp_path / "exporter" / "disksla" / "__init__.py").read_text(encoding="utf-8")
+    assert "3.4.5" not in sources, "the build changes no source"
+    command = [sys.executable, "-c", "import disksla; print(disksla.VERSION, disksla.REVISION)"]
+    run = subprocess.run(
+        command, check=True, capture_output=True, text=True, env={"PYTHONPATH": str(wheel_path)}
+    )
+    assert run.stdout.split() == list(given.values())

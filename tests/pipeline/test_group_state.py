@@ -313,7 +313,7 @@ def test_disk_that_vanishes_leaves_a_gap_in_the_group() -> None:
     (after,) = group_of(machine.state).credits
     assert after.upper_credits >= before.upper_credits
     assert after.lower_credits <= before.lower_credits
-    assert machine.state.groups["configuration"].window_verdict is None
+    assert machine.state.groups["custom"].window_verdict is None
 
 
 def test_late_sample_is_a_gap_of_the_group_whose_requests_count() -> None:
@@ -326,7 +326,7 @@ def test_late_sample_is_a_gap_of_the_group_whose_requests_count() -> None:
     machine.tick(after_s=2.0)
     (after,) = group_of(machine.state).credits
     assert after.upper_credits == pytest.approx(before.upper_credits - 4000 + 1000, abs=100)
-    assert machine.state.groups["configuration"].window_verdict is None
+    assert machine.state.groups["custom"].window_verdict is None
 
 
 def test_reload_keeps_totals_of_the_group_and_credits_of_the_same_burst() -> None:
@@ -560,7 +560,7 @@ def test_io_that_does_not_reach_the_limit_or_is_counted_already(other: Disk) -> 
         machine.does("vda", reads=100)
         machine.does(other.name, reads=100)
         machine.tick()
-    assert machine.state.groups["configuration"].counted == ("vda",)
+    assert machine.state.groups["custom"].counted == ("vda",)
     assert machine.state.others == {}
     assert group_of(machine.state).present_load == pytest.approx(5 * 100 / 1.0 / 2000)
 
@@ -573,7 +573,7 @@ def test_stacked_disk_that_is_monitored_is_judged_by_the_disk_below_it() -> None
         for name, reads in (("dm-0", 150), ("vda", 200)):
             machine.does(name, reads=reads, read_sectors=8 * reads, read_ms=1600, inflight=16)
         machine.tick()
-    group = machine.state.groups["configuration"]
+    group = machine.state.groups["custom"]
     assert (group.devices, group.counted) == (("dm-0",), ("vda",))
     assert group_of(machine.state).present_load == pytest.approx(1.0)
     assert limits_of(machine.state, "dm-0").keys() == {"machine_iops"}
@@ -597,7 +597,7 @@ def test_disk_that_appears_is_counted_from_its_second_sample() -> None:
     machine.tick(disks=DISKS[:2])
     machine.does("vdb", reads=100)
     machine.tick()
-    assert machine.state.groups["configuration"].counted == ("vda", "vdb")
+    assert machine.state.groups["custom"].counted == ("vda", "vdb")
     assert group_of(machine.state).present_load == pytest.approx(0.05)
     machine.tick(disks=DISKS[:2])
     assert machine.state.others["vdb"].reading is not None
@@ -656,7 +656,7 @@ def test_disk_that_the_limit_of_the_machine_is_not_over() -> None:
     for device in ("vda", "vdb", "vdc"):
         machine.does(device, reads=100)
     machine.tick()
-    group = machine.state.groups["configuration"]
+    group = machine.state.groups["custom"]
     assert (group.devices, group.counted) == (("vda",), ("vda",))
     assert group_of(machine.state).present_load == pytest.approx(100 / 2000)
 

@@ -30,6 +30,7 @@ LATENESS_BOUNDS_S = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5)
 
 ABOUT = BuildInfo(
     version="0.1.0",
+    revision="0123456789ab",
     python_version="3.11.7",
     kernel_release="6.1.0-26-amd64",
     reload_successful=True,

@@ -41,7 +41,7 @@ def test_result_is_one_sentence() -> None:
 
 
 def test_subject_of_custom_terms_and_imported_results() -> None:
-    custom = a_report(terms="configuration")
+    custom = a_report(terms="custom")
     assert format_subject(custom) == "disk vdb, terms from the configuration"
     imported = a_report(device=None, target="elsewhere")
     assert format_subject(imported) == "imported result, terms vk.ceph-ssd"

@@ -370,3 +370,13 @@ def luminance(colour: str) -> float:
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_claim_is_named_on_the_card_and_on_the_page() -> None:
+    before = disk_view()
+    claimed = msgspec.structs.replace(before.disk, claim="data-pg-0", namespace="db")
+    disk = msgspec.structs.replace(before, disk=claimed)
+    assert "claim db/data-pg-0</small>" in disk_card(disk, HistoryView(), [])
+    page = disk_page(view(disk), before.disk.name, HistoryView(), FRAME)
+    assert page is not None
+    assert "<dt>Claim</dt><dd>db/data-pg-0</dd>" in page

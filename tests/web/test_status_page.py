@@ -183,7 +183,7 @@ def test_page_without_disks_has_a_hint() -> None:
 
 def test_failed_reload_and_unreadable_sources_are_shown() -> None:
     failed = BuildInfo(
-        "0.1.0", "3.11", "6.1", reload_successful=False, reload_success_timestamp_s=0
+        "0.1.0", "unknown", "3.11", "6.1", reload_successful=False, reload_success_timestamp_s=0
     )
     text = page(view(), failed)
     assert "Not working: inflight." in text

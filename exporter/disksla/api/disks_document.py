@@ -160,7 +160,7 @@ def _disk(
     last = [slot for slot in slots[-1:] if slot.end_s == at_s]
     return LiveDiskDocument(
         **msgspec.structs.asdict(document) | {"hour_sentences": hour},
-        claim=escape_bytes(f"{disk.namespace}/{disk.claim}") if disk.claim else "",
+        claim=escape_bytes(disk.full_claim),
         machine_limits=tuple(_machine(group) for group in groups if disk.name in group.devices),
         await_s=last[0].latency_s if last else None,
         queue_depth=last[0].queue_depth if last else None,

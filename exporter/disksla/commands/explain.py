@@ -225,7 +225,7 @@ def _identity(host: HostContext, disk: Disk, *, is_monitored: bool) -> Iterator[
         ("volume", "none: a local disk of the host" if disk.is_local else disk.volume),
         ("CSI volume", disk.volume_handle and f"{disk.volume_handle} ({disk.csi_driver})"),
         ("PersistentVolume", disk.persistent_volume),
-        ("claim", disk.claim and f"{disk.namespace}/{disk.claim}"),
+        ("claim", disk.full_claim),
         ("StorageClass", disk.storage_class),
         ("WWN", disk.wwn),
         ("device number", f"{disk.major}:{disk.minor}"),

@@ -59,7 +59,7 @@ def _readings(
     yield lambda disk: has_device_name(short, disk)
     yield lambda disk: is_sold(disk) and has_id(name, disk)
     yield lambda disk: name == disk.persistent_volume
-    yield lambda disk: disk.claim is not None and name == f"{disk.namespace}/{disk.claim}"
+    yield lambda disk: disk.claim is not None and name == disk.full_claim
     if name.startswith("/") and name == short:
         path = "/" + posixpath.normpath(name).lstrip("/")
         device = _device_below(path, disks, mounts) if mounts else None

@@ -26,8 +26,8 @@ from disksla.limits import (
 )
 from disksla.units import format_size
 
-CUSTOM_TERMS = "configuration"
-"""Terms and provider of a disk whose terms are written out in the configuration."""
+CUSTOM_TERMS = "custom"
+"""Terms and provider of a disk whose terms are written out, wherever."""
 
 _EXCLUDED_DRIVERS = {
     "loop": "loop device",

@@ -66,6 +66,11 @@ class Disk(msgspec.Struct, frozen=True, omit_defaults=True):
     namespace: str | None = None
     storage_class: str | None = None
 
+    @property
+    def full_claim(self) -> str:
+        """Return the claim as NAMESPACE/NAME; empty if the disk is none."""
+        return f"{self.namespace}/{self.claim}" if self.claim else ""
+
     def is_same_as(self, other: "Disk") -> bool:
         """Return whether two records describe the same disk; fields that are None match any.
 

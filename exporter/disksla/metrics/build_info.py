@@ -4,7 +4,7 @@ import os
 import sys
 import time
 
-from disksla import VERSION
+from disksla import REVISION, VERSION
 from disksla.metrics.self_metrics import BuildInfo
 
 
@@ -12,6 +12,7 @@ def read_build_info() -> BuildInfo:
     """Return the versions of this process, with a configuration that was loaded just now."""
     return BuildInfo(
         version=VERSION,
+        revision=REVISION,
         python_version=".".join(map(str, sys.version_info[:3])),
         kernel_release=os.uname().release,
         reload_successful=True,

@@ -180,6 +180,7 @@ DISK_METRICS: tuple[Metric[DiskSnapshot], ...] = (
             "namespace",
             "storage_class",
         ),
+        profile="lean",
     ),
     Metric(
         "disksla_disk_size_bytes",

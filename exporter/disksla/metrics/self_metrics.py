@@ -13,6 +13,8 @@ class BuildInfo(msgspec.Struct, frozen=True):
     """Versions, and the result of the last reload of the configuration."""
 
     version: str
+    revision: str
+    """The commit that was built, or `unknown`."""
     python_version: str
     kernel_release: str
     reload_successful: bool
@@ -72,11 +74,17 @@ SAMPLER_METRICS: tuple[Metric[SamplerSnapshot], ...] = (
 BUILD_METRICS: tuple[Metric[BuildInfo], ...] = (
     Metric(
         "disksla_build_info",
-        "Always 1. Labels have the versions of disksla, of Python and of the kernel.",
+        "Always 1. Labels have the versions of disksla, of Python and of the kernel. revision is"
+        " the commit of the build, with -dirty if files differed from it, or unknown.",
         lambda build_info: {
-            (build_info.version, build_info.python_version, build_info.kernel_release): 1
+            (
+                build_info.version,
+                build_info.revision,
+                build_info.python_version,
+                build_info.kernel_release,
+            ): 1
         },
-        ("version", "python_version", "kernel_release"),
+        ("version", "revision", "python_version", "kernel_release"),
         profile="lean",
     ),
     Metric(

@@ -54,7 +54,8 @@ def brief_card(snapshot: DiskSnapshot, past: HistoryView, slots: Sequence[Slot])
 
 def _head(snapshot: DiskSnapshot, slots: Sequence[Slot]) -> str:
     disk = snapshot.disk
-    facts = [format_size(disk.size_bytes), *disk.mount_points]
+    uses = [f"claim {disk.full_claim}"] if disk.claim else disk.mount_points
+    facts = [format_size(disk.size_bytes), *uses]
     return f"""<article data-key="{escape_html(disk.name)}">
 <h2>{link(disk.name)} {badge(slots)}
 <small>{escape_html(", ".join(facts))}</small></h2>"""

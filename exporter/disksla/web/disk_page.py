@@ -58,6 +58,7 @@ def _facts(snapshot: DiskSnapshot, now_s: float) -> str:
         ("Model", disk.model),
         ("Serial number", disk.serial),
         ("Volume", disk.volume),
+        ("Claim", disk.full_claim),
         ("Mounted on", ", ".join(disk.mount_points)),
         ("Terms", f"{assignment.terms} ({assignment.provider})"),
         ("Said by", assignment.said_by(now_s) or assignment.source),

@@ -11,7 +11,17 @@ from disksla.commands._context import prepare_sampler
 from disksla.commands._daemon import disks_of_daemon
 from disksla.config import Configuration
 from disksla.console import progress_bar
-from disksla.history import Summary, explain, explain_writes, summary_of_records
+from disksla.history import (
+    PeriodSeconds,
+    Slot,
+    Summary,
+    explain,
+    explain_writes,
+    joined,
+    present_condition,
+    summary_of_records,
+    with_latency,
+)
 from disksla.history.machine_limit import limits_over, machine_limit
 from disksla.history.past import RECENT_S, most_throttled
 from disksla.history.slot import slot_between, totals_of
@@ -26,7 +36,7 @@ from disksla.pipeline import (
 )
 from disksla.provider_count import ProviderSpan
 from disksla.units import format_duration
-from disksla.verdict import LimitKind
+from disksla.verdict import VERDICTS, LimitKind
 
 SAMPLED_S = 5.0
 _LONGEST_S = 60.0
@@ -111,13 +121,22 @@ def _of_states(
         name, machine_s = most_throttled(_machine_s(first, last, device))
         limit = machine_limit(last, device, name)
         named = with_named_limits(records.get(device, ()), _spans(states, device))
-        summary = summary_of_records(named, seconds)
+        lived = [_slot(first, last, device)]
+        summary = with_latency(summary_of_records(named, seconds), lived)
+        lasted = PeriodSeconds(
+            {
+                verdict: summary.verdicts[verdict].seconds if verdict in summary.verdicts else 0.0
+                for verdict in VERDICTS
+            },
+            _throttled_seconds(summary),
+            lived[0].slow_s,
+        )
         document = disk_document(
             snapshot,
             _latency_s(states, device, since_s or 0.0),
             [*explain(summary, snapshot.assignment, limit, machine_s), *_since(last, since_s)],
-            {verdict: part.seconds for verdict, part in summary.verdicts.items()},
-            _throttled_seconds(summary),
+            lasted,
+            present_condition(lasted.conditions(), snapshot.credits),
         )
         disks[document.device] = document
         machine[document.device] = limits_over(last, device)
@@ -180,6 +199,17 @@ def _throttled_seconds(summary: Summary) -> dict[LimitKind, float]:
     return seconds
 
 
+def _slot(first: State, last: State, device: str) -> Slot:
+    """Return what a disk did between two states; nothing of one that the first does not have."""
+    if first.clocks is None or last.clocks is None or device not in first.monitored:
+        return joined([])
+    before, after = (
+        totals_of(each.monitored[device], each.assessed.seconds) for each in (first, last)
+    )
+    end_s = last.clocks.monotonic_s
+    return slot_between(before, after, end_s, end_s - first.clocks.monotonic_s, None)
+
+
 def _latency_s(states: Sequence[State], device: str, since_s: float) -> float | None:
     """Return the mean time of a request at the end; None if none completed."""
     last = states[-1]
@@ -193,8 +223,5 @@ def _latency_s(states: Sequence[State], device: str, since_s: float) -> float | 
             continue
         seconds = end_s - state.clocks.monotonic_s
         if 0 < seconds <= _LATENCY_S:
-            before, after = (
-                totals_of(each.monitored[device], each.assessed.seconds) for each in (state, last)
-            )
-            return slot_between(before, after, end_s, seconds, None).latency_s
+            return _slot(state, last, device).latency_s
     return None

@@ -24,6 +24,7 @@ from disksla.pipeline.disk_state import DiskState
 from disksla.pipeline.present_period import PresentPeriods, ended, present_periods
 from disksla.pipeline.probe_results import ProbeFailure, ProbeResult, ProbeTotals, Skip, SkipReason
 from disksla.pipeline.restore import PreviousRun
+from disksla.pipeline.slow import Direction, SlowTotals
 from disksla.pipeline.snapshot import (
     DiskSnapshot,
     GroupSnapshot,

@@ -297,10 +297,11 @@ def _other_verdicts(summary: Summary, limits: Limits) -> Iterator[str]:
         )
     if "unproven" in said:
         part = said["unproven"]
-        promise = "" if limits.promise_charges else "; no promise is known to compare it with"
-        yield (
-            f"{_how_long(part.seconds, summary)} the disk served all that was asked of it:"
-            f" {_rates(part)}{promise}."
+        found = (
+            "the load asked for less than is promised"
+            if limits.promise_charges
+            else "the disk served the load, and there is no promise to compare it with"
         )
+        yield f"{_how_long(part.seconds, summary)} {found}: {_rates(part)}."
     if "idle" in said:
         yield f"{_how_long(said['idle'].seconds, summary)} the disk was idle."

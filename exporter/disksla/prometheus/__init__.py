@@ -28,6 +28,7 @@ from disksla.prometheus.step import (
     READ_BYTES,
     READ_SECONDS,
     READS,
+    SLOW_SECONDS,
     THROTTLED_SECONDS,
     VERDICT_SECONDS,
     WAIT_SECONDS,

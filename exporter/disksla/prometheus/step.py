@@ -18,6 +18,7 @@ Key = tuple[str, str]
 
 VERDICT_SECONDS = "disksla_verdict_seconds_total"
 THROTTLED_SECONDS = "disksla_throttled_seconds_total"
+SLOW_SECONDS = "disksla_slow_seconds_total"
 READS, WRITES = "disksla_reads_completed_total", "disksla_writes_completed_total"
 READ_BYTES, WRITTEN_BYTES = "disksla_read_bytes_total", "disksla_written_bytes_total"
 READ_SECONDS, WRITE_SECONDS = (
@@ -28,10 +29,10 @@ LOAD_SUM, LOAD_COUNT = "disksla_window_load_ratio_sum", "disksla_window_load_rat
 IOWAIT_SECONDS = "disksla_throttled_iowait_seconds_total"
 WAIT_SECONDS = "disksla_throttle_wait_seconds_total"
 
-_DIVIDED_BY = {VERDICT_SECONDS: "verdict", THROTTLED_SECONDS: "limit"}
+_DIVIDED_BY = {VERDICT_SECONDS: "verdict", THROTTLED_SECONDS: "limit", SLOW_SECONDS: "than"}
 _MAY_BE_ABSENT = {IOWAIT_SECONDS, WAIT_SECONDS}
 COUNTERS = (
-    *(VERDICT_SECONDS, THROTTLED_SECONDS, IOWAIT_SECONDS, WAIT_SECONDS),
+    *(VERDICT_SECONDS, THROTTLED_SECONDS, SLOW_SECONDS, IOWAIT_SECONDS, WAIT_SECONDS),
     *(READS, WRITES, READ_BYTES, WRITTEN_BYTES, READ_SECONDS, WRITE_SECONDS),
     *(LOAD_SUM, LOAD_COUNT),
 )

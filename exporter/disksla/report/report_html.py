@@ -8,7 +8,7 @@ from disksla.prometheus import Period
 from disksla.report import wording
 from disksla.report.document import DiskReport, Incident, Part, Report, Slice
 from disksla.text import escape_html
-from disksla.verdict import VERDICT_STYLE, VERDICTS
+from disksla.verdict import SHOWN_WORDS, VERDICT_STYLE, VERDICTS
 
 _PAGE = HtmlPage(REPORT_STYLE + VERDICT_STYLE + file_beside(__file__, "report.css"))
 _MOST_DISKS = 20
@@ -92,6 +92,7 @@ def _disk(number: int, disk: DiskReport, period: Period) -> str:
         ("Disk", [wording.identity(disk)]),
         ("Compliance", [wording.disk_compliance_text(disk)]),
         ("Throttled", [wording.throttled_text(disk.totals)]),
+        ("Slow", [wording.slow_text(disk.totals)]),
         ("Burst credits", [wording.credits_text(level, period) for level in disk.credits]),
         ("Verified", [wording.verification_text(each, period) for each in disk.verifications]),
         ("Provider's own arithmetic", _agreements(disk)),
@@ -149,7 +150,8 @@ def _chart(slices: Sequence[Slice]) -> str:
                 )
     label = "Share of each verdict over time"
     key = "".join(
-        f'<span><i class="{verdict}"></i>{verdict}</span>' for verdict in (*VERDICTS, "gap")
+        f'<span><i class="{verdict}"></i>{words}</span>'
+        for verdict, words in (*((each, SHOWN_WORDS[each]) for each in VERDICTS), ("gap", "gap"))
     )
     return f"""<figure>
 <svg viewBox="0 0 {len(slices) * _SLICE_WIDTH:g} {_HEIGHT:g}" preserveAspectRatio="none" role="img"

@@ -74,6 +74,8 @@ def _disk(disk: DiskReport, period: Period) -> Iterator[str]:
     yield from _fact(f"compliance {wording.disk_compliance_text(disk)}")
     yield from _parts(disk, period)
     yield from _fact(f"throttled: {wording.throttled_text(disk.totals)}")
+    if wording.slow_text(disk.totals):
+        yield from _fact(f"slow: {wording.slow_text(disk.totals)}")
     yield from _incidents(disk, period)
     for level in disk.credits:
         yield from _fact(f"burst credits of {wording.credits_text(level, period)}")

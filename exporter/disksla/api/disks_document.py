@@ -198,7 +198,7 @@ def _verdicts(columns: Sequence[Slot | None]) -> tuple[Shown | None, ...]:
 def _charts(columns: Sequence[Slot | None]) -> ChartsDocument:
     return ChartsDocument(
         verdicts=_verdicts(columns),
-        iops=tuple(slot and slot.iops for slot in columns),
+        iops=tuple(slot and slot.least_iops for slot in columns),
         bytes_per_second=tuple(slot and slot.bytes_per_second for slot in columns),
         latency_s=tuple(slot and slot.latency_s for slot in columns),
         queue_depth=tuple(slot and slot.queue_depth for slot in columns),

@@ -85,6 +85,7 @@ disks:
             _disk("nvme2n1", "iops-300-deep", "vol-two"),
         ),
         _GROUP,
+        shows="The machine: throttled at its limit",
     ),
     "many": Situation(
         tuple(
